@@ -1,7 +1,6 @@
-"""What happens in a cluster that may let a pod in that could not be placed: the events of queueing hints.
+"""Changes of a cluster after which a pod that failed may fit: the events of queueing hints.
 
-The names are those of kube-scheduler (pkg/scheduler/framework/events.go), coarser where telling them apart saves
-nothing.
+The names are those of kube-scheduler (pkg/scheduler/framework/events.go), coarser where a distinction saves nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Which node kube-scheduler will probably take: its own scores, as far as they can be told, and our points on top.
+"""Which node kube-scheduler will probably take: its own scores, as far as they can be computed, plus our points.
 
-An extender is not told. Charging the node that we rank first would be wrong whenever kube-scheduler's scores decide
-otherwise, and every pod that follows before the binding is seen would be advised on a cluster that does not exist.
+An extender does not learn the choice. Charging the node that we rank first would be wrong whenever kube-scheduler's
+scores decide otherwise, and every pod that follows before the binding is seen would be advised on a cluster that does
+not exist.
 """
 
 from __future__ import annotations

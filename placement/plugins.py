@@ -117,7 +117,7 @@ class FlowOrder(Protocol):
         """heads: one or more, in no particular order; now: the queue's own seconds, which never go back."""
 
     def taken(self, flow: str, n_pods: int) -> None:
-        """So many pods of the flow were popped, a gang's all; fewer than 0: so many are back that nobody looked at."""
+        """Count pods of the flow that were popped, all of a gang; below 0: that many are back without a look."""
 
 
 class PreEnqueue(Protocol):
@@ -260,7 +260,7 @@ class Score(Protocol):
 
 
 class Reserve(Protocol):
-    """Told when a pod has been given a node; in memory, in the cycle."""
+    """Notified when a pod has been given a node; in memory, in the cycle."""
 
     @property
     def name(self) -> str:
@@ -296,7 +296,7 @@ class PreBind(Protocol):
 
 
 class AwaitedPreBind(Protocol):
-    """PreBind for what others take minutes to do: any number of pods wait in the event loop, in nobody's way."""
+    """PreBind for what others take minutes to do: any number of pods wait in the event loop, and block none."""
 
     @property
     def name(self) -> str:
@@ -321,7 +321,7 @@ class Bind(Protocol):
 
 
 class PostBind(Protocol):
-    """Told that a pod is bound."""
+    """Notified when a pod is bound."""
 
     @property
     def name(self) -> str:

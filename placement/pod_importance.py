@@ -37,24 +37,24 @@ def start_of(pod: PodInfo) -> float:
 
 
 def tie_of(pod: PodInfo) -> int:
-    """Tells pods apart of which nothing else says who is more important; upstream leaves it to its sort."""
+    """Order pods of equal importance; upstream leaves that to its sort."""
     return crc32(pod.uid.encode(errors="replace"))
 
 
 def importance(pod: PodInfo, standing: Standing = priority_of) -> tuple[int, float, float, int]:
-    """Sorts the most important first: the highest standing, then whoever started earliest."""
+    """Sorts the most important first: the highest standing, then the earliest start."""
     return (-standing(pod), start_of(pod), pod.created, tie_of(pod))
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Cost:
-    """What it costs to empty a node; less is better, compared from the first field to the last.
+    """Cost of emptying a node; less is better, compared from the first field to the last.
 
     violations     : victims whose PodDisruptionBudget permits no further disruption
     highest        : standing among the victims
     sum_priorities : standings of all victims, each raised by PRIORITY_OFFSET
     n_victims      : how many
-    minus_start    : minus the earliest start of the victims of the highest standing: whoever ran longest is kept
+    minus_start    : minus the earliest start of the victims of the highest standing: the pod that ran longest is kept
     row            : the first of otherwise equal nodes
     """
 

@@ -33,7 +33,7 @@ class _Assumed:
 
 
 class AssumedPods:
-    """By UID. Decides; whoever holds the tables puts pods in and out."""
+    """Assumed pods by UID. Decides; the owner of the tables puts pods in and out."""
 
     def __init__(self) -> None:
         self._assumed: dict[str, _Assumed] = {}
@@ -103,8 +103,9 @@ class AssumedPods:
             self._assumed[uid] = _Assumed(assumed.node, now, until, assumed.pod)
 
     def over(self, now: float) -> list[str]:
-        """UIDs of pods that were assumed for long enough, or before the clock was set back to `now`: how long ago that
-        is, nobody knows."""
+        """Return UIDs of pods that were assumed for long enough, or before the clock was set back to `now`: the age of
+        these is unknown.
+        """
         return [uid for uid, one in self._assumed.items() if not one.since <= now < one.until]
 
     def uids(self) -> list[str]:

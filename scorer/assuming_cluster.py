@@ -35,10 +35,10 @@ class _Run:
 
 
 class AssumingCluster(TrackedCluster):
-    """What the watch says of pods comes in here.
+    """A cluster that knows assumed pods, too. Takes what the watch reports about pods.
 
-    on_overdue : told with every tick the UIDs of all pods that were assumed for long enough, whoever assumed them;
-                 each is to be kept or forgotten. Under the lock, by any thread. None = they are forgotten
+    on_overdue : called with every tick with the UIDs of all pods that were assumed for long enough; it keeps or forgets
+                 each. Under the lock, by any thread. None = they are forgotten
     """
 
     def __init__(self, options: ScorerOptions, *, now: float, time: MonotonicTime | None = None) -> None:
@@ -119,7 +119,7 @@ class AssumingCluster(TrackedCluster):
         """The pod will probably be bound to the node: reckon with it until the watch says so, or `until`."""
         namesake = self.state.find_pod(pod.namespace, pod.name)
         if namesake is not None and namesake.uid != pod.uid:
-            return  # whoever asks must not drive out a pod that is there
+            return  # the caller must not drive out a pod that exists
         known, own = self.state.pods.get(pod.uid), self._own(until)
         assumed = self.assumed.assume(pod, known, node, own, now=self._own_now())
         if assumed is not None:
@@ -196,8 +196,11 @@ class AssumingCluster(TrackedCluster):
         self.apply([self.state.seat_all(assumed, run.rows)])
 
     def _end_wait(self, pod: PodInfo) -> None:
-        """It is bound. Where that is elsewhere it never ran where it was assumed: leaving there must neither look like
-        the departure of a running pod nor be told as anything but the end of an assumption."""
+        """End the wait of a pod that is bound.
+
+        If it is bound elsewhere, it never ran where it was assumed. Its leaving there must neither look like the
+        departure of a running pod, nor be reported as more than the end of an assumption.
+        """
         known = self.state.pods[pod.uid]
         if known.node != pod.node:
             self.apply(self.state.put_pod(on_node(known, "")))
@@ -211,7 +214,7 @@ class AssumingCluster(TrackedCluster):
         return replace(pod, requests={kind: amount for kind, amount in pod.requests.items() if kind in kinds})
 
     def _confirmed(self, pod: PodInfo) -> list[Change]:
-        """What is to be told of a pod that turned out to be just where it was assumed: nothing else changes."""
+        """Return the changes to report of a pod that was bound just where it was assumed: nothing else changes."""
         seat = self.state.seat_of.get(pod.uid)
         return [] if seat is None else [PodChange(pod, seat, seat)]
 

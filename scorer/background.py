@@ -62,7 +62,7 @@ class Background:
 
     def __exit__(self, *error: object) -> None:
         for job in self._jobs:
-            job.stop(timeout=0)  # tell all before waiting for one
+            job.stop(timeout=0)  # stop all before waiting for one
         for job in self._jobs:
             job.stop()
 

@@ -21,7 +21,7 @@ _ACTION: Final = "ReadingAnnotations"
 
 
 class CapacityEvents:
-    """Tells of each mistake once, for as long as the annotation stays as it is; posts in a thread of its own."""
+    """Reports each mistake once, for as long as the annotation stays; posts in a thread of its own."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class CapacityEvents:
         """
         controller : that reports, such as forecast-scheduler.io/extender
         instance   : name of this replica, as events show it
-        may_write  : whether this replica leads; it tells what is still wrong once it does
+        may_write  : whether this replica leads; once it does, it reports what is still wrong
         clock      : unix seconds
         """
         self._scorer, self._may_write, self._clock = scorer, may_write, clock

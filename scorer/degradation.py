@@ -40,10 +40,10 @@ def widening(model_age_days: int) -> float:
 
 
 def level_without_live(model_age: float | None, state_age: float, ladder: Ladder) -> Level:
-    """The level of a node that nobody measures.
+    """Return the level of a node that is not measured.
 
     model_age : seconds since the model was due, None = no usable model
-    state_age : seconds since the API server was last heard of
+    state_age : seconds since the last contact with the API server
     """
     if state_age > ladder.oldest_state:
         return Level.NEUTRAL
@@ -53,9 +53,9 @@ def level_without_live(model_age: float | None, state_age: float, ladder: Ladder
 
 
 def level_of_nodes(without_live: Level, measured: Bools) -> Ints:
-    """The level of each node: (n_nodes,).
+    """Return the level of each node: (n_nodes,).
 
-    without_live : FRESH is read as NO_LIVE_CORRECTION: of a node that nobody measures it promises nothing
+    without_live : FRESH is read as NO_LIVE_CORRECTION: it promises nothing about a node that is not measured
     measured     : (n_nodes,) whether its usage was measured recently
     """
     if without_live > Level.NO_LIVE_CORRECTION:

@@ -1,7 +1,7 @@
 """The live tables behind one lock, and everything that changes them: objects, measurements, models, and time.
 
-What takes long (the tables of a model or of a day, peaks of all nodes, a self-check) is made from copies without the
-lock and put in place afterwards, so that nobody waits for it.
+Long work (the tables of a model or of a day, peaks of all nodes, a self-check) runs on copies without the lock, and its
+result is put in place afterwards, so that no request waits for it.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class LiveTables:
         steady: Callable[[], float] | None = None,
     ) -> None:
         """
-        usage  : None = nobody measures
+        usage  : None = usage is not measured
         clock  : unix seconds
         steady : seconds that pass evenly however the clock jumps, by which charges end; None = those of `clock`
         """
@@ -106,15 +106,18 @@ class LiveTables:
         source: Callable[[], tuple[bool, float | None, Mapping[str, str]]],
         read_again: Callable[[], Callable[[], bool]] = lambda: lambda: True,
     ) -> None:
-        """Say who keeps the cluster up to date: whether all of it was read, when it was last heard of, and words.
+        """Set the source of the cluster's state: whether all of it was read, its last contact, and words for
+        /v1/status.
 
-        read_again : reads nodes and pods anew, and returns what tells whether that is done
+        read_again : reads nodes and pods anew, and returns a function that says whether that is done
         """
         self.state_source, self._read_again = source, read_again
 
     def read_again(self) -> Callable[[], bool]:
-        """Have nodes and pods read anew, consistently; what is returned tells whether the tables know all that was
-        written before this moment."""
+        """Have nodes and pods read anew, consistently.
+
+        Returns a function that says whether the tables know everything that was written before this moment.
+        """
         return self._read_again()
 
     def follow_version(self, version: KubernetesVersion) -> None:
@@ -136,13 +139,13 @@ class LiveTables:
 
     @contextmanager
     def reading(self) -> Iterator[AssumingCluster]:
-        """The tables, which nobody changes meanwhile: for a few milliseconds at most."""
+        """Hold the tables unchanged: for a few milliseconds at most."""
         with self._lock:
             yield self._cluster
 
     @contextmanager
     def changing(self) -> Iterator[AssumingCluster]:
-        """The tables, for whoever assumes pods in them. Where a table cannot follow all are made anew."""
+        """Hold the tables for a caller that assumes pods in them. If a table cannot follow, all are made anew."""
         with self._changing():
             yield self._cluster
 
@@ -312,7 +315,7 @@ class LiveTables:
                 shadow = node_curves(profiles, bases, shadow_inputs, days[:2], fading=fading[:_TWO_DAYS], widen=widen)
             builder.add(inputs, curves, said, shadow)
         if predicted is not self._cluster.predicted:
-            return  # whoever put other tables in place has them looked through next
+            return  # other tables are in place, and are looked through next
         overview = builder.overview()
         before = self.overview
         if before is not None and before.horizon.today != overview.horizon.today:
@@ -352,7 +355,7 @@ class LiveTables:
                 self._cluster.catch_up(predicted, snapshot)
                 self._cluster.install(predicted, model.capacities, snapshot)
                 self.model = model
-            del before  # a hundred thousand objects, which nobody has to wait for
+            del before  # a hundred thousand objects, freed outside the lock
             # What is long-lived now need not be searched for cycles again: that stops every thread for seconds.
             gc.freeze()
 

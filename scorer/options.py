@@ -1,4 +1,4 @@
-"""Settings of what the scorer computes, in the section `scorer`, and what the scorer is told besides."""
+"""Settings of what the scorer computes, in the section `scorer`, and what commands add to them."""
 
 from __future__ import annotations
 

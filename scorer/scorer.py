@@ -56,7 +56,7 @@ class Scorer:
         steady: Callable[[], float] | None = None,
     ) -> None:
         """
-        usage         : None = nobody measures
+        usage         : None = usage is not measured
         policies      : which pod is scored how; None = all as the options say
         clock, steady : see LiveTables
         """

@@ -80,7 +80,7 @@ def score_pod(
     """Score a pod on rows of the cluster.
 
     policy : what counts
-    level : of nodes that nobody measures (scorer.degradation.level_without_live)
+    level : of nodes that are not measured (scorer.degradation.level_without_live)
     """
     n = cluster.state.n_rows
     # All rows in order are most of the calls, and slices are not copied.
@@ -100,7 +100,7 @@ def score_pod(
     request = cluster.expected_use(pod, profile)
     needed = frozenset().union(*(scores[name].reads for name, weight in used.items() if weight > 0))
     if profile is None:
-        needed |= {"virtual_available", "capacity"}  # to tell which nodes are full
+        needed |= {"virtual_available", "capacity"}  # to find the nodes that are full
     columns = _node_columns(cluster, rows, at, profile, needed, policy.resource_weights)
     pod_columns = _pod_columns(cluster, pod, request)
     figures = _cluster_figures(cluster, pod, needed)
@@ -116,7 +116,7 @@ def score_pod(
         total = np.where(full, 0.0, total)
     ranking = total
     if profile is None and weights.get("predicted_peak", 0.0) > 0:
-        # Requests are weighed by whoever adds this to scores of his own: only nodes without room are to be avoided.
+        # The caller adds this to scores of its own, which weigh requests: here only nodes without room are avoided.
         ranking = np.where(full, NEUTRAL_SCORE - FULL_PENALTY, NEUTRAL_SCORE)
     if profile is not None and "predicted_peak" in parts:
         uncut = predicted_peak_ranking(columns.predicted_share, columns.exact_cost, columns.out_of_memory)

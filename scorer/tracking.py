@@ -62,7 +62,7 @@ class TrackedCluster:
             len(RESOURCES), window_seconds=options.usage_window, grace_seconds=options.ladder.fresh_usage
         )
         self.departed = Departed(options.usage_window)
-        # Which nodes pods could use; whoever knows it better sets it before the first nodes come.
+        # Which nodes pods could use; a component that knows better sets it before the first nodes come.
         self.usable_nodes: UsableNodes = EveryNode(self.state)
         self._stack_weights = StackWeights(options.scores)
         times = RunTimes()

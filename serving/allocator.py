@@ -34,7 +34,7 @@ def limit_arenas() -> bool:
 
 
 def give_back() -> None:
-    """The holes that work which is not done often has left; takes some milliseconds, in which nobody allocates."""
+    """Return to the system the holes that rare work has left; takes some milliseconds, in which no thread allocates."""
     library = _glibc()
     if library is not None:
         library.malloc_trim(0)

@@ -1,9 +1,10 @@
 """Which connections are kept: uvicorn's protocol with limits to how many, how slow, how long a header, and how many
 requests ahead of the answers.
 
-Whoever only connects, asks what everybody may (probes, the page's files) or is hung up on costs nobody else a place:
-where there are too many, the one that has been idle for the longest goes, first among those, then among the others.
-Who has a request at work is never cut off, unless it does not read its answers: then it counts as idle.
+A client that only connects, that asks what every client may (probes, the page's files), or that was hung up on costs no
+other client a place. If there are too many connections, the one idle for longest is closed, first among those, then
+among the others. A connection with a request at work is never cut off, unless the client does not read its answers:
+then it counts as idle.
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ def limited_protocol(header_seconds: float, unread_seconds: float, connections: 
 
         def on_response_complete(self) -> None:
             more = bool(self.pipeline)
-            self._unanswered.popleft().body = bytearray()  # nobody asks for the rest
+            self._unanswered.popleft().body = bytearray()  # the rest is not read
             self._received = self._headers = self._body = 0
             super().on_response_complete()
             if not more:

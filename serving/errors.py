@@ -1,4 +1,4 @@
-"""Every error leaves the service as {"error": "one sentence with the way out"}, whoever raised it.
+"""Every error leaves the service as {"error": "one sentence with the way out"}, wherever it was raised.
 
 400 not JSON                      404 unknown path, node, service or pod named in the path
 401 no or wrong token             405 wrong method

@@ -46,7 +46,7 @@ class TlsListener:
         self._loop.add_reader(listener, self._accept)
 
     def close(self) -> None:
-        """Accept nobody any more. Secured connections stay."""
+        """Accept no further connections. Secured ones stay."""
         self._loop.remove_reader(self._listener)
         for task in self._agreeing:
             task.cancel()

@@ -1,18 +1,18 @@
 """Whether the API server would let the bearer of a token send a request here: reviews, remembered and limited.
 
-A review costs the API server a call, so nobody may cause many:
+A review costs the API server a call, so no client may cause many:
 
 - what is allowed is remembered for a minute, what is not for five seconds, so many of each: a flood of made-up tokens
   pushes out other made-up tokens;
 - the same question that is being asked already is waited for, not asked again;
-- a few reviews are under way at once; of one address so many may wait, of all together so many. More are told to come
-  back, at the cost of a look into a table;
+- a few reviews are under way at once; of one address so many may wait, of all together so many. Further ones get 503 at
+  the cost of a look into a table;
 - tokens that were let in within ten minutes wait and are reviewed in places of their own: a flood of others does not
-  keep them from being reviewed again. Who is new, or shows a renewed token, waits with the others.
+  keep them from being reviewed again. A new client, or a renewed token, waits with the others.
 
-Nobody is let in on a guess: where the API server is away, remembered answers count until their time, then none does.
-But for OUTAGE_PATHS: who was let in there stays so for an hour of reviews that fail. Prometheus would lose us otherwise
-just when our metrics say that the API server is away. A review that says no ends it at once.
+No client gets in on a guess: while the API server is away, remembered answers count until they expire, then none does.
+OUTAGE_PATHS are the exception: a client that got in there stays allowed for an hour of reviews that fail. Otherwise
+Prometheus would lose us just when our metrics say that the API server is away. A review that says no ends it at once.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class TimedCache(Generic[Key, Value]):
 
 
 class AccessVerdict(Enum):
-    """nobody: the token is nobody's; unknown: the API server cannot be asked now; busy: too many wait for it."""
+    """nobody: the token belongs to no user; unknown: the API server cannot be asked now; busy: too many wait for it."""
 
     ALLOWED = "allowed"
     NOBODY = "nobody"
@@ -173,7 +173,9 @@ class KubernetesAccess:
         self._log = QuietLog(logger, Quiet(_QUIET_SECONDS, clock))
 
     async def verdict(self, token: bytes, verb: str, path: str, address: str = "") -> AccessVerdict:
-        """Whether whoever shows this token may. verb: HTTP method in lower case; address: where the request is from."""
+        """Return whether the bearer of this token may send the request. verb: HTTP method in lower case; address: where
+        the request is from.
+        """
         if not token or len(token) > _LONGEST_TOKEN or not token.isascii():
             return AccessVerdict.NOBODY
         if len(path) > _LONGEST_PATH:
@@ -200,7 +202,7 @@ class KubernetesAccess:
                 del queue.waiting[address]
 
     def _note(self, key: bytes, verb: str, path: str, verdict: AccessVerdict) -> None:
-        """What reviews said last is what counts while they fail. A token that is nobody's is so on every path."""
+        """Remember what reviews said last, which counts while they fail. A token of no user is so on every path."""
         for known in OUTAGE_PATHS if verdict is AccessVerdict.NOBODY else OUTAGE_PATHS & {(verb, path)}:
             if verdict is AccessVerdict.ALLOWED:
                 self._through_outages.put((key, *known), True)
@@ -247,7 +249,7 @@ class KubernetesAccess:
         return allowed
 
     async def _once(self, queue: _Queue, key: object, review: Callable[[], Coroutine[Any, Any, Found]]) -> Found:
-        """What the review finds; the one that is under way where there is one. Whoever hangs up does not end it."""
+        """Return what the review finds; joins one that is under way. A client that hangs up does not end it."""
         task = queue.under_way.get(key)
         if task is None:
             task = asyncio.get_running_loop().create_task(review())
@@ -282,4 +284,4 @@ class _Queue:
         """The review has ended."""
         del self.under_way[key]
         if not task.cancelled():
-            task.exception()  # whoever waited has it; nobody may have
+            task.exception()  # each waiting request has it; there may be none

@@ -3,7 +3,7 @@
     TokenReview           authentication.k8s.io/v1: whose token is this
     SubjectAccessReview   authorization.k8s.io/v1: may they send this verb to this path (nonResourceAttributes)
 
-As the metrics filter of controller-runtime (pkg/metrics/filters) and kube-rbac-proxy do. Whoever asks needs the rights
+As the metrics filter of controller-runtime (pkg/metrics/filters) and kube-rbac-proxy do. The service needs the rights
 of the ClusterRole system:auth-delegator.
 """
 
@@ -29,7 +29,7 @@ Ask = Callable[[str, bytes], tuple[int, bytes]]
 
 
 class ReviewFailed(ForecastError):
-    """The API server does not say who somebody is or what they may: nothing is known, nobody is let in for it."""
+    """The API server does not say who the client is or what it may do: nothing is known, and no client gets in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def token_review(token: str, audiences: Collection[str] = ()) -> bytes:
 
 
 def user_of(status: int, answer: bytes, audiences: Collection[str] = ()) -> User | None:
-    """Whose token it is; None = nobody's. Raises ReviewFailed."""
+    """Return the user of the token; None = it belongs to no user. Raises ReviewFailed."""
     found = _status(status, answer, _TokenReview, "tokenreviews.authentication.k8s.io").status
     if not found.authenticated or not found.user.username:
         return None
@@ -94,7 +94,7 @@ def api_server_ask(api: ApiClient, seconds: float) -> Ask:
 
 
 def check_delegation(ask: Ask) -> None:
-    """Whether we may ask at all, with a token of nobody. Raises InputError where not, ReviewFailed."""
+    """Check, with an invalid token, that this process may ask for reviews. Raises InputError if not, ReviewFailed."""
     try:
         user_of(*ask(TOKEN_REVIEWS, token_review("not-a-token")))
         is_allowed(*ask(ACCESS_REVIEWS, access_review(User("system:anonymous"), "get", "/healthz")))

@@ -32,7 +32,7 @@ Observe = Callable[[str, str, int, float], None]
 
 
 class Guard:
-    """Answers 500 to what nobody expected, logs it, and reports every request to `observe`."""
+    """Answers 500 to an unexpected exception, logs it, and reports every request to `observe`."""
 
     def __init__(self, app: ASGIApp, observe: Observe, answer: ErrorAnswer = error_response) -> None:
         self._app, self._observe, self._answer = app, observe, answer
@@ -65,10 +65,12 @@ class Guard:
 
 
 class Busy:
-    """So many requests at once. More are told to come back rather than queued until nobody waits for them any more.
+    """Limits requests at once. Further ones get 503 with Retry-After, rather than a place in a queue that outlasts
+    their clients.
 
-    Open paths do not count: a busy scorer is alive, and restarting it would make things worse; and whoever has no token
-    shall not take places from those who have one. A request whose body is not at work gives its place to a new one.
+    Open paths do not count: a busy scorer is alive, and restarting it would make things worse; and clients without a
+    token must not take places from those that have one. A request whose body is not at work gives its place to a new
+    one.
     """
 
     def __init__(

@@ -85,7 +85,7 @@ class RemoteService:
         return response.data
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._pool.clear()
 
     def _headers(self) -> dict[str, str]:

@@ -49,7 +49,7 @@ class BearerTokens:
         given = bearer_token(authorization)
         if given is None:
             return False
-        # Every token is compared, in constant time: neither the answer's delay nor its order tells which was close.
+        # Every token is compared, in constant time: neither the delay of an answer nor its order shows which was close.
         matches = [hmac.compare_digest(given, token) for _, tokens in self._read.values() for token in tokens]
         return any(matches)
 
@@ -162,7 +162,7 @@ class Authentication:
         return self._answer(401, message, {"WWW-Authenticate": challenge, "Connection": "close"})
 
 
-# The page's files come from us and it runs nothing inline; nobody may frame it.
+# The page's files come from us and it runs nothing inline; no other page may frame it.
 _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (

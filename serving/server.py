@@ -74,7 +74,7 @@ class ScorerServer:
     def url(self) -> str:
         """Where it listens, with the real port."""
         host, port = self._socket.getsockname()[:2]
-        # Nobody can connect to "all addresses"; this machine's own name for itself can be clicked on.
+        # A client cannot connect to "all addresses"; this machine's own name can be clicked on.
         shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
         return f"{'https' if self._certificates else 'http'}://{shown}:{port}"
 
@@ -172,7 +172,7 @@ class ScorerServer:
 
 
 class _Uvicorn(uvicorn.Server):
-    """uvicorn that tells when it has started, and ends with exit status 0 after a signal."""
+    """uvicorn that reports when it has started, and ends with exit status 0 after a signal."""
 
     def __init__(
         self,
@@ -185,7 +185,7 @@ class _Uvicorn(uvicorn.Server):
         self._handshake_seconds, self._on_signal, self._on_started = handshake_seconds, on_signal, on_started
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Unlike uvicorn's own, does not leave the loop's 60 s to TLS handshakes, and tells when it has started."""
+        """Unlike uvicorn's own, does not leave the loop's 60 s to TLS handshakes, and reports when it has started."""
         config, loop = self.config, asyncio.get_running_loop()
         await self.lifespan.startup()
         self.servers = []
@@ -223,8 +223,9 @@ class _Uvicorn(uvicorn.Server):
 
 
 def only_this_machine(host: str) -> bool:
-    """Whether nobody but processes of this machine could reach a server that listens on this address. Raises InputError
-    where it is none: a name that cannot be looked up now may be a public address a moment later."""
+    """Return whether only processes of this machine can reach a server that listens on this address.\n\nRaises
+    InputError for a name that cannot be looked up: it may be a public address a moment later.
+    """
     found = ipaddress.ip_address(str(_addresses(host, 0)[0][4][0]).partition("%")[0])
     mapped = getattr(found, "ipv4_mapped", None)
     return bool((mapped or found).is_loopback)

@@ -12,8 +12,8 @@ the server locks). Object stores have no such lock: a run writes its token, wait
 last writer wins. A writer that hangs between reading and writing for longer than that wait could slip in beside
 another; the earlier of them finds out in `check`, which every run calls before it publishes.
 
-Expiry is told by the clocks of the machines, and clocks jump. A lease from so far in the future that no run can have
-written it by our clock is watched instead: unless it is renewed meanwhile, nobody holds it. A run that stood still for
+Expiry goes by the clocks of the machines, and clocks jump. A lease from so far in the future that no run can have
+written it by our clock is watched instead: unless it is renewed meanwhile, it is free. A run that stood still for
 longer than its lease finds out in `check`, too.
 """
 
@@ -65,7 +65,7 @@ class LeaseLost(ForecastError):
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """What the file says. process: host, pid namespace, pid and start time, as far as the system tells."""
+    """Content of the file. process: host, pid namespace, pid and start time, as far as the system reports them."""
 
     token: str
     holder: str
@@ -129,7 +129,7 @@ class Lease:
             self.renew()
         except StoreError as error:
             if self._clock() < self._record.expires:
-                return  # nobody else may have taken it yet
+                return  # no other run may have taken it yet
             raise LeaseLost(f"the lease at {self._url} could not be renewed in time ({error}): run again") from error
 
     def renew(self) -> None:
@@ -180,7 +180,7 @@ def hold_lease(
     lease = Lease(store_url, store, _new_record(clock(), seconds), clock)
     stop = threading.Event()
     thread = threading.Thread(target=_keep, args=(lease, stop, seconds / 3), name="train-lease", daemon=True)
-    # Told to stop while the file is being written, a run must take it away again: so taking is inside, too.
+    # A run that is stopped while it writes the file must remove it again: so taking is inside, too.
     try:
         lease.acquire(sleep)
         thread.start()
@@ -196,7 +196,7 @@ def hold_lease(
 
 
 def _keep(lease: Lease, stop: threading.Event, interval: float) -> None:
-    """Renew until told to stop. The wait is monotonic: a jump of the clock neither hurries nor delays it."""
+    """Renew until `stop` is set. The wait is monotonic: a jump of the clock neither hurries nor delays it."""
     while not stop.wait(interval):
         try:
             lease.renew()
@@ -270,7 +270,7 @@ def _exclusive(store: ObjectStore) -> Iterator[None]:
 
 
 def _process(pid: int) -> str:
-    """What tells a process from any other on any machine; "" where the system does not say (not Linux)."""
+    """Return an id of a process that is unique across machines; "" if the system has none (not Linux)."""
     try:
         namespace = os.readlink("/proc/self/ns/pid")
         # Field 22 of proc(5)'s stat, counted behind the command's name, which may hold spaces and brackets.

@@ -158,7 +158,7 @@ def registry_of(figures: RunFigures) -> CollectorRegistry:
 
 
 def write_textfile(path: Path | str, figures: RunFigures) -> None:
-    """Write the text format, all at once: the collector reads whenever it likes. The name must end in .prom.
+    """Write the text format, all at once: the collector may read at any moment. The name must end in .prom.
 
     https://github.com/prometheus/node_exporter#textfile-collector. Raises InputError if it cannot be written.
     """

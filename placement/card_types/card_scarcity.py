@@ -118,7 +118,7 @@ class CardScarcity:
 
 
 def model_sums(devices: DeviceTable) -> tuple[Floats, Floats]:
-    """Thousandths that there are and that are free, (n_models + 1,) each, the last of cards whose model nobody says."""
+    """Return all and free thousandths, (n_models + 1,) each; the last of cards without a known model."""
     n, model = len(devices.models), devices.model
     group = np.where(model < 0, n, model)
     supply = np.bincount(group, weights=WHOLE * devices.n_devices, minlength=n + 1)

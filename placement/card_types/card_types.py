@@ -33,7 +33,7 @@ from placement.plugins import Hint, Preferred
 
 
 class CardTypes:
-    """Filter, NodePreference and EnqueueExtensions. `CardScarcity.on_change` is to be told to the queue as
+    """Filter, NodePreference and EnqueueExtensions. The queue is to receive `CardScarcity.on_change` as
     FORECAST_CHANGED.
 
     rule_of : the rule by the policy of a pod

@@ -3,9 +3,9 @@
     pods that name types --what they name--> wanted by those that sit, by those that wait
                                          --> the most that was wanted at once, halved with every half-life since
 
-Demand comes and goes, and cards are given away for hours: what was wanted this evening is worth keeping for the next.
-Counted are all pods of the cluster, whoever places them; what is remembered is of pods that are there, and of the last
-256 things that pods have named.
+Demand comes and goes, and a pod keeps its cards for hours: the demand of this evening is a guide for the next. All pods
+of the cluster count, also those of other schedulers. Memory is bounded: pods that exist, and the last 256 things that
+pods have named.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ class CardDemand(NodesAndPodsOnly):
             self._most = 2 * len(self._wanted) + _MOST_REMEMBERED
 
     def _forget(self, now: float) -> None:
-        """Of what nobody names any more only the largest part is remembered, and nothing that has faded."""
+        """Of things that no pod names any more, remember only the largest part, and nothing that has faded."""
         gone = sorted(self._past(now), reverse=True, key=lambda one: one[0])
         for position, (recent, wish) in enumerate(gone):
             if position >= _MOST_REMEMBERED or recent < _NOTHING:

@@ -19,7 +19,7 @@ from placement.devices.device_table import DeviceTable
 class CardPlugins:
     """
     demand    : Follower, to be attached after the devices
-    scarcity  : `scarcity.on_change` is to be told to the queue as FORECAST_CHANGED
+    scarcity  : the queue is to receive `scarcity.on_change` as FORECAST_CHANGED
     types     : Filter, NodePreference, EnqueueExtensions
     collector : of the metrics
     """

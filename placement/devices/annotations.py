@@ -56,7 +56,7 @@ def indices_of(pod: PodInfo, demand: GpuDemand) -> tuple[int, ...] | None:
 
 
 def card_memory(pod: PodInfo) -> int:
-    """Units of memory of its card as whoever placed it wrote them; 0 = nobody did."""
+    """Return the units of memory of the pod's card, as its scheduler annotated them; 0 = no annotation."""
     text = pod.annotations.get(_DEV, "")
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 12 else 0
 
@@ -79,7 +79,7 @@ def sharing_annotations(device: int, pod_memory: int, device_memory: int, now: f
 
 @lru_cache(maxsize=4096)
 def _indices(text: str) -> tuple[int, ...]:
-    """Ascending; empty = it cannot be read: no numbers, one twice, or beyond what any node has."""
+    """Return the indices, ascending; empty = unreadable: no numbers, one twice, or beyond what any node has."""
     if not text.isascii() or len(text) > _LONGEST:
         return ()
     parts = [part.strip() for part in text.split(",")]

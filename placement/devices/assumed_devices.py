@@ -7,7 +7,7 @@
 
 Preemption takes pods out of the tables and puts them back to see what happens then: what was chosen for them is the
 same afterwards. From here that looks as if a pod were deleted; so choices of bound pods that leave are kept aside for a
-while, and count for nobody but the very same pod on the very same node.
+while, and count only for the very same pod on the very same node.
 """
 
 from __future__ import annotations

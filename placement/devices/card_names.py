@@ -16,7 +16,7 @@ _BETWEEN_WORDS: Final = re.compile(r"[^a-z0-9]+")
 
 
 def of_any_type(types: Iterable[str]) -> Callable[[str], bool]:
-    """Tells of the value of a label whether the card is of one of these types; of none: it never is."""
+    """Return a function of a label's value: whether the card is of one of these types. Without types it never is."""
     wanted = tuple(words for words in map(_words, types) if words.strip())
 
     def matches(value: str) -> bool:

@@ -8,7 +8,7 @@
 Thirds do not add up in thousandths: what is asked for as memory is rounded down here, and counted as memory where it
 matters (node_devices.py).
 
-Pods that sit count by the same rules, whoever placed them.
+Bound pods count by the same rules, also those of other schedulers.
 """
 
 from __future__ import annotations
@@ -46,8 +46,10 @@ class GpuDemand:
         return self.milli == WHOLE
 
     def on(self, memory: int) -> int:
-        """Thousandths, rounded down, of each device of a node whose devices have `memory` units, 0 = nobody knows; more
-        than 1000: no device there is large enough."""
+        """Return thousandths, rounded down, of each device of a node whose devices have `memory` units, 0 = unknown.
+
+        More than 1000: no device there is large enough.
+        """
         if not self.memory_units:
             return self.milli
         if self.memory_units > memory:

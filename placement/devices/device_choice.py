@@ -1,4 +1,4 @@
-"""Which devices of a node a pod gets where nobody knows better: pure.
+"""Which devices of a node a pod gets by default: pure.
 
 Shares go where the least is left over (best fit, as allocateGPUID in pkg/cache/nodeinfo.go of
 gpushare-scheduler-extender chooses), so that whole devices stay whole; whole ones are the first that are free.

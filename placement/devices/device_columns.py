@@ -58,7 +58,7 @@ class DeviceColumns:
 
     @property
     def model(self) -> Ints:
-        """(n_rows,) index into `models`; -1 = nobody says, or there are no devices."""
+        """(n_rows,) index into `models`; -1 = unknown, or there are no devices."""
         return self._model[: self._ensured()]
 
     @property
@@ -68,7 +68,7 @@ class DeviceColumns:
 
     @property
     def free_whole(self) -> Ints:
-        """(n_rows,) devices of which nobody has anything."""
+        """(n_rows,) devices that no pod holds a part of."""
         return self._free_whole[: self._ensured()]
 
     @property

@@ -2,7 +2,7 @@
 
     Node      --node_cards.py-->  how many, which model
     pods      --demand.py------>  what they ask for
-              --annotations.py->  which devices they have: whoever placed them wrote it
+              --annotations.py->  which devices they have, as their scheduler wrote it
     assumed pods  --choose----->  which devices they get; remembered until they are seen bound and say so themselves,
                                   or are taken back
 
@@ -58,7 +58,7 @@ class DeviceTable(DeviceColumns, NodesAndPodsOnly):
         """Starts from what the state holds now.
 
         is_assumed : whether the pod of this UID is only assumed to sit where the state has it
-        clock      : unix seconds, for what the sharing plugin is told
+        clock      : unix seconds, for the annotations that the sharing plugin reads
         """
         super().__init__(state)
         self.options: Final = options or DeviceOptions()
@@ -105,7 +105,7 @@ class DeviceTable(DeviceColumns, NodesAndPodsOnly):
     # Figures, without the lock: each is right by itself
 
     def devices_by_model(self) -> dict[str, tuple[int, int]]:
-        """Devices, and thousandths of them that are held, by model; '' = nobody says."""
+        """Return devices, and thousandths of them that are held, by model; '' = unknown model."""
         sums: dict[str, tuple[int, int]] = {}
         for node in list(self._nodes.values()):
             n, allocated = sums.get(node.cards.model, (0, 0))
@@ -151,7 +151,7 @@ class DeviceTable(DeviceColumns, NodesAndPodsOnly):
         self._choices.keep_only(state.seat_of.__contains__)
         for row in range(self._ensured()):
             self._node_changed(row)
-        # Those for whom nobody has chosen yet come last, the oldest first.
+        # Pods without a choice come last, the oldest first.
         seated = [(self._is_to_choose(uid), state.pods[uid].created, uid) for uid in state.seat_of]
         for _, _, uid in sorted(seated):
             self._pod_changed(state.pods[uid], None, state.seat_of[uid])

@@ -2,7 +2,7 @@
 
     fixed   pods whose devices are known: they say so themselves, or these were chosen for them. They keep them,
             whatever else is there, also where two have the same, or the device is gone
-    loose   pods of which nobody knows: whole devices first, then shares, the oldest first, each where there is room
+    loose   pods whose devices are unknown: whole devices first, then shares, the oldest first, each where there is room
             beside the fixed ones; where there is none, where the most is left
 
 Nothing depends on the order in which pods come and go.
@@ -27,10 +27,10 @@ class Holder:
     """A pod that has devices.
 
     node        : its name
-    fixed       : the devices it is known to have, ascending; None = nobody knows
+    fixed       : the devices it is known to have, ascending; None = unknown
     card_memory : units of memory of its card, as its annotations say, for nodes that say nothing; 0 = they do not
     is_assumed  : it is not bound yet, as far as is known
-    by_index    : whoever hands it its devices has to read their index; else it requests whole ones by name
+    by_index    : its device plugin has to read their index; else it requests whole ones by name
     row, parts, devices : where it is, how much of each device, and which, as NodeDevices keeps them
     """
 

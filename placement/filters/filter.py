@@ -1,7 +1,7 @@
 """What a filter is: a pod and the cluster in, rejections out. "No" is a value, not an exception.
 
-The statuses are those of staging/src/k8s.io/kube-scheduler/framework/interface.go: `preemptible` tells Unschedulable
-(evicting pods may help) from UnschedulableAndUnresolvable (it cannot).
+The statuses are those of staging/src/k8s.io/kube-scheduler/framework/interface.go: `preemptible` distinguishes
+Unschedulable (evicting pods may help) from UnschedulableAndUnresolvable (it cannot).
 """
 
 from __future__ import annotations

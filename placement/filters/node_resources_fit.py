@@ -55,7 +55,7 @@ class NodeResourcesFit:
             if column is not None:
                 rejections += self._insufficient(kind, wanted, allocatable[:, column], requested[:, column], view)
             elif kind not in self.device_class_resources:
-                rejections += every_node(view, f"Insufficient {kind}")  # nobody here has ever named it
+                rejections += every_node(view, f"Insufficient {kind}")  # no node or pod has ever named it
         return rejections
 
     def wanted(self, pod: PodInfo) -> Iterator[tuple[str, int]]:

@@ -73,7 +73,7 @@ def _with_label(requirement: Requirement, view: ClusterView) -> Bools:
 
 
 def _in(column: LabelColumn, values: Iterable[str]) -> Bools:
-    # Values that nobody has are left out before anything is compared: a pod may list thousands.
+    # Values that no node has are left out before anything is compared: a pod may list thousands.
     numbers = [number for number in map(column.number_of.get, values) if number is not None]
     if len(numbers) == 1:
         return np.asarray(column.values == numbers[0])

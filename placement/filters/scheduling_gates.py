@@ -13,7 +13,7 @@ from placement.filters.rejections import every_node
 
 
 class SchedulingGates:
-    """Unresolvable: whoever put the gates there removes them."""
+    """Unresolvable: the controller that set the gates removes them."""
 
     name = "SchedulingGates"
 

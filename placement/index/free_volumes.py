@@ -19,7 +19,7 @@ _Category = tuple[str, str, frozenset[str]]
 
 
 class FreeVolumes:
-    """Follows the PersistentVolumes it is told of."""
+    """Follows the PersistentVolumes that it receives."""
 
     def __init__(self) -> None:
         self._pools: dict[str, TopologyPool] = {}

@@ -5,7 +5,7 @@
                                              --> HostPorts                            pods that take ports of the node
     Namespaces, volumes, claims, ... --------> Namespaces, Storage
 
-Only pods that sit on a node count: finished ones do not, terminating ones do (told apart where Kubernetes does).
+Only pods on a node count: finished ones do not, terminating ones do (marked where Kubernetes treats them apart).
 Everything is called under the lock of the scorer's tables.
 """
 

@@ -26,7 +26,7 @@ class LabelColumn:
     number_of: dict[str, int] = field(default_factory=dict)
 
     def number(self, value: str) -> int:
-        """The number of a value, a new one if nobody had it before."""
+        """Return the number of a value; a value that no node had before gets a new one."""
         number = self.number_of.get(value)
         if number is None:
             number = self.number_of[value] = len(self.names)

@@ -68,8 +68,9 @@ class Storage:
     claims                    : by namespace and name
     free                      : volumes that claims may get
     disks, users              : pods that sit, by the disks they name and the claims they use
-    listeners                 : told of every claim and volume that is new, changed or gone, once it is in the tables
-    failures                  : where claims could not be provisioned; None = nobody keeps count
+    listeners                 : notified of every claim and volume that is new, changed or gone, once it is in the
+                                tables
+    failures                  : where claims could not be provisioned; None = not counted
     """
 
     def __init__(self) -> None:

@@ -82,7 +82,7 @@ class _Group:
 
 
 class TopologyPool:
-    """Items by name. amount: size of an item; category: a number that whoever asks gives a meaning.
+    """Items by name. amount: size of an item; category: a number whose meaning the caller defines.
 
     names, amounts, categories : by slot; slots of items that went stay until the pool is made anew
     """

@@ -34,8 +34,8 @@ class Lent:
 class GroupUse(NodesAndPodsOnly):
     """Everything but `lent` is called under the lock of the tables. What is remembered is of pods that are there.
 
-    on_change : told, under the lock, that a group which was wanted is so no more: it may lend again. To be told to the
-                queue as FORECAST_CHANGED
+    on_change : called under the lock if a group is no longer wanted: it may lend again. The queue is to receive it as
+                FORECAST_CHANGED
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class GroupUse(NodesAndPodsOnly):
         clock: Callable[[], float] = time.time,
     ) -> None:
         """
-        devices : None = nobody keeps account of cards
+        devices : None = cards are not counted
         clock   : unix seconds
         """
         self._state, self._membership, self._devices, self._clock = state, membership, devices, clock

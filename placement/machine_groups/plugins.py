@@ -75,7 +75,7 @@ def group_plugins(
     *,
     clock: Callable[[], float] = time.time,
 ) -> GroupPlugins:
-    """Under the lock of the tables. devices: None = nobody keeps account of cards; clock: unix seconds."""
+    """Under the lock of the tables. devices: None = cards are not counted; clock: unix seconds."""
     membership = Membership(groups)
     use = GroupUse(state, membership, devices, clock=clock)
     order = MachineGroupOrder(membership)

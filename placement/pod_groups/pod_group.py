@@ -47,7 +47,7 @@ class PodGroupInfo:
     created          : unix seconds
     version          : resourceVersion
     timeout_seconds  : scheduleTimeoutSeconds, None = the scheduler's own
-    problem          : why it cannot be used, '' = it can; minima and topology mean nothing then
+    problem          : why the group is unusable, '' = usable; minima and topology mean nothing then
     topology         : how close together its members are to be
     api              : that it is of
     priority         : that its pods must have; None = whatever they have

@@ -68,7 +68,7 @@ def watched_config_map(namespace: str, name: str) -> Watched[PolicyConfigMap]:
 
 
 def read_config_map(api: client.ApiClient, namespace: str, name: str) -> PolicyConfigMap:
-    """As it is now. Raises InputError where it cannot be had, UnreachableApiServer where nobody answers."""
+    """Read the ConfigMap. Raises InputError if it cannot be read, UnreachableApiServer if no server answers."""
     watched = watched_config_map(namespace, name)
     request = Request(f"{watched.path}/{quote(name, safe='')}", "application/json")
     try:

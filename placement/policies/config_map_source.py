@@ -26,7 +26,7 @@ class ConfigMapSink:
     """Hands what is watched to the provider, and what became of it to events. Implements ResourceSink."""
 
     def __init__(self, provider: PolicyProvider, events: PolicyEvents | None = None) -> None:
-        """events: None = nobody is told but the log"""
+        """events: None = only the log is written"""
         self._provider, self._events = provider, events
         self._last: PolicyConfigMap | None = None
 

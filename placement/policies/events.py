@@ -1,4 +1,4 @@
-"""Tells people of policies in Events: on the ConfigMap what became of it, on a pod that the policy it names is none.
+"""Reports policies in Events: on the ConfigMap what became of it, on a pod that it names an unknown policy.
 
 Needs `create` on events.events.k8s.io (docs/use/policies.md).
 """

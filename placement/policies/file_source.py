@@ -47,7 +47,7 @@ class PolicyFile:
 
     @property
     def last_contact(self) -> float | None:
-        """Unix seconds of the last look that told what is there; None = none has."""
+        """Return unix seconds of the last read that succeeded; None = none has."""
         return self._last_contact
 
     def look(self) -> PolicyOutcome | None:

@@ -78,4 +78,4 @@ class OnePolicy:
         return self._chosen
 
     def count(self, policy: str) -> None:
-        """There is nothing to tell apart."""
+        """Does nothing: there is only one policy."""

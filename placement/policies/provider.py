@@ -1,6 +1,6 @@
 """The policies in effect. A document takes effect as a whole or not at all; nothing takes the last good one away.
 
-    source (file, ConfigMap) --offer, refuse, gone--> PolicyProvider <--choose, scoring-- whoever places a pod
+    source (file, ConfigMap) --offer, refuse, gone--> PolicyProvider <--choose, scoring-- components that place pods
 
 Readers meet one attribute that is swapped, and no lock.
 """
@@ -92,10 +92,10 @@ class PolicyProvider:
         self._labels_of = labels_of
 
     def tell_unknown(self, listener: UnknownListener) -> None:
-        """Tell it of pods whose annotation names no policy."""
+        """Notify the listener of pods whose annotation names an unknown policy."""
         self._on_unknown.append(listener)
 
-    # Whoever places pods
+    # For components that place pods
 
     def choose(self, pod: PodInfo) -> Chosen:
         """See Policies."""
@@ -196,7 +196,7 @@ class PolicyProvider:
         self._outcomes[outcome.kind] += 1
         return outcome
 
-    # Whoever looks
+    # For status and metrics
 
     @property
     def policies(self) -> PolicySet:
@@ -213,7 +213,7 @@ class PolicyProvider:
         return self._labels_of(namespace)
 
     def unread(self, namespaces: Iterable[str]) -> tuple[str, ...]:
-        """Those of the namespaces whose labels a rule asks for and nobody knows: it does not hold there."""
+        """Return those of the namespaces whose labels a rule asks for but which are unknown: it does not hold there."""
         return unread_namespaces(self._set.rules, namespaces, self._labels_of)
 
     @property

@@ -48,7 +48,9 @@ class Rule:
 
 
 def unread_namespaces(rules: Iterable[Rule], namespaces: Iterable[str], labels_of: LabelsOf) -> tuple[str, ...]:
-    """Those of the namespaces whose labels some rule asks for and nobody knows, by name: it does not hold there."""
+    """Return by name those of the namespaces whose labels a rule asks for but which are unknown: it does not hold
+    there.
+    """
     asking = [rule.namespaces for rule in rules if rule.namespace_selector is not None]
     return tuple(
         name

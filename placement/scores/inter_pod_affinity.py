@@ -22,7 +22,7 @@ class InterPodAffinity:
     name = "InterPodAffinity"
 
     def score(self, pod: PodInfo, view: ClusterView, rows: Ints) -> Ints:
-        """All 0 where nothing tells nodes apart."""
+        """Return the score of each row; all 0 if the terms do not distinguish nodes."""
         sums = np.zeros(len(rows), dtype=np.int64)
         for key, pods in _weights_by_key(pod, view).items():
             column = view.index.labels.column(key)

@@ -78,7 +78,7 @@ class ZonesLeft:
     socket: Ints
 
     def row(self, needs: Units) -> Ints:
-        """(n_kinds,) of these resources; those that nobody reports are left out."""
+        """(n_kinds,) of these resources; resources that no node reports are left out."""
         wanted = np.zeros(self.units.shape[2], dtype=np.int64)
         for kind, amount in needs.items():
             if (column := self.kinds.get(kind)) is not None:

@@ -1,8 +1,9 @@
 """Which domains can hold what is left of a gang: pure.
 
 Room is counted per node and summed per domain. Members of several kinds are put one kind after the other, on what those
-before have left over, in all domains at once: what holds them by this count holds them. It need not find every way in
-which they could fit, so the most that fits of each kind alone is told, too: what fails by that cannot hold them.
+before have left over, in all domains at once: what holds them by this count holds them. The count may miss a way in
+which they would fit. So it also returns the most that fits of each kind alone: a domain that fails by that cannot hold
+them.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def held_by_domain(kinds: Sequence[Kind], nodes: RoomOf) -> DomainCapacity:
         maybe &= domain_sums_of(alone, domain, n_domains) >= one.number
         room = np.minimum(alone, rooms_left(one, units, milli))
         before = np.cumsum(room) - room  # in all domains before, too
-        base = np.append(before, 0)[first]  # (n_domains,); of one without nodes, which nobody looks up, anything
+        base = np.append(before, 0)[first]  # (n_domains,); any value for one without nodes, which is not looked up
         taken = np.clip(one.number - (before - base[domain]), 0, room)
         _take(one, taken, units, milli)
         members += domain_sums_of(taken, domain, n_domains)

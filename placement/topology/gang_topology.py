@@ -57,7 +57,7 @@ class GangTopology:
     # KnowsDomains
 
     def domains(self, pod: PodInfo, view: ClusterView) -> Sequence[Bools]:
-        """Of the level that is required, while nobody of the gang sits."""
+        """Return the domains of the required level, while no pod of the gang is bound."""
         group = self._gangs.group_of(pod)
         level = "" if group is None else self._gangs.topology(group).required
         if group is None or not level or len(self._seats(group, view)):
@@ -101,7 +101,7 @@ class GangTopology:
     def _required(
         self, pod: PodInfo, group: str, level: str, column: LabelColumn, view: ClusterView
     ) -> tuple[int | None, str]:
-        """The domain for a gang of which nobody sits, or why there is none."""
+        """Return the domain for a gang without a bound pod, or why there is none."""
         waiting = self._waiting(group, pod)
         everything = self._held(waiting, column, view)
         if everything.everything.any():
@@ -151,7 +151,7 @@ class GangTopology:
         view: ClusterView,
         rows: Ints,
     ) -> Ints:
-        """Those of the rows in the domain that is chosen for a gang of which nobody sits; all, if none holds it."""
+        """Return the rows in the domain chosen for a gang without a bound pod; all rows, if no domain holds it."""
         waiting = self._waiting(group, pod)
         needed = self._needed(group, waiting)
         for members in (waiting,) if len(needed) == len(waiting) else (waiting, needed):

@@ -28,7 +28,7 @@ _MOST_COMBINED: Final = 10
 def crossings(free: Bools, groups: Groups, count: int) -> Ints:
     """(n_nodes,) groups beyond the first that `count` cards take at least; as many as there are where they do not fit.
 
-    free : (n_nodes, n_devices) whole cards that nobody has; a card in no group is one by itself
+    free : (n_nodes, n_devices) whole cards that are free; a card in no group is one by itself
     """
     held = np.cumsum(-np.sort(-_free_by_group(free, groups), axis=1), axis=1)  # (n_nodes, n_groups), the largest first
     return np.asarray((held < count).sum(axis=1), dtype=np.int64)

@@ -85,7 +85,7 @@ def _kind(
 
 
 def _likeness(pod: PodInfo) -> Hashable:
-    """What filters may tell members of one gang apart by."""
+    """Return everything by which filters may treat members of one gang differently."""
     return (
         pod.scheduler_name,
         tuple(sorted(pod.requests.items())),

@@ -71,8 +71,9 @@ class NearCards:
     # Inside
 
     def _crossed(self, rows: Ints, count: int) -> tuple[Floats, Bools]:
-        """(n_nodes, 2) NVLink groups and NUMA zones beyond the first that the cards take, 0.5 = nobody knows;
-        (n_nodes,) whether as many pods as fit keep theirs together, or nobody knows."""
+        """Return the NVLink groups and NUMA zones beyond the first that the cards take, (n_nodes, 2), 0.5 = unknown;
+        and whether as many pods as fit keep theirs together, or that is unknown, (n_nodes,).
+        """
         crossed = np.full((len(rows), 2), 0.5)
         is_all_local = np.ones(len(rows), dtype=bool)
         free = self._devices.free_milli[rows] == WHOLE

@@ -60,7 +60,7 @@ class NumaZone:
     available : whole units left by Kubernetes resource name, as the node published them
     costs     : distance by number of another zone, 10 = itself, as the firmware's tables (ACPI SLIT) have it
     total     : whole units by which the kubelet counts the zones that a request needs at least; at least `available`
-    socket    : what tells its socket from others; '' = not stated
+    socket    : id of its socket; '' = not stated
     """
 
     number: int
@@ -74,8 +74,8 @@ class NumaZone:
 class CardLayout:
     """Which cards are near each other.
 
-    nvlink : cards joined by NVLink; none = nobody says
-    numa   : cards by NUMA zone, in the order of `zones`; none = nobody says
+    nvlink : cards joined by NVLink; none = unknown
+    numa   : cards by NUMA zone, in the order of `zones`; none = unknown
     zones  : numbers of these NUMA zones
     """
 

@@ -1,9 +1,9 @@
 """Filter NodeResourceTopologyMatch: the node's kubelet admits the pod, as far as NUMA zones and physical cores go.
 
 The kubelet would turn it away there (TopologyAffinityError, SMTAlignmentError), and its controller make another for the
-same node. Nodes without a NodeResourceTopology, and those whose kubelet admits every pod, are let through.
+same node. Nodes without a NodeResourceTopology, and those whose kubelet admits every pod, pass.
 
-Evicting pods is not known to help: what zone a pod has nobody says.
+Evicting pods is not known to help: the zone of a pod is unknown.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ class TopologyPlugins:
     """None = switched off.
 
     zones : Follower, to be attached before the device table and in `further` of the view; `zones.news` is the sink of
-            decoding.node_resource_topologies, `zones.tick` for every second, `zones.on_room` to be told to the queue
+            decoding.node_resource_topologies, `zones.tick` for every second, `zones.on_room` for the queue
     gangs : Filter and NodePreference
     numa  : Filter
     cards : NodePreference to be asked after `gangs`; it is the device table's `choose`

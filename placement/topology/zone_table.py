@@ -3,8 +3,8 @@
     NodeResourceTopology --ZoneNews--> available, as the node's exporter published it
     pods                 ------------> less what those take that it cannot include yet, each from every zone
 
-A node publishes seconds after its kubelet has chosen, and which zone it chose nobody knows before: pods that were given
-to it since count in every zone, as in scheduler-plugins' over-reserving cache
+A node publishes its kubelet's choice of a zone seconds later, and until then the zone is unknown. So pods placed there
+since count in every zone, as in scheduler-plugins' over-reserving cache
 (pkg/noderesourcetopology/cache/overreserve.go). A pod is included once something was published after it had started, or
 has started `settle` ago: its resources are set aside before its containers start.
 

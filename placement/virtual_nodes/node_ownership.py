@@ -26,7 +26,7 @@ class Claims:
         self._other = next(i for i, one in enumerate(self.providers) if one.name == OTHER)
 
     def of(self, node: NodeInfo | None) -> int:
-        """A node that is not there (any more) is nobody's."""
+        """Return the owner of a node; a node that does not exist (any more) has none."""
         if node is None:
             return REAL
         values = {taint.value for taint in node.taints if taint.key == PROVIDER_TAINT}

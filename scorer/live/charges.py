@@ -43,8 +43,8 @@ class Charges:
 
     def __init__(self, n_resources: int, *, window_seconds: float, grace_seconds: float) -> None:
         """
-        window_seconds : over which usage is averaged by whoever measures it
-        grace_seconds  : a pod is taken as seen so long after its window has passed, measured or not
+        window_seconds : over which the source averages usage
+        grace_seconds  : time after its window from which a pod counts as seen, measured or not
         """
         self._window, self._grace = window_seconds, grace_seconds
         self._charges: dict[str, _Charge] = {}
@@ -86,7 +86,7 @@ class Charges:
             return
         self.release(uid)
         if started is not None and now - started > self._window + self._grace:
-            self._seen[uid] = node  # it has run for long: whoever measures the node has seen it
+            self._seen[uid] = node  # it has run for long: the measurement of the node includes it
             return
         self._put(uid, _Charge(node, np.asarray(amount, dtype=np.float64), started, 1.0))
 

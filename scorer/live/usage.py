@@ -28,7 +28,7 @@ class NodeUsage:
 
 
 class UsageSource(Protocol):
-    """Where usage is read. Raises forecast.errors.ForecastError when it cannot be."""
+    """A source of usage. Raises forecast.errors.ForecastError if it cannot be read."""
 
     def read(self) -> NodeUsage:
         """Usage of all nodes now: a fixed number of requests, whatever the number of nodes."""

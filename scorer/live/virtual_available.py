@@ -11,7 +11,7 @@ from scorer.scores.capacity import limited
 def virtual_available(capacity: AnyFloats, usage: AnyFloats, charged: AnyFloats) -> Floats:
     """capacity - usage at the last metric - virtual requests not yet seen in it: (n_nodes, n_resources).
 
-    May fall below 0. NaN where there is no limit or nobody measures. All arguments (n_nodes, n_resources).
+    May fall below 0. NaN if there is no limit or no measurement. All arguments (n_nodes, n_resources).
     """
     return np.where(limited(capacity), capacity - usage - charged, np.nan)
 

@@ -292,7 +292,7 @@ class PredictedCluster:
         )
 
     def name_of(self, row: int) -> str:
-        """Name of the node in a row; empty = nobody knows the node."""
+        """Return the name of the node in a row; empty = unknown."""
         return self._names.get(row, "")
 
     # Inside
@@ -310,7 +310,7 @@ class PredictedCluster:
         self._count(placed, +1)
 
     def _give_row_to(self, key: ProfileKey, replicas: float) -> int:
-        """Let a new profile take the place of the one that nobody has used for longest."""
+        """Replace the profile that was unused for longest with a new one."""
         profile = next(iter(self._idle))
         self._unlist(profile)
         del self._idle[profile]
@@ -404,7 +404,7 @@ class PredictedCluster:
         days = self.horizon.days
         if keys[0].run is not None:
             (key,) = keys
-            # What is there now uses as much, whenever it is looked at: nobody asks what it uses after it has gone.
+            # What is there now uses as much, whenever it is looked at: its use after it has gone is not asked for.
             now = np.broadcast_to(self.profiles.run_level(key)[:, None], (len(RESOURCES), SLOTS_PER_DAY))
             return self.profiles.run_curve(key, days)[None], now[None].astype(np.float32)
         services = [key.service for key in keys if key.service is not None]

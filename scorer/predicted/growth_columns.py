@@ -50,7 +50,7 @@ class Terms:
 
 @dataclass(slots=True)
 class GrowthColumn:
-    """All of float32, so that whoever reckons ahead gets the very numbers that the tables will have.
+    """All of float32, so that a look ahead computes the very numbers that the tables will have.
 
     q     : (n_resources, n_points) weighs a node's shares
     alone : (n_resources,) the profile's own square
@@ -80,7 +80,7 @@ class GrowthColumn:
 
 
 class GrowthColumns:
-    """Reads the tables; whoever changes them says so in their log and versions."""
+    """Reads the tables; every change of them is in their log and versions."""
 
     def __init__(self, tables: LoadTables) -> None:
         self._tables = tables

@@ -1,6 +1,6 @@
 """Rows of the predicted load as they will be once pods of one profile have landed, before the tables know of it.
 
-Whoever places many like pods reckons ahead and changes the tables once. The numbers are those that the tables will
+A loop that places many like pods computes ahead and changes the tables once. The numbers are those that the tables will
 have, to the last bit: the same additions in the same order.
 """
 

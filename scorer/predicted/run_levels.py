@@ -28,7 +28,7 @@ class RunLevel:
 
 
 class RunLevels:
-    """Made when they are first asked for, by any thread: whoever comes second makes the same again."""
+    """Levels computed when they are first asked for, by any thread: a second thread computes the same again."""
 
     def __init__(self, model: PeakModel) -> None:
         self._model = model

@@ -1,6 +1,6 @@
 """What really happened in the window, ready to be played back under any placement.
 
-Only `curves.true_future` may look at all of it; every other rule is told what was over when it decides.
+Only `curves.true_future` may look at all of it; every other rule gets only what was over when it decides.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ def record(history: History, pod_usage: PodUsage, window: Window) -> Recording:
 
     pod_usage : holds at least the days of the window
     A slot in which a pod was there but not measured takes the mean of its service's pods as the history has it, else 0:
-    of a history with attributed usage (scorer.replay.attribution) that is what the nodes say of the service.
-    Nodes that were not there around the placement or whose size nobody knows take part in nothing (`_playable`).
+    of a history with attributed usage (scorer.replay.attribution) that is the share of the nodes' usage. Nodes that
+    were not there around the placement, or whose size is unknown, take part in nothing (`_playable`).
     """
     if pod_usage.services != history.services:
         raise InputError("the pods and the history name different services: read both from the same directory")

@@ -1,6 +1,6 @@
 """A replay from beginning to end: every rule on the same pods, in the same order, over the same days.
 
-Who may know what (a test changes the future and sees that nobody's placements but the oracle's change):
+Who may know what (a test changes the future and sees that only the oracle's placements change):
 
     native, live     requests; usage up to the half hour before
     last_week        the seven days before the placement

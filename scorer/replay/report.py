@@ -71,7 +71,7 @@ def figures_of(
     peaks = daily_peaks(share)  # (n_nodes, n_resources, n_days)
     by_day = daily_peak_variation(peaks)  # (n_resources, n_days)
     variation = peak_variation(peaks)
-    # A resource that nobody uses has no spread to speak of.
+    # An unused resource has no spread to speak of.
     used = [r for r in range(len(RESOURCES)) if np.isfinite(variation[r])]
     return RuleFigures(
         hot_share=float(hot.mean()),

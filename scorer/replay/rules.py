@@ -55,7 +55,7 @@ def replicas_to_come(forecast: CurveForecast, state: ClusterState) -> AnyFloats:
 
 
 class Rule(Protocol):
-    """Picks nodes. `added` and `removed` tell it what became of the pods."""
+    """Picks nodes. `added` and `removed` report what became of the pods."""
 
     def observe(self, slot: int, state: ClusterState) -> None:
         """Called before pods are placed in `slot`, when those that left are gone.

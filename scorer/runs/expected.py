@@ -121,7 +121,7 @@ class ExpectedRuns:
         most = self._most(pod)
         if most is None or job.active_deadline_seconds is None:
             return run
-        # A Job whose start was not seen yet has just been taken up: nobody makes its pods before.
+        # A Job whose start was not seen yet has just been taken up: its controller makes no pods before.
         began = pod.created if job.started is None else job.started
         return replace(run.within(most), stopped=began + job.active_deadline_seconds)
 

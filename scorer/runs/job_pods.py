@@ -12,9 +12,9 @@ _RUN_ON: Final = frozenset({"DaemonSet", "Node", "ReplicaSet", "ReplicationContr
 
 
 def is_job_pod(pod: PodInfo, scheduler_names: Collection[str] = ()) -> bool:
-    """Those of Jobs, whoever places them; and of those that the job profile places all that nobody keeps running.
+    """Return whether a pod is of a Job, or of the job profile without a controller that keeps it running.
 
-    scheduler_names : of the job profile; so come bare pods and those of workflow engines
+    scheduler_names : of the job profile; bare pods and those of workflow engines come with it
     """
     kind = pod.owner.kind
     return kind == "Job" or (pod.scheduler_name in scheduler_names and kind not in _RUN_ON)

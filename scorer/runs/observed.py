@@ -1,5 +1,6 @@
-"""Pods that finish and Jobs that complete, as the tables tell of them: how long they ran goes to the run times of their
-services."""
+"""Run times of pods that finish and Jobs that complete, as the tables report them, for the run times of their
+services.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ class ObservedRuns(NodesAndPodsOnly):
             if isinstance(change, JobChange):
                 self._run_times.learn_from_jobs((change.job,))
             elif isinstance(change, PodChange) and change.pod.phase in FINISHED and self._is_job(change.pod):
-                # Whoever plays a node may say that a pod has ended and not when: then it was just now.
+                # A virtual kubelet may report that a pod has ended and not when: then it was just now.
                 has_just_ended = change.before is not None and change.after is None
                 self._count(change.pod, self._cluster.now if has_just_ended else None)
                 if change.pod.uid not in self._cluster.state.pods:
@@ -64,6 +65,6 @@ class ObservedRuns(NodesAndPodsOnly):
             del self._counted[next(iter(self._counted))]
         self._counted[pod.uid] = None
         service = self._cluster.state.service_key(pod)
-        # One that was told to go may have ended well, but too early.
+        # A pod being deleted may have ended well, but too early.
         was_cut = pod.phase is Phase.FAILED or pod.terminating
         self._run_times.learn(service, finished - pod.started, was_cut=was_cut)

@@ -57,9 +57,9 @@ class RunTimes:
             return None if seen is None else seen.estimate
 
     def learn(self, service: ServiceKey, seconds: float, *, was_cut: bool = False) -> None:
-        """A pod of it has ended. What is no time at all is ignored.
+        """Learn from a pod of the service that has ended. A length of zero or less is ignored.
 
-        was_cut : it failed or was told to go: it says something only if it ran longer than pods typically do
+        was_cut : it failed or was deleted: its length counts only if it ran longer than pods typically do
         """
         if not _is_time(seconds):
             return
@@ -73,7 +73,7 @@ class RunTimes:
             seen.estimate = estimate(seen.runs)
 
     def learn_from_jobs(self, jobs: Iterable[JobInfo]) -> None:
-        """Jobs, whatever has become of them; each counts once, however often it is told of.
+        """Learn from Jobs in any state; each counts once, however often it is reported.
 
         Those whose pods all could run side by side and did not fail: none of them took longer than the whole.
         """

@@ -20,7 +20,7 @@ class NodeColumns:
     requested         : (n_nodes, n_kinds) by the pods there
     requested_nonzero : (n_nodes, 2) CPU and memory as kube-scheduler's LeastAllocated counts them
     capacity          : (n_nodes, n_resources); NaN or 0 = no limit
-    virtual_available : (n_nodes, n_resources), may be below 0; NaN = nobody measures it
+    virtual_available : (n_nodes, n_resources), may be below 0; NaN = not measured
     qos_pods          : (n_nodes, 3) pods there per QoS class
     qos_memory        : (n_nodes, 3) bytes predicted at the peak per QoS class
     predicted_share   : (n_nodes,) see `predicted_peak_score`; NaN = unknown

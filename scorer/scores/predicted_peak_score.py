@@ -52,8 +52,8 @@ def predicted_peak_score(share: AnyFloats, exact: AnyFloats, out_of_memory: Bool
 
 
 def predicted_peak_ranking(share: AnyFloats, exact: AnyFloats, out_of_memory: Bools) -> Floats:
-    """The same as points of unlimited range: 100 (1 - share) whatever the share, so that an overloaded node is told
-    from a worse one by what lies between them. For sums that are not cut at 0 and 100.
+    """The same as points of unlimited range: 100 (1 - share) whatever the share, so that the distance between two
+    overloaded nodes is kept. For sums that are not cut at 0 and 100.
 
     Nodes predicted to run out of memory lose 10 points and come after the worst of the others.
     Returns (n_nodes,), NaN = unknown.

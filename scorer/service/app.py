@@ -33,7 +33,7 @@ def create_app(
 ) -> FastAPI:
     """The scorer as an ASGI application. Raises InputError where a token file cannot be used.
 
-    access     : who may ask beside whoever has a token of the files; None = nobody
+    access     : clients allowed in addition to those with a token of the files; None = none
     collectors : further metrics to export
     hosts      : names under which it is asked (serving/hosts.py)
     """

@@ -42,7 +42,7 @@ class ServiceMetrics:
     ) -> None:
         """
         more   : further metrics to export
-        stages : where others of this process note their stages, too; None = nobody does
+        stages : where other parts of this process time their stages, too; None = none does
         """
         self._scorer, self._options = scorer, options
         self.registry = CollectorRegistry()

@@ -44,7 +44,9 @@ class Service:
             self._was_ready = True
 
     async def in_thread(self, work: Callable[[], Answer]) -> Answer:
-        """Run `work` beside the event loop. Past the deadline nobody waits for it any more, but it keeps its place."""
+        """Run `work` beside the event loop. Past the deadline the request stops waiting, but the work keeps
+        its place.
+        """
         if self._limiter is None:
             self._limiter = anyio.CapacityLimiter(COSTLY_AT_ONCE)
         return await in_thread(work, abandon_on_cancel=True, limiter=self._limiter)

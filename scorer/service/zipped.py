@@ -1,4 +1,4 @@
-"""Large answers, zipped for whoever takes them so."""
+"""Large answers, zipped for clients that accept it."""
 
 from __future__ import annotations
 

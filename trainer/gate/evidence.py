@@ -1,10 +1,10 @@
 """How the model in use and tonight's recipe did on the days after the cut-off of the model in use.
 
 Both know exactly what lay before that cut-off, so neither has an advantage: the model in use is read as it was issued,
-the recipe is fitted anew at the same cut-off. The seasonal naive at that cut-off is what both have to be worth.
-Losses are those of the backtest (docs/understand/backtest.md) on per-pod means: pinball loss of each day's peak, every
-series divided by the 0.9 quantile of its daily peaks. Where nobody measures pods, the same is done with the peaks of
-nodes (`node_evidence`).
+the recipe is fitted anew at the same cut-off. The seasonal naive at that cut-off is what both have to be worth. Losses
+are those of the backtest (docs/understand/backtest.md) on per-pod means: pinball loss of each day's peak, every series
+divided by the 0.9 quantile of its daily peaks. If pods are not measured, the same is done with the peaks of nodes
+(`node_evidence`).
 """
 
 from __future__ import annotations

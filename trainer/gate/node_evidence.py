@@ -1,7 +1,7 @@
 """Evidence on resources that only nodes are measured for, such as log bytes of a collector: daily peaks of nodes.
 
-Nobody knows what came of a single pod there, so what is compared is what placement acts upon: the load of each node
-from the pods that really ran on it that day, as `PeakModel` sums it up, with the calibrated z for both quantiles.
+The usage of a single pod is unknown there, so the comparison is of what placement acts upon: the load of each node from
+the pods that really ran on it that day, as `PeakModel` sums it up, with the calibrated z for both quantiles.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is done about samples that cannot be true, and how it is told.
+"""The treatment of samples that cannot be true, and how it is reported.
 
 Nothing here reads files. A bad value becomes "not measured" (NaN), a bad row is left out, and each cause is counted
 and reported in one line; input that cannot be mended raises InputError where it is read.

@@ -81,7 +81,7 @@ class HistoryFiles:
         until: datetime | None = None,
         progress: Progress = silent,
     ) -> HistoryFiles:
-        """Check the directory and take stock of it; raises InputError with one sentence if it cannot be used.
+        """Check the directory and take stock of it; raises InputError with one sentence if it is unusable.
 
         calendar : overrides time zone and holiday country of history.json
         until    : days that had not ended by then are cut off, however much of them is there
@@ -94,7 +94,7 @@ class HistoryFiles:
         node_file = LayoutFile.open(directory, Layout.nodes, required=("timestamp", "node"), text=("node",))
         if not usage_file.columns.intersection(_CAPACITY):
             raise InputError(f"{usage_file.path} has no usage column: write at least one of {', '.join(_CAPACITY)}")
-        # Opened before the long part, so that a missing file is told at once.
+        # Opened before the long part, so that a missing file is reported at once.
         pod_file = LayoutFile.open(directory, Layout.pods, required=("namespace", "pod"), text=("namespace", "pod"))
         capacity_file = LayoutFile.open(directory, Layout.capacity, required=("node",), text=("node",))
         settings = read_settings(directory, tally)

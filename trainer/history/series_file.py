@@ -67,7 +67,7 @@ class Window:
 
     position : (series in the file,) index on the window's series axis, -1 = not wanted
     place    : (places in the file + 1,) index of the node in `capacity`; the last entry is -1, for "unknown"
-    capacity : (n_nodes, n_resources), for telling impossible values
+    capacity : (n_nodes, n_resources), for finding impossible values
     """
 
     grid: SampleGrid

@@ -51,9 +51,9 @@ def node_table(capacity: Mapping[str, Floats], seen: Collection[str], tally: Tal
 
 
 def pod_table(stock: Inventory, requests: Mapping[tuple[str, str], Floats], tally: Tally) -> tuple[PodTable, Ints]:
-    """All pods with samples, sorted by service and name, and the row of each series of the file (-1 = left out).
+    """Return all pods with samples, sorted by service and name, and the row of each series of the file (-1 = left out).
 
-    Pods of DaemonSets and static pods are left out: nobody places them, what they use is the base load of their node.
+    Pods of DaemonSets and static pods are left out: they come with their node, and what they use is its base load.
     """
     parsed = {pair: _service(*pair) for pair in {key[:2] for key in stock.keys}}
     placed = [i for i, key in enumerate(stock.keys) if not parsed[key[:2]].belongs_to_node]

@@ -102,7 +102,7 @@ class Connection:
         )
 
     def close(self) -> None:
-        """Give back the sockets."""
+        """Close the sockets."""
         self._client.close()
 
     def _ask(
@@ -134,7 +134,7 @@ class Connection:
             ) from error
 
     def _report(self, name: str, patience: float, state: RetryCallState) -> None:
-        """A line every ten seconds, whatever the number of threads, for whoever watches a run that waits."""
+        """Log a line every ten seconds, whatever the number of threads, so that a run that waits shows why."""
         waited, now = state.seconds_since_start or 0.0, time.monotonic()
         if waited < _REPORT_SECONDS or now - self._reported < _REPORT_SECONDS:
             return

@@ -189,7 +189,7 @@ def _joined(parts: Sequence[Matrix]) -> Matrix:
 
 
 def _requests(parts: Sequence[Matrix]) -> dict[tuple[str, str, str], Floats]:
-    """(cpu, memory) by (namespace, pod, uid), and by (namespace, pod, "") for queries that do not tell the uid."""
+    """Return (cpu, memory) by (namespace, pod, uid), and by (namespace, pod, "") for queries without the uid."""
     requests: dict[tuple[str, str, str], Floats] = {}
     vector = _joined(parts)
     for labels, value in zip(vector.labels, vector.values.tolist(), strict=True):

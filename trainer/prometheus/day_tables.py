@@ -25,7 +25,7 @@ class DayTables:
     """One UTC day, or the part of it that is over.
 
     usage, nodes, pods, capacity : columns of docs/understand/history-layout.md; usage and nodes sorted by timestamp
-    counts                       : flaws by (file, cause), to be told
+    counts                       : flaws by (file, cause), for the report
     recorded_share               : share of the times measured that recording rules answered, mean over the queries
     """
 

@@ -1,4 +1,4 @@
-"""What can go wrong with one request, before it is told to the user.
+"""What can go wrong with one request, before the user sees it.
 
 Unreachable       patience ended, the next question would fare no better: ends the run
 ImpossibleAnswer  no Prometheus says that, so nothing else that is said there counts: ends the run

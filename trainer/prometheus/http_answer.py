@@ -82,9 +82,10 @@ def interpret(status: int, content_type: str, body: bytes, *, name: str, query: 
 
 
 def _decoded(body: bytes) -> Any:
-    """JSON without the garbage collector looking at each of a million small lists: 0.07 s instead of 0.35 s.
+    """Decode JSON without the garbage collector looking at each of a million small lists: 0.07 s instead of 0.35 s.
 
-    orjson keeps the interpreter lock, so no other thread runs meanwhile; whoever found the collector on turns it on.
+    orjson keeps the interpreter lock, so no other thread runs meanwhile; the call that found the collector on turns it
+    on again.
     """
     enabled = gc.isenabled()
     gc.disable()

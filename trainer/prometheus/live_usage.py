@@ -127,7 +127,7 @@ class LiveUsage:
         return out
 
     def _seen(self, *, recorded: bool) -> dict[str, float]:
-        """When each node was last sampled; nothing where the server cannot tell."""
+        """Return when each node was last sampled; empty if the server does not say."""
         query = _RECORDED_SEEN if recorded else _RAW_SEEN
         try:
             vector = self._connection.instant("node samples", query)

@@ -47,7 +47,9 @@ KUBELET_GAUGE = (
 
 @dataclass(frozen=True, slots=True)
 class LogQueries:
-    """Query templates of one source; "" = it does not tell. Per node, what pods log is added up where node is ""."""
+    """Query templates of one source; "" = the source has no such series. Per node, what pods log is added up where node
+    is "".
+    """
 
     pod: str = ""
     node: str = ""

@@ -1,4 +1,4 @@
-"""Names, addresses and capacities of nodes, as kube-state-metrics and node-exporter tell them. Pure.
+"""Names, addresses and capacities of nodes, as kube-state-metrics and node-exporter report them. Pure.
 
 Where node-exporter's `instance` is an address rather than a name, kube_node_info{node, internal_ip} says whose it is.
 """

@@ -48,7 +48,7 @@ def on_node(vector: str) -> str:
 
 
 def both_ways(one: str, other: str, label: str) -> str:
-    """Union of two vectors, told apart by a label: `a + b` would drop what only one of them has."""
+    """Return the union of two vectors, distinguished by a label: `a + b` would drop what only one of them has."""
     return (
         f'label_replace({one}, "direction", "in", "{label}", ".*") '
         f'or label_replace({other}, "direction", "out", "{label}", ".*")'

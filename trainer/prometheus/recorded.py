@@ -6,7 +6,7 @@
 
 A rule group is evaluated every step at its own offset, so one sample always lies in the five minutes (the default
 look-back of the server) before a tick; what is read is the mean over a step that ends up to one step before the tick.
-Two Prometheus replicas record everything twice, told apart by an external label: the larger of two samples counts. We
+Two Prometheus replicas record everything twice, with different external labels: the larger of two samples counts. We
 take it, not the server: `max by` over all pods cost it five times as much as handing out the samples.
 """
 

@@ -69,6 +69,6 @@ def _logs(source: LogSource) -> dict[str, str]:
     node = " or ".join(f"({queries.node})" for queries in found if queries.node)
     per_pod = [LOG_METRICS[one] for one, queries in zip(sources, found, strict=True) if queries.pod]
     if node and per_pod:
-        # As when reading: nodes have a source of their own only where no collector tells pods apart.
+        # As when reading: nodes have a source of their own only if no collector reports by pod.
         node = f"({node}) unless on () ({' or '.join(per_pod)})"
     return {"pod": " or ".join(f"({queries.pod})" for queries in found if queries.pod), "node": node}

@@ -1,6 +1,6 @@
 """Whether queries answer in base units. Pure; only clear cases are refused.
 
-    found                                                        what it tells
+    found                                                        what it means
     nodes use more than 3 x their capacity                       node_cpu in millicores or percent, node_memory too high
     pods of a node use more than 5 x what the node uses          pod_* or node_* in another unit
     half of the nodes use less than 16 MiB of memory             KiB or MiB; no node runs a kubelet in that

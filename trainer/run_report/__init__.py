@@ -3,7 +3,7 @@
 gaps            how much of each day was measured
 issued_scores   how the forecasts issued for past days did
 learned         what the model knows of each service
-capacities      capacities that nobody configured
+capacities      capacities that are not configured
 changes         what is different from the model before
 report          all of it in one object, which also gives the run's metrics
 html            the page

@@ -1,4 +1,4 @@
-"""Capacities of a model that nobody configured: which were learned for which kind of node, and which are missing."""
+"""Capacities of a model that are not configured: which were learned for which kind of node, and which are missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How well the nodes tell services apart, resource by resource: the condition of the regression of peak weights."""
+"""How well the nodes distinguish services, resource by resource: the condition of the regression of peak weights."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class RegressionCondition:
     """The regression of one resource.
 
     services       : that take part, with pods on measured nodes
-    effective_rank : how many of them the nodes tell apart (`PeakWeights.determined`, summed), at most `services`
+    effective_rank : how many of them the nodes distinguish (`PeakWeights.determined`, summed), at most `services`
     identified     : services whose weight is known to 20 %
     load_share     : share of the expected load that is theirs; None = no load
     from_nodes     : services without any measured pod, which are known by their nodes alone
@@ -34,7 +34,7 @@ class RegressionCondition:
 
     @property
     def is_poor(self) -> bool:
-        """Whether services that are known by their nodes alone cannot be told apart."""
+        """Return whether services that are known by their nodes alone cannot be separated."""
         return self.from_nodes > 0 and (self.load_share or 0.0) < _POOR
 
     @property

@@ -23,10 +23,10 @@ explaining = APIRouter(prefix="/v1", tags=["placement"])
 async def scores(request: Request, service: ReadyService) -> Response:
     """Score nodes for a pod: 0 worst, 100 best.
 
-    `pod` is a Kubernetes Pod object (it need not exist yet) or the namespace and name of one that does. `nodes` are
-    the nodes to score, all if left out. `weights` replace the configured ones for this request. Nodes that the scorer
-    does not know get a neutral score and are named in `unknown_nodes`. With `ranking` the answer has the scores once
-    more without the limits 0 and 100, which tells overloaded nodes apart.
+    `pod` is a Kubernetes Pod object (it need not exist yet) or the namespace and name of one that does. `nodes` are the
+    nodes to score, all if left out. `weights` replace the configured ones for this request. Nodes that the scorer does
+    not know get a neutral score and are named in `unknown_nodes`. With `ranking` the answer also has the scores without
+    the limits 0 and 100, which distinguishes overloaded nodes.
     """
     content = await json_body(request)
 
@@ -46,8 +46,8 @@ async def scores(request: Request, service: ReadyService) -> Response:
 async def charges(request: Request, service: ReadyService) -> Response:
     """Reckon with a pod on a node before its binding is seen, for `seconds` at most.
 
-    For an extender elsewhere, which is not told kube-scheduler's decision: without this, pods that follow each other
-    quickly are all sent to the same node. A node that is not known is not charged.
+    For a remote extender, which does not learn kube-scheduler's decision: without this, pods that follow each other
+    quickly are all sent to the same node. An unknown node is not charged.
     """
     content = await json_body(request)
 
