@@ -1,10 +1,10 @@
-"""What becomes of pods that were given a node: bound, given back, or asked about until it is known.
+"""What becomes of pods that were given a node: bound, released, or asked about until it is known.
 
     decided --bind--> BindingCycles --bound-------> assumed until the watch shows it
-                                    |---failed----> given back; to the backoff
+                                    |---failed----> released; to the backoff
                                     +---not known-> stays assumed; asked about soon
     overdue (cache/assumptions.py) --ask_about-->  bound: kept, the watch lags
-                                                   not bound: given back, queued anew
+                                                   not bound: released, queued anew
                                                    not known: asked about again soon
     the watch shows it before the answer --apply-> bound there: reported as bound
                                                    gone, or bound elsewhere: forgotten
@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 
 class Telling(Protocol):
-    """Who tells users about pods: scheduler.reporting.reports.Reports."""
+    """Reports pods to users: scheduler.reporting.reports.Reports."""
 
     def failed(self, pod: PodInfo, message: str, *, reason: str = "Unschedulable") -> None:
         """An attempt failed, or there was none."""
@@ -63,7 +63,7 @@ class _NotKnown:
 
 
 class BindingResults(NodesAndPodsOnly):
-    """For any thread: outcomes are told by a thread of the bindings.
+    """For any thread: a thread of the bindings reports outcomes.
 
     Implements scorer.follower.Follower, to be attached before the ClusterFollower: the queue still knows the pod then.
     """
@@ -131,7 +131,7 @@ class BindingResults(NodesAndPodsOnly):
             uid = one.pod.uid
             with self._lock:
                 if uid in self._under_way or uid in self._asked:
-                    continue  # it will be told
+                    continue  # its outcome will come
                 self._asked.add(uid)
                 is_not_known = uid in self._not_known
             if is_not_known:
@@ -165,7 +165,7 @@ class BindingResults(NodesAndPodsOnly):
                 if pod is not None and pod.node == before.node:
                     self._is_bound(Reserved(pod, before.node), before.queued)
 
-    # Told by the thread of the bindings
+    # Called by the thread of the bindings
 
     def _bound(self, reserved: Reserved, outcome: BindingOutcome) -> None:
         uid = reserved.pod.uid
@@ -193,7 +193,7 @@ class BindingResults(NodesAndPodsOnly):
         self._settle(reserved, outcome, before)
 
     def _settle(self, reserved: Reserved, outcome: BindingOutcome, before: _NotKnown | None) -> None:
-        """before: until now; None = it had been told to be bound, or was never ours to bind."""
+        """before: outcome until now; None = it had been reported as bound, or was never ours to bind."""
         uid, queued = reserved.pod.uid, None if before is None else before.queued
         if outcome.is_bound:
             with self._scorer.tables.reading():

@@ -70,7 +70,7 @@ def _frees_a_port(pod: PodInfo, event: ClusterEvent) -> bool:
 
 
 def _may_be_meant(pod: PodInfo, event: ClusterEvent) -> bool:
-    """Terms reach across namespaces, constraints do not; telling which costs as much as an attempt."""
+    """Terms reach across namespaces, constraints do not; a closer look costs as much as an attempt."""
     return event.node is None or _is_another_node(pod, event)
 
 

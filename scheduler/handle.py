@@ -1,4 +1,4 @@
-"""What a scheduling process hands to the builders of its profiles, and what they give back.
+"""What a scheduling process hands to the builders of its profiles, and what they return.
 
 kube-scheduler hands `framework.Handle` to its plugins (pkg/scheduler/framework/interface.go). Ours is made before the
 cluster is read, so that the tables of a profile follow it from the first object on. A profile is a folder in profiles/

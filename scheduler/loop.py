@@ -40,7 +40,7 @@ class ScheduleLoop:
         )
         self._volumes: VolumeBinding | None = None
         with parts.scorer.tables.reading() as cluster:
-            if not settings.dry_run:  # else nobody is told where volumes are to go
+            if not settings.dry_run:  # a dry run writes no node on claims
                 self._volumes = VolumeBinding(
                     parts.session, tables.view, locked=parts.scorer.tables.reading, keep=cluster.keep
                 )
@@ -139,7 +139,7 @@ class ScheduleLoop:
     def _keep_up(self) -> None:
         self._scheduler.tick()
         with self._parts.scorer.tables.reading():
-            self._parts.tables.sitting.settle()  # so that whoever preempts next need not
+            self._parts.tables.sitting.settle()  # so that the next preemption need not
 
     def _begin(self) -> None:
         """All is read, and what a process before this one has nominated counts."""
@@ -149,7 +149,7 @@ class ScheduleLoop:
         gc.freeze()
 
     def _ask(self, reserved: Sequence[Reserved]) -> None:
-        if not self._parts.settings.dry_run:  # else nobody has bound them
+        if not self._parts.settings.dry_run:  # a dry run binds none
             self._settling.ask_about(reserved)
 
     def _gang_is_late(self, group: str) -> None:

@@ -1,5 +1,6 @@
-"""Metrics of the scheduling loops; docs/use/scheduling.md lists them. What is counted is told by whoever does it; what
-is a state is asked for when somebody looks."""
+"""Metrics of the scheduling loops; docs/use/scheduling.md lists them. Counters are increased by the part that acts;
+states are read at each scrape.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +57,7 @@ class AttemptResult(Enum):
 
 
 class SchedulingMetrics:
-    """Counters and histograms; for any thread. `collectors` are to be registered by whoever exports them."""
+    """Counters and histograms; for any thread. The exporter registers `collectors`."""
 
     def __init__(self) -> None:
         self.stages = stage_histogram(_STAGES)

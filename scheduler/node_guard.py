@@ -41,7 +41,9 @@ class NodeGuard:
 
 
 def change_of(state: ClusterState, node: str) -> Callable[[], str]:
-    """Tells why a node is not what it was when this was called, '' = it is: for requests that are sent again."""
+    """Return a function that says why a node has changed since this call, '' = it has not: for requests that are sent
+    again.
+    """
     before = _now(state, node)
     return lambda: _why_not(node, before, _now(state, node))
 

@@ -87,7 +87,7 @@ class PlacingCore:
             self.tables.nominated.start_over(tried, gangs.group_of)
 
     def try_again(self, pod: PodInfo) -> None:
-        """Wake a pod whose preemption failed, or that something kept out of the queue of which no event tells."""
+        """Wake a pod whose preemption failed, or that was kept out of the queue for a reason without an event."""
         with self.scorer.tables.reading():
             self.queue.happened(ClusterEvent(EventKind.UNSCHEDULED_POD_CHANGED, pod=pod))
 

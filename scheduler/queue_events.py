@@ -45,7 +45,7 @@ class ClusterFollower:
 
     @contextmanager
     def trying(self) -> Iterator[None]:
-        """What is assumed and taken back inside is nobody's business but ours."""
+        """Hide from the queue what is assumed and taken back inside."""
         self._is_trying = True
         try:
             yield
@@ -95,7 +95,7 @@ class ClusterFollower:
     # Inside
 
     def placed(self, pods: Sequence[PodInfo]) -> None:
-        """Pods that were assumed while nobody was told."""
+        """Report pods that were assumed inside `trying`."""
         state = self._cluster.state
         for pod in pods:
             now = state.pods.get(pod.uid)

@@ -96,7 +96,7 @@ class Scheduler:
         self._forecast: object = None
         self._policies_seen = policies()
         self._looked_around = clock()
-        self._paused: set[str] = set()  # UIDs of pods that were told that they are
+        self._paused: set[str] = set()  # UIDs of pods with a report that they are
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="scheduling", daemon=True)
         self._last_round: float | None = None  # by the stopwatch
@@ -190,7 +190,7 @@ class Scheduler:
                     )
                     decisions = self._cycle.run(popped, placer)
                 self._scan_from = placer.scan_from
-                # Before anybody can delete one of them: that its room is free again has to be told, too.
+                # Before any client can delete one of them: the room that it frees has to be reported, too.
                 self._follower.placed([queued.pod for queued, _ in decisions.placed])
         except Exception as error:
             logger.exception("a scheduling cycle failed", extra={"unit": popped.key})
@@ -234,7 +234,7 @@ class Scheduler:
                 heapq.heappush(self._again, (self._queue.now() + rejected.retry_seconds, queued.pod.uid))
 
     def _look_around(self, now: float) -> None:
-        """Tell pods that are kept out of the queue why, and find those that were lost."""
+        """Report to pods kept out of the queue why, and find pods that were lost."""
         lost, paused = list[str](), set[str]()
         for one in self._queue.waiting():
             if one.part is Part.GATED and not one.pod.gates and now - one.arrived > _GATED_SECONDS:

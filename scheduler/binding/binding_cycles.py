@@ -5,9 +5,9 @@
       |            |    +----+ AwaitedPreBind, minutes: any number at once   |        |
       +--> waits --+--denied, out of time--------> Unreserve, done(FAILED) <-+--------+--not bound
 
-`done` is told once per pod, whatever happens. After UNKNOWN nothing has been given back: whoever keeps the assumption
-has `ask` find out. PostBind, Unreserve and `done` have a thread of their own: they wait for the lock of the tables, and
-the event loop must not.
+`done` is called once per pod, whatever happens. After UNKNOWN nothing is released: the keeper of the assumption has
+`ask` find out. PostBind, Unreserve and `done` have a thread of their own: they wait for the lock of the tables, and the
+event loop must not.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ async def await_pre_bind(plugins: Sequence[AwaitedPreBind], reserved: Reserved) 
 
 
 def unreserve(plugins: BindingPlugins, reserved: Reserved) -> None:
-    """Give back, last one first."""
+    """Release what was reserved, the last plugin first."""
     for plugin in reversed(plugins.reserve):
         try:
             plugin.unreserve(reserved.pod, reserved.node)

@@ -21,10 +21,11 @@ _THROTTLED = 429
 class DefaultBinder:
     """Implements Bind; to be called in the session's loop.
 
-    limit           : told of 429s and of what goes well
-    annotations_of  : what a pod is to say once it is bound to a node, such as its devices; called in the loop, without
+    limit           : notified of 429s and of successes
+    annotations_of  : annotations of a pod once it is bound to a node, such as its devices; called in the loop, without
                       a lock, and again for every attempt
-    change_of       : tells from then on why a node is not what it was, '' = it is: then no further request is sent
+    change_of       : returns a function that says why a node has changed since, '' = it has not; after a change no
+                      further request is sent
     seconds         : for one binding, retries and looks at the pod included
     attempt_seconds : for one request, so that an unanswered one can be looked after
     """

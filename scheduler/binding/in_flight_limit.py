@@ -1,8 +1,8 @@
 """How many bindings are under way at once: as many as the API server stands.
 
 Additive increase, multiplicative decrease, as TCP shares a line (Chiu & Jain 1989): a 429 takes a quarter off, at most
-once a second, since all that were under way then get the same answer; every binding that goes well gives back a
-fraction, one whole after as many as are under way.
+once a second, since all that were under way then get the same answer; every binding that succeeds adds a fraction, one
+whole after as many as are under way.
 """
 
 from __future__ import annotations

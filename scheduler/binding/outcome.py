@@ -22,8 +22,8 @@ class Ending(Enum):
     """How a binding ends."""
 
     BOUND = "bound"
-    FAILED = "failed"  # definitely not bound to that node; everything reserved was given back
-    UNKNOWN = "unknown"  # it may be bound: nothing was given back, ask later
+    FAILED = "failed"  # definitely not bound to that node; everything reserved was released
+    UNKNOWN = "unknown"  # it may be bound: nothing was released, ask later
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from scheduler.binding.outcome import Reserved
 class PermitWait:
     """
     pending : plugins that have not approved yet, and how many seconds each waits at most
-    settle  : told the verdict, exactly once
+    settle  : called with the verdict, exactly once
     """
 
     reserved: Reserved
@@ -23,7 +23,7 @@ class PermitWait:
 
 
 class WaitingPods:
-    """By UID. For any thread; verdicts are told by whoever causes them."""
+    """Pods that wait in Permit, by UID. For any thread; the thread that causes a verdict reports it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -48,7 +48,9 @@ class WaitingPods:
         return one
 
     def allow(self, uid: str, plugin: str) -> bool:
-        """The plugin approves; once all have, the pod goes on. False = nobody of that UID waits for it."""
+        """Approve the pod for a plugin; once all have, the pod goes on. Returns False if no pod of that UID waits for
+        it.
+        """
         with self._lock:
             one = self._waiting.get(uid)
             if one is None or one.pending.pop(plugin, None) is None:
@@ -60,7 +62,7 @@ class WaitingPods:
         return True
 
     def reject(self, uid: str, plugin: str, reason: str) -> bool:
-        """The plugin, or whoever knows better, denies. False = nobody of that UID waits."""
+        """Deny the pod, for a plugin or another part that knows better. Returns False if no pod of that UID waits."""
         with self._lock:
             one = self._waiting.pop(uid, None)
         if one is None:

@@ -8,9 +8,9 @@
                                 Initial <--it is not there--+--it is there: ASSUMED, the watch lags
                                                             +--it is gone, or elsewhere--> Deleted
 
-As in kube-scheduler (pkg/scheduler/backend/cache/interface.go), but that an assumption whose time is over is looked
-into before anything is given back: behind a watch that lags for minutes the pod does hold the room. The states Added
-and Deleted are the tables' own (scorer/assuming_cluster.py), which follow the watch.
+As in kube-scheduler (pkg/scheduler/backend/cache/interface.go), with one difference: before an overdue assumption is
+released, the API server is asked. Behind a watch that lags for minutes the pod does hold the room. The states Added and
+Deleted are the tables' own (scorer/assuming_cluster.py), which follow the watch.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class Assumptions:
         clock: Callable[[], float],
     ) -> None:
         """
-        seconds         : after its binding a pod has so long to be seen by the watch
+        seconds         : time for the watch to show a pod after its binding
         binding_seconds : a binding ends within this time, with whatever outcome
-        ask             : told of pods whose time is over; must find out what became of them, and not wait for it
+        ask             : called with pods whose time is over; must find out what became of them, without waiting
         """
         self._cluster, self._ask, self._clock = cluster, ask, clock
         self._seconds, self._binding_seconds = seconds, binding_seconds
@@ -52,9 +52,10 @@ class Assumptions:
         self._cluster.keep(uid, self._clock() + self._seconds)
 
     def ask_soon(self, uid: str, *, since: float) -> None:
-        """Nobody knows whether it is bound, since then: the watch has nothing to show if it is not.
+        """Ask about a pod of which it is unknown, since then, whether it is bound: if it is not, the watch shows
+        nothing.
 
-        Not at once: a request that was given up may be carried out a little later, and until then "not bound" says
+        Not at once: a request that timed out may be carried out a little later, and until then "not bound" proves
         nothing. It has as long for that as a binding has. While nothing answers, the pauses become longer.
         """
         now = self._clock()

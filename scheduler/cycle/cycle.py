@@ -3,7 +3,7 @@
 1. pods that are gone, bound or assumed already are left out
 2. like pods go through filters and scores together and are assumed one after the other (placing.py)
 3. a gang whose minima are not met by then is taken back as a whole: it never holds a part
-4. Reserve plugins are told; one that says no gives the pod's node back
+4. Reserve plugins are called; one that refuses releases the pod's node
 5. pods without a node ask the PostFilter plugins how room can be made, a gang as a whole
 
 Source: schedulingCycle in pkg/scheduler/schedule_one.go of Kubernetes.
@@ -364,7 +364,9 @@ class SchedulingCycle:
 
 
 def _rejected_by(why_not: FilterVerdict) -> frozenset[str]:
-    """Plugins; where there is no node to reject, a name for which nobody knows what helps: everything may."""
+    """Return the plugins that rejected nodes; without any node, a name without a queueing hint, so that every event
+    helps.
+    """
     return frozenset(name for name, _ in why_not.rejections) or frozenset({_NO_NODES})
 
 

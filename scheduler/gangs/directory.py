@@ -1,4 +1,4 @@
-"""Who is in which gang, and whether it is complete: follows the tables and the PodGroups, and answers the queue, the
+"""Members of each gang, and whether it is complete: follows the tables and the PodGroups, and answers the queue, the
 cycle and preemption.
 
     tables --PodChange--> GangDirectory <--PodGroupSink-- PodGroups
@@ -8,7 +8,7 @@ cycle and preemption.
                                '--> report                                 the status writer
 
 The tables' lock is held wherever something changes. The queue also asks under its own lock alone: hence one more lock,
-under which nobody else is called.
+under which no other part is called.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class GangDirectory(NodesAndPodsOnly):
         self._roster = Roster(state, is_ours, is_assumed)
         self._gangs = self._roster.gangs
         self._apis = dict.fromkeys(APIS, ApiState.NOT_READ)
-        self._later: set[str] = set()  # told an older message, or paused
+        self._later: set[str] = set()  # reported with an older message, or paused
         self._changed: set[str] = set()  # since `take_changed`
         self.rebuild()
 
@@ -239,7 +239,7 @@ class GangDirectory(NodesAndPodsOnly):
             return [] if gang is None else list(gang.members.sitting.values())
 
     def minimum(self, group: str) -> int:
-        """The fewest members that can run; 0 = there is no such PodGroup, or it cannot be used."""
+        """Return the fewest members that can run; 0 = there is no such PodGroup, or it is unusable."""
         with self._lock:
             gang = self._gangs.get(group)
             return 0 if gang is None or gang.info is None or gang.info.problem else gang.info.minima.needed
@@ -315,7 +315,7 @@ class GangDirectory(NodesAndPodsOnly):
         return True
 
     def _settle(self, keys: Iterable[str], *, with_words: bool = False) -> None:
-        """Find out what is so of these groups now, and tell who has to know.
+        """Find out the state of these groups now, and notify listeners.
 
         with_words : also where nothing but the words has changed; else those wait for `tick`, so that members that come
                      one by one are not all asked about again each time
@@ -353,7 +353,7 @@ class GangDirectory(NodesAndPodsOnly):
         is_seated = are_met(info.minima, self._seated(gang))
         is_complete = is_seated or are_met(info.minima, gang.members.present(info.minima))
         if gang.attempts is not UNTRIED:
-            # Those that are assumed may be given back before anybody has bound them.
+            # Assumed members may be released before they are bound.
             is_bound = is_seated and are_met(info.minima, gang.members.confirmed(info.minima))
             if is_bound or not is_complete:
                 gang.attempts = UNTRIED

@@ -116,7 +116,7 @@ class GroupCreator:
                 logger.warning("a PodGroup is not created", extra={"group": one.key, "why": why})
 
     async def _write_one(self, one: _Due) -> str:
-        """Why it cannot be done, '' = it is done, or somebody was faster."""
+        """Create the group. Returns why it cannot be done; '' = it is done, or another client was faster."""
         minima, path = minima_of(one.pod), pod_groups_path(one.pod.namespace)
         if one.group is not None:
             change = msgspec.json.encode(patch_of(minima, one.group))
@@ -133,7 +133,9 @@ class GroupCreator:
         return _refusal(answer, "create it", "create on podgroups of scheduling.x-k8s.io")
 
     async def _reference(self, pod: PodInfo) -> tuple[dict[str, Any] | None, str]:
-        """To the controller that the group is deleted with; None and why, where it cannot be found."""
+        """Return the owner reference to the controller with which the group is deleted; or None and why there
+        is none.
+        """
         path = f"/api/v1/namespaces/{quote(pod.namespace, safe='')}/pods/{quote(pod.name, safe='')}"
         reference, why = await self._controller(path, pod.uid, "get on pods")
         if reference is None or owner_of(pod) == pod.owner:

@@ -1,4 +1,4 @@
-"""Tells owners of PodGroups in Events what has become of the group: once per turn of events.
+"""Reports in Events what has become of a PodGroup: once per turn of events.
 
 Needs `create` on events.events.k8s.io (docs/use/gangs.md).
 """
@@ -22,7 +22,7 @@ _PATIENCE: Final = 30.0
 
 
 def event_reason(reason: Reason) -> str:
-    """'' = nothing to tell."""
+    """Return the reason of the event; '' = there is nothing to report."""
     if reason is Reason.TIMEOUT:
         return "ScheduleTimeout"
     told = (Reason.SCHEDULED, Reason.UNSCHEDULABLE, Reason.INVALID_SPEC, Reason.NOT_ENOUGH_MEMBERS)
@@ -31,7 +31,7 @@ def event_reason(reason: Reason) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """told: reason of the last event, '' = none; reason, since: what is so now, and since when."""
+    """told: reason of the last event, '' = none; reason, since: the state now, and since when."""
 
     uid: str
     told: str
@@ -64,7 +64,7 @@ class Turns:
 
 
 def _told_before(group: PodGroupInfo) -> str:
-    """What the status says has been told, by this process before it started anew, or by another replica."""
+    """Return what the status says was reported, by this process before a restart, or by another replica."""
     for condition in group.status.conditions:
         if condition.type == group.api.condition:
             reason = next((one for one in Reason if one.value == condition.reason), None)

@@ -3,7 +3,7 @@
 Phases have the names of scheduler-plugins (apis/scheduling/v1alpha1/types.go and, before, its KEP 42); a group
 goes back as its members do:
 
-    Pending         members are missing, or it cannot be used
+    Pending         members are missing, or the group is unusable
     PreScheduling   complete, waits for its turn
     Scheduling      complete, did not fit when it was tried, and is tried again
     Scheduled       what it needs has a node
@@ -80,8 +80,9 @@ _STATUSES: Final = {Reason.SCHEDULED: "True", Reason.QUEUED: "Unknown"}
 
 
 def _is_done(report: Report) -> bool:
-    """Whether what was needed has had its node, and nobody waits for more: pods that end one after the other are no
-    shortage."""
+    """Return whether what was needed has had its node, and no pod waits for more: pods that end one after the other are
+    no shortage.
+    """
     enough = report.succeeded > 0 and report.scheduled + report.succeeded >= report.group.minima.needed
     return enough and not report.waiting and report.verdict.reason is Reason.NOT_ENOUGH_MEMBERS
 

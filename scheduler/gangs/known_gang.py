@@ -21,7 +21,8 @@ class KnownGang:
     complete_since : unix seconds, None = never was
     reason         : what is so, as of `_look`; closed: what the gate says by that, None = not put into words yet
     why_missing    : why the group that its pods ask for by annotation is not created
-    told_kind      : why the gate was closed when listeners were last told, None = it was not; told_words: what it said
+    told_kind      : why the gate was closed when listeners were last notified, None = it was not; told_words: what it
+                     said
     """
 
     __slots__ = (

@@ -20,7 +20,7 @@ class Standing(IntEnum):
     WAITS     : may be placed by us
     GATED     : is held back by a scheduling gate
     FOREIGN   : waits for another scheduler
-    LEAVING   : has been told to go
+    LEAVING   : is being deleted
     SUCCEEDED : has done its part
     FAILED
     """

@@ -2,7 +2,7 @@
 
     PodGroupInitiallyScheduled = True   Scheduled       what it needs has a node; never taken back
                                = False  Unschedulable   it was tried, and did not fit
-                               = False  SchedulerError  it cannot be used
+                               = False  SchedulerError  the group is unusable
 
 Nothing is written before the first attempt, and nothing about a group none of whose pods names us as its scheduler.
 https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/scheduler/schedule_one_podgroup.go (updatePodGroupCondition)

@@ -51,7 +51,7 @@ class GroupStatusWriter:
     """`step` is called again and again, every second or so, by one thread.
 
     tell         : has an event posted
-    may_write    : whether this replica leads; one that does not neither writes nor tells
+    may_write    : whether this replica leads; one that does not neither writes nor posts
     clock        : unix seconds
     each_seconds : between two writes to one group at least
     """
@@ -155,7 +155,7 @@ class GroupStatusWriter:
                 self._note_dropped(one.change, answer.body)
                 self._notice.succeeded()
             elif answer.status != 404:  # it has just been deleted
-                if answer.status != 409:  # it has just been changed: the watch will tell
+                if answer.status != 409:  # it has just been changed: the watch will show it
                     self._fail(one, answer)
                 if answer.status != 403:
                     self._pacing.forget(one.key)

@@ -41,7 +41,7 @@ class Election:
             self._renewed_at = None
 
     def may_take(self, now: float) -> bool:
-        """Whether writing the Lease, on top of what was seen, harms nobody."""
+        """Return whether this replica may write the Lease, on top of what was seen, without harm."""
         return self.expires_in(now) <= 0.0
 
     def expires_in(self, now: float) -> float:

@@ -1,7 +1,7 @@
 """One replica leads: a Lease of coordination.k8s.io says which.
 
-The official client's kubernetes.leaderelection (37.0) was looked at first: it tells time by the wall clock, cannot be
-stopped and gives nothing back, and a connection that fails ends its thread, which then renews no more. What is decided
+The official client's kubernetes.leaderelection (37.0) was looked at first: it reads the wall clock, cannot be stopped
+and does not release the Lease, and a connection that fails ends its thread, which then renews no more. What is decided
 is in election.py; this is the thread that asks.
 
 Needs get and update on that Lease, and create on leases, in its namespace.
@@ -48,7 +48,7 @@ def running_time() -> float:
 
 @dataclass(frozen=True, slots=True)
 class LeaseStatus:
-    """holder: identity, '' = nobody, or not known yet."""
+    """holder: identity, '' = none, or not known yet."""
 
     is_leader: bool
     holder: str
@@ -92,7 +92,7 @@ class Lease:
             self._thread.join(timeout)
 
     def may_write(self) -> bool:
-        """Whether nobody else can have taken over. For any thread; a microsecond."""
+        """Return whether no other replica can have taken over. For any thread; a microsecond."""
         return not self._stopping.is_set() and self._election.leads(self._clock())
 
     def status(self) -> LeaseStatus:
@@ -147,7 +147,7 @@ class Lease:
         )
 
     def _try(self) -> None:
-        """Renew or take it, where that harms nobody."""
+        """Renew or take the Lease, if that does no harm."""
         if self._election.leads(self._clock()) and self._write().status not in (_CONFLICT, _MISSING):
             return
         if not self._look():

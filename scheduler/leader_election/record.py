@@ -16,8 +16,8 @@ _LONGEST_SECONDS = 3600.0
 @dataclass(frozen=True, slots=True)
 class LeaseRecord:
     """
-    holder      : identity, '' = nobody
-    seconds     : for how long without a change others leave it alone
+    holder      : identity, '' = none
+    seconds     : time without a change during which other replicas leave it alone
     acquired    : when its holder took it, as the Lease has it; '' = never
     renewed     : what its holder writes anew each time; only whether it changes matters
     transitions : how often it went to another holder
@@ -32,7 +32,7 @@ class LeaseRecord:
     version: str
 
     def is_same(self, other: LeaseRecord) -> bool:
-        """Whether nobody acquired, renewed or released it in between; who only changes labels does not hold it."""
+        """Return whether the record was not acquired, renewed or released in between; changed labels do not count."""
         return replace(self, version="") == replace(other, version="")
 
 

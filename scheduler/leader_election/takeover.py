@@ -25,7 +25,8 @@ class Takeover:
     ) -> None:
         """
         waits_for  : what has to be read before the first unit, '' = nothing any more
-        read_again : each begins to read a part of the cluster anew; what it returns tells whether that is done
+        read_again : each begins to read a part of the cluster anew, and returns a function that says whether that is
+                     done
         begin      : called each time when all is read, before the first unit
         """
         self._leads, self._waits_for, self._read_again, self._begin = leads, waits_for, tuple(read_again), begin

@@ -71,10 +71,10 @@ def eviction_body(pod: PodInfo) -> bytes:
 
 
 def read_answer(status: int, body: bytes) -> Eviction:
-    """What an answer means.
+    """Return what an answer means.
 
     429 is said both by a disruption budget and by a server that has too much to do; only the first names its cause. 409
-    is another pod of the name by now, or a budget that changed meanwhile: the next look tells.
+    is another pod of the name by now, or a budget that changed meanwhile: the next look shows which.
     """
     if 200 <= status < 300 or status == 404:
         return Eviction(Evicted.GOING)

@@ -1,9 +1,9 @@
-"""Relieves nodes that have too much on them: evicts what a plan names, pod by pod, and gives way to disruption budgets.
+"""Relieves nodes that have too much on them: evicts what a plan names, pod by pod, and yields to disruption budgets.
 
-    strained --victims go, told to leave--> waits until they are gone --> well
+    strained --victims are evicted--------> waits until they are gone --> well
         +--a budget refuses--> the next newest, in the same step
         +--no victim is left--> reported, tried again after 5 s, 10 s, ... 60 s
-        +--the API server has no time, or no answer--> tried again after as long
+        +--the API server has no time, or no answer--> tried again after the same pauses
 
 An eviction without an answer is asked again for the same pod before anything else is decided for the node: it may
 have been carried out, and another victim would be one too many.
@@ -66,8 +66,9 @@ class RepairReport:
 
 @dataclass(slots=True)
 class _Node:
-    """asked: pods told to go, with when; unsure: those of them whose eviction had no answer; pause: before the next try
-    after one in vain, 0 = there was none."""
+    """asked: evicted pods, with the time; unsure: those of them whose eviction had no answer; pause: before the next
+    try after one in vain, 0 = there was none.
+    """
 
     asked: dict[str, float] = field(default_factory=dict)
     unsure: dict[str, PodInfo] = field(default_factory=dict)
@@ -94,7 +95,7 @@ class NodeRelief(Generic[_S]):
         look      : at the nodes that are strained now
         what      : such a node is, for the log: "an overcommitted node"
         may_write : whether this replica leads
-        tell      : of pods that were evicted, and of nodes that could not be relieved (once each); quick
+        tell      : called with pods that were evicted, and nodes that could not be relieved (once each); quick
         """
         self._look, self._plan, self._evict, self._what = look, plan, evict, what
         self._may_write, self._tell, self._clock = may_write, tell, clock
@@ -188,7 +189,7 @@ class NodeRelief(Generic[_S]):
         return eviction.outcome
 
     def _give_up(self, one: _S, node: _Node, why: str, now: float) -> None:
-        """For now. Told once, until something could be evicted again."""
+        """Give up on the node for now. Reported once, until a pod could be evicted again."""
         if not node.is_unrepaired:
             node.is_unrepaired = True
             self._tell(RepairReport(one.node, why=why))

@@ -6,8 +6,8 @@ decision that was right when it was made. A terminating pod counts until it is g
 that is only assumed to be bound does not: what it would overcommit may never come.
 
 A node may also become smaller under its pods: a device plugin restarts and the node has no cards for some seconds, or
-somebody reserves more for the system. Nobody has placed anything wrongly then, and evicting would do harm: such
-resources are told apart.
+the administrator reserves more for the system. No pod was placed wrongly then, and evicting would do harm: such
+resources are listed apart.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def overcommit_of(
 
 def _has_shrunk(node: NodeInfo, kind: str, has: int, requested: int, fitted_in: Mapping[str, int] | None) -> bool:
     if has <= 0:
-        return True  # a node that offers none: nobody's filters let a pod bind there that asks for some
+        return True  # a node that offers none: no scheduler's filters let a pod pass that requests some
     if fitted_in is not None:
         return requested <= fitted_in.get(kind, 0)
     return kind not in _RESERVED_FROM and has < whole_units(kind, node.capacity.get(kind, 0.0))

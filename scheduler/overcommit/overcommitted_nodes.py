@@ -1,6 +1,6 @@
 """Finds overcommitted nodes in the tables, every second, and counts each once.
 
-    fits --requests pass allocatable for `grace_seconds`--> standing (counted, told) --they fit again--> fits
+    fits --requests pass allocatable for `grace_seconds`--> standing (counted, reported) --they fit again--> fits
 
 A look costs a comparison of the tables (a millisecond at 5,000 nodes); the pods are only looked through while there is
 something to find. With a grace of one second an overcommit is counted one to two seconds after it appears.
@@ -30,7 +30,7 @@ class Tables(Protocol):
     """scorer.live_tables.LiveTables."""
 
     def reading(self) -> AbstractContextManager[AssumingCluster]:
-        """The tables, which nobody changes meanwhile."""
+        """Hold the tables unchanged."""
 
 
 class OvercommitWatch:
@@ -52,7 +52,7 @@ class OvercommitWatch:
         labels         : those of the index that follows the tables
         domain, shared : see placement.filters.domain.Domain; nodes of other domains are not looked at
         grace_seconds  : what is over sooner does not count
-        tell           : of every overcommit when it is counted; quick
+        tell           : called with every overcommit when it is counted; quick
         clock          : unix seconds
         """
         self._tables, self._labels, self._fit = tables, labels, fit or NodeResourcesFit()
@@ -65,7 +65,7 @@ class OvercommitWatch:
         self._counts: Counter[Cause] = Counter()
 
     def look(self) -> tuple[Overcommit, ...]:
-        """Those that stand now. New ones are counted and told."""
+        """Return the overcommits that stand now. New ones are counted and reported."""
         with self._lock:
             now = self._clock()
             with self._tables.reading() as cluster:

@@ -26,8 +26,8 @@ class OvercommitRepair(NodeRelief[Overcommit]):
         clock: Callable[[], float] = time.time,
     ) -> None:
         """
-        look            : at the overcommits as they are now, OvercommitWatch.look
-        scheduler_names : whose pods are ours
+        look            : returns the overcommits as they are now, OvercommitWatch.look
+        scheduler_names : names of our schedulers
         may_write, tell : see NodeRelief
         """
         self._names = frozenset(scheduler_names)

@@ -32,7 +32,7 @@ class RepairLoopOptions:
     """
     domain, shared  : see placement.filters.domain.Domain
     scheduler_names : of all our profiles: whose pods are ours
-    repair          : whether to evict; else overcommits are only counted and told
+    repair          : whether to evict; else overcommits are only counted and reported
     instance        : name of this replica, as events show it
     """
 

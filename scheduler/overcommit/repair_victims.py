@@ -1,10 +1,10 @@
-"""Which pods are to go from an overcommitted node? Decided from the pods alone; who may really go, their disruption
-budgets say when they are evicted.
+"""Which pods have to leave an overcommitted node? Decided from the pods alone; disruption budgets decide when they are
+evicted.
 
 Ours only (of our scheduler names), and of these only such as a controller makes anew elsewhere. The newest first: what
-came last did the harm, and has done the least work. No more than needed: the newest pod that alone is enough, else
-the newest together, without those that turn out not to be needed. A resource of which our pods cannot give back
-enough is left alone: evicting some would cost work and mend nothing.
+came last did the harm, and has done the least work. No more than needed: the newest pod that alone is enough, else the
+newest together, without those that turn out not to be needed. A resource of which our pods cannot release enough is
+left alone: evicting some would cost work and mend nothing.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ def is_evictable(pod: PodInfo, scheduler_names: Collection[str]) -> bool:
 
 
 def newest_first(pods: Collection[PodInfo]) -> list[PodInfo]:
-    """In the order in which they would go. What has not started is newer than what has; containers start soon after
-    the binding, whose time the pod does not tell."""
+    """Return pods in the order of their eviction. What has not started is newer than what has; containers start soon
+    after the binding, whose time is not in the pod.
+    """
     return sorted(pods, key=lambda pod: (_started(pod), pod.created, pod.uid), reverse=True)
 
 
@@ -51,10 +52,10 @@ def plan_repair(
     leaving: Collection[str] = (),
     refused: Collection[str] = (),
 ) -> RepairPlan:
-    """What to evict now.
+    """Return what to evict now.
 
     may_go  : see is_evictable
-    leaving : UIDs of pods that were told to go and may not look so yet; like terminating ones they count as gone
+    leaving : UIDs of pods that were evicted, which the watch may not show yet; like terminating ones they count as gone
     refused : UIDs of pods that may not be evicted now
     """
     staying = [pod for pod in overcommit.pods if not pod.terminating and pod.uid not in leaving]
@@ -65,8 +66,9 @@ def plan_repair(
 
 
 def plan_relief(candidates: Collection[PodInfo], needed: Mapping[str, int], gives: Gives) -> RepairPlan:
-    """The fewest of the newest that give back what is needed, by resource; resources of which all together cannot give
-    back enough are left alone."""
+    """Return the fewest of the newest pods that release what is needed, by resource. Resources of which all together
+    cannot release enough are left alone.
+    """
     newest = newest_first(candidates)
     needed = {kind: units for kind, units in needed.items() if units > 0}
     hopeless = {kind: units for kind, units in needed.items() if sum(gives(pod, kind) for pod in newest) < units}

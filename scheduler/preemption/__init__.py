@@ -1,1 +1,1 @@
-"""Preemption: which pods of lower priority give way to one that finds no node, and how they are told to go."""
+"""Preemption: which pods of lower priority give way to one that finds no node, and how they are evicted."""

@@ -23,7 +23,7 @@ class Nodes:
     """Nodes on which the pod fits once all that may go are gone, and not before.
 
     rows  : (n_nodes,) ascending
-    spare : (n_limits, n_nodes) what can be given back to those that may go, >= 0
+    spare : (n_limits, n_nodes) what may stay with those that may go, >= 0
     first : (n_nodes,) place of the first pod that cannot stay
     bound : (n_nodes,) its standing, see pod_importance.py
     """
@@ -73,12 +73,13 @@ class Nodes:
         return self.sitting.order[self.rows].T, self.cumulated.may_go[self.rows].T
 
     def cheapest(self, to_beat: Cost | None) -> tuple[Cost, Ints] | None:
-        """The cheapest of these nodes, which have the same bound, and the slots of its victims; None = none beats it.
+        """Find the cheapest of these nodes, which have the same bound, and the slots of its victims; None = none beats
+        it.
 
-        Nobody violates a budget here.
+        No victim violates a budget here.
         """
         gone = [self.cumulated.gone(kind) for kind in self.kinds]
-        # What is still to be given back behind the first victim, and to whom.
+        # The room that pods behind the first victim may keep, and which of them.
         before = np.maximum(self.first - 1, 0)
         left = [
             limit - np.where(self.first > 0, each[self.rows, before], 0)

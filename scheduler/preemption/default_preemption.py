@@ -71,8 +71,8 @@ class DefaultPreemption:
         """
         clock   : unix seconds
         gangs   : None = there are none
-        assumed : pods that are no victims because they are being bound; None = nobody is
-        may_preempt : whether nobody but its own preemptionPolicy keeps a pod from it
+        assumed : pods that are no victims because they are being bound; None = none is
+        may_preempt : whether only its own preemptionPolicy keeps a pod from it
         """
         self._may_preempt, self._gangs = may_preempt, gangs
         self._nominated, self._sitting, self._assumed, self._clock = nominated, sitting, assumed, clock
@@ -160,8 +160,8 @@ class DefaultPreemption:
         if not node or row is None or view.state.nodes[row] is None:
             return ""
         if any(one.nodes[row] and not one.preemptible for one in rejections):
-            return ""  # whoever goes there now, it is of no use any more
-        # Those that go for others there, too: until the API server has taken their deletion nothing else tells of it.
+            return ""  # the nomination is of no use any more
+        # Those that go for others there, too: until the API server has accepted their deletion, it is known only here.
         if any(self._nominated.sits_on(uid, row) for one in self._nominated.on(row) for uid in one.victims):
             return "a victim that has not left the nominated node yet."
         self._sitting.settle()

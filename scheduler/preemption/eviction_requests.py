@@ -34,7 +34,7 @@ def condition_body(victim: PodInfo, preemptor: PodInfo, now: float) -> bytes:
 
 
 def disruption_body(pod: PodInfo, reason: str, message: str, now: float, *, goes: bool = True) -> bytes:
-    """A strategic merge patch of the status: controllers tell by it that the pod has not failed by itself.
+    """Return a strategic merge patch of the status, by which controllers see that the pod has not failed by itself.
 
     goes : False = it stays after all
     """

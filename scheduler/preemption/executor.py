@@ -11,7 +11,7 @@
 A nomination that ended because one victim's answer was lost would have the pod evict others in addition to those that
 go already. The nominations of a gang end together: then no further victim of any member is evicted.
 
-Needs patch on pods/status and delete on pods. A replica that may not write evicts nobody.
+Needs patch on pods/status and delete on pods. A replica that may not write evicts no pod.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ class PreemptionExecutor:
         """
         violations : how many of these victims violate a budget as it is now
         locked    : takes the lock of the tables
-        failed    : told of a pod whose preemption failed, without the lock: it is to be tried again
-        evicted   : told of each victim whose eviction the API server took; quick
+        failed    : called without the lock with a pod whose preemption failed: it is to be tried again
+        evicted   : called with each victim whose eviction the API server accepted; quick
         may_write : the lease says so
         clock     : unix seconds
         """
@@ -91,7 +91,7 @@ class PreemptionExecutor:
         self.failures = 0
 
     def is_running(self, uid: str) -> bool:
-        """Whether victims of this pod are being told to go at this moment."""
+        """Return whether victims of this pod are being evicted at this moment."""
         return uid in self._running
 
     def carry_out(self, seats: Sequence[tuple[PodInfo, Nomination]]) -> bool:
@@ -178,7 +178,7 @@ class PreemptionExecutor:
     ) -> bool:
         """Evict one pod; returns whether the room is still wanted. seats: of the preemptor and its gang."""
         if victim.terminating:
-            return True  # it has been told already
+            return True  # it is being deleted already
         async with gate:
             if not self._is_wanted(seats):
                 return False
@@ -186,7 +186,7 @@ class PreemptionExecutor:
             answer = await self._insist(seats, "PATCH", pod_path(victim) + "/status", body, STRATEGIC_MERGE)
             if not self._is_wanted(seats):
                 return False
-            if not is_gone(answer):  # whether it is gone the deletion will tell
+            if not is_gone(answer):  # the deletion will show whether it is gone
                 self._require_of(victim, answer, "cannot be told why (grant patch on pods/status)")
                 if _is_terminating(answer):
                     return True  # it goes for another pod, too
@@ -198,7 +198,7 @@ class PreemptionExecutor:
             return False
         self._require_of(victim, answer, "cannot be evicted (grant delete on pods)")
         self._count()
-        # Names of other namespaces are nobody's business (kube-scheduler names the UID for that reason).
+        # Names of other namespaces stay private (kube-scheduler names the UID for that reason).
         is_near = victim.namespace == preemptor.namespace
         who = f"{preemptor.name} ({preemptor.uid})" if is_near else preemptor.uid
         node = next(there.node for pod, there in seats if pod.uid == preemptor.uid)
@@ -271,7 +271,7 @@ def _require(answer: Answer, what: str) -> None:
 
 
 def _is_terminating(answer: Answer) -> bool:
-    """Whether the pod of an answer has been told to go."""
+    """Return whether the pod of an answer is being deleted."""
     try:
         return bool(orjson.loads(answer.body)["metadata"].get("deletionTimestamp"))
     except (ValueError, KeyError, TypeError, AttributeError):

@@ -3,10 +3,10 @@
     nominated --assumed or bound there--> sits --assumption taken back--> nominated
         +-----deleted, bound elsewhere, node gone, driven out by a pod of higher priority--> no longer
 
-Until its victims are gone they are counted on the node, and so is the nominated pod, by this filter: whoever comes
-later and is no more important finds no room there, and preempts further pods if need be.
-Pods of other schedulers count by what their status says (KEP-5278): their volumes may still be bound, or their room
-made. Where our pods are nominated only this process decides; their status is read once, at the start.
+Until its victims are gone they are counted on the node, and so is the nominated pod, by this filter: a later pod that
+is no more important finds no room there, and preempts further pods if need be. Pods of other schedulers count by what
+their status says (KEP-5278): their volumes may still be bound, or their room made. Where our pods are nominated only
+this process decides; their status is read once, at the start.
 
 Members of a gang are nominated together: what is kept for one of them, the others may take, and if the nomination of
 one ends before it sits, all of them end.
@@ -67,9 +67,9 @@ class NominatedPods(NodesAndPodsOnly):
         ended: Callable[[PodInfo, str], None] = lambda pod, node: None,
     ) -> None:
         """
-        fit     : what of the requests counts
+        fit     : the requests that count
         is_ours : whether this process places the pod; others' nominations are theirs to make and to end
-        ended   : told of each nomination that ends without the pod having come to sit there, with its node: others may
+        ended   : called with each nomination that ends although the pod was not bound there, and its node: others may
                   have that room
         """
         self._state, self._fit, self._ended = state, fit or NodeResourcesFit(), ended
@@ -262,7 +262,9 @@ class NominatedPods(NodesAndPodsOnly):
         return "" if one is None else one.node
 
     def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
-        """Room comes from pods that leave and from nodes; `ended` tells of nominations that end."""
+        """Return what the event may do: room comes from pods that leave and from nodes; `ended` reports nominations
+        that end.
+        """
         return Hint.QUEUE if event.kind in self.woken_by else Hint.SKIP
 
     # Follower
@@ -333,8 +335,8 @@ class NominatedPods(NodesAndPodsOnly):
         del self._seated[pod.uid]
         known = self._state.pods.get(pod.uid)
         if known is not None and waits(known):
-            # Without victims: it fitted there, whoever of them had not gone. Those of a gang have all been evicted by
-            # the time it is tried, and the others of it may need them gone.
+            # Without victims: it fitted there, even before they had gone. Those of a gang have all been evicted by the
+            # time it is tried, and the others of it may need them gone.
             self.nominate(known, one.node, one.victims if one.together else (), one.together)
 
     def _node_changed(self, row: int) -> None:
@@ -374,7 +376,7 @@ class NominatedPods(NodesAndPodsOnly):
     def _count(self, one: Nominated, sign: int) -> None:
         self.version += 1
         if not self._by_uid:
-            self._sums.clear()  # with columns of resources that nobody requests any more
+            self._sums.clear()  # with columns of resources that no pod requests any more
         for priority, sums in self._sums.items():
             if one.pod.priority >= priority:
                 sums.count(one, sign)

@@ -15,7 +15,7 @@ from scorer.predicted.growing_arrays import grown
 @dataclass(frozen=True, slots=True)
 class Nominated:
     """
-    victims  : UIDs of those that were told to go for it, as far as is known
+    victims  : UIDs of pods that were evicted for it, as far as is known
     together : UIDs of the members of its gang that were nominated with it, itself among them; none = it is alone
     """
 

@@ -1,4 +1,4 @@
-"""What a pod lacks on each node, and what each pod that sits would give back."""
+"""What a pod lacks on each node, and what each bound pod would release."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Room:
 
     kinds : of the limits, resource names; '' = the number of pods
     left  : (n_limits, n_rows) what would be left with the pod there; negative = lacking
-    gives : (n_limits, n_slots) or more: what the pod of each slot gives back
+    gives : (n_limits, n_slots) or more: what the pod of each slot releases
     """
 
     kinds: tuple[str, ...]
@@ -62,7 +62,7 @@ def room_for(
     for kind, wanted in wanted_units(pod, fit).items():
         column = state.kinds.get(kind)
         if column is None:
-            continue  # nobody here has named it: every node is rejected for good, or a device class has it
+            continue  # no node or pod has named it: every node is rejected for good, or a device class has it
         after = allocatable[:, column] - requested[:, column] - wanted
         if kind in kept:
             after = after - kept[kind]

@@ -1,8 +1,8 @@
-"""Pods that sit, as arrays by node and importance: what the search for victims reads.
+"""Bound pods as arrays by node and importance: what the search for victims reads.
 
 Each pod has a slot: its priority, start, requests, budget and gang in one place of as many arrays. `order` has a row
 per node with the slots of its pods, the most important first. Changes are only noted when they happen, at the cost of a
-dict entry: whoever searches, or has time, brings the arrays up to date (`settle`).
+dict entry: a search, or an idle loop, brings the arrays up to date (`settle`).
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class SittingPods(NodesAndPodsOnly):
         return len(self.pods)
 
     def settle(self, most: int | None = None) -> None:
-        """Bring the arrays up to date; of changes noted at most so many, for whoever has a little time."""
+        """Bring the arrays up to date. most: of the noted changes, for a caller with little time."""
         if most is not None and len(self._noted) > most:
             some = list(islice(self._noted, most))
             for uid in some:

@@ -61,7 +61,7 @@ class Grid:
     rows    : (n_nodes,) ascending
     slots   : (n_most, n_nodes) of the pods there; any value where may_go is false
     may_go  : (n_most, n_nodes)
-    spare   : (n_limits, n_nodes) what can be given back to those that may go, >= 0
+    spare   : (n_limits, n_nodes) what may stay with those that may go, >= 0
     bound   : (n_nodes,) no victims have a lower highest standing than this; that of the least important who may go
               where requests need no victim
     """
@@ -111,7 +111,9 @@ class Grid:
         )
 
     def violating(self, budgets: DisruptionBudgets) -> Bools | None:
-        """(n_most, n_nodes) pods whose eviction violates a budget if all more important ones go; None = nobody's."""
+        """Return the pods whose eviction violates a budget if all more important ones go, (n_most, n_nodes); None = no
+        pod's.
+        """
         return violating(self.slots, self.may_go, self.sitting, budgets)
 
     def reprieve(self, violating: Bools | None) -> tuple[Ints, Bools, Costs]:

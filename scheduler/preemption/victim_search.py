@@ -44,8 +44,8 @@ _MOST_FORESEEN: Final = 128
 class Found:
     """
     victims   : None = evicting pods does not help
-    unhelpful : nodes that reject the pod whoever is evicted there
-    wait_seconds : until the first of the pods that are protected no longer is; 0 = none is
+    unhelpful : nodes that reject the pod whichever pods are evicted there
+    wait_seconds : until the protection of the first protected pod ends; 0 = none is protected
     """
 
     victims: Victims | None
@@ -144,7 +144,7 @@ class Search:
         if untouchable:
             may_go[sitting.slots_of(untouchable)] = False
         if self._gangs is not None and sitting.n_gangs:
-            # A gang is evicted as a whole, so whoever of it may not go keeps all of it.
+            # A gang is evicted as a whole, so a member that may not go keeps all of it.
             gang = sitting.gang[:n]
             is_kept = np.zeros(sitting.n_gangs, dtype=bool)
             is_kept[gang[(gang != NONE) & ~may_go]] = True
@@ -163,7 +163,8 @@ class Search:
         return slots[may_go[slots]]
 
     def _in_room_to_come(self, rows: Ints, room: Room, may_go: Bools) -> Victims | None:
-        """The first node where nobody else has to go: pods that go already leave room beyond what is kept for others.
+        """Find the first node where no further pod has to go: pods that go already leave room beyond what is kept for
+        others.
 
         Those are named as victims, so that the pod waits for them.
         """

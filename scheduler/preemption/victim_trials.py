@@ -66,7 +66,7 @@ class Trials:
         return cost_of(node.row, victims, 0, self._standing) if victims else nothing(node.row)
 
     def victims(self, node: OneNode) -> Victims | None:
-        """Who has to go there; None = it does not help, or nobody has to."""
+        """Return the victims on the node; None = evicting does not help, or no pod has to go."""
         named = self._named(node)
         if named is None:
             return None

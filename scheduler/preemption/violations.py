@@ -1,6 +1,6 @@
 """Which pods' eviction would violate a PodDisruptionBudget, for many nodes at once.
 
-Node by node the pods that may go are disrupted in their order; whoever finds its budget used up violates it
+Node by node the pods that may go are disrupted in their order; a pod that finds its budget used up violates it
 (filterPodsWithPDBViolation). Whether they will really be evicted is not known yet.
 """
 

@@ -5,8 +5,8 @@
         what_if.put_back("uid")
 
 Requests, labels, terms, ports and volumes are whole numbers and come back to the bit, the predicted load as after any
-pod that comes and goes. Virtual requests and usage measured are left alone, and nobody else who follows the tables is
-told: nothing has happened. Under the lock of the tables.
+pod that comes and goes. Virtual requests and usage measured are left alone, and no follower of the tables is notified:
+nothing has happened. Under the lock of the tables.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Victims of one node of whom some belong to gangs: exact, gang by gang, one node at a time.
+"""Victims of one node, some of which belong to gangs: exact, gang by gang, one node at a time.
 
-Whoever takes so many members of a gang that it cannot go on evicts all of it, here and on other nodes. What that frees
-on this node is free for the others, who are looked at again.
+A preemption that takes so many members of a gang that it cannot go on evicts all of it, here and on other nodes. What
+that frees on this node is free for the others, which are looked at again.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ class OneNode:
     """A node as preemption sees it.
 
     row     : of the node
-    pods    : who may go, in the order of reprieve: those that violate a budget, then the most important
-    gives   : what each gives back, by limit
-    violates : who of them violates a budget
-    spare   : by limit, what can be given back to those that may go
+    pods    : candidates in the order of reprieve: those that violate a budget, then the most important
+    gives   : what each releases, by limit
+    violates : which of them violate a budget
+    spare   : by limit, what may stay with those that may go
     """
 
     row: int

@@ -67,7 +67,7 @@ class ActiveUnits:
         return unit, pods
 
     def given_back(self, unit: Unit, n_pods: int) -> None:
-        """So many pods of it were popped and nobody looked at them."""
+        """Put back pods of the unit that were popped without a look."""
         if self._order is not None:
             self._tell(self._order, unit.flow, -n_pods)
 

@@ -37,8 +37,9 @@ def matters(before: PodInfo, now: PodInfo) -> bool:
 
 
 def likeness(pod: PodInfo) -> Hashable:
-    """Equal for pods of which one answer of a queueing hint does for all: they differ in name, UID, age and the labels
-    by which controllers tell their pods apart at most. No hint asks for these, and a storm of Jobs is a storm of them.
+    """Return a key that is equal for pods that share the answer of every queueing hint. They differ at most in name,
+    UID, age and the labels by which controllers distinguish their pods. No hint asks for these, and a storm of Jobs is
+    a storm of them.
 
     Constraints are shared by pods that say the same (PodConstraints), so that their identity will do: two that only are
     equal give two questions with the same answer. Keep the pod as long as the result.

@@ -52,7 +52,7 @@ class InFlight:
             self._forget(marks[0].position - self._forgotten)
 
     def record(self, event: ClusterEvent) -> None:
-        """It matters to whoever is in flight."""
+        """Remember an event for the units in flight."""
         if self._marks:
             if len(self._events) == self._most:
                 self._forget(1)

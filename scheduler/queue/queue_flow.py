@@ -37,7 +37,7 @@ class Flow:
             self._head = None
 
     def head(self) -> FlowHead:
-        """What FlowOrder is told. There is an active unit."""
+        """Return what FlowOrder compares. There is an active unit."""
         if self._head is None:
             unit = self.unit(Pick.FIRST)
             first = unit.active.first()

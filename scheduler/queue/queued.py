@@ -34,7 +34,7 @@ SHOWN: Final = tuple(part for part in Part if part is not Part.NOWHERE)
 
 @dataclass(slots=True, eq=False)
 class QueuedPod:
-    """A pod of ours that has no node. Told apart by identity; below `message` is the queue's own business.
+    """A pod of ours that has no node. Compared by identity; below `message` is the queue's own business.
 
     pod         : as it is now
     unit        : key of its unit

@@ -18,7 +18,7 @@ hints (KEP-4247), except that units are popped, not pods (unit.py), and that not
 (KEP-5142). What is gated, backs off or is popped of a gang is the gang: its members that wait are always in one part.
 
 Locks: the queue has its own, and asks gate, units and hints under it: in `put`, `happened`, `wake_units` and
-`rejected`, which must be called under the lock of the tables if a plugin reads what that guards; elsewhere nobody is
+`rejected`, which must be called under the lock of the tables if a plugin reads what that guards; elsewhere none is
 asked. A plugin must neither wait for the lock of the tables nor call the queue.
 """
 
@@ -55,7 +55,7 @@ _LONGEST_WAIT: Final = 60.0  # seconds: then look again, which also lets callers
 
 
 class SchedulingQueue:
-    """For any thread. Whoever calls `put` has made sure that the pod is ours, is not bound and not assumed to be."""
+    """For any thread. The caller of `put` has made sure that the pod is ours, and neither bound nor assumed."""
 
     def __init__(
         self,
@@ -107,9 +107,9 @@ class SchedulingQueue:
                 self._forget(queued)
 
     def happened(self, event: ClusterEvent) -> None:
-        """Wakes those that it may help: unschedulable pods whose plugins say so, and whoever it is about.
+        """Wake the pods that the event may help: unschedulable pods whose plugins say so, and the pod it is about.
 
-        TIMEOUT wakes everybody, and asks all gates again.
+        TIMEOUT wakes every pod, and asks all gates again.
         """
         with self._changed:
             now, because = self._time.now(), _BECAUSE[event.kind]
@@ -132,7 +132,7 @@ class SchedulingQueue:
                         self._wake(queued, because, now)
 
     def wake_units(self, keys: Iterable[str]) -> None:
-        """Something about these units changed: the gate is asked again, and whoever it lets is tried again."""
+        """Ask the gate again about units that changed, and try again those that pass."""
         with self._changed:
             now = self._time.now()
             for key in keys:
@@ -155,15 +155,15 @@ class SchedulingQueue:
                     return None
                 if (timer := self._parts.timers.first()) is not None:
                     left = min(left, max(timer[0][0] - now, _LEAST_WAIT))
-                # Told once by whoever makes a pod active; the flag spares all others the call.
+                # Set once by the part that makes a pod active; the flag spares all others the call.
                 self._is_awaited = True
                 self._changed.wait(min(left, _LONGEST_WAIT))
             return None
 
     def rejected(self, pods: Sequence[QueuedPod], by: frozenset[str], message: str) -> None:
-        """No node: to unschedulable, or to be tried again after the backoff if what came meanwhile helps.
+        """Take back pods without a node: as unschedulable, or into the backoff if an event since the pop may help.
 
-        by : plugins that rejected nodes; none = nobody can say what helps, everything wakes
+        by : plugins that rejected nodes; none = unknown what helps, every event wakes
         """
         with self._changed:
             now = self._time.now()

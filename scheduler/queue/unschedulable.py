@@ -1,7 +1,7 @@
 """The unschedulable part: pods that wait for an event, found by the kinds of events that may help them.
 
 Like pods of a unit that the same plugins rejected are a cohort: a hint is asked once for all of them. With 10,000 pods
-of 200 units that is 200 questions per event instead of 10,000, and none for an event that nobody of them listens to.
+of 200 units that is 200 questions per event instead of 10,000, and none for an event that no plugin of them listens to.
 """
 
 from __future__ import annotations

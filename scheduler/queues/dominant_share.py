@@ -4,7 +4,7 @@ bring an owner level with another one.
     dominant share(owner) = max_r used_r / total_r          level(owner) = dominant share / weight
 
 The owner of the lowest level goes next. Amounts are tuples, (n_resources,), in cores, bytes and counts; what is missing
-at the end of a shorter one is 0. Resources that nobody offers do not count.
+at the end of a shorter one is 0. Resources that no node offers do not count.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ class FairFlows:
     def taken(self, flow: str, n_pods: int) -> None:
         """See FlowOrder."""
         if n_pods < 0:
-            self._last = None  # whether they would have got nodes nobody knows
+            self._last = None  # unknown whether they would have got nodes
         self._lanes.taken(self._known(flow).lane, n_pods)
 
     # Inside

@@ -1,4 +1,4 @@
-"""What owners hold, as metrics: not more of them than a queue tells owners apart (queue_of.py)."""
+"""What owners hold, as metrics: at most as many as a queue distinguishes (queue_of.py)."""
 
 from __future__ import annotations
 

@@ -65,11 +65,11 @@ class OwnerShare:
 
 
 class Shares(NodesAndPodsOnly):
-    """Implements scorer.follower.Follower. Told under the lock of the tables, read without it.
+    """Implements scorer.follower.Follower. Written under the lock of the tables, read without it.
 
     resources    : names: cpu, memory, cards, then what nodes offer under a vendor's name
     total        : what all counted nodes can allocate, as `resources` names it
-    room_changes : another number whenever a pod of anybody has left its node, or counted nodes offer something else
+    room_changes : another number whenever a pod of any owner has left its node, or counted nodes offer something else
     """
 
     def __init__(
@@ -82,8 +82,8 @@ class Shares(NodesAndPodsOnly):
         cards: CardAmounts = NO_CARDS,
     ) -> None:
         """
-        counts    : whether what a node can allocate is shared out. Virtual nodes, which have no end, had better not be:
-                    what sits there is charged all the same, so that nobody has them to himself
+        counts    : whether what a node can allocate is shared out. Virtual nodes, which have no end, should not be:
+                    what sits there is charged all the same, so that no owner takes them all
         otherwise : which nodes count while there is none of these: virtual ones, where there are no others
         """
         self._state, self._queue_of, self._cards = state, queue_of, cards

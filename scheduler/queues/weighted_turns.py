@@ -1,7 +1,7 @@
 """Weighted fair turns between queues that have something to place: start-time fair queueing, counted in pods.
 
-Each lane has a clock of its own, which its pods move on by 1 / weight each; who is furthest behind goes next. A lane
-that comes anew starts where the others are: nobody saves up turns. Goyal, Vin & Cheng, SIGCOMM 1996.
+Each lane has a clock of its own, which its pods move on by 1 / weight each; the lane furthest behind goes next. A new
+lane starts where the others are: no lane saves up turns. Goyal, Vin & Cheng, SIGCOMM 1996.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What users are told about pods that wait and pods that got a node: conditions and events."""
+"""Reports to users about pods that wait and pods that got a node: conditions and events."""

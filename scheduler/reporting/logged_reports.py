@@ -1,4 +1,4 @@
-"""What a dry run tells about pods, in its log only: why they wait, and who would have to go."""
+"""Reports of a dry run about pods, in its log only: why they wait, and which pods would have to go."""
 
 from __future__ import annotations
 

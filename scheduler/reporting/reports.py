@@ -1,4 +1,4 @@
-"""All that users are told about a pod, in one place: conditions while it waits, events when something happens."""
+"""All reports to users about a pod, in one place: conditions while it waits, events when something happens."""
 
 from __future__ import annotations
 

@@ -55,8 +55,8 @@ def create_app(
 ) -> FastAPI:
     """The process as an ASGI application. Raises InputError where a token file cannot be used.
 
-    metrics    : told by the loops, exported here
-    access     : who may ask beside whoever has a token of the files; None = nobody
+    metrics    : written by the loops, exported here
+    access     : clients allowed in addition to those with a token of the files; None = none
     collectors : further metrics to export
     routers    : of profiles that have routes of their own; bodies: what these answer, for the OpenAPI document
     hosts      : names under which it is asked (serving/hosts.py)

@@ -1,5 +1,6 @@
-"""What the service tells, read from the parts of a running scheduler. Nothing here takes the lock of the tables: a loop
-that hangs holds it, and then the probes must answer all the same."""
+"""The answers of the service, read from the parts of a running scheduler. Nothing here takes the lock of the tables: a
+loop that hangs holds it, and then the probes must answer all the same.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pods whose volumes are being bound, and who is told when that is over.
+"""Pods whose volumes are being bound, and the callbacks for when that is over.
 
 Looked at again whenever the tables change for one of them: nothing is polled.
 """
@@ -44,7 +44,7 @@ class VolumeWaits(NodesAndPodsOnly):
         return len(self._waits)
 
     def add(self, choice: VolumeChoice, written: Versions, tell: Callable[[Status], None]) -> None:
-        """Tell once when it is over, perhaps at once. tell: quick, and takes no lock."""
+        """Call `tell` once when the binding is over, perhaps at once. tell: quick, and takes no lock."""
         wait = _Wait(choice, written, tell)
         self.remove(choice.pod.uid)
         self._waits[choice.pod.uid] = wait
@@ -53,7 +53,7 @@ class VolumeWaits(NodesAndPodsOnly):
         self._look([choice.pod.uid])
 
     def remove(self, uid: str) -> None:
-        """Nobody waits for it any more."""
+        """Drop the callback of a pod."""
         wait = self._waits.pop(uid, None)
         for key in () if wait is None else set(wait.depends_on()):
             waiting = self._by_key[key]

@@ -93,7 +93,7 @@ class VolumeBinding:
     """Implements Reserve and AwaitedPreBind; `waits` is to be attached to the tables.
 
     locked : takes the lock of the tables
-    keep   : told the UID of a pod and until when (unix seconds) it is to stay assumed; under the lock
+    keep   : called under the lock with the UID of a pod and the unix seconds until which it stays assumed
     """
 
     name = NAME
