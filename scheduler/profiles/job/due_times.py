@@ -58,12 +58,12 @@ class DueTimes:
 
 
 def due_time(pod: PodInfo, terms: JobTerms, run: ExpectedRun) -> float:
-    """The latest moment at which a pod may start and be on time, in unix seconds; inf = it has all the time there is.
+    """Return the latest moment at which a pod may start and be on time, in unix seconds; inf = no limit.
 
         max(its creation, min(latest start, min(deadline, when its Job is stopped) - rounds x long run))
 
-    A Job that is stopped some time, but says neither, is not one that may wait until then.
-    One that was late before it was created is due at its creation: nobody gets ahead by asking for the impossible.
+    A Job that is stopped some time, but says neither, is not one that may wait until then. One that was late before it
+    was created is due at its creation: no pod gets ahead by asking for the impossible.
     """
     if not terms.is_timed:
         return math.inf

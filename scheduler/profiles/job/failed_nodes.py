@@ -99,7 +99,7 @@ class FailedNodes(NodesAndPodsOnly):
     # Inside
 
     def _has_failed(self, pod: PodInfo) -> bool:
-        """By itself: one that was told to go is no failure of its node."""
+        """Return whether the pod failed by itself: a deleted pod is no failure of its node."""
         if pod.phase is not Phase.FAILED or pod.owner.kind != "Job" or not pod.node or pod.terminating:
             return False
         return not (is_rejected(pod) and self._provider_at(pod.node))

@@ -45,7 +45,7 @@ class Place(Enum):
 class JobTerms:
     """latest_start, deadline : unix seconds; inf = it does not say
     run_seconds               : how long it expects to run; None = it does not say
-    mistakes                  : what of it cannot be read, one sentence each
+    mistakes                  : unreadable values, one sentence each
     """
 
     latest_start: float = math.inf
@@ -119,7 +119,7 @@ _NOTHING_SAID: Final = (None, None, None, None)
 
 
 def _short(text: str | None) -> str | None:
-    # What is longer is refused in any case: nobody is to fill the cache with long texts.
+    # Longer texts are refused in any case: no client must fill the cache with them.
     return text[: LONGEST_TEXT + 1] if text else text
 
 

@@ -1,4 +1,4 @@
-"""Pods of jobs whose annotations cannot be read: each is told of once, for what is not heeded is not seen either."""
+"""Pods of jobs with unreadable annotations: each is reported once, as an ignored annotation is not seen otherwise."""
 
 from __future__ import annotations
 

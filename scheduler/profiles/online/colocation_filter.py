@@ -38,9 +38,9 @@ _UNKNOWN: Final = "predicted load is not known"
 
 
 class PredictedGap:
-    """Not to be helped by evicting pods: nobody has to go for a pod that takes what is left over.
+    """Evicting pods does not help: no pod has to go for a pod that takes what is left over.
 
-    Pods of a DaemonSet are let through. `forecast-scheduler.io/opt-out` is not heeded: this protects the others on the
+    Pods of a DaemonSet pass. `forecast-scheduler.io/opt-out` is ignored: the filter protects the other pods of the
     node.
     """
 

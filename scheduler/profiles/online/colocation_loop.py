@@ -21,8 +21,8 @@ _LARGEST_SHARE: Final = 0.2
 class Colocation:
     """`filter` is for the online profile. Made before the cluster is read, so that its tables follow from the start.
 
-    bounds : what it goes by, to be read by others
-    listeners : told that the bounds were made anew, without a lock: the filter may let pods in that it rejected
+    bounds : the bounds in effect, for other readers
+    listeners : called without a lock when the bounds were made anew: the filter may let pods in that it rejected
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What the API server is told of an allocation: status.allocation of a claim, as JSON and as everybody reckons with it.
+"""An allocation as the API server stores it: status.allocation of a claim, as JSON, and as every scheduler counts it.
 
 Source: Allocate and createNodeSelector in structured/internal/stable/allocator_stable.go.
 """

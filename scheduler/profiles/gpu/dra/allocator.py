@@ -40,7 +40,7 @@ class AllocationFailed(ForecastError):
 
 
 class NodeUnusable(ForecastError):
-    """On this node it cannot be decided now, or not within the steps."""
+    """The allocation on this node cannot be decided now, or not within the steps."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,11 @@
-"""What is to be sent to the API server for a claim, decided from the claim as it is now. No I/O.
+"""The next patch of a claim, decided from the claim as it is now. No I/O.
 
     not allocated --PATCH metadata: finalizer--> --PATCH status: allocation, reservedFor--> ready
     allocated ------PATCH status: reservedFor----------------------------------------------> ready
-    ready ----------PATCH status: reservedFor without the pod (and no allocation)----------> given back
+    ready ----------PATCH status: reservedFor without the pod (and no allocation)----------> released
 
 Source: bindClaim, Unreserve and PostFilter in framework/plugins/dynamicresources/dynamicresources.go. Every patch names
-the resourceVersion that it was decided by: the server refuses it (409) if anybody has written since.
+the resourceVersion that it was decided by: the server refuses it (409) if another client has written since.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class InFlight:
     """An allocation that is not known to be in the API server.
 
     uid   : of the claim
-    users : UIDs of pods that are to use it; none = it is being given back
+    users : UIDs of pods that are to use it; none = it is being released
     """
 
     uid: str
@@ -57,12 +57,12 @@ class DraTable(NodesAndPodsOnly):
     """Implements Follower, for the rows of nodes. `claims`, `slices`, `classes` and `taint_rules` are the sinks of
     their watches.
 
-    on_claim   : told of a pod whose claim has come into being; under the lock
-    on_room    : told that claims which could not be allocated may be now: one was given back, a class or slice has
-                 changed; under the lock, only if somebody was rejected since it was last told
-    on_devices : notified of the names of nodes, None = all, whose devices, or who has them, changed; under the lock
-    on_pod     : told of each pod with claims that has changed, or is gone; under the lock
-    read_again : begins to read claims anew; what it returns tells whether that is done
+    on_claim   : called with a pod whose claim was created; under the lock
+    on_room    : called if claims that could not be allocated may be now: one was released, a class or slice has
+                 changed; under the lock, only if a pod was rejected since the last call
+    on_devices : called with the names of nodes, None = all, whose devices, or their users, changed; under the lock
+    on_pod     : called with each pod with claims that has changed, or is gone; under the lock
+    read_again : begins to read claims anew, and returns a function that says whether that is done
     """
 
     def __init__(
@@ -164,11 +164,11 @@ class DraTable(NodesAndPodsOnly):
     # Who waits
 
     def await_claim(self, key: ClaimKey, pod: PodInfo) -> None:
-        """`on_claim` is to be told."""
+        """Have `on_claim` called once the claim exists."""
         self._awaited.setdefault(key, {})[pod.uid] = pod
 
     def was_rejected(self) -> None:
-        """`on_room` is to be told when something changes."""
+        """Have `on_room` called once something changes."""
         self._somebody_waits = True
 
     # Implements Follower
@@ -256,7 +256,7 @@ class DraTable(NodesAndPodsOnly):
             self.room()
 
     def _use(self, key: ClaimKey, allocation: Allocation, sign: int) -> None:
-        """Others' devices, and those for administrators, are nobody's."""
+        """Count the devices in use. Devices for administrators belong to no pod."""
         touched: set[str] | None = set()
         for one in allocation.devices:
             if one.is_admin:

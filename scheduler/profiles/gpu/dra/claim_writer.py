@@ -1,7 +1,6 @@
-"""Claims to the API server and back: sent, sent again after a conflict, given back until it is known that they are.
+"""Writes claims to the API server: sends them, again after a conflict, and releases them until the release is known.
 
-What is to be sent is decided in claim_patches.py. One request at a time for each claim; pods that share one wait in
-turn.
+claim_patches.py decides what to send. One request at a time for each claim; pods that share one wait in turn.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ class ClaimWriter:
     """To be used in the event loop of the session. writes: what was sent so far."""
 
     def __init__(self, session: Requests, table: DraTable, *, first_pause: float = 1.0) -> None:
-        """first_pause: seconds until something is given back again that the server did not answer to."""
+        """first_pause: seconds until a release is tried again that the server did not answer."""
         self._session, self._table, self._first_pause = session, table, first_pause
         self.writes: WriteCounts = Counter()
         self._gate: Final = asyncio.Semaphore(_AT_ONCE)
@@ -66,7 +65,7 @@ class ClaimWriter:
         pod: PodInfo,
         tell_sent: Callable[[str], None] = lambda what: None,
     ) -> None:
-        """See writing.next_write. tell_sent: told what is about to be sent. Raises NotWritten."""
+        """See writing.next_write. tell_sent: called with what is about to be sent. Raises NotWritten."""
         async with _Turn(self._turns, key):
             claim = self._table.claim(*key)
             for _ in range(_TRIES):
@@ -100,7 +99,7 @@ class ClaimWriter:
         await self._until_done(claim.key, decide)
 
     async def deallocate(self, claim: ClaimInfo, pod: PodInfo, is_unused: Callable[[], bool]) -> None:
-        """If nobody but the pod may use it, and that fits nowhere with it."""
+        """Remove the allocation if only this pod may use it, and the pod fits nowhere with it."""
 
         def decide(now: ClaimInfo) -> Write | None:
             others = [one for one in now.consumers if one.uid != pod.uid]
@@ -219,7 +218,7 @@ class ClaimWriter:
 
 
 class _Turn:
-    """One at a time for each claim; what nobody waits for is forgotten."""
+    """One request at a time for each claim; a turn without waiters is forgotten."""
 
     def __init__(self, turns: dict[ClaimKey, tuple[asyncio.Lock, int]], key: ClaimKey) -> None:
         self._turns, self._key = turns, key

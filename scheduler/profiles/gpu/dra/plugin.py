@@ -61,7 +61,7 @@ _MARGIN_SECONDS: Final = 60.0
 class DynamicResources:
     """PreEnqueue, Filter, TellsApart, Score, Reserve, AwaitedPreBind, PostBind, PostFilter, EnqueueExtensions.
 
-    table : Follower, to be attached to the tables; its sinks to be watched, and its listeners told to the queue:
+    table : Follower, to be attached to the tables; watches feed its sinks, and the queue receives its listeners:
             `on_claim` as UNSCHEDULED_POD_CHANGED, `on_room` as FORECAST_CHANGED
     """
 
@@ -81,7 +81,7 @@ class DynamicResources:
     ) -> None:
         """
         session    : None = a dry run, nothing is written
-        keep       : told the UID of a pod and until when (unix seconds) it is to stay assumed; under the lock
+        keep       : called under the lock with the UID of a pod and the unix seconds until which it stays assumed
         is_assumed : whether the tables have the pod, by UID, where the API server is not known to have it
         """
         self.table, self._view, self._options = table, view, options
@@ -254,8 +254,9 @@ class DynamicResources:
         return asks_for_devices(pod, self.table)
 
     def _seen(self, pod: PodInfo) -> None:
-        """The watch says what became of a pod, which nobody else may tell: the answer to its binding was lost, or this
-        is a dry run. While claims are being written, who writes them tells."""
+        """Take from the watch what became of a pod, if no other part reports it: the answer to its binding was lost, or
+        this is a dry run. While claims are being written, their writer reports it.
+        """
         held = self._held.get(pod.uid)
         if held is None or (self.writer is not None and not held.is_written):
             return

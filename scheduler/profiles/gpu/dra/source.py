@@ -31,8 +31,9 @@ def read_claims_with(table: DraTable, source: ResourceSource) -> None:
 
 
 def _claims_again(source: ResourceSource) -> Callable[[], bool]:
-    """What tells whether all claims are known that were allocated before this moment, or that none can be read: as long
-    as none was ever listed, pods with claims wait anyhow, and others need not wait with them."""
+    """Return a function that says whether all claims are known that were allocated before this moment, or that none can
+    be read. As long as none was ever listed, pods with claims wait anyhow, and others need not wait with them.
+    """
     plural = WATCHED_CLAIMS.plural
     is_listed = source.list_again({plural})
 

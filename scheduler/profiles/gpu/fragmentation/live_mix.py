@@ -1,9 +1,9 @@
-"""What shapes of pods come: learned from those that are there and those that came lately, waiting ones included.
+"""The mix of pod shapes, learned from pods that exist and pods that came lately, waiting ones included.
 
     weight of a shape = sum over pods of 2^(-age / half-life)        age: since the pod was created
 
-A pod counts once, however long it waits or runs, and goes on counting after it is gone. The typical pods of FGD
-(Weng et al., "Beware of Fragmentation", USENIX ATC 2023, section 4.1) are known beforehand; here nobody has to say
+A pod counts once, however long it waits or runs, and goes on counting after it is gone. The typical pods of FGD (Weng
+et al., "Beware of Fragmentation", USENIX ATC 2023, section 4.1) are known beforehand; here no operator has to list
 them. Shapes that differ by less than a fifth in CPU or memory are one.
 """
 

@@ -59,7 +59,7 @@ def per_gpu(
 def kept_for_idle(idle: Ints, of_a_gpu: Floats) -> Ints:
     """(n_rows, n_kinds) whole units, rounded up.
 
-    idle     : (n_rows,) thousandths of GPUs that nobody holds
+    idle     : (n_rows,) thousandths of GPUs that are free
     of_a_gpu : (n_rows, n_kinds), see per_gpu
     """
     kept = idle[:, None] * of_a_gpu / WHOLE

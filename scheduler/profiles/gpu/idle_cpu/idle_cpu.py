@@ -56,8 +56,9 @@ def gap_of(options: IdleCpuOptions) -> GapOptions:
 
 
 class IdleCpu:
-    """Implements Filter and EnqueueExtensions. Not to be helped by evicting pods: nobody has to go for what is left
-    over."""
+    """Implements Filter and EnqueueExtensions. Evicting pods does not help: no pod has to go for a pod that takes what
+    is left over.
+    """
 
     name = "IdleCpu"
     woken_by = PredictedGap.woken_by | {EventKind.POD_BOUND}
@@ -125,7 +126,7 @@ class IdleCpu:
         for position, kind in enumerate(KEPT_RESOURCES):
             wanted = request_units(kind, pod.requests.get(kind, 0.0))
             if wanted <= 0:
-                continue  # a request of nothing keeps nobody from a GPU
+                continue  # a request of zero keeps no pod from a GPU
             column = state.kinds[kind]
             left = state.allocatable_units[:, column] - state.requested_units[:, column] - kept[:, position]
             reason = f"node(s) had no {kind} left beside what is kept for idle GPUs"

@@ -18,7 +18,7 @@ class IdleCpuCollector(Collector):
     """Sums are made when somebody looks, under the lock of the tables: a millisecond at most."""
 
     def __init__(self, tables: ReadableTables, idle_cpu: IdleCpu, care: OfflineEviction | None) -> None:
-        """care: None = nobody is evicted."""
+        """care: None = no pod is evicted."""
         self._tables, self._idle_cpu, self._care = tables, idle_cpu, care
 
     def collect(self) -> Iterator[Metric]:

@@ -1,6 +1,6 @@
 """Evicts offline pods from GPU nodes whose cores are about to be needed: looks every few seconds, in its own thread.
 
-A replica that does not lead only looks. Whoever takes over decides by the same cluster, and needs nothing else.
+A replica that does not lead only looks. The next leader decides by the same cluster, and needs nothing else.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class OfflineEviction:
         bounds : of Colocation
         scheduler_name       : of the GPU profile
         evict                : api_server_evict(api); it may block
-        tell                 : of pods that are evicted, or would be (PodEvents.tell)
+        tell                 : called with pods that are evicted, or would be (PodEvents.tell)
         may_write            : whether this replica leads
         after                : whether the cluster has been read
         clock                : unix seconds

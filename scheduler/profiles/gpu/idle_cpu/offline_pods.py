@@ -1,4 +1,4 @@
-"""Which pods are offline: they ask for no GPU, and may be told to go whenever somebody else needs the cores."""
+"""Which pods are offline: they ask for no GPU, and may be evicted whenever another pod needs the cores."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class OfflinePods:
         return not self._belongs_there(pod) and not self.is_offline(pod)
 
     def may_preempt(self, pod: PodInfo) -> bool:
-        """Nobody has to go for what is left over, whatever keeps an offline pod from it."""
+        """Return False for an offline pod: no pod has to go for one that takes what is left over."""
         return not self.is_offline(pod)
 
     def standing(self, pod: PodInfo) -> int:

@@ -54,9 +54,9 @@ class StrainedNode:
 def plan_leaving(
     one: StrainedNode, scheduler_name: str, *, leaving: Collection[str] = (), refused: Collection[str] = ()
 ) -> RepairPlan:
-    """Who is told to go now.
+    """Return the pods to evict now.
 
-    leaving : UIDs of pods that were told to go and may not look so yet
+    leaving : UIDs of pods that were evicted, which the watch may not show yet
     refused : UIDs of pods that may not be evicted now
     """
     ours = (scheduler_name,)
@@ -85,7 +85,7 @@ def strained_nodes(
     foreseen = _foreseen(cluster, rows, bounds, options.lead)
     measured = _measured(cluster, rows, pods)
     limit = (options.ceiling + options.slack) * capacity
-    over = (foreseen > limit) | (measured > limit)  # NaN = not known: nobody goes for that
+    over = (foreseen > limit) | (measured > limit)  # NaN = not known: no pod goes for that
     found = []
     for place in np.flatnonzero(over & cluster.state.alive[rows]).tolist():
         row, ceiling = int(rows[place]), options.ceiling * float(capacity[place])

@@ -64,7 +64,7 @@ class Discovery:
         return tuple(one for one in await self._all() if one.kind == kind)
 
     async def of_plural(self, named: str) -> WorkloadKind | None:
-        """named: group/version/plural; None = there is none, or it cannot be scaled."""
+        """Return the kind of that name, group/version/plural; None = there is none, or it has no scale."""
         group, version, plural = named.split("/")
         found = await self._of_version(f"{group}/{version}")
         return next((one for one in found if one.plural == plural), None)

@@ -29,7 +29,7 @@ class ServiceUse:
     waiting  : (n_pools,) GPUs that pods wait for which are to be served at once
     expected : (n_slots,) GPUs by the forecast; None = there is none, it keeps what it has
     share    : (n_pools,) of its GPUs that each pool has, sums to 1 or 0
-    training : it is training, but nobody can move it
+    training : it is training, but cannot be moved
     """
 
     key: str
@@ -51,7 +51,7 @@ class Demand:
     waits      : (n_pools,) the service that waits for most of them, '' = none
     services   : names
     by_service : (n_services, n_pools, n_slots) what `expected` is made of
-    unmoved    : (n_pools,) GPUs of training in `need` that nobody can move
+    unmoved    : (n_pools,) GPUs of training in `need` that cannot be moved
     forecast   : whether there is a forecast to go by; else training does not grow
     """
 

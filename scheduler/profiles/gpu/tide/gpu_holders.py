@@ -102,8 +102,9 @@ class TideTable(NodesAndPodsOnly):
     # Sums, one entry per pool
 
     def capacity(self) -> Floats:
-        """(n_pools,) GPUs of nodes that take pods, and those of other nodes that are held: nobody can give them to
-        anybody else, but who holds them needs no others."""
+        """Return GPUs of nodes that take pods, and held GPUs of other nodes, (n_pools,): those cannot go to another
+        pod, but their holders need no others.
+        """
         return self._summed(self._capacity) + self._summed(
             np.where(self._capacity > 0, 0.0, self._training + self._others)
         )

@@ -1,4 +1,4 @@
-"""What the tide tells of itself: the last plan, whole. Times in unix seconds."""
+"""The report of the tide: its whole last plan. Times in unix seconds."""
 
 from __future__ import annotations
 

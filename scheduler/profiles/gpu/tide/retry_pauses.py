@@ -1,6 +1,6 @@
-"""How long a training is left alone that could not be scaled: twice as long each time it fails again.
+"""The pause after a training could not be scaled: twice as long each time it fails again.
 
-Only the process that failed knows: whoever takes over tries at once.
+Only the process that failed knows: the next leader tries at once.
 """
 
 from __future__ import annotations

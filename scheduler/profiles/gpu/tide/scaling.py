@@ -2,11 +2,11 @@
 
     PATCH workload   annotation tide-moves, with the resourceVersion that was read
     PATCH scale      spec.replicas, with the resourceVersion of the answer           (a Job: both in the first)
-      409            somebody else wrote: read again; if it still has as many replicas the same is tried again,
+      409            another client wrote: read again; if it still has as many replicas the same is tried again,
                      else nothing is done, and the next look plans anew
 
-Nobody else's change of the number is overwritten. Stopped between the two, the record says of what number it was a
-move, and whoever starts next finds that it was not made (tide_annotation.py).
+No other client's change of the number is overwritten. If the process stops between the two, the record says from what
+number the move was, and the next process finds that it was not made (tide_annotation.py).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The tide as it stands: who holds how many GPUs of which pool, what the model expects of services, what trainings say.
+"""The state of the tide: GPUs held in each pool, the model's forecast of services, and the annotations of trainings.
 
 look        under the lock of the tables: copies of sums and references, milliseconds
-uses_of     who is on the inference side, and what the forecast says of them
-trainings   workloads with what they may have; pods of training that nobody can scale count with the others
+uses_of     services on the inference side, and the forecast of each
+trainings   workloads with what they may have; pods of training that cannot be scaled count with the others
 """
 
 from __future__ import annotations
@@ -41,8 +41,9 @@ def least_by_workload(gangs: Gangs, pods: Iterable[GpuPod]) -> dict[ServiceKey, 
 
 
 def least_of_gang(gangs: Gangs, pods: Sequence[PodInfo]) -> int:
-    """Of these pods of one workload, so many are needed beside the members that others have in the group; 0 = they are
-    in none, or it cannot be used."""
+    """Return how many of these pods of one workload are needed in addition to the group's other members; 0 = they are
+    in no group, or the group is unusable.
+    """
     group = group_of(pods[0])
     if group is None:
         return 0
@@ -198,7 +199,7 @@ def _share(held: Floats, pods: Sequence[GpuPod], seen: Look) -> Floats:
 
 
 def _may_find_a_node(one: GpuPod, seen: Look, made_since: float) -> bool:
-    """Whether it waits for GPUs alone, as far as can be told."""
+    """Return whether the pod waits for GPUs alone, as far as is known."""
     fits = bool((seen.largest >= one.gpus - _SMALL).any())
     return fits and not one.pod.gates and one.pod.created > made_since
 
@@ -235,7 +236,7 @@ def _training(
     if state.is_over or state.replicas is None or not seen.pools:
         return None
     if not pods and state.template is not None and role_of(state.template.annotations) is not Role.TRAINING:
-        return None  # whoever has the label only: its pods count with inference, and must not count twice
+        return None  # a workload with the label only: its pods count with inference, and must not count twice
     terms = training_terms(*said)
     record = read_record(state.annotations.get(MOVES)).seen_with(state.replicas, options.dwell, state.generation)
     gpus = max((one.gpus for one in pods), default=0.0)
@@ -244,7 +245,7 @@ def _training(
     gpus = gpus or record.gpus
     if gpus <= 0:
         return None
-    # Whoever has changed the number since the tide did means the new one.
+    # A client that changed the number after the tide means the new one.
     size = record.size if record.size and state.replicas == record.after else state.replicas
     least = terms.least if terms.least is not None else min(size, size if terms.most is None else terms.most)
     most = max(least, size if terms.most is None else terms.most)

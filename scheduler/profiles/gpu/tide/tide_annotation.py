@@ -1,11 +1,11 @@
-"""What the tide did to a workload, kept as an annotation on it: who starts next counts the same moves of the day, and
+"""The tide's moves of a workload, kept as an annotation on it: the next process counts the same moves of the day, and
 knows how large it was before.
 
     forecast-scheduler.io/tide-moves: {"at":"2026-11-22T18:00:00Z","moves":3,"from":8,"to":4,"size":16,"gpus":2,...}
 
 It is written before the workload is scaled. One whose `from` is what the workload still has was not carried out: the
-scheduler was stopped in between, and it does not count. Whether it was, and somebody took it back, is told by the
-workload's generation: the move is one change of what it asks for, and taking it back another.
+scheduler was stopped in between, and it does not count. The workload's generation shows whether it was, and another
+client reverted it: the move is one change of what it asks for, and taking it back another.
 """
 
 from __future__ import annotations

@@ -131,7 +131,7 @@ class TideRoom:
         return None
 
     def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
-        """Room comes of GPUs that are given back, of nodes, and of what is forecast."""
+        """Return what the event may do: room comes from released GPUs, nodes, and the forecast."""
         if event.kind is EventKind.POD_LEFT and event.pod is not None and self._pod_gpus(event.pod, None) <= 0:
             return Hint.SKIP
         return Hint.QUEUE if event.kind in self.woken_by else Hint.SKIP

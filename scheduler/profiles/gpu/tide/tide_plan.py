@@ -44,16 +44,16 @@ class Kind(Enum):
 @dataclass(frozen=True, slots=True)
 class Training:
     """
-    key      : for people, and to tell them apart
+    key      : for people, and as identity
     pool     : its number
     gpus     : of one replica
     replicas : that it is to have now
     least    : it may shrink to so many; one that is not elastic: its size
     most     : and grow to so many
-    lead     : seconds from being told until its GPUs are free for inference
+    lead     : seconds from the request until its GPUs are free for inference
     taken    : it has no replicas because the tide stopped it
     waiting  : of its pods some wait for a node
-    draining : GPUs that its pods still hold beyond its replicas: nobody can grow into them yet
+    draining : GPUs that its pods still hold beyond its replicas: they are not free yet
     moved    : unix seconds of its last move
     moves    : of the day of `moved`
     """

@@ -3,9 +3,9 @@
     forecast-scheduler.io/tide: training             or inference
     forecast-scheduler.io/min-replicas: "2"          of a training: it may shrink to so many
     forecast-scheduler.io/max-replicas: "16"         and grow to so many; it is elastic if they differ
-    forecast-scheduler.io/checkpoint-grace: 10m      so long it takes from being told until its GPUs are free
+    forecast-scheduler.io/checkpoint-grace: 10m      time from the request until its GPUs are free
 
-Those of the workload count before those of its pods. What cannot be read counts as not said, and is told.
+Those of the workload count before those of its pods. An unreadable value counts as missing, and is reported.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Role(Enum):
 
     TRAINING = "training"
     INFERENCE = "inference"
-    UNSAID = ""  # it is no training, and nobody makes room at once for those of its pods that wait
+    UNSAID = ""  # it is no training, and its waiting pods get no room at once
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,7 @@ class WorkloadReader:
         return ReadWorkloads(found, failures)
 
     async def again(self, state: WorkloadState) -> tuple[WorkloadState | None, Answer]:
-        """The same workload as it is now; None = it cannot be read, or is another one."""
+        """Read the workload again; None = it is unreadable, or another one by now."""
         answer = await self._get(object_path(state.kind, state.key))
         now = _read(state.kind, answer)
         if now is None or now.uid != state.uid:

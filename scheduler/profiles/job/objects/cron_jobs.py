@@ -35,10 +35,10 @@ class Concurrency(Enum):
 class CronJobInfo(TemplateOwner):
     """A CronJob.
 
-    schedule                  : as it was written; nobody has parsed it
+    schedule                  : as written, not parsed
     time_zone                 : '' = that of the kube-controller-manager
-    suspended                 : it starts nothing. Whether what it starts is suspended at first (Kueue wants it so) does
-                                not matter: it is let go soon after
+    suspended                 : it starts nothing. Whether its Jobs are suspended at first (Kueue wants it so) does not
+                                matter: they start soon after
     starting_deadline_seconds : how late a run may still be started; None = always
     completions               : of one run; None = a work queue
     completion_mode           : NonIndexed or Indexed

@@ -1,4 +1,4 @@
-"""Whether a provider is given pods: a circuit breaker, which decides from what is told of starts and failures.
+"""Whether a provider gets pods: a circuit breaker, which decides from reported starts and failures.
 
     WORKS --a pod fails--> BACKS_OFF --30 s, 60 s, ... 10 min--> PROBES --a pod starts--> WORKS
                                ^------------its pod fails-----------+

@@ -13,10 +13,10 @@ _OF_NODES: Final = frozenset({"DaemonSet", "Node"})
 
 
 def may_leave(pod: PodInfo, terms: JobTerms) -> str:
-    """Why it has to stay, to be read after "the pod"; '' = it may leave.
+    """Return why the pod has to stay, to be read after "the pod"; '' = it may leave.
 
     Volumes: config maps, secrets, empty directories, projections and images come along; claims, disks, paths of the
-    host and all others do not. Data that it needs near is for its owner to tell, with the annotation place: cluster.
+    host and all others do not. If it needs data nearby, its owner says so with the annotation place: cluster.
     """
     if terms.place is Place.CLUSTER:
         return "is to stay in the cluster"

@@ -29,7 +29,7 @@ _SECONDS: Final = 1.0
 @dataclass(frozen=True, slots=True)
 class ServerlessPlugins:
     """
-    tables       : Follower, to be attached before `failed_nodes`; `tables.on_room` is to be told to the queue
+    tables       : Follower, to be attached before `failed_nodes`; the queue receives `tables.on_room`
     serverless   : Filter, NodePreference, EnqueueExtensions
     toleration   : Filter in the place of TaintToleration
     failed_nodes : Follower, and NodePreference to be asked before `serverless`: a Job that failed at a provider goes
@@ -76,7 +76,7 @@ class ProviderCare:
         """
         locked   : takes the lock of the tables
         tell     : posts events (PodEvents.tell)
-        after    : whether the cluster has been read: what has to be true before the first look
+        after    : whether the cluster has been read: must be true before the first look
         jobs     : by UID, which say how many pods they can afford to lose; None = all of them
         """
         self.watch = ProviderWatch(

@@ -41,7 +41,7 @@ _NOT_READY: Final = "node(s) were virtual and not ready"
 class Serverless:
     """Filter, NodePreference and EnqueueExtensions; reads the tables, which follow by themselves.
 
-    `ProviderTables.on_room` is to be told to the queue as FORECAST_CHANGED.
+    The queue receives `ProviderTables.on_room` as FORECAST_CHANGED.
     """
 
     name = "Serverless"
@@ -54,7 +54,9 @@ class Serverless:
     # Filter
 
     def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
-        """Unresolvable all of it: who is evicted on a virtual node is in the way of nobody but its provider's quota."""
+        """Return rejections, all unresolvable: a pod on a virtual node takes only its provider's quota, so evicting it
+        does not help.
+        """
         if self._tables.is_empty and terms_of(pod).place is not Place.SERVERLESS:
             return ()
         numbers = self._tables.provider_of(view.n_rows)
@@ -105,7 +107,7 @@ class Serverless:
         """Nothing that like pods do not have in common."""
         return None
 
-    # For whoever prepares for many pods
+    # For preparations for many pods
 
     def room_for(
         self,

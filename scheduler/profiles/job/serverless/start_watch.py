@@ -1,8 +1,8 @@
-"""Looks at what providers have not started, every second, and has it taken back.
+"""Looks every second for pods that providers have not started, and takes them back.
 
-    look  under the lock of the tables: whose backoff is over, which pods are to be given up
+    look  under the lock of the tables: providers whose backoff is over, pods to give up
     act   pods that a controller makes anew are taken back, some a second at most, and no more of a Job than that can
-          afford (failure_allowance.py); others are only told, once
+          afford (failure_allowance.py); others are only reported, once
 
 A replica that does not lead looks, too: when it takes over it knows since when pods have been waiting. One that has
 just been started counts from the moment at which it first saw them.
@@ -55,9 +55,9 @@ class ProviderWatch:
         clock: Callable[[], float] = time.time,
     ) -> None:
         """
-        scheduler_names : whose pods are ours
+        scheduler_names : names of our schedulers
         locked          : takes the lock of the tables
-        tell            : of pods that are taken back, and of those that nobody would make anew
+        tell            : called with pods that are taken back, and those that no controller would make anew
         may_write       : whether this replica leads
         affording       : how many pods Jobs can afford to lose; None = any number
         clock           : unix seconds
@@ -67,7 +67,7 @@ class ProviderWatch:
         self._affording = affording
         self._bucket = TokenBucket(_RATE, _BURST)
         self._asked: dict[str, float] = {}  # UIDs, and when
-        self._told: dict[str, None] = {}  # UIDs of pods that were only told
+        self._told: dict[str, None] = {}  # UIDs of pods that were only reported
         self._running: set[str] = set()
         self._outcomes: Counter[tuple[str, TakebackOutcome]] = Counter()
 

@@ -165,7 +165,7 @@ class ProviderTables(NodesAndPodsOnly):
         return found
 
     def advance(self) -> None:
-        """Time has passed: tell of providers whose backoff is over, and what could not be told so soon."""
+        """Let time pass: report providers whose backoff is over, and reports that came too soon before."""
         now = self._clock()
         self._has_room([n for n in self._refused if self.healths[n].is_backing_off and self.healths[n].room(now)])
         self._tell()
@@ -304,12 +304,12 @@ class ProviderTables(NodesAndPodsOnly):
         if health.failed(pod.uid, seated.since, now):
             fields = {"provider": name, "seconds": health.pause, "pod": f"{pod.namespace}/{pod.name}"}
             logger.warning("a provider gets no pods for now", extra=fields | {"failure": failure.value})
-            self._refused.add(seated.provider)  # somebody is to be told when that is over
+            self._refused.add(seated.provider)  # the queue is to hear when that is over
         elif health.health(now) is Health.WORKS:
             for listener in self.on_failed:
                 listener(pod)
 
-    # Telling
+    # Notifying
 
     def _has_room(self, numbers: Sequence[int]) -> None:
         for number in numbers:

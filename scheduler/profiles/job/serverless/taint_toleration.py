@@ -24,7 +24,7 @@ class ProviderToleration:
     name = "TaintToleration"
 
     def __init__(self, options: ServerlessOptions) -> None:
-        # NoExecute would have the pod evicted right away by whoever looks at its own tolerations.
+        # With NoExecute, a controller that reads the pod's own tolerations would evict it right away.
         self._tolerations = tuple(Toleration(key, "Exists", "", "NoSchedule") for key in options.taints)
         self._is_on = options.tolerate and options.first is not First.NEVER
         self._plain = TaintToleration()

@@ -126,7 +126,7 @@ class Groups:
             del table[_least_worth(table)]
 
     def forget(self, today: int) -> None:
-        """Days that are over for too long, and groups that nobody has heard of since. today: local day."""
+        """Forget days that are over for too long, and groups without news since. today: local day."""
         for table in (self._lasting, self._passing):
             for name, group in list(table.items()):
                 group.forget(today - DAYS - 1)

@@ -94,9 +94,9 @@ class PastBursts(NodesAndPodsOnly):
     # What is learned
 
     def learn_from_jobs(self, jobs: Iterable[JobInfo]) -> None:
-        """Jobs, whatever has become of them; each counts once, at the moment at which it was taken up.
+        """Learn from Jobs in any state; each counts once, at the moment at which its controller took it up.
 
-        Those that are suspended count when they are let go on.
+        Suspended Jobs count when they are resumed.
         """
         ours = [one for one in jobs if one.scheduler_name in self._names and one.service.kind != "CronJob"]
         new = [one for one in ours if one.uid not in self._jobs and not one.suspended]

@@ -76,7 +76,7 @@ class Demand:
     arrivals          : (n_minutes,) pods that come in that minute
     arriving_cpu, arriving_memory : (n_minutes,) cores and bytes that these request
     sources           : what it is made of, and what is listed only
-    unreadable        : schedules that nobody can read, one sentence each
+    unreadable        : unreadable schedules, one sentence each
     """
 
     start: float
@@ -107,7 +107,7 @@ def demand_ahead(
     scheduler_names : of the job profile
     default_zone    : of CronJobs that name none: that of the kube-controller-manager; '' = UTC
     most_pods       : that one run counts for: what the cluster has no place for does not come at once
-    failed          : told of CronJobs that nobody thought of, which are left out as those that cannot be read
+    failed          : called with CronJobs that raise an unexpected exception, which are left out like unreadable ones
 
     A run of more completions than parallelism lasts for as many rounds as it takes; later rounds bring no more at once
     than the first, which is what counts as arriving.

@@ -4,10 +4,10 @@
                                               +--> every pod of the storm that is given a node takes as much of it away
                                               +--> the storm's time is over, or its pods have come: nothing is left
 
-It is a filter of the job profile only: nobody waits for a job as they wait for a page, so pods of services are never
-kept out, and may take the room. Nor are jobs that have to start before the storm is over, and pods of DaemonSets.
-A pod of the storm may go anywhere, the room is only there for it; where it goes elsewhere, room is given up in its
-place. Nobody is evicted for kept room, or to get at it.
+It is a filter of the job profile only: no user waits for a job as for a page, so pods of services are never kept out,
+and may take the room. Nor are jobs that have to start before the storm is over, and pods of DaemonSets. A pod of the
+storm may go anywhere, the room is only there for it; where it goes elsewhere, room is released in its place. No pod is
+evicted for kept room, or to get at it.
 """
 
 from __future__ import annotations
@@ -228,7 +228,7 @@ class StormHeadroom(NodesAndPodsOnly):
     # Inside
 
     def _against(self, pod: PodInfo) -> list[ReservedHeadroom]:
-        """Storms whose room is not for this pod. Whoever is to let go of it may be late: the clock is not."""
+        """Return the storms whose room is not for this pod. Their release may be late: the clock is not."""
         if not self.held or comes_with_node(pod):
             return []
         now = self._clock()
@@ -278,7 +278,7 @@ class StormHeadroom(NodesAndPodsOnly):
         return max(0, min(most))
 
     def _free(self, kind: str, kept: dict[str, Ints]) -> Ints:
-        """(n_rows,) whole units that nobody has."""
+        """Return whole units that are free, (n_rows,)."""
         free = free_units(self._state, kind)
         return np.asarray(free - kept[kind] if kind in kept else free)
 

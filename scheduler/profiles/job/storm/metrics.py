@@ -7,7 +7,7 @@ from prometheus_client.registry import Collector
 
 
 class StormMetrics:
-    """For any thread. `collectors` are to be registered by whoever exports them."""
+    """For any thread. The exporter registers `collectors`."""
 
     def __init__(self) -> None:
         self.expected_arrivals = Gauge(

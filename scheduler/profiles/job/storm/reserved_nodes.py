@@ -15,7 +15,7 @@ _MOST: int = 2**31
 
 
 def free_units(state: ClusterState, kind: str) -> Ints:
-    """(n_rows,) whole units, of a resource that some node has named, that nobody has; below 0 = too much is taken."""
+    """Return free whole units of a resource that some node has named, (n_rows,); below 0 = too much is taken."""
     column = state.kinds[kind]
     taken = state.pod_count if kind == "pods" else state.requested_units[:, column]
     return np.asarray(state.allocatable_units[:, column] - taken)

@@ -1,8 +1,8 @@
-"""Foresees storms, has room kept before each, and lets go of it after.
+"""Foresees storms, keeps room before each, and releases it after.
 
     CronJobs, past bursts --every minute, and when CronJobs are written--> demand --> storms ahead
     storms ahead --lead before the start--> room is kept (headroom_filter.py), topped up as other pods leave
-                 --its pods have come, or its time is over--> let go, and jobs that wait are told
+                 --its pods have come, or its time is over--> released, and waiting jobs are tried again
 
 One thread looks every few seconds; any may ask.
 """
@@ -60,7 +60,7 @@ class Tables(ReadableTables, Protocol):
 class StormWatch:
     """`filter` is for the job profile. Made before the cluster is read, so that its tables follow from the start.
 
-    listeners : told without a lock that room is kept no more: the filter may let pods in that it rejected
+    listeners : called without a lock when room is released: the filter may let pods in that it rejected
     """
 
     def __init__(
@@ -158,7 +158,7 @@ class StormWatch:
 
     @property
     def demand(self) -> Demand | None:
-        """Of the next day; None = nobody has looked yet."""
+        """Return the demand of the next day; None = not computed yet."""
         return self._demand
 
     @property

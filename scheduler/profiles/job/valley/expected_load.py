@@ -75,7 +75,8 @@ def expected_load(
 
 
 def _room(cluster: TrackedCluster, rows: Ints, moments: Floats) -> Floats:
-    """(2, n_points) cores and bytes that may be requested: what is free, and what running jobs will have given back.
+    """Return cores and bytes that may be requested, (2, n_points): what is free, and what running jobs will have
+    released.
 
     Some of it is left for others.
     """

@@ -1,4 +1,4 @@
-"""How wrong the predicted load of the cluster may be, for telling two starts apart.
+"""The error of the predicted load of the cluster, to decide whether two starts differ.
 
 The cluster is taken as one large node (forecast/composition.py), with c pods of service s:
 

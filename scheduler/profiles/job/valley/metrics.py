@@ -10,7 +10,7 @@ _PLAN_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
 
 
 class ValleyMetrics:
-    """For any thread. `collectors` are to be registered by whoever exports them."""
+    """For any thread. The exporter registers `collectors`."""
 
     def __init__(self) -> None:
         self.deadline_met = Counter(

@@ -125,8 +125,9 @@ class Planner:
             self.plan()
 
     def planned(self) -> tuple[PlannedPod, ...]:
-        """Jobs that waited for their starts at the last plan, in the order of these: without those that were let go and
-        wait for a node."""
+        """Return jobs that waited for their starts at the last plan, by start: without released ones that wait for a
+        node.
+        """
         return self._pods
 
     @property
@@ -162,7 +163,7 @@ class Planner:
             PlannedPod(one.pod, start.start, one.due, one.run_seconds, start.why)
             for one in looked
             for start in (plan[held_as(one.pod)],)
-            if start.start > now  # else it was let go, and stays so
+            if start.start > now  # else it was released, and stays so
         ]
         self._pods, self._load = tuple(sorted(planned, key=lambda one: (one.start, one.pod.uid))), load
         self._metrics.held.set(len(planned))

@@ -1,4 +1,4 @@
-"""Whether jobs that said by when they have to start and to end did so: counted, and told once per pod.
+"""Whether jobs met their latest start and their deadline: counted, and reported once per pod.
 
     latest start   met when the pod is bound before it, missed as soon as it comes and the pod still waits
     deadline       met when the pod has succeeded before it, missed as soon as it comes and the pod has not

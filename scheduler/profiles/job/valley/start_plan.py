@@ -1,4 +1,4 @@
-"""When each waiting job is to start, so that what the cluster is used for at its worst grows least.
+"""When each waiting job is to start, so that the highest load of the cluster grows least.
 
     cost(start) = sum_r w_r * sum_{points of the run} ((x + v)^4 - x^4)        x = load / capacity, v = the job's use
 
@@ -7,9 +7,9 @@ power follows the highest points. Jobs of the least slack are planned first, and
 the next is looked at, so that they do not all choose the same minute. Like jobs are planned in pieces: 3,000 take some
 50 ms, and 150 ms if no two are alike.
 
-A job without slack starts now. One with slack starts at the earliest point whose cost the forecast cannot tell from the
-lowest (`_Table.difference_error`). A planned start is moved only if it costs clearly more: jobs cannot rely on a plan
-that changes every ten seconds.
+A job without slack starts now. One with slack starts at the earliest point whose cost the forecast cannot distinguish
+from the lowest (`_Table.difference_error`). A planned start is moved only if it costs clearly more: jobs cannot rely on
+a plan that changes every ten seconds.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def plan_starts(
     clock = _Clock(now, zone)
     pieces = _pieces([jobs[at] for at in waiting], table, margin)
     for group in pieces:
-        if group.is_kept:  # else whoever is looked at first would find the best minutes empty again
+        if group.is_kept:  # else the first group would find the best minutes empty again
             table.add(group.kept, group.length, group.use, group.requests)
     for group in pieces:
         if group.is_kept:

@@ -1,12 +1,12 @@
 """PreEnqueue: jobs that say how long they may wait are held until their planned start.
 
-    pod with slack --gate--> no plan yet: waits a few seconds --plan--> waits until its start --> let go
-                       +---> latest start less a margin has come, no forecast, nothing said: let go at once
+    pod with slack --gate--> no plan yet: waits a few seconds --plan--> waits until its start --> released
+                       +---> latest start less a margin has come, no forecast, nothing said: released at once
 
-What is let go stays so until it is gone: a pod that no node takes, or whose binding fails, is not held again. No pod is
-held past its latest start less a margin: the queue itself wakes it, even if nobody plans any more.
+A released pod stays so until it is gone: if no node takes it, or its binding fails, it is not held again. No pod is
+held past its latest start less a margin: the queue itself wakes it, even if the planner has stopped.
 
-Members of a PodGroup are held and let go as one: after the first of them none is held, which the queue sees to for
+Members of a PodGroup are held and released as one: after the first of them none is held, which the queue sees to for
 those that wait here, and the gate for those that come later.
 """
 
@@ -47,8 +47,10 @@ class HeldPod:
 
 
 class ValleyGate:
-    """The queue asks under the lock of the tables, and so does the planner where it says that somebody was let go or is
-    gone. Else it looks and writes from a thread of its own: every such access is one operation of a dictionary."""
+    """The queue asks under the lock of the tables, and so does the planner when it reports that a pod was released or
+    is gone. Otherwise the planner reads and writes from a thread of its own: every such access is one operation of a
+    dictionary.
+    """
 
     name = _NAME
     woken_by = frozenset({EventKind.FORECAST_CHANGED, EventKind.TIMEOUT})
@@ -134,7 +136,7 @@ class ValleyGate:
     # The planner's side
 
     def held(self) -> dict[str, HeldPod]:
-        """Pods that were held, by UID; a copy. Some may have been let go since."""
+        """Return a copy of the held pods by UID. Some may have been released since."""
         return self._held.copy()
 
     def forget(self, uid: str) -> None:
@@ -151,5 +153,5 @@ class ValleyGate:
         return self._plan
 
     def use(self, plan: Mapping[str, PlannedStart], *, has_forecast: bool) -> None:
-        """Go by this plan from now on. Without a forecast nobody is held."""
+        """Go by this plan from now on. Without a forecast no pod is held."""
         self._plan, self._has_forecast = plan, has_forecast

@@ -47,8 +47,8 @@ class Lookups:
     """
     attributes, capacity : domains that are looked up by name; None = the map is used in other ways, too, and has to be
                            as it is
-    read                 : all that an answer can depend on beside what every device has: (attributes or capacity,
-                           domain, name); None = that cannot be told
+    read                 : all that an answer can depend on in addition to what every device has: (attributes or
+                           capacity, domain, name); None = unknown
     """
 
     attributes: frozenset[str] | None
