@@ -11,7 +11,7 @@ from extender.extender import Extender
 
 
 class ChargeCollector(Collector):
-    """Reads the figures when somebody looks."""
+    """Reads the figures at each scrape."""
 
     def __init__(self, extender: Extender) -> None:
         self._extender = extender

@@ -50,8 +50,9 @@ _FRESH_SECONDS = 0.1
 
 
 _PATIENCE_SECONDS = 0.02
-"""A filter waits so long for the books on the pod before: a scorer elsewhere that hangs must not make filters late, for
-a late filter lets everything pass."""
+"""Seconds that a filter waits until the pod before is noted. A remote scorer that hangs must not make filters late: a
+late filter lets every node pass.
+"""
 
 
 @dataclass(frozen=True, slots=True)

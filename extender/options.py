@@ -38,7 +38,9 @@ class AnswerOptions(SettingGroup):
     """With the default weights: percent of a node's capacity that one point stands for."""
 
     weight: int = Field(default=1, ge=1)
-    """Weight of the extender in the KubeSchedulerConfiguration. It tells which node kube-scheduler will take."""
+    """Weight of the extender in the KubeSchedulerConfiguration. By it the extender predicts which node kube-scheduler
+    will take.
+    """
 
     longest_reply: int = Field(default=500, ge=0)
     """Nodes named in a reply to /prioritize: the best and the worst; others get 0 points. 0: all that differ from 0."""

@@ -86,7 +86,7 @@ class Backtest:
 
 @dataclass(frozen=True, slots=True)
 class PeakTable:
-    """What came and what everybody said, for plots and for comparisons series by series.
+    """Actual peaks and those of every forecaster, for plots and for comparisons series by series.
 
     actual    : (n_services, n_resources, n_origins) base units
     forecasts : forecaster -> (n_services, n_resources, n_origins, n_quantiles)

@@ -112,7 +112,7 @@ def exponential_smoothing(peaks: Floats, usage: AnyFloats) -> tuple[Floats, Floa
 
 
 def _day(peaks: Floats, days_ago: int) -> Floats:
-    """(n_series,) the peak so many days before the origin, NaN where the history does not reach."""
+    """Return the peak `days_ago` days before the origin, (n_series,), NaN where the history does not reach."""
     return peaks[:, -days_ago].copy() if peaks.shape[1] >= days_ago else np.full(len(peaks), np.nan)
 
 

@@ -13,7 +13,7 @@ from typing import Final
 DURATION_EXAMPLES: Final = "200ms, 30s, 5m or 1h30m"
 
 _LONGEST_TEXT: Final = 400
-"""Characters: the largest number there is, written out, and some. Anybody who creates a pod can write more."""
+"""Characters: the largest number there is, written out, and some. A client that creates a pod can write more."""
 
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _NUMBER: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?")

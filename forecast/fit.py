@@ -192,7 +192,7 @@ def _previous_weights(previous: PeakModel | None, history: History, series: Seri
 
 
 def _with_floor(curves: Floats, peaks: PeakQuantiles) -> Floats:
-    """Curves (n_series, n_days, 48) whose highest slot is no mere nothing beside the bound of the day's peak."""
+    """Curves (n_series, n_days, 48) whose highest slot is not negligible against the bound of the day's peak."""
     floor = _SMALLEST_FACTOR_BASE * peaks.peaks[:, :, -1:]
     return np.where(curves.max(axis=2, keepdims=True) < floor, np.maximum(curves, floor), curves)
 

@@ -1,4 +1,4 @@
-"""HTML reports made from Jinja2 templates, each one file that needs nothing else. A template lies beside its code."""
+"""HTML reports made from Jinja2 templates, each one file that needs nothing else. A template lies next to its code."""
 
 from __future__ import annotations
 

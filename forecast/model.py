@@ -1,4 +1,4 @@
-"""The published model and how everybody reads it: scorer, replay and backtest go through `PeakModel` alone.
+"""The published model and its only reader: scorer, replay and backtest go through `PeakModel` alone.
 
 What is backtested is what is scored: there is no second path from the arrays to a forecast.
 `artefact` and `registry` store these arrays; `fit` makes them.
@@ -46,7 +46,7 @@ class PeakModel:
     own_std            : (n_services, n_resources, 48) error of a single pod
     shared_std         : (n_services, n_resources, 48) error common to the replicas of the service
     cluster_std        : (n_resources,) error common to all, as a share of the load
-    node_base          : (n_nodes, n_resources, 4, 48) usage beside scheduled pods
+    node_base          : (n_nodes, n_resources, 4, 48) usage besides scheduled pods
     node_base_std      : (n_nodes, n_resources, 48)
     node_z             : (n_resources, n_quantiles) standard deviations from a node's mean curve to its daily peak
     node_capacity      : (n_nodes, n_resources) physical capacity as known or assumed at the fit; NaN = neither
@@ -183,7 +183,7 @@ class PeakModel:
         return self._on_days(days, self.replicas_dated, self.replicas_day_type)
 
     def base(self, days: tuple[date, ...]) -> Floats:
-        """Expected usage beside pods on local days: (n_nodes, n_resources, n_days, 48)."""
+        """Return the expected usage besides pods on local days: (n_nodes, n_resources, n_days, 48)."""
         return self.node_base[:, :, self.calendar.describe(days).day_type].astype(np.float64)
 
     def service_peaks(self, day: date) -> Floats:

@@ -1,4 +1,4 @@
-"""What a node uses beside its scheduled pods: kubelet, daemons, the log collector.
+"""What a node uses besides its scheduled pods: kubelet, daemons, the log collector.
 
 Pods of DaemonSets belong here: no scheduler chooses their node, they come with it.
 """

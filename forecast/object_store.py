@@ -34,7 +34,7 @@ class ObjectStore(ABC):
     def get(self, name: str, at_most: int | None = None) -> bytes:
         """Content of a file; raises FileNotFoundError.
 
-        at_most : so many bytes and one more are read, by which the reader sees that there are too many
+        at_most : one byte more is read, by which the reader sees that there are too many
         """
 
     @abstractmethod

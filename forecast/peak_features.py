@@ -130,7 +130,7 @@ def describe(statistics: DailyStatistics, rows: Ints, origin: int, target: Days,
     target_weekday, target_free = _weekday_and_free(target)
     same_weekday = np.where(weekday == target_weekday[0], 1.0, 0.15)
     same_free = np.where(free == target_free[0], 1.0, 0.15)
-    days_back = 1 + (-lead) % 7  # the last known day of the target's weekday is so many days before the origin
+    days_back = 1 + (-lead) % 7  # days from the last known day of the target's weekday to the origin
 
     ascending = sort_rows(peaks)
     pair = (0.5, 0.95)
@@ -230,7 +230,7 @@ def _last_known(values: Floats) -> Floats:
 
 
 def _ago(values: Floats, days: int) -> Floats:
-    """(n_rows,) the value so many days before the origin; the oldest one where the window is shorter."""
+    """Return the value `days` before the origin, (n_rows,); the oldest one if the window is shorter."""
     return values[:, -min(days, values.shape[1])]
 
 

@@ -10,8 +10,8 @@ killed, or its disk be full, at any point: readers see the old model or the new 
 is never loaded and is removed by a later publish.
 
 A version is named <UTC time>-<start of the manifest's SHA-256>: names sort by time, and a version renamed or mixed with
-another is noticed even without a signature. Signatures stop forgeries but not somebody who can write to the store from
-pointing latest.json to an older signed version; the model's age, exported as a metric, shows that.
+another is noticed even without a signature. Signatures stop forgeries, but a writer of the store can point latest.json
+to an older signed version; the model's age, exported as a metric, shows that.
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ class Registry:
             if self._private_key is not None:
                 self._store.put(f"{version}/{SIGNATURE}", signature.sign(manifest_bytes, self._private_key))
             self._store.put(f"{version}/{MANIFEST}", manifest_bytes)
-            # Read back what readers will read: a store that lost bytes is found out before anybody depends on it.
+            # Read back what readers will read: a store that lost bytes is found before a reader depends on it.
             self._read(version, sha256(manifest_bytes))
             before_use()
             before = self._latest_or_none()

@@ -1,4 +1,4 @@
-"""Text without the secrets that users put into URLs, before anybody is shown it.
+"""Text without the secrets that users put into URLs, before it is shown.
 
 A store or a proxy may be named https://user:password@host; libraries repeat that in their errors, and bearer tokens in
 the headers they print. Secrets belong into files, which are never shown; this is for those that are not there.

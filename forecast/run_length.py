@@ -12,7 +12,7 @@ from typing import Final
 LONGEST_RUN: Final = 366 * 86_400.0
 
 _MANY: Final = 20
-"""From so many runs on the 95 % quantile is something that was seen."""
+"""Number of runs from which the 95 % quantile is an observed value."""
 
 
 @dataclass(frozen=True, slots=True)

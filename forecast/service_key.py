@@ -1,4 +1,4 @@
-"""Which service does a pod belong to? One answer for everybody, whatever the question is asked from.
+"""Which service a pod belongs to: one answer for every caller, whatever it knows about the pod.
 
 A *service* is the top owner of a pod: shop/Deployment/cart. `service_of_pod` derives it from the pod's controller;
 `owner_from_labels` reads that controller from kube-state-metrics labels, `owner_from_references` from an API object.

@@ -1,4 +1,4 @@
-"""What pods can have used at most: their node's own usage is measured by somebody else than they are.
+"""What pods can have used at most: another exporter measures their node's own usage.
 
     kept sum of the pods of a node <= TOLERANCE x usage of the node + FLOOR x what such a node has
 
@@ -30,10 +30,11 @@ _BUSY_TOLERANCE: Final = 1.5
 _LYING_SHARE: Final = 0.02
 _FEWEST_LIES: Final = 4
 _FEWEST_NODES: Final = 2
-"""A service beyond its nodes in that share of its half hours on nodes, and so many, is not believed for the rest of the
+"""Nodes from which on a service beyond its nodes, in that share of its half hours, is not believed for the rest of the
 day. What is left of a lie between two cuts looks honest: trained on, it took a node to six times its capacity. Where
 all half hours are of one node, and the service runs on others too, only those count that no other service is cut in: a
-node may measure too little of itself."""
+node may measure too little of itself.
+"""
 
 FLEET_FACTOR: Final = 1000.0
 """A node without a known capacity uses at most this many times the median of what nodes use in their highest half hour.

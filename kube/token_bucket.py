@@ -1,4 +1,4 @@
-"""So many things a second, and so many at once after a quiet time."""
+"""A token bucket: a rate per second, and a burst after a quiet time."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from placement.filters.filter import ClusterView
 from placement.scores.default_scores import default_scores
 
 POINT_VALUE: Final = 10
-"""What one point is worth beside kube-scheduler's scores, at weight 1: MaxNodeScore / MaxExtenderPriority."""
+"""What one point is worth in kube-scheduler's scores, at weight 1: MaxNodeScore / MaxExtenderPriority."""
 
 
 def expected_choice(pod: PodInfo, view: ClusterView, rows: Ints, points: Ints, weight: int) -> int:

@@ -30,7 +30,8 @@ _MOST_PLACES: Final = 8
 def order_points(
     pod: PodInfo, view: ClusterView, rows: Ints, policy: Policy, preferences: Iterable[NodePreference]
 ) -> Ints:
-    """(n_nodes,) points beside those of scores. A pod that opts out is placed by kube-scheduler's scores alone.
+    """Return points in addition to those of scores, (n_nodes,). A pod that opts out is placed by kube-scheduler's
+    scores alone.
 
     rows        : (n_nodes,) of nodes that passed all filters; -1 = not known, which gets no points
     preferences : of the rules about nodes, in their order; the pools of the policy come before them

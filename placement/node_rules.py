@@ -80,7 +80,7 @@ class NodeRules:
 
     @property
     def tables(self) -> tuple[Follower, ...]:
-        """Tables that filters read beside the cluster; see ClusterView."""
+        """Return tables that filters read in addition to the cluster; see ClusterView."""
         return (*self._zones, self.devices)
 
     def annotations_of(self, pod: PodInfo, node: str) -> Mapping[str, str]:

@@ -175,7 +175,7 @@ class PostFilter(Protocol):
 class Preferred:
     """
     rows : (n_preferred,) those of the nodes that fit among which scores decide, in the order given; never none
-    most : so many like pods may be placed there before it is asked again, at least 1
+    most : like pods that may be placed there before it is asked again, at least 1
     """
 
     rows: Ints
@@ -193,7 +193,9 @@ class NodePreference(Protocol):
         """rows: (n_nodes,) ascending, not none, that passed all filters; n_pods: like pods that are to be placed."""
 
     def tells_apart(self, pod: PodInfo) -> Hashable:
-        """What its answer depends on beside what like pods have in common, such as their owner; None = nothing."""
+        """Return what its answer depends on in addition to what like pods have in common, such as their owner; None =
+        nothing.
+        """
 
 
 @runtime_checkable
@@ -201,13 +203,14 @@ class TellsApart(Protocol):
     """A filter that looks at more than what like pods have in common."""
 
     def tells_apart(self, pod: PodInfo) -> Hashable:
-        """What its answer depends on beside that, such as the owner or the age; None = nothing, at the moment. Quick:
-        asked of every pod."""
+        """Return what its answer depends on in addition, such as the owner or the age; None = nothing, at the moment.
+        Quick: asked of every pod.
+        """
 
 
 @runtime_checkable
 class CountsRoom(Protocol):
-    """A filter whose answer for like pods changes in one way while they land: nodes are full after so many."""
+    """A filter whose answer for like pods changes in one way while they land: nodes fill up."""
 
     def room(self, pod: PodInfo, view: ClusterView, rows: Ints) -> Ints:
         """(n_nodes,) pods like it that it lets onto each of these nodes, which it passes, one after the other."""
@@ -317,7 +320,7 @@ class Bind(Protocol):
         """Of the plugin."""
 
     async def bind(self, pod: PodInfo, node: str) -> Status:
-        """SUCCESS = it is bound to that node; UNSCHEDULABLE = it is not, and why; SKIP = somebody else's."""
+        """SUCCESS = it is bound to that node; UNSCHEDULABLE = it is not, and why; SKIP = another plugin binds it."""
 
 
 class PostBind(Protocol):

@@ -26,7 +26,7 @@ priority itself says."""
 
 
 def priority_of(pod: PodInfo) -> int:
-    """The standing of pods unless somebody says otherwise, as upstream."""
+    """Return the default standing of a pod, as upstream."""
     return pod.priority
 
 

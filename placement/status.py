@@ -21,7 +21,9 @@ class Code(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """plugin: who says it; reason: for people, as kube-scheduler words it; wait_seconds: with WAIT, at most so long."""
+    """plugin: who says it; reason: for people, as kube-scheduler words it; wait_seconds: with WAIT, the
+    longest wait.
+    """
 
     code: Code
     plugin: str = ""

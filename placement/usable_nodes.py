@@ -57,7 +57,8 @@ class Placer:
     policies       : which of its pods is placed how
     instead        : filters in the place of standard ones of the same name
     further        : filters of all its pods, whatever their policy says
-    tells_apart    : what `instead` and `further` read of a pod beside constraints, extended resources and card types
+    tells_apart    : what `instead` and `further` read of a pod in addition to constraints, extended resources and card
+                     types
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Counts that parts of the loops keep for themselves, as metrics: asked for when somebody looks."""
+"""Counts that parts of the loops keep for themselves, as metrics: read at each scrape."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class DryLoop:
         self._scan_from = 0
 
     def look_around(self) -> None:
-        """Do once what the threads beside the live loop do again and again."""
+        """Do once what the threads next to the live loop do again and again."""
         tables = self.tables
         tables.colocation.keep_up()
         self._core.adopt_nominations()
@@ -140,7 +140,7 @@ class DryLoop:
         """Pods that were given a node so far."""
         return sum(bool(one.node) for one in self._planned.values())
 
-    # What goes on beside the pods
+    # What goes on besides the pods
 
     def storms(self) -> tuple[StormReport, ...]:
         """Storms that are near or ahead, and the room that is kept for them."""

@@ -33,7 +33,7 @@ class FilterHint:
 
 
 def _room_grew(pod: PodInfo, event: ClusterEvent) -> bool:
-    """A node on which the pod would fit if it were empty, and that has more than before; or somebody left."""
+    """A node on which the pod would fit if it were empty, and that has more than before; or a pod left."""
     if event.kind is EventKind.POD_LEFT:
         return event.pod is None or event.pod.uid != pod.uid
     if event.kind is EventKind.UNSCHEDULED_POD_CHANGED:

@@ -9,7 +9,7 @@ from kube.client.kubernetes_contract import OptionalSink
 from placement.pod_groups.pod_group import PodGroupInfo
 
 _NEW = "Pending"
-"""Nobody has written a status yet."""
+"""No status has been written yet."""
 
 
 class GroupPhases:

@@ -92,14 +92,14 @@ class SchedulingMetrics:
         return (self._attempts, self._pod_seconds, self._victims, self._preemptions)
 
     def observe_stage(self, stage: str, seconds: float) -> None:
-        """One stage took so long, of a unit, a batch or a pod. stage: one of STAGES, or another of ours."""
+        """Record the seconds of one stage, of a unit, a batch or a pod. stage: one of STAGES, or another of ours."""
         found = self._stages.get(stage)
         if found is None:
             found = self._stages.setdefault(stage, self.stages.labels(stage))
         found.observe(max(seconds, 0.0))
 
     def attempt(self, result: AttemptResult, profile: str, n: int = 1) -> None:
-        """So many pods were tried, with this result. profile: its scheduler name."""
+        """Count pods that were tried, with this result. profile: its scheduler name."""
         self._attempts.labels(result.value, profile).inc(n)
 
     def bound(self, seconds_since_seen: float, profile: str) -> None:
@@ -107,7 +107,7 @@ class SchedulingMetrics:
         self._pod_seconds.labels(profile).observe(max(seconds_since_seen, 0.0))
 
     def looked_for_victims(self, n: int = 1) -> None:
-        """For so many pods, whether there were any or not."""
+        """Record the number of victims, also none."""
         self._preemptions.inc(n)
 
     def evicted(self) -> None:
@@ -119,7 +119,7 @@ class SchedulingGauges(Collector):
     """The state of the loops as metrics."""
 
     def __init__(self, state: Callable[[], SchedulingState]) -> None:
-        """state: asked whenever somebody looks."""
+        """state: read at each scrape."""
         self._state = state
 
     def collect(self) -> Iterator[Metric]:

@@ -44,8 +44,8 @@ class SchedulingProfile:
     policies        : which pod is placed how: filters, and which of our scores count
     filters         : run for every pod, before those of its policy; of two of one name the first
     preferences     : which nodes come first, in this order
-    scores          : further Score plugins with their weights, beside kube-scheduler's and the predicted peak
-    score_per_point : with the default weights: percent of capacity that counts 10 beside kube-scheduler's scores
+    scores          : further Score plugins with their weights, in addition to kube-scheduler's and the predicted peak
+    score_per_point : with the default weights: percent of capacity that counts 10 points in kube-scheduler's scores
     """
 
     name: str

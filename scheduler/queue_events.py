@@ -35,7 +35,7 @@ class ClusterFollower:
     ) -> None:
         self._cluster, self._index, self._queue = cluster, index, queue
         self._names: Final = frozenset(scheduler_names)
-        self._seated: dict[str, PodInfo] = {}  # as they were when somebody last looked
+        self._seated: dict[str, PodInfo] = {}  # as they were at the last look
         self._nodes: dict[int, NodeInfo] = {}
         self._is_trying = False
 

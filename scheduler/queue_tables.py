@@ -1,4 +1,4 @@
-"""What queues keep beside the scorer's tables, for pods of all profiles: made before the cluster is read.
+"""What queues keep in addition to the scorer's tables, for pods of all profiles: made before the cluster is read.
 
 pods, Jobs, CronJobs --> latest starts --> units and their order
 pods, nodes -----------> shares of owners --> whose turn it is

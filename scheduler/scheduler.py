@@ -41,10 +41,10 @@ _MOST_UNFINISHED: Final = 4096
 
 _LOOK_AROUND_SECONDS: Final = 15.0
 _GATED_SECONDS: Final = 30.0
-"""A pod that waits for so long to be let into the queue is told why: those of a group rarely come all at once."""
+"""Seconds after which a gated pod gets a condition that says why: pods of a group rarely come all at once."""
 
 _LOST_SECONDS: Final = 60.0
-"""A pod that was popped so long ago, and is neither assumed nor being bound, was lost by a mistake of ours."""
+"""Seconds after which a popped pod that is neither assumed nor being bound was lost by a mistake of ours."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,13 +44,13 @@ class ScheduleSettings(ServingOptions, QueueOptions, FairOptions):
     `--share-nodes`."""
 
     dry_run: bool = False
-    """Decide and tell, and write nothing to the API server; `--dry-run`."""
+    """Decide and report, and write nothing to the API server; `--dry-run`."""
 
     batch: int = Field(default=1024, ge=1)
     """Most pods of one controller placed in one cycle; a gang is always placed whole."""
 
     gather: Duration = Field(default=0.05, ge=0, le=1)
-    """While pods come one after the other, those of so long are placed together; 0: each as it comes."""
+    """Time for which pods that come one after the other are gathered and placed together; 0: each as it comes."""
 
     bindings_in_flight: int = Field(default=128, ge=1, le=4096)
     """Bindings under way at once."""
@@ -65,7 +65,7 @@ class ScheduleSettings(ServingOptions, QueueOptions, FairOptions):
     """Nodes looked at beyond the pods of a batch, for very large clusters; 0: all nodes."""
 
     score_per_point: float = Field(default=0.2, gt=0, le=100)
-    """With the default weights: percent of a node's capacity that counts 10 beside kube-scheduler's scores."""
+    """With the default weights: percent of a node's capacity that counts 10 points in kube-scheduler's scores."""
 
     highest_peaks: dict[str, Share] = Field(default_factory=dict)
     """By resource: share of capacity that a node's predicted peak must not pass, for instance {cpu: 0.9}."""

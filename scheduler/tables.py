@@ -1,5 +1,6 @@
-"""What the scheduling loops keep beside the scorer's tables: made before the cluster is read, so that all of it follows
-from the start, and the sources of what only they read."""
+"""What the scheduling loops keep in addition to the scorer's tables: made before the cluster is read, so that all of it
+follows from the start, and the sources of what only they read.
+"""
 
 from __future__ import annotations
 

@@ -174,8 +174,9 @@ class AssumingCluster(TrackedCluster):
         return self.now if self._time is None else self._time.now()
 
     def _kind(self, pod: PodInfo, service: int) -> tuple[int, bool] | None:
-        """What pods must have in common, beside being alike, to be placed at once: profile, and whether they come with
-        the node. None = its profile is still to be made, by the replicas that there are when its turn comes."""
+        """Return what like pods must have in common to be placed at once: profile, and whether they come with the node.
+        None = its profile is still to be made, by the replicas that there are when its turn comes.
+        """
         key = self.state.services[service]
         if self.predicted is None:
             return -1, key.belongs_to_node
@@ -207,7 +208,7 @@ class AssumingCluster(TrackedCluster):
         self.assumed.gone(pod.uid)
 
     def _without_new_kinds(self, pod: PodInfo) -> PodInfo:
-        """Anybody may ask about a pod with thousands of made-up resources: none of them gets a column for that."""
+        """Drop made-up resources: a client may ask about a pod with thousands of them, and none gets a column."""
         kinds = self.state.kinds
         if all(kind in kinds for kind in pod.requests):
             return pod

@@ -23,7 +23,7 @@ class CapacityColumns:
         self._unread: dict[int, UnreadCapacity] = {}
 
     def ensure(self, n_rows: int) -> None:
-        """Have at least so many rows."""
+        """Make room for at least `n_rows`."""
         self.amount, self.assumed = grown(self.amount, n_rows, np.nan), grown(self.assumed, n_rows, False)
 
     def put(self, row: int, node: str, known: NodeCapacity) -> None:

@@ -31,7 +31,7 @@ class Level(IntEnum):
 
 
 def widening(model_age_days: int) -> float:
-    """Factor on the bounds of a model that is so many days old: twice as wide after a week.
+    """Return the factor on the bounds of a model of this age: twice as wide after a week.
 
     They are calibrated for the first days. A square root of time, as for a level that wanders, held 80 % of peaks after
     a week.

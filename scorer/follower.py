@@ -1,4 +1,4 @@
-"""Tables of others that follow the cluster beside the scorer's own."""
+"""Tables of other components that follow the cluster like the scorer's own."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ class LiveTables:
         self.model: ModelInUse | None = None
         self.refused: str | None = None
         self._model_awaited = False
-        self._model_awaited_since: float | None = None  # somebody asked for the status of a cluster that was read
+        self._model_awaited_since: float | None = None  # first status request after the cluster was read
         self.usage_error: str | None = None
         self.overview: Overview | None = None
         self.frozen_overview: Overview | None = None
@@ -192,7 +192,7 @@ class LiveTables:
         self._capacity_log.tell_gaps(gaps)
 
     def expect_model(self) -> None:
-        """Somebody will look for a model once the cluster is read: do not be ready before, or for a minute at most."""
+        """Announce a model: until it was looked for once, the scorer is not ready, for a minute at most."""
         self._model_awaited = True
 
     def refuse_model(self, reason: str | None) -> None:

@@ -11,7 +11,7 @@ logger = logging.getLogger(__name__)
 
 
 class PeriodicTask:
-    """Does something every so many seconds, in a thread, until stopped."""
+    """Runs a function at an interval, in a thread, until stopped."""
 
     def __init__(
         self,

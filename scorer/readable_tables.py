@@ -1,4 +1,4 @@
-"""The scorer's tables as rules read them beside it."""
+"""The scorer's tables as other components read them."""
 
 from __future__ import annotations
 

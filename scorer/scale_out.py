@@ -51,7 +51,7 @@ class ScaleOut:
     def load(self) -> AnyFloats | None:
         """(n_nodes, n_resources, n_slots) base units; None = no service is expected to grow."""
         found: AnyFloats | None = None
-        # Services with equal masks and requests have the same nodes: beside each other they are distributed together.
+        # Services with equal masks and requests have the same nodes: next to each other they are distributed together.
         order = np.lexsort((self.requests[:, 1], self.requests[:, 0], self.mask_of))
         for start in range(0, len(order), _SERVICES_AT_ONCE):
             load = self._load_of(order[start : start + _SERVICES_AT_ONCE])

@@ -1,4 +1,4 @@
-"""How much stacking counts in each pool of nodes: a full pool stacks while an empty one beside it spreads."""
+"""How much stacking counts in each pool of nodes: a full pool stacks while an empty one next to it spreads."""
 
 from __future__ import annotations
 

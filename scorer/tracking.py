@@ -82,7 +82,7 @@ class TrackedCluster:
         self._live_nodes: Bools = np.zeros(0, dtype=bool)
         self._shadows: dict[str, int] = {}  # pods that are predicted on the node of another row than theirs
         self._runs: dict[str, Run] = {}  # of pods that sit and run for a while only
-        self._following: Snapshot | None = None  # somebody makes tables from it at this moment
+        self._following: Snapshot | None = None  # tables are being made from it at this moment
 
     # Columns
 
@@ -427,7 +427,7 @@ class TrackedCluster:
         predicted.load.set_live_error(error, predicted.horizon.fading(LIVE_HALF_LIFE_SLOTS))
 
     def _position(self, seconds_ago: float) -> float:
-        """Half hours from midnight of the horizon's first day until so long ago."""
+        """Return the half hours from midnight of the horizon's first day until `seconds_ago`."""
         assert self.predicted is not None
         return self.predicted.horizon.position(self.now) - seconds_ago / _SLOT_SECONDS
 

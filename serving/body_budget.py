@@ -26,12 +26,12 @@ from typing import Final, TypeVar
 from serving.threads import in_thread
 
 BODIES_IN_ALL: Final = 8
-"""The room is so many times the largest body that is allowed."""
+"""The room, as a multiple of the largest body that is allowed."""
 BODIES_OF_A_PEER: Final = 4
 FREE_BYTES: Final = 64 * 1024
 """Of each body, outside the room: `max_concurrent` bounds how many there are. Ordinary requests need no more."""
 LARGE_BODY: Final = 256 * 1024
-"""Bytes. More is large, and worked on beside the event loop."""
+"""Bytes. More is large, and worked on outside the event loop."""
 LARGE_VALUES: Final = 1000
 """JSON values. More are large, too: a container without fields is 3 bytes, and takes 25 microseconds."""
 
@@ -87,7 +87,7 @@ class BodyBudget:
 
     @property
     def held_bytes(self) -> int:
-        """Bytes that are held, beside the first FREE_BYTES of each body."""
+        """Return the bytes that are held, without the first FREE_BYTES of each body."""
         return self._total
 
     def open(self, peer: str, give_up: Callable[[], None]) -> HeldBody:
@@ -192,7 +192,9 @@ class BodyBudget:
 
 
 def json_values(body: bytes) -> int:
-    """At least so many values JSON has, and one more. Commas in its strings count, too, which names do not have."""
+    """Return a number of values that the JSON has at least, plus one. Commas in its strings count, too, which names do
+    not have.
+    """
     return sum(body.count(mark) for mark in (b",", b"[", b"{"))
 
 
@@ -202,7 +204,7 @@ def is_large(body: bytes) -> bool:
 
 
 async def off_loop(body: bytes, work: Callable[[], Answer]) -> Answer:
-    """What `work` makes of the body: beside the event loop where it is large.
+    """Return what `work` makes of the body: outside the event loop if it is large.
 
     Handing work to a thread costs as much as a small body, and cancelling does not end it: the body stays counted.
     """

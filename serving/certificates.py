@@ -42,8 +42,8 @@ class CertificateFiles:
 class ReloadedCertificates:
     """A server's SSLContext that follows its files.
 
-    A new certificate counts for connections made from then on. A new client authority is trusted beside the old one:
-    OpenSSL cannot forget one, so withdrawing an authority takes a restart.
+    A new certificate counts for connections made from then on. A new client authority is trusted in addition to the old
+    one: OpenSSL cannot forget one, so withdrawing an authority takes a restart.
     """
 
     def __init__(self, files: CertificateFiles) -> None:

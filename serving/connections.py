@@ -29,15 +29,17 @@ MOST_BESIDE_BODY = 48 * 1024
 """Bytes of headers and trailers that are kept for a client, each header with its objects, and of what frames chunks.
 Servers and proxies commonly take 8 to 64 KiB."""
 _OF_A_HEADER = 100
-"""Bytes of the objects that hold one, beside its text."""
+"""Bytes of the objects that hold one, without its text."""
 _OF_FRAMES = 8
-"""A body has at least so many times the bytes that frame its chunks. Parsing one byte costs as much as parsing a
-hundred, and nobody else is served meanwhile."""
+"""Least ratio of a body's bytes to those that frame its chunks. Parsing one byte costs as much as parsing a hundred,
+and no other client is served meanwhile.
+"""
 _BUFFERS = 64 * 1024
 """Bytes that a connection takes before it says anything; and of its answers, or read ahead with TLS, that may wait."""
 _MOST_WAITING = 8
 """Requests of a client that wait for the answer to the one before. Most clients never send one ahead; what is read at
-once (256 KiB) may hold thousands, and nobody else is served while they are parsed."""
+once (256 KiB) may hold thousands, and no other client is served while they are parsed.
+"""
 MOST_UNREAD = 64 * 1024 * 1024
 """Bytes of answers that all clients together have not read yet: one of /metrics at 5,000 nodes, unzipped, and more. An
 answer is written whole: its request is over, and no longer among those that limits.py counts, while it waits here."""
@@ -45,7 +47,8 @@ answer is written whole: its request is over, and no longer among those that lim
 
 def limited_protocol(header_seconds: float, unread_seconds: float, connections: int) -> type[HttpToolsProtocol]:
     """For one server. uvicorn itself waits for ever for a header and for answers to be read, takes headers of any size
-    and requests in any number, and answers 503 to everybody, probes too, where idle connections are too many."""
+    and requests in any number, and answers 503 to every client, probes too, if idle connections are too many.
+    """
     kept, quiet, heap = _Kept(connections), QuietLog(logger), HeapTrim()
 
     class Limited(HttpToolsProtocol):
@@ -101,7 +104,7 @@ def limited_protocol(header_seconds: float, unread_seconds: float, connections: 
             self._unanswered.append(self.cycle)
 
         def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGIApp) -> None:  # type: ignore[override]
-            # Its answer would wait for the client beside a place among the requests at work (limits.py).
+            # Its answer would wait for the client and keep a place among the requests at work (limits.py).
             if self.flow.write_paused:
                 self._held = cycle, app
                 self.flow.pause_reading()
@@ -195,7 +198,7 @@ class _OneByOne(FlowControl):
     """Nothing is read while a request waits for the answer to the one before.
 
     uvicorn's own reads on whenever the body of one is asked for. For each answer to a client that sends faster than it
-    is answered, it thus parses and keeps thousands of requests more, and hardly gets round to anybody else.
+    is answered, it thus parses and keeps thousands of requests more, and hardly serves any other client.
     """
 
     def __init__(self, transport: asyncio.Transport, waiting: Sized) -> None:

@@ -23,7 +23,7 @@ class HeapTrim:
         self._bytes, self._left = 0, 0
 
     def note(self, count: int) -> None:
-        """So many bytes were allocated for a client. After some MB the heap is trimmed, more than once."""
+        """Count bytes that were allocated for a client. After some MB the heap is trimmed, more than once."""
         self._bytes += count
         if self._bytes >= _MUCH:
             self._bytes, waits = 0, self._left > 0

@@ -2,10 +2,10 @@
 
 A review costs the API server a call, so no client may cause many:
 
-- what is allowed is remembered for a minute, what is not for five seconds, so many of each: a flood of made-up tokens
-  pushes out other made-up tokens;
+- what is allowed is remembered for a minute, what is not for five seconds, a bounded number of each: a flood of made-up
+  tokens pushes out other made-up tokens;
 - the same question that is being asked already is waited for, not asked again;
-- a few reviews are under way at once; of one address so many may wait, of all together so many. Further ones get 503 at
+- a few reviews are under way at once; few of one address may wait, and few of all together. Further ones get 503 at
   the cost of a look into a table;
 - tokens that were let in within ten minutes wait and are reviewed in places of their own: a flood of others does not
   keep them from being reviewed again. A new client, or a renewed token, waits with the others.
@@ -51,7 +51,7 @@ logger = logging.getLogger(__name__)
 Found = TypeVar("Found")
 
 OUTAGE_PATHS: Final = frozenset({("get", "/metrics")})
-"""(verb, path) that whoever was allowed to may go on asking while reviews fail: they cost little, write nothing."""
+"""(verb, path) that allowed clients may go on requesting while reviews fail: they cost little and write nothing."""
 
 _QUIET_SECONDS = 60.0
 _LONGEST_TOKEN = 16_384
@@ -110,15 +110,15 @@ class AccessVerdict(Enum):
 class AccessLimits:
     """How long answers count, and how many questions there may be.
 
-    allowed_seconds : a token that is withdrawn, or a right, counts for so long after it was last reviewed
-    refused_seconds : a right that is granted counts after so long
+    allowed_seconds : time after its last review for which a withdrawn token or right still counts
+    refused_seconds : time after which a new right counts
     most            : answers remembered, of each kind
     at_once         : reviews under way
     waiting         : requests that wait for a review; waiting_of_one: those from one address
-    familiar_seconds: a token is familiar for so long after a review let it in; familiar ones have as many waiting
+    familiar_seconds: time after a review let it in for which a token is familiar; familiar ones have as many waiting
                       places of their own, and familiar_at_once reviews under way besides
-    outage_seconds  : a token that a review let in to one of OUTAGE_PATHS counts there for so long while reviews fail,
-                      and is as familiar there
+    outage_seconds  : time for which a token that a review let in to one of OUTAGE_PATHS counts there while reviews
+                      fail, and is as familiar there
     """
 
     allowed_seconds: float = 60.0
@@ -261,11 +261,11 @@ class KubernetesAccess:
         return await anyio.to_thread.run_sync(self._ask, path, body, limiter=queue.limiter)
 
     def _say(self, error: ReviewFailed) -> None:
-        self._log.log(logging.WARNING, "nobody can be let in who is not known yet: %s", error)
+        self._log.log(logging.WARNING, "clients whose token is not remembered are refused: %s", error)
 
 
 class _Queue:
-    """Who waits for a review, by address, and the reviews that are under way; so many at once."""
+    """Requests that wait for a review, by address, and a bounded number of reviews under way."""
 
     def __init__(self, at_once: int) -> None:
         self._at_once = at_once

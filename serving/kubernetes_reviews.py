@@ -1,4 +1,4 @@
-"""What an API server is asked about somebody who shows a token, and how its answers are read. Pure but for `ask`.
+"""Questions to an API server about the bearer of a token, and how its answers are read. Pure but for `ask`.
 
     TokenReview           authentication.k8s.io/v1: whose token is this
     SubjectAccessReview   authorization.k8s.io/v1: may they send this verb to this path (nonResourceAttributes)
@@ -80,7 +80,7 @@ def is_allowed(status: int, answer: bytes) -> bool:
 
 
 def api_server_ask(api: ApiClient, seconds: float) -> Ask:
-    """By this client; an answer has to come within so many seconds."""
+    """Return a function that asks by this client. seconds: timeout of an answer."""
 
     def ask(path: str, body: bytes) -> tuple[int, bytes]:
         try:

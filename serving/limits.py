@@ -1,9 +1,9 @@
 """How much one request, and all of them together, may ask of the process. Pure ASGI, outermost first:
 
 Guard      nothing that goes wrong inside leaves the process or shows its internals; requests are counted
-Busy       so many requests at once, more are turned away
+Busy       requests at once; further ones are turned away
 BodyLimit  the body is read whole, up to a limit, whether or not its length was announced, and while there is room
-Deadline   an answer within so many seconds of that
+Deadline   seconds from then until the answer
 """
 
 from __future__ import annotations
@@ -127,8 +127,8 @@ class Deadline:
 class BodyLimit:
     """Reads the body before the routes see it: at most `max_bytes`, within `seconds`, and as far as there is room.
 
-    body_budget.py says what room there is beside the bodies of others. Open paths take no body and wait for none: what
-    is sent to them is thrown away.
+    body_budget.py says what room the bodies of others leave. Open paths take no body and wait for none: what is sent to
+    them is thrown away.
     """
 
     def __init__(

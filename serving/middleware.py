@@ -27,7 +27,7 @@ def add_middleware(
 
     receive_seconds : a body must have arrived by then
     hosts           : names under which clients ask (hosts.py)
-    access          : who may ask beside the owners of tokens in files; None = no one
+    access          : clients allowed in addition to those with a token of the files; None = none
     observe         : gets method, route, status and seconds of each request
     answer          : makes the body of an error
 

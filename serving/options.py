@@ -67,7 +67,9 @@ class ServingOptions(ServerOptions):
     """Such tokens must be meant for one of these audiences. Empty: for the API server itself."""
 
     anonymous: bool = False
-    """Listen beyond this machine although anybody who reaches the port may ask: no tokens, no client certificates."""
+    """Listen beyond this machine although every client that reaches the port may send requests: no tokens, no client
+    certificates.
+    """
 
     metrics_open: bool = False
     """Answer /metrics without a token."""

@@ -55,7 +55,7 @@ class QuietLog:
         error: Exception | None = None,
         extra: Mapping[str, object] | None = None,
     ) -> None:
-        """Log the line, unless one of its kind was logged just before. kind: beside level and message."""
+        """Log the line, unless one of its kind was logged just before. kind: in addition to level and message."""
         held = self._quiet.held_back((level, message, kind))
         if held is not None:
             self._logger.log(level, message + _more(held), *facts, exc_info=error, extra=extra)

@@ -32,8 +32,8 @@ Stamp = tuple[int, int, int]
 class BearerTokens:
     """The tokens that are valid now. Raises InputError if a file cannot be read or holds none at the start.
 
-    A file that later vanishes or is emptied keeps its old tokens, with a warning: a half-written secret must not lock
-    everybody out, nor let everybody in.
+    A file that later vanishes or is emptied keeps its old tokens, with a warning: a half-written secret must neither
+    lock all clients out nor let all in.
     """
 
     def __init__(self, files: Sequence[Path], clock: Callable[[], float] = time.monotonic) -> None:

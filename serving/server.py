@@ -85,8 +85,8 @@ class ScorerServer:
 
     def run(self) -> None:
         """Serve until stopped."""
-        # Requests share the interpreter with threads that make tables; each hand-over takes so long at most. Python's
-        # 5 ms, several times a request, are felt.
+        # Requests share the interpreter with threads that make tables; this bounds each hand-over. Python's 5 ms,
+        # several times a request, are felt.
         sys.setswitchinterval(_SWITCH_SECONDS)
         with quiet_libraries(), self._answering_probes():
             self._uvicorn.run(sockets=[self._socket])

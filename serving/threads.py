@@ -1,4 +1,4 @@
-"""Work in a thread beside the event loop, of which nothing stays behind."""
+"""Work in a thread outside the event loop, of which nothing stays behind."""
 
 from __future__ import annotations
 

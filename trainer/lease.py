@@ -5,12 +5,12 @@
     free     no file, expired, or its process is known to be dead        -> taken
     held     not expired                                                 -> LeaseHeld
     ours     renewed by a thread every third of its length               -> deleted at the end
-    lost     somebody else's token in the file                           -> LeaseLost from `check`
+    lost     another run's token in the file                           -> LeaseLost from `check`
 
 In a local directory reading and writing happen under flock(2), so exactly one of several runs gets in (on NFS as far as
 the server locks). Object stores have no such lock: a run writes its token, waits a little and reads it back, and the
-last writer wins. A writer that hangs between reading and writing for longer than that wait could slip in beside
-another; the earlier of them finds out in `check`, which every run calls before it publishes.
+last writer wins. A writer that hangs between reading and writing for longer than that wait could run at the same time
+as another; the earlier of them finds out in `check`, which every run calls before it publishes.
 
 Expiry goes by the clocks of the machines, and clocks jump. A lease from so far in the future that no run can have
 written it by our clock is watched instead: unless it is renewed meanwhile, it is free. A run that stood still for
@@ -170,10 +170,10 @@ def hold_lease(
 ) -> Iterator[Lease]:
     """Be the only run that trains for a store, for as long as the block lasts.
 
-    store_url : directory or fsspec URL; the file lies at its top, beside latest.json
+    store_url : directory or fsspec URL; the file lies at its top, next to latest.json
     clock     : the current time, aware
-    seconds   : length of the lease; so long a killed run keeps others out, unless its process is seen to be gone
-    sleep     : waits so many seconds; only object stores and leases from the future need it
+    seconds   : length of the lease, for which a killed run keeps others out, unless its process is seen to be gone
+    sleep     : waits a number of seconds; only object stores and leases from the future need it
     Raises LeaseHeld, or StoreError if the store cannot be reached.
     """
     store = open_store(store_url)

@@ -1,7 +1,7 @@
 """The figures of one nightly run as Prometheus metrics: for node_exporter's textfile collector or a Pushgateway.
 
-A run is over long before anybody scrapes it, so its figures are left where something else is scraped. A Pushgateway
-that cannot be reached is a warning: the model is published already.
+A run is over long before a scrape, so it leaves its figures where another target is scraped. A Pushgateway that cannot
+be reached is a warning: the model is published already.
 """
 
 from __future__ import annotations

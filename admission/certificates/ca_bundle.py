@@ -63,7 +63,7 @@ def patch_of(published: Published, bundle: Sequence[x509.Certificate]) -> list[d
     """A JSON patch by which the webhooks that lead to us trust these. RFC 6902
 
     A merge patch would have to send the whole list of webhooks, those of others too. An index alone could hit another
-    webhook after somebody's edit: with the resource version in it the API server answers 409 then.
+    webhook after an edit: with the resource version in the patch, the API server answers 409 then.
     """
     text = b64encode(to_pem(bundle)).decode()
     patch: list[dict[str, Any]] = [

@@ -2,14 +2,14 @@
 
     read the configuration ─> read the Secret ─> a step is due ──────────> write the Secret ──┐
       ^   ^                                      caBundle is not right ──> patch it ─> show   │
-      |   └───────────────────────── conflict: somebody else was first ────────┘              │
+      |   └───────────────────────── conflict: another replica was first ────────┘              │
       └───────────────────────────────────────────────────────────────────────────────────────┘
 
 The configuration is read before the Secret and patched at the version that was read: a bundle of an older Secret never
 replaces that of a newer one.
 
-A Secret that somebody exchanges for another, a backup for instance, takes effect as any change does: who signed what
-this replica shows is added to those trusted. What another replica shows is not known here: if that is of yet another
+A Secret that an operator replaces, by a backup for instance, takes effect as any change does: who signed what this
+replica shows is added to those trusted. What another replica shows is not known here: if that is of yet another
 authority, it is not trusted until that replica looks.
 """
 
@@ -138,7 +138,7 @@ class CertificateKeeper:
         return True
 
     def _held(self, secret: StoredSecret | None) -> SecretContent | None:
-        """None = nothing that could be used. Raises StoreRefused for a Secret that is somebody else's."""
+        """Return the usable content; None = none. Raises StoreRefused for a Secret of another owner."""
         if secret is None:
             return None
         # Backups may have lost their labels.
@@ -180,7 +180,7 @@ class CertificateKeeper:
             self._trusted_since.clear()
             trusted_for: timedelta | None = self._options.lifetimes.settle  # no client asks this replica
         else:
-            # A clock that is set back must not make anybody wait longer.
+            # A clock that is set back must not make any replica wait longer.
             self._trusted_since = {one: min(self._trusted_since.get(one, now), now) for one in published.trusted}
             since = self._trusted_since.get(fingerprint(held.authority.certificate))
             trusted_for = None if since is None else now - since

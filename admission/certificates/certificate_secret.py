@@ -45,7 +45,7 @@ class SecretContent:
     broken: tuple[str, ...] = ()
 
     def bundle(self, now: datetime) -> tuple[x509.Certificate, ...]:
-        """Everybody who is to be trusted."""
+        """Return all authorities to trust."""
         upcoming = () if self.upcoming is None else (self.upcoming.certificate,)
         return unended((self.authority.certificate, *upcoming, *self.previous), now)
 

@@ -34,11 +34,11 @@ class Unreachable(ForecastError):
 
 
 class StoreRefused(ForecastError):
-    """The API server refuses; somebody has to do something about it."""
+    """The API server refuses; an operator has to act."""
 
 
 class Conflict(ForecastError):
-    """Somebody else has written meanwhile: read again."""
+    """Another client has written meanwhile: read again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from serving.certificates import CertificateFiles
 
 
 class CertificateCollector(Collector):
-    """Reads the file when somebody looks. keeper: None = the files are somebody else's."""
+    """Reads the file at each scrape. keeper: None = another component keeps the files."""
 
     def __init__(self, files: CertificateFiles, keeper: CertificateKeeper | None = None) -> None:
         self._files, self._keeper = files, keeper

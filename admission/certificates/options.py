@@ -43,9 +43,9 @@ class Lifetimes:
 
     serving   : of the certificate the webhook shows
     authority : of who signs it
-    ahead     : so long is a new authority trusted before it signs anything
-    settle    : so long must an authority have been trusted before a certificate of it is shown: the API servers need a
-                moment to hear of it
+    ahead     : time for which a new authority is trusted before it signs
+    settle    : time for which an authority is trusted before a certificate of it is shown: API servers need a moment to
+                read it
     """
 
     serving: timedelta = timedelta(days=30)

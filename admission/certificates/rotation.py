@@ -35,7 +35,7 @@ from admission.certificates.certificate_secret import SecretContent, earlier, un
 from admission.certificates.options import Lifetimes
 
 Trusted = Set[bytes] | None
-"""Fingerprints in the caBundle of every webhook that leads to us; None = there is no such webhook, nobody asks us."""
+"""Fingerprints in the caBundle of every webhook that leads to us; None = there is no such webhook."""
 
 _MAX_NAMES = 64
 

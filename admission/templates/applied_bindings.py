@@ -23,7 +23,7 @@ MOST_CANDIDATES: Final = 128
 """Looked at for one pod: trying one in vain takes up to half a millisecond, for which other pods wait."""
 
 MOST_TRIES: Final = 512
-"""No further round begins after so many merges. Only bindings that were written for that need as many."""
+"""Merges after which no further round begins. Only bindings written to exhaust it need as many."""
 
 MOST_COMPARED: Final = 8
 """Bindings of which it is found out what the pod does not say itself."""

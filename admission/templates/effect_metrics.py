@@ -18,7 +18,7 @@ MOST_EXPORTED: Final = 200
 
 
 class EffectCollector(Collector):
-    """Reads the figures when somebody looks."""
+    """Reads the figures at each scrape."""
 
     def __init__(self, scorer: Scorer, shaped: ShapedPods) -> None:
         """shaped: attached to the scorer."""

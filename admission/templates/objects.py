@@ -198,7 +198,7 @@ class SchedulerConfigBinding:
 
     template       : None only where there is a problem
     priority       : higher first, then by name
-    canary_percent : of the pods it means it is applied to so many; None = to all
+    canary_percent : percent of its pods that it applies to; None = all
     """
 
     name: str

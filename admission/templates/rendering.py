@@ -98,7 +98,7 @@ class Rendered:
 
     required  : one of the terms must match; () = nothing is required
     pod_terms : no list of them is empty
-    json_bytes : at most so many bytes are added where each term is added once
+    json_bytes : most bytes that it adds if each term is added once
     """
 
     required: tuple[NodeTerm, ...] = ()
@@ -141,7 +141,7 @@ def expressions_json(requirements: Sequence[Requirement]) -> list[dict[str, Any]
 
 
 def _pod_term_json(term: PodTerm) -> dict[str, Any]:
-    # Without requirements the selector is {} all the same: the API server refuses matchLabelKeys beside none.
+    # Without requirements the selector is {} all the same: the API server refuses matchLabelKeys without one.
     json: dict[str, Any] = {"labelSelector": _selector_json(term.requirements)}
     if term.namespaces:
         json["namespaces"] = list(term.namespaces)

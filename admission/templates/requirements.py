@@ -29,8 +29,8 @@ def contradictory(requirements: Iterable[Requirement], labels: Mapping[str, str]
 
     labels : values that are settled: a nodeSelector
 
-    What it says of single keys is exact but for NotIn beside Gt and Lt, where a number can be written in many ways:
-    such a term counts as one that can be met.
+    What it says of single keys is exact but for NotIn with Gt and Lt, where a number can be written in many ways: such
+    a term counts as one that can be met.
     """
     return contradiction(requirements, labels) is not None
 

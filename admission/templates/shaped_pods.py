@@ -1,7 +1,7 @@
 """Which pods that sit somewhere were shaped by which binding, or kept out of its trial: followed pod by pod.
 
-What is read is what the webhook wrote on the pods (shaping_annotations.py), and anybody can write that: what is kept of
-one pod, and the number of bindings, are bounded.
+The source is what the webhook wrote on the pods (shaping_annotations.py), and any client can write that. So what is
+kept of one pod, and the number of bindings, are bounded.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class ShapedPods:
         return self._pods.get(binding, {})
 
     def largest(self, most: int) -> list[str]:
-        """The bindings with the most pods, at most so many, the largest first; by name among equals."""
+        """Return the `most` bindings with the most pods, the largest first; by name among equals."""
 
         def rank(binding: str) -> tuple[int, str]:
             return -sum(sum(rows.values()) for rows in self._pods[binding].values()), binding
@@ -123,7 +123,9 @@ def shaped_pods(scorer: Scorer) -> ShapedPods:
 
 
 def seated_pods(scorer: Scorer, shaped: ShapedPods, bindings: Sequence[str] | None, *, most: int) -> list[SeatedPods]:
-    """Pods and predicted peaks as they are now, of these bindings or of the largest ones (None); at most so many."""
+    """Return pods and predicted peaks as they are now, of these bindings or of the largest ones (None); `most`
+    of them.
+    """
     with scorer.tables.reading():
         names = shaped.largest(most) if bindings is None else list(bindings)[:most]
         pods = {name: {group: dict(by_row) for group, by_row in shaped.pods_of(name).items()} for name in names}

@@ -96,7 +96,7 @@ def control_of(annotations: Mapping[str, str]) -> frozenset[str]:
 
 
 def pod_record(annotations: Mapping[str, str]) -> PodRecord:
-    """Both annotations of a pod, bounded: anybody can write them, and names end up in metrics and on terminals.
+    """Both annotations of a pod, bounded: any client can write them, and names end up in metrics and on terminals.
 
     What no object can be called is none of ours; of longer lists the first are read, of controls by name.
     """

@@ -19,7 +19,7 @@ _OTHERS = "(others)"
 
 
 class WebhookMetrics:
-    """What is counted while serving, and what is read from the templates in effect when somebody looks."""
+    """What is counted while serving, and what is read from the templates in effect at each scrape."""
 
     def __init__(self, more: Iterable[Collector] = ()) -> None:
         """more: further metrics to export."""

@@ -1,6 +1,6 @@
 """How many pods each binding shaped, and how many it left as its control group: by what their annotations record.
 
-Anybody may write those annotations: what is read of one pod is bounded (record.py).
+Any client may write those annotations: what is read of one pod is bounded (record.py).
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from extender.decisions.advice import Advice
 from forecast.arrays import Ints
 
 TOP = 5
-"""So many of the best nodes are written down with their points."""
+"""Number of best nodes that are logged with their points."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,7 +98,7 @@ class DecisionLog:
 
 
 def open_decision_log(path: Path, *, max_bytes: int = 100 << 20, keep: int = 5) -> DecisionLog:
-    """The log in a file, rotated at max_bytes (0 = never) with `keep` old files beside it, or standard output for `-`.
+    """The log in a file, rotated at max_bytes (0 = never) with `keep` old files next to it, or standard output for `-`.
 
     Raises InputError where the file cannot be written.
     """

@@ -1,4 +1,4 @@
-"""A decision read back from its line in the log, which anybody may have edited."""
+"""A decision read back from its line in the log, which may have been edited."""
 
 from __future__ import annotations
 

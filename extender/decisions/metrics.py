@@ -14,7 +14,7 @@ from scorer.degradation import Level
 
 
 class DecisionCollector(Collector):
-    """Reads the figures when somebody looks."""
+    """Reads the figures at each scrape."""
 
     def __init__(
         self, recorder: DecisionRecorder, log: DecisionLog | None, events: EventSink | None, *, is_shadow: bool
@@ -29,8 +29,8 @@ class DecisionCollector(Collector):
         yield _counters(
             "forecast_decisions",
             "Pods by what became of our advice: bound as_advised or elsewhere, bound although not_advised by us, "
-            "expired without being bound, dropped because too many waited. mode is active, or shadow where nobody is "
-            "told the advice.",
+            "expired without being bound, dropped because too many waited. mode is active, or shadow if kube-scheduler "
+            "does not get the advice.",
             {
                 "as_advised": figures.as_advised,
                 "elsewhere": figures.elsewhere,
@@ -43,7 +43,7 @@ class DecisionCollector(Collector):
         levels = CounterMetricFamily(
             "forecast_decisions_by_level",
             "Pods bound after our advice, by the level of degradation at which it was given, as in "
-            "forecast_degradation_level. mode is active, or shadow where nobody is told the advice.",
+            "forecast_degradation_level. mode is active, or shadow if kube-scheduler does not get the advice.",
             labels=["level", "mode"],
         )
         for level in Level:

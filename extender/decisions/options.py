@@ -17,7 +17,7 @@ class DecisionOptions(SettingGroup):
     """The file is rotated at this size. 0: never."""
 
     keep: int = Field(default=5, ge=0)
-    """Rotated files that stay beside the current one."""
+    """Rotated files that are kept."""
 
     events: bool = True
     """Write an event for the pod; never in shadow mode."""

@@ -26,7 +26,7 @@ MAX_PENDING_NODES = 500_000
 """Node names and points kept for pods that are not bound yet, 80 MB at most; beyond it the oldest keep the best two."""
 
 PATIENCE_SECONDS = 600.0
-"""kube-scheduler waits so long for volumes (bindTimeoutSeconds); a pod not placed by then is asked about anew."""
+"""Seconds that kube-scheduler waits for volumes (bindTimeoutSeconds); a pod not placed by then is asked about anew."""
 
 _EARLY_SECONDS = 30.0
 _MAX_EARLY = 1_000

@@ -21,7 +21,7 @@ _REQUESTS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1.0
 
 
 class ServiceMetrics:
-    """What is counted while serving, and what is read from the extender when somebody looks."""
+    """What is counted while serving, and what is read from the extender at each scrape."""
 
     def __init__(
         self,

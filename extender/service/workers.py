@@ -1,4 +1,4 @@
-"""Work beside the event loop, by a few threads, waited for until a deadline and no longer.
+"""Work outside the event loop, by a few threads, waited for until a deadline and no longer.
 
     queued --a thread is free--> running --> done                       the answer
       |                             |
@@ -47,7 +47,7 @@ class Deadline:
         self._moved: Callable[[], None] | None = None
 
     def move(self, seconds: float) -> None:
-        """To so many seconds after the question came. For any thread."""
+        """Move the deadline to `seconds` after the request came. For any thread."""
         self.due = self._began + seconds
         moved = self._moved
         if moved is not None:
@@ -75,7 +75,7 @@ class _Job(Generic[Answer]):
 
 
 class Workers:
-    """At most so many threads, started with the first work. Everything but the threads runs on one event loop."""
+    """A bounded number of threads, started with the first work. Everything but the threads runs on one event loop."""
 
     def __init__(self, threads: int, name: str) -> None:
         self._threads, self._name = threads, name

@@ -48,7 +48,7 @@ class Curves:
 
     usage : (n_services, n_resources, n_kinds, 48) of one pod
     prior : (n_services, n_resources) mean usage of one pod that its request suggests
-    base  : (n_nodes, n_resources, n_kinds, 48) of the node beside all pods
+    base  : (n_nodes, n_resources, n_kinds, 48) of the node besides all pods
     """
 
     usage: Floats

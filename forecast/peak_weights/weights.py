@@ -31,7 +31,7 @@ _PRIOR_ERROR = 1.0
 """Standard error of a prior as a share of it (levels.py draws it with this spread)."""
 
 _LEAST_NODES = 3
-"""A service that was on fewer nodes cannot be told from what is special about them."""
+"""The effect of a service on fewer nodes cannot be separated from what is special about these nodes."""
 
 _JUDGED_DAYS = 14
 """Errors and corrections are learned from two weeks; four take twice as long and find little more."""
@@ -53,8 +53,9 @@ class PeakWeights:
     prior        : (n_services, n_resources) mean usage of a pod that is believed without any look at nodes: measured,
                    or suggested by the request; NaN = nothing
     correction   : (n_services, n_resources) node load / measured usage of a pod; exactly 1 where nothing is clear
-    per_pod_cost : (n_resources, 4, 48) what a pod costs the node beside its own usage; exactly 0 where nothing is clear
-    node_base    : (n_nodes, n_resources, 4, 48) what a node uses beside all pods and their cost, of resources with
+    per_pod_cost : (n_resources, 4, 48) what a pod costs the node besides its own usage; exactly 0 where nothing is
+                   clear
+    node_base    : (n_nodes, n_resources, 4, 48) what a node uses besides all pods and their cost, of resources with
                    `from_nodes`; else NaN
     determined   : (n_services, n_resources) share of the prior's variance that the nodes remove, 0..1: 1 - (posterior /
                    prior standard deviation)^2; NaN = takes no part in the regression. Its sum over services is the

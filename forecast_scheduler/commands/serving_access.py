@@ -14,7 +14,7 @@ from serving.options import ServingOptions
 from serving.server import only_this_machine
 
 _REVIEW_SECONDS: Final = 3.0
-"""An answer of the API server comes within, or whoever asks us is told to come back."""
+"""Timeout of the API server's answer; after it the client gets 503."""
 
 
 def check_exposed(settings: ServingOptions) -> None:

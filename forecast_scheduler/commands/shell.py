@@ -30,7 +30,7 @@ STDOUT = Path("-")
 """`--json -` writes to standard output."""
 
 LOG_WIDTH = 110
-"""Columns of a table when nobody says how wide the output is (a pipe, a CI log)."""
+"""Columns of a table if the width of the output is unknown (a pipe, a CI log)."""
 
 
 @dataclass(frozen=True, slots=True)

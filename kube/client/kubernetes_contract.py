@@ -39,8 +39,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Subscription(Generic[T]):
-    """A resource that some tables read beside the scorer's kinds, and the sink that takes its objects. The objects come
-    from the watch of an API server (`source_of`) or from a cluster file (`ClusterObjects.of`)."""
+    """A resource that some tables read in addition to the scorer's kinds, and the sink that takes its objects. The
+    objects come from the watch of an API server (`source_of`) or from a cluster file (`ClusterObjects.of`).
+    """
 
     watched: Watched[T]
     sink: ResourceSink[T]

@@ -55,7 +55,9 @@ class TemplateOwner:
         return pods_at_once(self.parallelism, self.completions)
 
     def rounds(self, succeeded: int = 0) -> int:
-        """How many times so many pods run one after the other until it is complete; at least 1, of a work queue 1."""
+        """Return how many rounds of `parallelism` pods run one after the other until it is complete; at least 1, of a
+        work queue 1.
+        """
         if self.completions is None or not self.pods_at_once:
             return 1
         return max(1, math.ceil((self.completions - succeeded) / self.pods_at_once))

@@ -212,5 +212,5 @@ def _finished(status: wire.PodStatus) -> float | None:
 
 
 def _whole_number(text: str | None) -> int | None:
-    """None if missing, or not a number: anybody may write annotations."""
+    """Return the number; None if it is missing, or no number: any client may write annotations."""
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 10 else None

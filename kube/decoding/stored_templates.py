@@ -115,7 +115,7 @@ def _decode_of(watched: Watched[T]) -> Callable[[bytes | Raw], tuple[Stored[T], 
 
 
 def _status_of(body: Raw) -> ObjectStatus:
-    """Anybody who may write statuses may write anything: what cannot be read is as if it were not there."""
+    """A client that may write statuses may write anything: an unreadable one counts as missing."""
     try:
         return _STATUS.decode(body) or ObjectStatus()
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

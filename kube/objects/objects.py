@@ -12,7 +12,7 @@ from kube.objects.constraints import UNCONSTRAINED, HostPort, PodConstraints, Po
 ANNOTATION_PREFIX = "forecast-scheduler.io/"
 
 SHARING_PLUGIN_PREFIX = "ALIYUN_COM_GPU_MEM_"
-"""Of the annotations by which the device plugin for shared GPUs is told which card a pod has."""
+"""Prefix of the annotations from which the device plugin for shared GPUs reads which card a pod has."""
 
 
 class QosClass(IntEnum):

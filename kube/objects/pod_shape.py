@@ -33,8 +33,9 @@ IDENTITY_LABELS: Final = frozenset(
         "statefulset.kubernetes.io/pod-name",
     }
 )
-"""By which controllers tell their pods apart
-(https://kubernetes.io/docs/reference/labels-annotations-taints/)."""
+"""Labels by which controllers distinguish their pods
+(https://kubernetes.io/docs/reference/labels-annotations-taints/).
+"""
 
 _but_for_identity: Final[Callable[[PodInfo], tuple[Any, ...]]] = attrgetter(
     *(name for name in _SHARED if name not in ("labels", "owner", "owner_uid"))

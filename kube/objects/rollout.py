@@ -48,7 +48,7 @@ def replicas_wanted(replica_sets: Collection[ReplicaSetInfo], now: float) -> int
     """How many pods a Deployment wants, where counting them would mislead; None = count them.
 
     While its newest ReplicaSet is young, pods are still being made: counted one by one as they come, the first would
-    seem to carry the whole service. Old ones may be there beside them.
+    seem to carry the whole service. Old ones may be there as well.
     """
     newest = newest_revision(replica_sets)
     if newest is None or now >= newest.created + ROLLOUT_SECONDS:

@@ -36,7 +36,7 @@ def is_passing(answer: Answer) -> bool:
 
 
 def is_passing_or_conflict(answer: Answer) -> bool:
-    """Likewise, of a request that names no resourceVersion: somebody else wrote in the same moment."""
+    """Return the same for a request without a resourceVersion: another client wrote in the same moment."""
     return is_passing(answer) or (answer.status == _CONFLICT and not is_gone(answer))
 
 

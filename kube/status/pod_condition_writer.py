@@ -1,4 +1,4 @@
-"""Writes why pods wait: the latest about each, only what is new, so many a second, and never on time of the cycle."""
+"""Writes why pods wait: the latest about each, only what is new, at a limited rate, and never on time of the cycle."""
 
 from __future__ import annotations
 

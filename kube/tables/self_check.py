@@ -221,7 +221,7 @@ def _pod(o: Observed, uid: str) -> str:
 
 
 def _limited(found: Iterable[str]) -> Iterable[str]:
-    """At most so many, and how many more."""
+    """Yield the first ones, and how many more there are."""
     more = 0
     for number, drift in enumerate(found):
         if number < _AT_MOST:

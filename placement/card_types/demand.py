@@ -27,7 +27,7 @@ from scorer.follower import NodesAndPodsOnly
 
 _MOST_REMEMBERED: Final = 256
 _MOST_REPORTED: Final = 1024
-"""Anybody may name anything: each is held against all models every time."""
+"""Any client may name anything: each name is compared with all models every time."""
 
 _NOTHING: Final = 1.0
 """Thousandths of a card below which what was wanted once is forgotten."""

@@ -11,7 +11,7 @@ from placement.card_types.card_scarcity import CardScarcity
 
 
 class CardCollector(Collector):
-    """Reads the figures when somebody looks, without the lock: they are of one moment."""
+    """Reads the figures at each scrape, without the lock: they are of one moment."""
 
     def __init__(self, scarcity: CardScarcity) -> None:
         self._scarcity = scarcity

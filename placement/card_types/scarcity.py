@@ -56,7 +56,7 @@ def classes(scarcity: Floats, before: Ints, band: float) -> Ints:
 def rare(scarcity: Floats, before: Bools, rare_from: float, least: float) -> Bools:
     """(n_models,) whether each is rare; one that was is until it is clearly less scarce.
 
-    least : the least of the scarcities: as scarce as that is not rare, since somebody has to take those that do not ask
+    least : the least of the scarcities: as scarce as that is not rare, since pods that do not ask have to go somewhere
     """
     slack = np.where(before, HYSTERESIS, 0.0)
     return np.asarray((scarcity >= rare_from - slack) & (scarcity > least + HYSTERESIS - slack))

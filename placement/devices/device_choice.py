@@ -12,7 +12,7 @@ from placement.devices.demand import WHOLE
 
 
 def best_fit(free: Sequence[int], count: int, wanted: int, whole: int = WHOLE) -> tuple[int, ...] | None:
-    """`count` devices with so much free each, ascending; None = there are not as many.
+    """Return `count` devices with `wanted` free each, ascending; None = there are fewer.
 
     free   : (n_devices,) in thousandths; less than 0 = there is no such device
     wanted : of each of them

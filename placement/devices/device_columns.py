@@ -146,7 +146,7 @@ class DeviceColumns:
     # What is written
 
     def _clear(self) -> None:
-        """There are no devices, until somebody writes that there are."""
+        """Note that there are no devices, until they are written."""
         self._all_changed_at = self.version
         self._free[:] = -1
         self._model[:] = -1
@@ -183,7 +183,7 @@ class DeviceColumns:
         return self._has_offers and row < len(self._offered) and bool(self._offered[row, 0])
 
     def _write_offered(self, row: int, n: int, free: int, model: str) -> None:
-        """What slices offer there, beside no devices."""
+        """Write what slices offer there, if there are no devices."""
         offered = (n, free, self._index_of(model) + 1 if n else 0)
         if tuple(self._offered[row]) != offered:
             self._offered[row], self._has_offers = offered, True
@@ -202,7 +202,7 @@ class DeviceColumns:
         return index
 
     def _ensured(self, n_rows: int = 0) -> int:
-        """Rows of the tables; there is an entry for each of them, and for so many."""
+        """Make room for `n_rows`, and return the rows of the tables."""
         n = max(n_rows, self._state.n_rows)
         if n > len(self._n_devices):
             self._n_devices, self._memory = grown(self._n_devices, n), grown(self._memory, n)

@@ -70,7 +70,7 @@ class DeviceTable(DeviceColumns, NodesAndPodsOnly):
         self._choices = Choices(is_assumed)
         self.rebuild()
 
-    # What is read, beside the columns
+    # What is read, in addition to the columns
 
     @property
     def has_any(self) -> bool:

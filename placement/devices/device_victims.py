@@ -53,7 +53,9 @@ def least_in_the_way(
 
 
 def _victims(held: Sequence[DeviceHolder], spare: int, gone: Mapping[str, PodInfo]) -> list[PodInfo]:
-    """Who goes beside those who are gone, so that no more than `spare` thousandths of a device are held."""
+    """Return the pods that go in addition to those that are gone, so that at most `spare` thousandths of a device are
+    held.
+    """
     victims = []
     for one in held:
         if one.pod.uid in gone:

@@ -1,7 +1,7 @@
 """Filter GpuDevices: there is a device, or there are devices, with enough left for what the pod asks for.
 
-NodeResourcesFit counts whole devices by name beside it; here also those count of which others have a share. How many
-pods of a kind still fit is exact whichever devices they get: shares of one size fill each device by itself.
+NodeResourcesFit counts whole devices by name as well; here devices that are shared count, too. How many pods of a kind
+still fit is exact whichever devices they get: shares of one size fill each device by itself.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class GpuDevices:
         return None if found is None else [one for one in pods if one.uid in gone]
 
     def _of_the_other_kind(self, pod: PodInfo, node: NodeDevices) -> set[str]:
-        """UIDs of those on a node beside whom it may have no devices there."""
+        """Return UIDs of the pods on a node next to which it may have no devices."""
         if self._options.mixed:
             return set()
         by_index = not asks_by_name(pod, self._options)
@@ -162,7 +162,9 @@ class GpuDevices:
     # EnqueueExtensions
 
     def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
-        """Where devices may have come, or somebody who had some has gone; a mistake only the pod itself can mend."""
+        """Return QUEUE if devices may have come, or a pod that held some has gone; only the pod itself can mend a
+        mistake.
+        """
         match event.kind:
             case EventKind.UNSCHEDULED_POD_CHANGED:
                 helps = event.pod is None or event.pod.uid == pod.uid

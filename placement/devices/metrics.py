@@ -11,7 +11,7 @@ from placement.devices.device_table import DeviceTable
 
 
 class DeviceCollector(Collector):
-    """Reads the figures when somebody looks, without the lock: each is right by itself."""
+    """Reads the figures at each scrape, without the lock: each is right by itself."""
 
     def __init__(self, devices: DeviceTable) -> None:
         self._devices = devices

@@ -3,7 +3,7 @@
     fixed   pods whose devices are known: they say so themselves, or these were chosen for them. They keep them,
             whatever else is there, also where two have the same, or the device is gone
     loose   pods whose devices are unknown: whole devices first, then shares, the oldest first, each where there is room
-            beside the fixed ones; where there is none, where the most is left
+            next to the fixed ones; where there is none, where the most is left
 
 Nothing depends on the order in which pods come and go.
 

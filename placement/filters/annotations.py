@@ -11,7 +11,7 @@ MACHINE_GROUP: Final = ANNOTATION_PREFIX + "machine-group"
 """Annotation of pods and label of nodes."""
 
 _MOST_NAMES: Final = 64
-"""Each is held against every distinct label of the nodes, and anybody may write thousands."""
+"""Each is compared with every distinct label of the nodes, and a client may write thousands."""
 
 
 def names_in(pod: PodInfo, annotation: str) -> tuple[str, ...]:

@@ -1,5 +1,5 @@
 """All filters of kube-scheduler by the name of their plugin, in the order in which it runs them, with the kinds of
-objects that each needs beside nodes and pods.
+objects that each needs in addition to nodes and pods.
 
 Source: apis/config/v1/default_plugins.go of v1.36. v1.37 asks NodeName first, which rejects no pod that waits.
 """
@@ -32,7 +32,7 @@ from placement.index.storage import STORAGE_KINDS
 
 @dataclass(frozen=True, slots=True)
 class StandardFilter:
-    """make: a new one; reads: kinds of objects that it needs beside nodes and pods."""
+    """make: a new one; reads: kinds of objects that it needs in addition to nodes and pods."""
 
     make: Callable[[], Filter]
     reads: tuple[Kind, ...] = ()
@@ -69,6 +69,6 @@ def standard_filters(names: Iterable[str] | None = None) -> tuple[Filter, ...]:
 
 
 def kinds_read(filters: Collection[Filter]) -> tuple[Kind, ...]:
-    """Kinds of objects that these filters need beside nodes and pods."""
+    """Return the kinds of objects that these filters need in addition to nodes and pods."""
     names = {one.name for one in filters}
     return tuple(dict.fromkeys(kind for name, one in STANDARD_FILTERS.items() if name in names for kind in one.reads))

@@ -17,7 +17,7 @@ def as_read(term: PodAffinityTerm, version: KubernetesVersion) -> PodAffinityTer
     framework/plugins/interpodaffinity/plugin.go, mergeAffinityTermNamespacesIfNotEmpty, finds the namespaces meant, but
     drops the selector in a copy of the term; it is then held against no labels at all
     (https://github.com/kubernetes/kubernetes/issues/141526, mended in 1.37). Terms of pods that sit are read as
-    written. A scheduler beside kube-scheduler has to pass the nodes that it passes.
+    written. A scheduler next to kube-scheduler has to pass the nodes that it passes.
     """
     selector = term.namespace_selector
     if version.keeps_namespace_selectors or selector is None or not selector.requirements:

@@ -21,7 +21,7 @@ class AttachedVolumes:
         self._counts: dict[str, Ints] = {}
 
     def add(self, row: int, volume: AttachedVolume, *, pods: int = 0, attachments: int = 0) -> None:
-        """So many more (or fewer) pods or attachments use a volume on the node of a row."""
+        """Count more (or fewer) pods or attachments that use a volume on the node of a row."""
         rows = self._uses.setdefault(volume, {})
         of_pods, of_attachments = rows.get(row, (0, 0))
         was_there = bool(of_pods or of_attachments)

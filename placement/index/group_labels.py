@@ -19,10 +19,10 @@ from placement.index.node_labels import ABSENT, LabelColumn
 NO_GROUPS: Final = np.zeros(0, dtype=np.int64)
 
 _MOST_KEYS: Final = 64
-"""Anybody may write selectors; a column of 100,000 groups takes 800 kB."""
+"""Any client may write selectors; a column of 100,000 groups takes 800 kB."""
 
 _FEW: Final = 64
-"""So many groups are looked at one by one rather than making a column for them."""
+"""Number of groups up to which each is looked at by itself, without a column."""
 
 
 class GroupLabels:

@@ -17,8 +17,8 @@ _EVERY_ADDRESS: Final = "0.0.0.0"
 class HostPorts:
     """By protocol and port, then by address: how many pods on which rows.
 
-    Unlike upstream's set of ports per node, a port that two pods came to share on a node (somebody bound one of them
-    there by hand) stays taken until both are gone.
+    Unlike upstream's set of ports per node, a port that two pods share on a node (one was bound there by hand) stays
+    taken until both are gone.
     """
 
     def __init__(self) -> None:

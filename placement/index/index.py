@@ -30,7 +30,7 @@ from placement.index.pod_groups import PodGroups
 from placement.index.storage import STORAGE_KINDS, Storage
 
 INDEXED_KINDS: Final = (Kind.NAMESPACES, *STORAGE_KINDS)
-"""Objects that the index needs beside those of the scorer."""
+"""Objects that the index needs in addition to those of the scorer."""
 
 
 class PlacementIndex:

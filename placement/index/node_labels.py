@@ -1,4 +1,4 @@
-"""Labels of nodes as columns: per key one array of value numbers, made when somebody first asks for the key."""
+"""Labels of nodes as columns: per key one array of value numbers, made when the key is first asked for."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class NodeLabels:
 
 
 _MOST_KEYS = 256
-"""Anybody may ask for a key by writing it into a pod."""
+"""Any client may ask for a key by writing it into a pod."""
 
 
 def _grown(values: Ints, n_rows: int) -> Ints:

@@ -22,7 +22,7 @@ from placement.index.topology import PodsByRow
 from scorer.predicted.growing_arrays import grown
 
 _FEW: Final = 256
-"""Cells of so many groups are collected group by group; of more, by one pass over all cells."""
+"""Number of groups up to which cells are collected group by group; for more, by one pass over all cells."""
 
 _Labels = frozenset[tuple[str, str]]
 

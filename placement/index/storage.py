@@ -7,8 +7,8 @@
 
 What a claim counts as follows from the claim, its volume and its class: when one of these changes it is counted anew.
 
-Who is about to write a claim or a volume has it here as it will be (`assume`), so that everybody reckons with it; the
-next state that the watch brings takes its place, as in assume_cache.go of kube-scheduler.
+Who is about to write a claim or a volume has it here as it will be (`assume`), so that every filter counts it; the next
+state that the watch brings takes its place, as in assume_cache.go of kube-scheduler.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class Storage:
     # What is being written
 
     def assume(self, item: ClaimInfo | VolumeInfo) -> None:
-        """Somebody writes this: reckon with it until the watch brings another state, or `revert`."""
+        """Count what is being written until the watch brings another state, or `revert`."""
         known = self._known(item)
         if known is not None:
             self._assumed.setdefault((type(item), _key(item)), known)

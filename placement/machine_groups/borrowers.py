@@ -54,7 +54,7 @@ class GroupUse(NodesAndPodsOnly):
         self._borrowers: dict[str, tuple[int, PodInfo]] = {}  # by UID: row, and the pod
         self._waiting: dict[str, dict[str, float]] = {name: {} for name in membership.names}  # group: UID: created
         self.on_change: list[Callable[[], None]] = []
-        self._wanted: set[str] = set()  # groups, when somebody last looked
+        self._wanted: set[str] = set()  # groups, at the last look
         self.rebuild()
 
     def is_wanted(self, group: str) -> bool:

@@ -2,9 +2,9 @@
 
     pods that may still borrow = min over what a pod requests of  (free - keep_free * all) // wanted
 
-all and free are sums over the nodes of the group: devices in thousandths (where somebody keeps account of devices),
-CPU, memory and every other resource that the pod requests. What is free on a node that takes no pods is no use to
-the owners and does not count.
+all and free are sums over the nodes of the group: devices in thousandths (if devices are counted), CPU, memory and
+every other resource that the pod requests. What is free on a node that takes no pods is no use to the owners and does
+not count.
 """
 
 from __future__ import annotations

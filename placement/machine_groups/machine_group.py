@@ -32,10 +32,10 @@ _KEPT: Final = "node(s) belonged to a machine group that keeps what it has left 
 
 
 class MachineGroup:
-    """Unresolvable. An empty label, or an empty annotation, is none. Pods of a DaemonSet are let through.
+    """Unresolvable. An empty label, or an empty annotation, is none. Pods of a DaemonSet pass.
 
-    Nor has anybody to go for a pod that borrows: it takes what is left over. Owners are not rejected here because of
-    pods that borrowed; whether there is room is for other filters to say, and preemption makes some.
+    No pod has to go for a pod that borrows: it takes what is left over. Owners are not rejected here because of pods
+    that borrowed; whether there is room is for other filters to say, and preemption makes some.
     """
 
     name = "MachineGroup"
@@ -44,7 +44,7 @@ class MachineGroup:
         self, membership: Membership | None = None, *, is_wanted: Callable[[str], bool] = lambda group: False
     ) -> None:
         """
-        membership : rules of groups; None = all of them are anybody's who names them
+        membership : rules of groups; None = any pod may name any group
         is_wanted  : whether owners wait for machines of a group, which lends nothing then (GroupUse)
         """
         self.membership, self._is_wanted = membership or Membership(()), is_wanted

@@ -1,4 +1,4 @@
-"""What a pod is to the machine groups of the nodes: its own, somebody else's, or one that lends to it. Pure."""
+"""What a pod is to the machine groups of the nodes: its own, another owner's, or one that lends to it. Pure."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Membership:
         self._implied = tuple(group for group in groups if group.implied)
 
     def rule(self, name: str) -> Group:
-        """Of the group of this name; one that is not listed is anybody's who names it."""
+        """Return the rule of the group of this name; any pod may name a group that is not listed."""
         return self._groups.get(name) or _unlisted(name)
 
     @property

@@ -11,7 +11,7 @@ from placement.machine_groups.borrowers import GroupUse
 
 
 class GroupCollector(Collector):
-    """Reads the figures when somebody looks, without the lock: each is right by itself."""
+    """Reads the figures at each scrape, without the lock: each is right by itself."""
 
     def __init__(self, use: GroupUse) -> None:
         self._use = use

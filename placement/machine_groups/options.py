@@ -30,7 +30,7 @@ class GroupOwner(SettingGroup):
     """Any of them. Empty: all namespaces."""
 
     labels: Mapping[str, str] = Field(default_factory=dict)
-    """All of them. Not labels by which a controller tells its own pods apart."""
+    """All of them. Not labels by which a controller distinguishes its own pods."""
 
     @model_validator(mode="after")
     def _says_who(self) -> Self:

@@ -1,4 +1,4 @@
-"""What a gang needs: so many members, and so many of some roles. Both must be met; neither follows from the other.
+"""What a gang needs: a number of members, and numbers of some roles. Both must be met; neither follows from the other.
 
 Which members are counted is decided in members.py.
 """

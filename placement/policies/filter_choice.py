@@ -35,7 +35,7 @@ class FilterOptions:
     highest_peaks : by resource, see PredictedPeak; none = it does not run
     standard      : filters of kube-scheduler to run, by plugin name
     predicts      : whether the forecast is in this process, which PredictedPeak needs
-    groups        : machine groups with owners; the others are anybody's who names them
+    groups        : machine groups with owners; any pod may name the others
     cards         : what nodes with cards, and rare ones, are to pods
     devices       : how nodes and pods speak of cards
     is_offline    : whether a pod without cards may use idle cores of nodes with cards

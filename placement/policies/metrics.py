@@ -12,7 +12,7 @@ from placement.policies.provider import PolicyProvider
 
 
 class PolicyCollector(Collector):
-    """Reads the figures when somebody looks."""
+    """Reads the figures at each scrape."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class PolicyCollector(Collector):
         if (contact := self._last_contact()) is not None:
             yield GaugeMetricFamily(
                 "forecast_policy_source_last_contact_timestamp_seconds",
-                "When the source of the policy document, file or API server, last told what is there.",
+                "When the source of the policy document, file or API server, was last read.",
                 value=contact,
             )
         yield CounterMetricFamily(

@@ -28,7 +28,7 @@ from scorer.policy import ChosenScoring
 logger = logging.getLogger(__name__)
 
 UnknownListener = Callable[[PodInfo, str, Collection[str]], None]
-"""Told once per pod: the pod, the name that is no policy, the names of those there are. It must not wait."""
+"""Called once per pod with the pod, the unknown name, and the names of all policies. It must not wait."""
 
 _MOST_COUNTED: Final = 1_000
 _MOST_REMEMBERED: Final = 10_000
@@ -145,7 +145,7 @@ class PolicyProvider:
                 compiled = compile_document(document, self._defaults)
             except InputError as error:
                 return self._refuse(str(error), digest)
-            except Exception as error:  # whatever somebody may have found to write: what is in effect stays
+            except Exception as error:  # any text may be in the document: what is in effect stays
                 logger.exception("a policy document could not be read")
                 return self._refuse(f"{type(error).__name__}: {error}"[:300], digest)
             return self._accept(document, compiled, version or digest.hex()[:12], digest)

@@ -53,7 +53,7 @@ class SelectorIndex:
         """selectors: None matches everything, as an empty one does. Gt and Lt are for nodes: they match nothing."""
         self._keys: dict[str, _OfKey] = {}
         self._unfiled = 0  # needs no label
-        self._elsewhere: list[tuple[str, ...]] = [()] * len(selectors)  # labels needed beside the one filed under
+        self._elsewhere: list[tuple[str, ...]] = [()] * len(selectors)  # labels needed besides the one filed under
         self._has_elsewhere = 0
         asked = [_asked(() if one is None else one.requirements) for one in selectors]
         shared = Counter(pair for of in asked if of is not None for pair in _pairs(of))

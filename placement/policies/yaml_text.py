@@ -1,4 +1,4 @@
-"""YAML that anybody may have written -> plain values, in bounded time and memory.
+"""YAML from any client -> plain values, in bounded time and memory.
 
 PyYAML's C parser is quick, but its composer recurses without a limit (half a million `[` end the process), holds the
 interpreter for as long as it takes, and lets an alias stand for any number of values. So nodes are put together from

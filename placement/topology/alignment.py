@@ -120,7 +120,7 @@ def sets_for(asked: Units, left: ZonesLeft) -> Masks:
     for (column,) in together:
         known = left.there & left.reports(column)[:, None]
         largest = -np.sort(-np.where(known, left.total[:, :, column], 0), axis=1)
-        holds = largest.cumsum(axis=1) >= left.row(asked)[column]  # (n_nodes, n_zones) so many of the largest zones
+        holds = largest.cumsum(axis=1) >= left.row(asked)[column]  # (n_nodes, n_zones) the first n of the largest zones
         most = max(most, int(np.where(holds.any(axis=1), holds.argmax(axis=1), 0).max(initial=0)) + 1)
     return masks(n_zones, most)
 

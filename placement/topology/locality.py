@@ -19,7 +19,7 @@ from forecast.arrays import Bools, Ints
 from placement.topology.node_zones import Groups
 
 UNKNOWN: Final = 255
-"""Distance between zones of which nobody says it (ACPI SLIT)."""
+"""Distance between zones if it is not stated (ACPI SLIT)."""
 
 _MOST_COMBINED: Final = 10
 """Groups that are combined in all ways when none holds all; of more, those with the most free."""
@@ -48,7 +48,7 @@ def _free_by_group(free: Bools, groups: Groups) -> Ints:
 
 
 def choose_local(free: Collection[int], levels: Sequence[Groups], count: int) -> tuple[int, ...] | None:
-    """`count` of the cards that are free, ascending; None = there are not so many.
+    """Return `count` of the free cards, ascending; None = there are fewer.
 
     levels : from the one that matters most; none = all cards are equally near
     """
@@ -95,7 +95,9 @@ def _choices(left: Sequence[int], levels: Sequence[Groups], count: int) -> list[
 def _price(
     cards: tuple[int, ...], left: Sequence[int], levels: Sequence[Groups]
 ) -> tuple[tuple[int, ...], int, int, tuple[int, ...]]:
-    """Crossings by level, whole groups that are broken, free cards left beside these; then the first ones."""
+    """Return crossings by level, whole groups that are broken, and free cards left next to these; then the
+    first ones.
+    """
     taken, free = set(cards), set(left)
     crossed, broken, beside = [], 0, 0
     for groups in levels:

@@ -13,7 +13,7 @@ from placement.topology.zone_table import ZoneTable
 
 
 class TopologyCollector(Collector):
-    """Reads the figures when somebody looks, without the lock: each is right by itself."""
+    """Reads the figures at each scrape, without the lock: each is right by itself."""
 
     def __init__(self, gangs: GangTopology | None, zones: ZoneTable | None) -> None:
         """None = that is switched off."""

@@ -80,7 +80,7 @@ class WholeCores:
             return 2**31
         if not needs.is_one:
             return 1
-        # All in single zones: each zone holds so many, wherever the kubelet begins.
+        # All in single zones: each zone holds that many, wherever the kubelet begins.
         left = zones.left(best, expected=True, most_zones=MOST_ZONES)
         return max(int(pods_until_known(needs, left, masks(left.there.shape[1], 1)).min()), 1)
 

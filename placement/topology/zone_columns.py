@@ -56,7 +56,7 @@ class ZoneColumns:
         )
 
     def ensure(self, n_rows: int) -> None:
-        """There are so many rows at least."""
+        """Make room for at least `n_rows`."""
         if n_rows > len(self.there):
             self.units, self.total, self.expected = (
                 grown(one, n_rows, fill=NOWHERE) for one in (self.units, self.total, self.expected)

@@ -33,7 +33,7 @@ from placement.topology.zone_columns import ZoneColumns
 from scorer.follower import NodesAndPodsOnly
 
 _BEHIND: Final = 2.0
-"""Seconds: what was published may have been found out that long before it came, and starts are told in whole ones."""
+"""Seconds by which a publication may lag its measurement; start times are in whole seconds."""
 
 _NeedsOf = dict[tuple[int, int, QosClass], AlignedNeeds | None]
 """By identity of what pods request, which like pods share."""
@@ -189,7 +189,7 @@ class ZoneTable(NodesAndPodsOnly):
         return {} if found is None else {zone.number: zone.costs for zone in found.zones}
 
     def awaited(self) -> None:
-        """Somebody found no room: `on_room` is to be called when there may be some."""
+        """Note that a pod found no room: `on_room` is called when there may be some."""
         self._is_awaited = True
 
     # What happens

@@ -46,10 +46,12 @@ from scheduler.binding.waiting_pods import PermitWait, WaitingPods
 logger = logging.getLogger(__name__)
 
 Done = Callable[[Reserved, BindingOutcome], None]
-"""Called by one thread, in the order of the outcomes; by whoever calls `start`, `ask` or `stop` when it is over."""
+"""Called by one thread, in the order of the outcomes; after the end by the thread that calls `start`, `ask` or
+`stop`.
+"""
 
 Observe = Callable[[str, float], None]
-"""Told the stage and its seconds: wait_on_permit, binding_queue, pre_bind, bind, post_bind."""
+"""Called with the stage and its seconds: wait_on_permit, binding_queue, pre_bind, bind, post_bind."""
 
 _PRE_BIND_THREADS: Final = 16
 _STOPPED: Final = BindingOutcome(Ending.UNKNOWN, "the scheduler is being stopped")

@@ -24,7 +24,7 @@ class InFlightLimit:
 
     @property
     def now(self) -> int:
-        """So many may be under way."""
+        """Return how many bindings may be under way."""
         return int(self._now)
 
     @property

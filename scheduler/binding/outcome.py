@@ -30,10 +30,10 @@ class Ending(Enum):
 class BindingOutcome:
     """
     reason       : one sentence, '' = bound
-    plugin       : who stopped it; '' = the API server
+    plugin       : which stopped it; '' = the API server
     is_rejected  : a Permit plugin said no: unschedulable rather than an error
     is_gone      : the pod is gone, being deleted, or replaced by another of its name: nothing to schedule any more
-    is_elsewhere : somebody bound it to another node, `node`
+    is_elsewhere : it was bound to another node, `node`
     """
 
     ending: Ending

@@ -48,7 +48,7 @@ class Assumptions:
         return self._clock() + 2 * self._binding_seconds + self._seconds
 
     def keep(self, uid: str) -> None:
-        """The API server has bound it: the watch has so long to show it."""
+        """Keep a pod that the API server has bound: the watch gets time anew to show it."""
         self._cluster.keep(uid, self._clock() + self._seconds)
 
     def ask_soon(self, uid: str, *, since: float) -> None:

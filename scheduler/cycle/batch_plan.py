@@ -4,7 +4,7 @@ if it were placed by itself on tables that know of the pods before it.
 A pod changes the node it lands on and nothing else that counts:
 
     what filters say     but for room, nothing (order_dependence.py); room is counted down
-    requested shares     by so many pods on a node (AllocationLevels)
+    requested shares     by the number of pods on a node (AllocationLevels)
     predicted peak       peak_ranking.py, without a forecast PlainRanking of placing.py
     topology spread      by kinds of nodes (placement/scores/soft_spread.py)
     all other scores     as they are, until a node is full: what is normalised over the nodes is then made again
@@ -52,7 +52,7 @@ class AllocationLevels:
         self._likely = order
 
     def at(self, landed: int, position: int) -> int:
-        """The score of a node with so many pods, 1 or more."""
+        """Return the score of a node with `landed` pods, 1 or more."""
         level = self._levels.get(landed)
         if level is None:
             n = len(self._rows)

@@ -13,7 +13,7 @@ class Rejected:
     """Pods without a node, for the same reason.
 
     by            : plugins that rejected nodes; none = an error, which time may mend
-    retry_seconds : something may be different after so long, whatever happens meanwhile; 0 = nothing known
+    retry_seconds : time after which another try may succeed without an event; 0 = unknown
     """
 
     pods: Sequence[QueuedPod]

@@ -56,7 +56,7 @@ class ShortList:
         return self._pool[: self._length]
 
     def following(self, n_nodes: int) -> list[int]:
-        """Positions of so many after the best, as far as they are at hand."""
+        """Return positions of the next `n_nodes` after the best, as far as they are at hand."""
         return [position for _, position in self._pool[self._length : self._length + n_nodes]]
 
     def move(self, position: int, share: float) -> None:

@@ -118,7 +118,7 @@ class Placer:
     level           : rung of the degradation ladder
     until           : unix seconds until which pods are assumed
     score_per_point : as of the extender: what a point of its protocol stands for
-    bounded_scan    : look at as many nodes as there are pods in the batch and so many more; 0 = at all nodes
+    bounded_scan    : look at one node per pod of the batch and this many more; 0 = at all nodes
     scan_from       : row at which a bounded scan begins; where it ended is where the next one does
     one_by_one      : every pod by itself: for tests and benchmarks, the result is the same
     scores          : further Score plugins with their weights; pre_scores may silence them. See `use`

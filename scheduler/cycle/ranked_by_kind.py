@@ -1,7 +1,7 @@
 """Nodes of each kind, the best first, while one node after the other changes.
 
 Nodes of one kind get the same score for topology spread (placement/scores/soft_spread.py), which changes with every
-pod; within a kind the rest decides. All nodes are sorted once; those that change go into heaps beside it.
+pod; within a kind the rest decides. All nodes are sorted once; those that change go into heaps next to it.
 """
 
 from __future__ import annotations

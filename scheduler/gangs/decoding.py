@@ -94,7 +94,7 @@ def _decode(body: bytes | Raw) -> tuple[PodGroupInfo, str]:
 
 
 def _status(body: Raw) -> PodGroupStatus:
-    """Anybody who may write statuses may write anything: what cannot be read is as if it were not there."""
+    """A client that may write statuses may write anything: an unreadable one counts as missing."""
     try:
         return _STATUS.decode(body) or PodGroupStatus()
     except REFUSED:

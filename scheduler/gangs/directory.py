@@ -142,7 +142,7 @@ class GangDirectory(NodesAndPodsOnly):
                 listener(key)
 
     def scheduled(self, group: str, n: int) -> None:
-        """So many members have just been given a node."""
+        """Note that members have just been given a node."""
         with self._lock:
             gang = self._gangs.get(group)
             if gang is None or n <= 0:

@@ -2,8 +2,8 @@
 
     pods with the annotation --GangDirectory.stated--> GroupCreator --POST, PATCH--> API server --watch--> directory
 
-Only the replica that leads writes. An answer of 409 means that somebody was faster: the watch brings what there is. Why
-a group cannot be created is what its pods say in their condition.
+Only the replica that leads writes. An answer of 409 means that another client was faster: the watch brings its group.
+Why a group cannot be created is what its pods say in their condition.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from scheduler.gangs.directory import GangDirectory
 logger = logging.getLogger(__name__)
 
 _AT_ONCE: Final = 50
-"""Groups per step: they are created one after the other, beside bindings that matter more."""
+"""Groups per step: they are created one after the other, so that bindings, which matter more, go first."""
 
 _SECONDS: Final = 5.0
 """Time limit of one request to the API server."""
@@ -98,7 +98,7 @@ class GroupCreator:
         """The write that the group of this pod needs now; None = it needs none."""
         key = group_of(pod) or ""
         if group is not None and not group.is_by_annotation:
-            return None  # somebody else's group of that name: what it says is what holds
+            return None  # another owner's group of that name: its spec holds
         try:
             minima = minima_of(pod)
         except InputError as error:
@@ -157,7 +157,7 @@ class GroupCreator:
 
 
 def _refusal(answer: Answer, what: str, right: str) -> str:
-    """'' = it was done, or somebody was faster."""
+    """Return why it was refused; '' = it was done, or another client was faster."""
     if answer.is_success or answer.status == 409:
         return ""
     if answer.status == 403:

@@ -18,7 +18,7 @@ _SOURCE: Final = "forecast-scheduler.io/gangs"
 _ACTION: Final = "Scheduling"
 
 _PATIENCE: Final = 30.0
-"""Seconds for which members may be missing before it is told: most groups are made one pod after the other."""
+"""Seconds for which members may be missing before an event: most groups are created one pod after the other."""
 
 
 def event_reason(reason: Reason) -> str:
@@ -73,7 +73,7 @@ def _told_before(group: PodGroupInfo) -> str:
 
 
 class GroupEvents(EventRecorder):
-    """Posts in a thread of its own, so many a second at most."""
+    """Posts in a thread of its own, at a limited rate."""
 
     def __init__(self, post: Post, *, instance: str, rate: float = 5.0, burst: float = 100.0) -> None:
         super().__init__(post, what="gangs", instance=instance, rate=rate, burst=burst)

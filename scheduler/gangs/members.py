@@ -166,7 +166,7 @@ class Members:
         return Count(members, by_role)
 
     def count(self, member: Member, number: int) -> None:
-        """Count so many pods more of this kind, or fewer."""
+        """Count more pods of this kind, or fewer."""
         standing, role, owner = member.standing, member.role, member.owner
         _add(self._members, standing, number)
         self.ours += number * member.is_ours

@@ -31,7 +31,7 @@ from scheduler.gangs.native_status import change_of_native
 logger = logging.getLogger(__name__)
 
 _AT_ONCE: Final = 100
-"""Groups per step: they are written one after the other, beside bindings that matter more."""
+"""Groups per step: they are written one after the other, so that bindings, which matter more, go first."""
 
 _WRITE_SECONDS: Final = 5.0
 

@@ -15,7 +15,7 @@ from scheduler.overcommit.repair_executor import OvercommitRepair
 
 
 class OvercommitCollector(Collector):
-    """Reads the figures when somebody looks."""
+    """Reads the figures at each scrape."""
 
     def __init__(self, watch: OvercommitWatch, repair: OvercommitRepair | None) -> None:
         """repair: None = nothing is repaired."""

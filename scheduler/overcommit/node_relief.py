@@ -27,8 +27,9 @@ logger = logging.getLogger(__name__)
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 60.0
 _TOLD_TO_GO_SECONDS: Final = 30.0
-"""A pod that was told to go shows that long before. If not, the watch lags more than it should, or somebody has put
-the pod back: it is looked at anew."""
+"""An evicted pod shows as terminating long before. If not, the watch lags, or another pod of that name is there: it is
+looked at anew.
+"""
 
 _MOST_REFUSALS: Final = 20
 """At one node in one step."""
@@ -52,7 +53,7 @@ class Strained(Protocol):
 _S = TypeVar("_S", bound=Strained)
 
 Plan = Callable[[_S, Collection[str], Collection[str]], RepairPlan]
-"""What to evict now, of a node; UIDs of pods that were told to go, and of those that may not be evicted now."""
+"""What to evict now, of a node; UIDs of pods that were evicted, and of those that may not be evicted now."""
 
 
 @dataclass(frozen=True, slots=True)

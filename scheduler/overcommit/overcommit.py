@@ -32,7 +32,7 @@ _RESERVED_FROM = frozenset({"cpu", "memory", "ephemeral-storage", _PODS})
 class Cause(Enum):
     """How it came about."""
 
-    OWN = "own"  # bindings, on a node that is ours alone: a mistake, ours or of somebody who ignores the domain
+    OWN = "own"  # bindings, on a node that is ours alone: a mistake, ours or of a scheduler that ignores the domain
     SHARED = "shared"  # bindings, on a node where another scheduler places pods, too
     SHRUNK = "shrunk"  # its pods had fitted before the node became smaller
 

@@ -17,7 +17,7 @@ from kube.objects.objects import PodInfo
 from scheduler.overcommit.overcommit import Overcommit, units_of
 
 Gives = Callable[[PodInfo, str], int]
-"""What of a resource is given back if a pod goes, in whole units."""
+"""What a pod releases of a resource, in whole units."""
 
 
 _NOT_MADE_ANEW = frozenset({"", "DaemonSet", "Node"})

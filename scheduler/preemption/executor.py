@@ -187,7 +187,7 @@ class PreemptionExecutor:
             if not self._is_wanted(seats):
                 return False
             if not is_gone(answer):  # the deletion will show whether it is gone
-                self._require_of(victim, answer, "cannot be told why (grant patch on pods/status)")
+                self._require_of(victim, answer, "cannot get a condition that says why (grant patch on pods/status)")
                 if _is_terminating(answer):
                     return True  # it goes for another pod, too
             path, body = pod_path(victim), delete_body(victim)

@@ -112,7 +112,7 @@ def only_requests_matter(rejected: Sequence[tuple[PodInfo, FilterVerdict]]) -> b
 class _Way:
     """One way to go about it.
 
-    sizes     : for how many like members room is made at once, beside that for one
+    sizes     : for how many like members room is made at once, in addition to that for one
     highest   : standing of a victim that must go anyhow: up to it victims are as good as any
     counts_budgets : budgets are used up by the victims of members before; for single pods they are not
     is_same   : no size is better than one: another way would find the same

@@ -37,7 +37,7 @@ from scheduler.preemption.pod_units import NOMINATED_REASON, wanted_units
 from scorer.follower import NodesAndPodsOnly
 
 _REFUSED_SECONDS: Final = 300.0
-"""A pod that the API server does not delete, because of a policy perhaps, is no victim for so long."""
+"""Seconds for which a pod is no victim after the API server refused to delete it, because of a policy perhaps."""
 _MOST_SEATED: Final = 4096
 
 _PRIORITIES: Final = 16
@@ -142,7 +142,7 @@ class NominatedPods(NodesAndPodsOnly):
                 self._ended(one.pod, one.node)
 
     def clear_lower(self, node: str, priority: int) -> None:
-        """Somebody of this priority takes the node: our pods of lower priority are no longer nominated there."""
+        """End nominations of our pods of lower priority on a node that a pod of this priority takes."""
         row = self._state.row_of.get(node)
         there = () if row is None else self._on.get(row, {}).values()
         lower = [one for one in there if one.pod.priority < priority and self._is_ours(one.pod)]

@@ -5,7 +5,7 @@ others have shares of it. Without this a pod that is made anew would take the ve
 while the pod that needs it waits out its backoff.
 
     after    what is left once those on their way out are gone
-    pod      may have any device on which there is room now: beside each of them the nominated pods must fit `after`
+    pod      may have any device on which there is room now: with each of them the nominated pods must fit `after`
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class NominatedDevices:
 
 
 def _is_in_the_way(demand: GpuDemand, others: Sequence[GpuDemand], node: NodeDevices, going: Collection[str]) -> bool:
-    """Whether others might not fit there beside the pod once those that go are gone."""
+    """Return whether others might not fit there with the pod once those that go are gone."""
     left, wanted = node.left(), node.wanted(demand)
     after = list(left)
     for uid in going:

@@ -7,7 +7,7 @@ from pydantic import Field
 from forecast.setting_group import Duration, SettingGroup
 
 SYSTEM_CRITICAL = 2_000_000_000
-"""Priority of system-cluster-critical (pkg/apis/scheduling/types.go): nobody is protected from such pods."""
+"""Priority of system-cluster-critical (pkg/apis/scheduling/types.go): no pod is protected from such pods."""
 
 
 class PreemptionOptions(SettingGroup):
@@ -28,5 +28,5 @@ class PreemptionOptions(SettingGroup):
     """Share of the nodes that is tried so, if it is more. 0.1 in kube-scheduler's DefaultPreemptionArgs."""
 
     def most_candidates(self, n_nodes: int) -> int:
-        """How many of so many nodes are tried one by one (calculateNumCandidates)."""
+        """Return how many of `n_nodes` are tried one by one (calculateNumCandidates)."""
         return max(self.least_candidates, int(n_nodes * self.candidates_share))

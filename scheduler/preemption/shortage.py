@@ -32,7 +32,7 @@ class Room:
 
     @property
     def lacking(self) -> Bools:
-        """(n_rows,) nodes where somebody has to go."""
+        """Return nodes where a pod has to go, (n_rows,)."""
         return np.asarray((self.left < 0).any(axis=0))
 
     def without(self, slots: Ints, sitting: SittingPods) -> Room:

@@ -30,7 +30,7 @@ SEVERAL: Final = -2
 """In place of the number of a budget."""
 
 _KINDS: Final = 12
-"""Resources whose requests are kept by slot; of others they are collected when somebody asks who requests them."""
+"""Resources whose requests are kept by slot; of others they are collected when they are asked for."""
 
 
 class SittingPods(NodesAndPodsOnly):

@@ -117,9 +117,9 @@ class Grid:
         return violating(self.slots, self.may_go, self.sitting, budgets)
 
     def reprieve(self, violating: Bools | None) -> tuple[Ints, Bools, Costs]:
-        """Who has to go: everybody who may stays, the violating first, then the most important.
+        """Find the victims: every pod that may stay does, the violating first, then the most important.
 
-        Returns (n_most, n_nodes) slots in the order of reprieve, who of them are victims, and what it costs. A node
+        Returns (n_most, n_nodes) slots in the order of reprieve, which of them are victims, and the cost. A node
         without victims costs nothing.
         """
         slots, may_go = self.slots, self.may_go
@@ -144,7 +144,7 @@ class Grid:
         return slots, victims, self._costs(slots, victims, violating)
 
     def _stay_at_first(self, given: list[Ints]) -> Bools:
-        """(n_most, n_nodes) everybody before the first who cannot stay."""
+        """Return all pods before the first that cannot stay, (n_most, n_nodes)."""
         stays = np.ones(self.slots.shape, dtype=bool)
         for each, limit in zip(given, self.spare, strict=True):
             stays &= np.cumsum(each, axis=0) <= limit

@@ -3,9 +3,9 @@
     nodes where only requests are in the way  --> Grid: all at once, group by group of the same bound
     nodes where something else is, too        --> trials on the tables, one by one, the most promising first
 
-A bound on the highest standing (pod_importance.py: the priority, unless somebody says otherwise) among the victims is
-known for each node before anybody is reprieved. Once a node is found without violations of budgets no other one whose
-bound is higher can be better: it is not looked at.
+A bound on the highest standing (pod_importance.py: by default the priority) among the victims is known for each node
+before any pod is reprieved. Once a node is found without violations of budgets no other one whose bound is higher can
+be better: it is not looked at.
 """
 
 from __future__ import annotations
@@ -270,7 +270,7 @@ class Search:
     # Something else in the way
 
     def _by_trials(self, grid: Grid, trials: Trials, best: Victims | None, most: int) -> Victims | None:
-        """At most so many nodes, those whose victims may be of the lowest standing first."""
+        """Try `most` nodes, those whose victims may be of the lowest standing first."""
         violating = grid.violating(self._budgets)
         for position in self._most_promising(grid, trials, violating, most):
             if _cannot_be_beaten(best, int(grid.bound[position])):

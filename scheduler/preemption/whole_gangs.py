@@ -33,7 +33,7 @@ class OneNode:
     spare: tuple[int, ...]
 
     def victims(self, lost: frozenset[str] = frozenset()) -> list[PodInfo]:
-        """Everybody who may stays, but for those who are lost whatever happens."""
+        """Find the victims: every pod that may stay does, but for those that are lost whatever happens."""
         left = list(self.spare)
         victims = []
         for pod, gives in zip(self.pods, self.gives, strict=True):

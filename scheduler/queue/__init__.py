@@ -1,1 +1,1 @@
-"""The three-part queue of pods that wait for a node: active, backoff, unschedulable, and the gated ones beside them."""
+"""The three-part queue of pods that wait for a node: active, backoff, unschedulable, and the gated ones."""

@@ -51,7 +51,7 @@ class ActiveUnits:
         self.replace(unit)
 
     def pop(self, most: int, now: float) -> tuple[Unit, list[QueuedPod]] | None:
-        """Pods of one unit, at most so many or a gang whole; None = nothing is active. now: own seconds."""
+        """Take `most` pods of one unit, or a gang whole; None = nothing is active. now: own seconds."""
         if self._order is None:
             if self._single.units.first() is None:
                 return None

@@ -8,7 +8,9 @@ _MOST_DOUBLINGS: Final = 60  # far beyond any longest backoff, and no overflow
 
 
 def backoff_seconds(attempts: int, *, initial: float, longest: float) -> float:
-    """After so many attempts; before the first there is none. calculateBackoffDuration in backoff_queue.go."""
+    """Return the backoff after a number of attempts; none before the first. calculateBackoffDuration in
+    backoff_queue.go.
+    """
     if attempts < 1:
         return 0.0
     return float(min(initial * 2.0 ** min(attempts - 1, _MOST_DOUBLINGS), longest))

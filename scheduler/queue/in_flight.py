@@ -32,7 +32,7 @@ class InFlight:
         self._marks: deque[Mark] = deque()  # by position
 
     def begin(self, pods: int) -> Mark:
-        """So many are popped."""
+        """Begin to record events for popped pods."""
         position = self._forgotten + len(self._events)
         if not self._marks or self._marks[-1].position != position:
             self._marks.append(Mark(position))

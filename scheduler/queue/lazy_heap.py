@@ -48,7 +48,7 @@ class LazyHeap(Generic[T]):
         return None
 
     def pop(self, most: int) -> list[T]:
-        """Take out the first so many, in order."""
+        """Take out the first `most`, in order."""
         heap, things = self._heap, self._things
         popped: list[T] = []
         while heap and len(popped) < most:

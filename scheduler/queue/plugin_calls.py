@@ -15,10 +15,10 @@ logger = logging.getLogger(__name__)
 
 Plugins = tuple[EnqueueExtensions, ...]
 Questions = Mapping[EventKind, Plugins]
-"""Whose hint to ask about which events; a kind that is missing wakes nobody."""
+"""Whose hint to ask about which events; a missing kind wakes no pod."""
 
 EVERYTHING: Final[Questions] = {}
-"""No plugin can be asked: every event wakes. Told apart by identity."""
+"""No plugin can be asked: every event wakes. Compared by identity."""
 
 
 class PluginCalls:

@@ -55,7 +55,7 @@ class Flow:
         return self._head
 
     def take(self, pick: Pick, most: int) -> tuple[Unit, list[QueuedPod]]:
-        """Pods that are not active any more, at most so many or a gang whole. LookupError if there is no such unit."""
+        """Take `most` pods out of the active ones, or a gang whole. LookupError if there is no such unit."""
         unit = self.unit(pick)
         if unit.is_gang:
             pods = unit.active.pop(len(unit.active))

@@ -100,7 +100,7 @@ class SchedulingQueue:
             self._admit(queued, _ADDED, now)
 
     def remove(self, uid: str) -> None:
-        """Gone, bound by somebody, or no longer ours."""
+        """Remove a pod that is gone, bound, or no longer ours."""
         with self._changed:
             queued = self._pods.get(uid)
             if queued is not None:
@@ -141,7 +141,9 @@ class SchedulingQueue:
     # the scheduling loop
 
     def pop(self, *, most: int, wait_seconds: float) -> Popped | None:
-        """The first `most` active pods of the unit whose turn it is, or a gang whole. Blocks at most so long."""
+        """The first `most` active pods of the unit whose turn it is, or a gang whole. Blocks for `wait_seconds` at
+        most.
+        """
         deadline = time.monotonic() + wait_seconds
         with self._changed:
             while not self._is_closed:

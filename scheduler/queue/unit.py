@@ -37,7 +37,7 @@ class Units(Protocol):
 def unit_by_owner(pod: PodInfo) -> UnitOf:
     """That of a pod that is in no gang: the pods of its controller, or the pod alone.
 
-    Anybody may name any controller: only pods of one namespace share. No namespace has a colon in its name.
+    Any client may name any controller: only pods of one namespace share. No namespace has a colon in its name.
     """
     key = f"owner:{pod.namespace}/{pod.owner_uid}" if pod.owner_uid else f"pod:{pod.uid}"
     return UnitOf(key, None, False)

@@ -5,15 +5,15 @@
 2. a strictly higher priority goes first across everything, as everywhere in Kubernetes
 3. among queues that have something of that priority: by weight, counted in pods (weighted_turns.py)
 4. within a queue, what has to start within `due_lead`, first what has to start first; every other turn at most, except
-   in a DEADLINE queue, and of a DRF queue a quantum: anybody may say that a pod is urgent
+   in a DEADLINE queue, and of a DRF queue a quantum: any client may mark a pod as urgent
 5. else the queue's order: FIFO, PRIORITY and DEADLINE queues are one flow each; of a DRF queue the owner of the lowest
-   level (dominant_share.py), with so many pods as bring it level with the next
+   level (dominant_share.py), with as many pods as bring it level with the next
 
 An owner whose pods find no node stays at a low level and would be asked again and again: of owners that wait in a DRF
 queue none waits longer than 32 turns of the queue, and 4 for each that waits; such a turn is of one pod.
 
 A turn costs a cycle. Among hundreds of owners on a small cluster a fair one is of a pod, so that turns grow, up to a
-quantum, where that takes little from anybody: with the backlog, and twofold after every turn of which no pod got a
+quantum, where that takes little from other owners: with the backlog, and twofold after every turn of which no pod got a
 node, until a pod leaves the cluster or nodes offer more.
 """
 
@@ -42,7 +42,7 @@ _COARSEST: Final = 0.0005
 """Of the cluster: a quantum may be that, or hundreds of owners would have turns of one pod, and each costs a cycle."""
 
 _MOST_TURNS: Final = 4096
-"""So many suffice for all that wait, whatever that does to shares."""
+"""Number of turns that suffice for all waiting pods, whatever that does to shares."""
 
 _FEW: Final = 1024
 _MANY: Final = 8192
@@ -167,7 +167,7 @@ class FairFlows:
         return None
 
     def _lowest(self, queue: PodQueue, heads: Sequence[FlowHead], waiting: Sequence[int], most: int | None) -> Turn:
-        """The owner of the lowest level, with so many pods as bring it level with the next."""
+        """The owner of the lowest level, with as many pods as bring it level with the next."""
         shares, total = self._shares, self._shares.total
         self._look_at_last()
         levels = []

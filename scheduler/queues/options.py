@@ -59,7 +59,7 @@ class PodQueue(SettingGroup):
     """Label of pods that names their owner, for drf. Empty: their namespace is the owner."""
 
     owner_weights: Mapping[str, Weight] = Field(default_factory=dict)
-    """Dominant shares that owners are entitled to beside each other, 1 unless given, for instance {search: 2}."""
+    """Relative dominant shares that owners are entitled to, 1 unless given, for instance {search: 2}."""
 
     most_per_turn: int = Field(default=0, ge=0)
     """Pods placed in one turn, however many the loop takes. 0: as many as go together."""

@@ -35,8 +35,8 @@ class QueueOwner(NamedTuple):
 class QueueOf:
     """For any thread.
 
-    Labels are anybody's to write, and every owner costs time with every turn: beyond 512 owners that were seen in a
-    queue within the hour, further ones share 64 names ("#7") until others have not been seen for so long.
+    Any client may write labels, and every owner costs time with every turn: beyond 512 owners that were seen in a queue
+    within the hour, further ones share 64 names ("#7") until others have not been seen for an hour.
     """
 
     def __init__(

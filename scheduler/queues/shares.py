@@ -22,7 +22,7 @@ from scorer.follower import NodesAndPodsOnly
 CARDS: Final = "cards"
 
 _MOST_RESOURCES: Final = 16
-"""Beside cpu and memory those that nodes offer under a vendor's name, such as nvidia.com/gpu."""
+"""In addition to cpu and memory: those that nodes offer under a vendor's name, such as nvidia.com/gpu."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Shares(NodesAndPodsOnly):
         self.room_changes = 0
         self.rebuild()
 
-    # Read by anybody
+    # Read from any thread
 
     def held(self, member: QueueOwner) -> OwnerUse:
         """By the pods of an owner in a queue."""

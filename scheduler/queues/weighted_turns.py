@@ -30,5 +30,5 @@ class Lanes:
         return chosen
 
     def taken(self, lane: str, n_pods: int) -> None:
-        """So many pods of it have had their turn; fewer than 0: they have not after all."""
+        """Count pods of the lane that have had their turn; below 0: they have not after all."""
         self._clocks[lane] = max(self._clocks.get(lane, 0.0), self._now) + n_pods / self._weight(lane)

@@ -54,7 +54,7 @@ class LiveScheduling:
     gang_wait   : seconds since the first vain attempt at the complete gang that has waited longest; 0 = none waits so
     queue_of    : `queue/owner` of a pod, "" = none
     shares      : owners of queues, with what they have, of these pods that wait
-    waits_for   : what has to be read before it begins, beside what the scorer reads; "" = nothing
+    waits_for   : what has to be read before it begins, in addition to what the scorer reads; "" = nothing
     """
 
     profiles: Mapping[str, str]

@@ -59,7 +59,7 @@ def reference_patch(chosen: ChosenVolume) -> tuple[str, bytes]:
     """Path and body: the volume is for the claim; the volume controller does the rest."""
     claim, volume = chosen.claim, chosen.volume
     metadata = _unchanged(volume.resource_version)
-    if volume.claim is None:  # else somebody kept it for the claim, and it stays so when the claim goes
+    if volume.claim is None:  # else it was reserved for the claim before, and stays so when the claim goes
         metadata["annotations"] = {"pv.kubernetes.io/bound-by-controller": "yes"}
     reference = {
         "apiVersion": "v1",

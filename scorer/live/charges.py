@@ -149,7 +149,7 @@ class Charges:
     def drift(self) -> float:
         """Largest difference between the sums and the charges they are made of, as a share of the largest sum so far.
 
-        Not of what is left: of a million that was charged and released, 1e-10 may stay beside nothing.
+        Not of what is left: of a million that was charged and released, 1e-10 may stay.
         """
         total = np.zeros_like(self._total)
         for charge in self._charges.values():

@@ -1,4 +1,4 @@
-"""What nodes use beside their pods: as the model learned it, and lent by size to nodes it has never seen."""
+"""What nodes use besides their pods: as the model learned it, and lent by size to nodes it has never seen."""
 
 from __future__ import annotations
 

@@ -34,8 +34,9 @@ _MOST_SIZES = 1000
 _MOST_MISTAKES = 5
 
 LARGEST = np.array([1e6 if resource.unit == "cores" else 1e15 for resource in RESOURCES])
-"""More of a resource than any machine has. Anybody may write any figure into a pod, and larger ones would drown all
-others in sums that are kept up to date by adding and subtracting."""
+"""More of a resource than any machine has. Any client may write any figure into a pod, and larger ones would drown all
+others in sums that are kept up to date by adding and subtracting.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +144,7 @@ def read_amounts(annotation: str) -> Amounts:
         return Amounts({})
     try:
         document = json.loads(annotation)
-    except (ValueError, RecursionError):  # too deeply nested: anybody may write an annotation
+    except (ValueError, RecursionError):  # too deeply nested: any client may write an annotation
         return Amounts({}, (f'annotation {annotation[:80]!r} is not JSON: write for instance {{"cpu": "500m"}}',))
     if not isinstance(document, dict):
         return Amounts({}, (f'annotation {annotation[:80]!r} is no JSON object: write for instance {{"cpu": "500m"}}',))

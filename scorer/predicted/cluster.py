@@ -30,7 +30,7 @@ from scorer.predicted.run_windows import Run, RunHours, half_hours, under_way
 from scorer.scores.predicted_peak import RESOURCE_WEIGHTS
 
 _MOST_IDLE_PROFILES = 512
-"""Profiles without pods that are kept: those somebody asked about. A row has 7 kB, and anybody may ask."""
+"""Profiles without pods that are kept: those of requests. A row has 7 kB, and any client may ask."""
 
 
 class PredictedCluster:
@@ -42,7 +42,7 @@ class PredictedCluster:
         self.load = PredictedLoad(horizon.weights(), RESOURCE_WEIGHTS)
         self.keys: list[ProfileKey] = []
         self._profile_of: dict[ProfileKey, int] = {}
-        self._declaring: dict[ServiceKey, dict[ProfileKey, None]] = {}  # beside that of the service itself
+        self._declaring: dict[ServiceKey, dict[ProfileKey, None]] = {}  # in addition to that of the service itself
         self._replicas: list[float] = []
         self._today = np.zeros((0, len(RESOURCES), SLOTS_PER_DAY), dtype=np.float32)  # of one pod, by profile
         self._memory_peak: list[float] = []
@@ -179,7 +179,7 @@ class PredictedCluster:
             self._add_profiles(new, np.array([replicas[key.service] for key in new if key.service is not None]))
 
     def set_replicas(self, service: ServiceKey, replicas: float) -> None:
-        """So many pods share the work of the service now; what runs for a while only has work of its own."""
+        """Set how many pods share the work of the service; a pod of a run has work of its own."""
         for key in (ProfileKey(service), *self._declaring.get(service, ())):
             profile = self._profile_of.get(key)
             if profile is None or self._replicas[profile] == replicas:
@@ -194,7 +194,9 @@ class PredictedCluster:
             self._replicas[profile], self._today[profile] = replicas, today[0]  # memory is what it was
 
     def set_soft_load(self, load: AnyFloats | None) -> None:
-        """Room kept on nodes beside pods and base: (n_nodes, n_resources, n_slots) base units; None = none."""
+        """Set the room kept on nodes in addition to pods and base: (n_nodes, n_resources, n_slots) base units; None =
+        none.
+        """
         if load is not None or self._has_soft_load:
             n = self.load.n_nodes
             shape = (n, len(RESOURCES), self.horizon.n_slots)
@@ -239,7 +241,7 @@ class PredictedCluster:
         return self._qos_memory[: self.load.n_nodes]
 
     def base_now(self) -> Floats:
-        """Expected load beside pods in this half hour: (n_nodes, n_resources)."""
+        """Return the expected load besides pods in this half hour: (n_nodes, n_resources)."""
         return self._base_today[: self.load.n_nodes, :, self.horizon.slot].astype(np.float64)
 
     def pods_now(self) -> Floats:

@@ -1,6 +1,6 @@
 """What a pod declares to use: its annotation forecast-scheduler.io/virtual-request, {"cpu": "800m", "network": "20M"}.
 
-Anybody may write any annotation: amounts are limited by `capacity.LARGEST`, and one that cannot be read counts as none
+Any client may write any annotation: amounts are limited by `capacity.LARGEST`, and an unreadable one counts as none
 (`live.virtual_request` says so to people).
 """
 

@@ -184,7 +184,7 @@ class GrowthColumns:
             column.dot[again] = tables.flat(again) @ column.q.ravel()
 
     def _multiply(self, column: GrowthColumn, curves: Sequence[int]) -> None:
-        """Have the inner products of these curves with q, as far as anybody knows the curves."""
+        """Compute the inner products of these curves with q, as far as the curves are known."""
         current = self._tables.profile_of_curve
         new = [curve for curve in curves if curve not in column.inner and curve in current]
         if not new:

@@ -87,7 +87,7 @@ class PredictedLoad:
         """A node is there, or another than before; its pods stay.
 
         capacity : (n_resources,) NaN or 0 = not a limit
-        base     : (n_resources, n_points) load beside the pods that are added, base units
+        base     : (n_resources, n_points) load besides the pods that are added, base units
         """
         self._ensure_node(node)
         tables = self._tables
@@ -159,11 +159,13 @@ class PredictedLoad:
         tables.changes.extend(nodes, longest=self.n_nodes, curve=tables.curve_of[profile])
 
     def set_base(self, base: AnyFloats) -> None:
-        """Replace the load beside the added pods: (n_nodes, n_resources, n_points) in base units, all nodes at once."""
+        """Replace the load besides the added pods: (n_nodes, n_resources, n_points) in base units, all nodes
+        at once.
+        """
         self._replace_part(self._tables.base, base)
 
     def set_soft_load(self, load: AnyFloats) -> None:
-        """Replace what is kept free beside base and pods: (n_nodes, n_resources, n_points) in base units."""
+        """Replace what is kept free in addition to base and pods: (n_nodes, n_resources, n_points) in base units."""
         self._replace_part(self._tables.soft, load)
 
     def set_weights(self, point_weights: AnyFloats) -> None:

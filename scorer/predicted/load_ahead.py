@@ -26,7 +26,7 @@ class LoadAhead:
         self._tables, self._usage = tables, tables.usage[profile]
         self._node_weights, self._counted = node_weights, counted
         self._landed: dict[int, int] = {}
-        self._rows: dict[int, Floats32] = {}  # (n_resources, n_points) of nodes that somebody looked at since
+        self._rows: dict[int, Floats32] = {}  # (n_resources, n_points) of nodes that were looked at since
 
     def land(self, node: int) -> None:
         """One more pod of the profile is on a node."""

@@ -1,5 +1,4 @@
-"""What happened to the rows of the predicted load since somebody last looked: what is derived from them is mended, not
-made anew."""
+"""Changes of the rows of the predicted load since the last look: derived values are updated, not made anew."""
 
 from __future__ import annotations
 
@@ -43,8 +42,9 @@ class LoadChanges:
         return self._dropped + self._length
 
     def append(self, row: int, *, longest: int, curve: int = ANYTHING, pods: float = 0.0) -> None:
-        """A row has changed: so many more pods of a curve are there. longest: changes worth remembering, about as many
-        as there are rows."""
+        """Note that a row has `pods` more pods of a curve. longest: changes worth remembering, about as many as there
+        are rows.
+        """
         at = self._room_for(1, longest)
         self._rows[at], self._curves[at], self._pods[at] = row, curve, pods
 

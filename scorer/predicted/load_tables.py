@@ -13,7 +13,7 @@ class LoadTables:
     """One row per node or profile, more rows than used: grown by halves. Held in float32: the time goes into reading
     the tables, and a forecast is not known to seven digits.
 
-    share, base, soft : (n_nodes, n_resources, n_points) shares of capacity: all without live error, beside pods, kept
+    share, base, soft : (n_nodes, n_resources, n_points) shares of capacity: all without live error, besides pods, kept
                         free
     capacity, per_capacity, error : (n_nodes, n_resources); error is live, a share of capacity
     fading            : (n_points,) share of the live error that is left

@@ -1,4 +1,4 @@
-"""A pod as the predicted load counts it, and copies of what is kept beside the curves."""
+"""A pod as the predicted load counts it, and copies of what is kept in addition to the curves."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class PlacedPod:
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """Copies for a check of what is kept beside the curves, and of what it is made of.
+    """Copies for a check of what is kept in addition to the curves, and of its sources.
 
     now          : (n_nodes, n_resources); qos_memory: (n_nodes, 3); unknown_pods: of the whole cluster
     use_now      : (n_profiles, n_resources) of one pod; memory_peak: (n_profiles,) bytes

@@ -14,7 +14,7 @@ from forecast.calendar import SLOTS_PER_DAY
 from scorer.predicted.horizon import Horizon
 
 _LONGEST = 10 * 365 * 86_400.0
-"""Seconds; beyond that a moment may be one that no calendar has, and anybody may write any."""
+"""Seconds; beyond that a moment may be outside the calendar, and any client may write one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class RunHours:
 
 
 def expected_run(started: float | None, seconds: float | None, now: float, known: Run | None) -> Run | None:
-    """The run of a pod that is to last so long from its start, None where it is to run on and on.
+    """Return the run of a pod of `seconds` from its start, None if it has no end.
 
     started : unix seconds; None = not yet: the start that was known of it holds until the run is over, else it is now
     """
@@ -49,7 +49,7 @@ def expected_run(started: float | None, seconds: float | None, now: float, known
 
 
 def lasting(run: Run, seconds: float) -> Run:
-    """The same run, of a pod that is now expected to run for so long. seconds: from its start"""
+    """Return the same run with another expected length. seconds: from its start"""
     return Run(run.start, run.start + min(max(seconds, 0.0), _LONGEST))
 
 

@@ -1,7 +1,7 @@
 """What-if: place the user's own pods anew by several rules, play the real days back, and compare.
 
 window      which stretch of time
-recording   what really happened in it: pods that come and go, what they use, what nodes use beside them
+recording   what really happened in it: pods that come and go, what they use, what nodes use besides them
 curves      what a rule believes will happen
 rules       native, live, last_week, forecast, oracle, and the rungs of the degradation ladder
 playback    recording + rule -> which node each pod lands on

@@ -26,7 +26,7 @@ from scorer.replay.window import Window, flat
 
 @dataclass(frozen=True, slots=True)
 class NodeBound:
-    """What a bound on a node's daily peak needs beside the mean curve (forecast.composition).
+    """What a bound on a node's daily peak needs in addition to the mean curve (forecast.composition).
 
     own_variance, shared_variance : (n_services, n_resources, n_slots) forecast error of one pod
     base_variance                 : (n_nodes, n_resources, n_slots)
@@ -51,7 +51,7 @@ class CurveForecast:
     replicas      : (n_services, n_slots) expected pods
     run_seconds   : (n_services,) that a pod of a Job owner is expected to run from its start; NaN = on and on
     autoscaled    : (n_services,) whether the replica count follows the load
-    base          : (n_nodes, n_resources, n_slots) what nodes use beside scheduled pods
+    base          : (n_nodes, n_resources, n_slots) what nodes use besides scheduled pods
     bound         : None where the forecast promises no bound
     model         : that the curves were read from; None = they come from elsewhere
     """

@@ -47,7 +47,7 @@ _GRID = "#e6eaee"
 
 
 def before_and_after(replay: Replay) -> go.Figure:
-    """CPU of every node over the days, native beside forecast; each row a node, the hottest on top."""
+    """CPU of every node over the days, native next to forecast; each row a node, the hottest on top."""
     figure = make_subplots(
         cols=2,
         shared_yaxes=True,

@@ -33,7 +33,7 @@ class Recording:
     load        : (n_pods, n_resources, n_slots) what the pod adds to its node, base units, finite
     present     : (n_pods, n_slots) share of the slot during which the pod was there
     live        : (n_pods, n_resources) usage in the half hour before the placement, of the pods born at 0
-    base        : (n_nodes, n_resources, n_slots) what nodes use beside scheduled pods
+    base        : (n_nodes, n_resources, n_slots) what nodes use besides scheduled pods
     live_base   : (n_nodes, n_resources) the same in the half hour before
     nodes       : (n_nodes,) index in the history of each node played with; all other node axes follow it
     capacity    : (n_nodes, n_resources) NaN = not a limit

@@ -151,7 +151,7 @@ class ByCurves:
             fading = np.where(slots >= slot, 0.5 ** ((slots - slot) / LIVE_HALF_LIFE_SLOTS), 0.0)
             self._load.set_live_error(self.live_error(slot, state), forecast.on_points(fading))
         self._load.set_base(forecast.on_points(forecast.base + replicas_to_come(forecast, state)))
-        # What is over costs nothing any more, nor does anybody ask how high it was.
+        # What is over costs nothing any more, and its height does not matter.
         self._load.set_weights(np.where(slots >= slot, self._weights, 0.0).ravel())
 
     def live_error(self, slot: int, state: ClusterState) -> Floats:

@@ -14,7 +14,7 @@ from scorer.runs.run_times import SHORTEST_RUN
 EXPECTED_RUN_ANNOTATION: Final = ANNOTATION_PREFIX + "expected-run"
 
 LONGEST_TEXT: Final = 64
-"""Characters. Anybody may write annotations: longer texts are refused before they are parsed or kept."""
+"""Characters. Any client may write annotations: longer texts are refused before they are parsed or kept."""
 
 
 def said_run(annotations: Mapping[str, str]) -> float | None:

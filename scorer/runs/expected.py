@@ -51,7 +51,7 @@ class ExpectedRun:
     seconds : typically; for what it adds to the load
     long    : nearly always; for deadlines
     stopped : unix seconds at which its Job is ended, whether or not it is done; inf = never
-    rounds  : so many such runs one after the other, this one included, until its Job is complete
+    rounds  : number of such runs one after the other, this one included, until its Job is complete
     """
 
     seconds: float

@@ -15,7 +15,7 @@ from scorer.follower import NodesAndPodsOnly
 from scorer.runs.run_times import RunTimes
 
 _REMEMBERED: Final = 65_536
-"""Pods that have been counted and may be told of again, since their objects are still there."""
+"""Pods that have been counted and may be reported again, since their objects are still there."""
 
 
 class HasState(Protocol):

@@ -47,8 +47,9 @@ class RegisteredScore:
     compute                : (n_nodes,) within `range`, higher is better; nodes that cannot be judged get the median
     falls_with, rises_with : what more of which on a node never raises (lowers) `raw`: "requested", "usage", "predicted"
     raw                    : what the promise is about where `compute` orders nodes among each other; None = `compute`
-    reads                  : fields of NodeColumns it looks at, beside `kinds` and `known`; others may hold anything
-    depends_on_other_nodes : whether a node's score changes with the nodes it is scored beside (beyond the median that
+    reads                  : fields of NodeColumns it reads, in addition to `kinds` and `known`; others may hold
+                             anything
+    depends_on_other_nodes : whether a node's score changes with the other nodes of the request (beyond the median that
                              unknown nodes get)
     """
 

@@ -2,7 +2,7 @@
 
 Left = VirtualAvailable: capacity - usage at the last metric - VirtualRequest of the pods that metric has not yet
 (fully) seen, so that pods placed in quick succession do not all go to the node that was idle at the last scrape. It
-looks at this minute only, which is why it has no weight by default beside a forecast (docs/understand/placement.md).
+looks at this minute only, which is why it has no weight by default with a forecast (docs/understand/placement.md).
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from scorer.scores.capacity import limited
 from scorer.scores.predicted_peak_score import points_of_share
 
 _MEAN: Final = 0.05
-"""Weight of the mean over resources beside the scarcest one. It decides between nodes that are equally short of theirs,
-and outweighs at most six points of the scarcest."""
+"""Weight of the mean over resources against the scarcest one. It decides between nodes that are equally short of
+theirs, and outweighs at most six points of the scarcest.
+"""
 
 
 def available_is_known(available: AnyFloats, capacity: AnyFloats, weights: AnyFloats) -> Bools:

@@ -36,7 +36,7 @@ class ScoresRequest(Struct, forbid_unknown_fields=True):
 
 
 class ChargeRequest(Struct, forbid_unknown_fields=True):
-    """A pod will probably be bound to a node: reckon with it until its binding is seen, or for so many seconds."""
+    """A pod will probably be bound to a node: count it there until its binding is seen, or for `seconds`."""
 
     pod: Raw
     node: str

@@ -30,7 +30,7 @@ def stage_histogram(buckets: Sequence[float] = _STAGES) -> Histogram:
 
 
 class ServiceMetrics:
-    """What is counted while serving, and what is read from the scorer when somebody looks."""
+    """What is counted while serving, and what is read from the scorer at each scrape."""
 
     def __init__(
         self,

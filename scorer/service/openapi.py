@@ -59,6 +59,6 @@ _RAW = {"type": "object", "description": "A Kubernetes Pod object, or the namesp
 
 
 def describe(app: FastAPI, *, with_tokens: bool, more: Iterable[type] = ()) -> dict[str, Any]:
-    """The document of the application. more: bodies beside the scorer's."""
+    """Return the document of the application. more: bodies in addition to the scorer's."""
     types = [*(kind for kind in bodies_of(bodies) if kind is not bodies.PodReference), *bodies_of(answers), *more]
     return _DOCUMENT.describe(app, types, _RAW, with_tokens=with_tokens)

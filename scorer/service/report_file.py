@@ -18,7 +18,7 @@ REPORT_POLICY = (
 )
 
 MOST_BYTES = 64 * 2**20
-"""`report` stays far below; who names another file by mistake is told, instead of memory running out."""
+"""`report` stays far below; another file named by mistake gives an error instead of filling the memory."""
 
 
 def report_written(path: Path | None) -> datetime | None:

@@ -17,7 +17,7 @@ from serving.threads import in_thread
 
 Answer = TypeVar("Answer")
 
-# Costly answers are computed beside the event loop, a few at a time: more would only fight for the interpreter.
+# Costly answers are computed outside the event loop, a few at a time: more would only fight for the interpreter.
 COSTLY_AT_ONCE = 4
 
 
@@ -44,7 +44,7 @@ class Service:
             self._was_ready = True
 
     async def in_thread(self, work: Callable[[], Answer]) -> Answer:
-        """Run `work` beside the event loop. Past the deadline the request stops waiting, but the work keeps
+        """Run `work` outside the event loop. Past the deadline the request stops waiting, but the work keeps
         its place.
         """
         if self._limiter is None:

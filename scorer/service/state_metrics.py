@@ -1,4 +1,4 @@
-"""What the scorer knows, as metrics: read when somebody looks. Services with a scorer inside export it."""
+"""What the scorer knows, as metrics: read at each scrape. Services with a scorer inside export it."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ async def zipped_response(
     media_type: str,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """What `make` returns, made and zipped beside the event loop."""
+    """Return what `make` returns, made and zipped outside the event loop."""
     zipped = "gzip" in request.headers.get("accept-encoding", "")
 
     def made() -> bytes:

@@ -107,7 +107,7 @@ def _evidence(
     first_day: date,
     days: tuple[date, ...],
 ) -> dict[str, Evidence]:
-    """Scores of the forecasts of some series, services or nodes, beside those of their seasonal naive.
+    """Return scores of the forecasts of some series, services or nodes, next to those of their seasonal naive.
 
     usage       : (n_series, n_resources, n_days, 48), all days of the history
     used, scale : (n_series, n_resources), see `scored_series`

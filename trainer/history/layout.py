@@ -61,7 +61,7 @@ class Settings:
 def read_settings(directory: Path, tally: Tally) -> Settings:
     """Settings of a history; UTC without holidays where there is no history.json.
 
-    A key that looks like a known one misspelt is refused; other keys are somebody else's and only counted.
+    A key that looks like a known one misspelt is refused; other keys belong to other tools and are only counted.
     """
     path = directory / SETTINGS
     if not path.exists():

@@ -1,4 +1,4 @@
-"""The tables beside the samples: requests of pods and capacities of nodes, joined to what the samples mention.
+"""The tables next to the samples: requests of pods and capacities of nodes, joined to what the samples mention.
 
 Names that occur on one side only are no error: a pod without a row has unknown requests, a node without a row unknown
 capacity, and rows of pods that never reported are left out.

@@ -4,8 +4,8 @@
     history.json                       time zone, holidays and step of the first run
     days.json                          up to when each day was read; written last
 
-A day is *settled* when it was read so long after its end that nothing arrives late any more; only days that are not are
-read again. A run killed between two files leaves a day that the next run reads and merges again: nothing is lost.
+A day is *settled* if it was read long enough after its end that nothing arrives late any more; only days that are not
+are read again. A run killed between two files leaves a day that the next run reads and merges again: nothing is lost.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class OwnHistory:
         return [day for day in sorted(set(available)) if day not in read or not read[day].settled(day)]
 
     def check_growable(self) -> None:
-        """InputError where the directory holds a history of single files, which is somebody else's and finished."""
+        """Raises InputError if the directory holds a history of single files, which is another tool's and finished."""
         for name in _TABLES.values():
             if self._store.exists(name):
                 raise InputError(

@@ -50,7 +50,7 @@ def expected_slots(history: History) -> dict[str, int]:
 
 
 def _measured_at_all(history: History) -> list[int]:
-    """Indices of resources that somebody has measured on some day."""
+    """Return indices of resources that were measured on some day."""
     ever: Bools = np.any(np.isfinite(history.usage_per_pod), axis=(0, 2, 3))  # (n_resources,)
     return [index for index in range(len(RESOURCES)) if ever[index]]
 

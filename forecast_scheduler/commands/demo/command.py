@@ -28,7 +28,7 @@ SecondsOption = Annotated[
         "--serve-seconds",
         metavar="N",
         min=0,
-        help="End the scorer after so many seconds, for scripts; 0: do not start it. Default: serve until Ctrl-C.",
+        help="Seconds until the scorer ends, for scripts; 0: do not start it. Default: serve until Ctrl-C.",
     ),
 ]
 OutputOption = Annotated[
@@ -145,7 +145,7 @@ def write_peaks(shell: Shell, known: History, models: Path, output: Path) -> Pat
 
 
 def sample_directory() -> Path:
-    """The bundled sample, in the working directory or beside this package in a clone."""
+    """The bundled sample, in the working directory or next to this package in a clone."""
     for root in (Path(), Path(__file__).parents[3]):
         if (root / SAMPLE).is_dir():
             return root / SAMPLE

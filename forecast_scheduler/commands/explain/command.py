@@ -74,8 +74,8 @@ def explain(
     """Say which node a pod would get and why: by the filters, policy and scores of the component that its
     schedulerName means.
 
-    That is a profile of `schedule`, or the extender beside kube-scheduler. The first node is the one that it would
-    choose for this cluster. Nothing is written.
+    That is a profile of `schedule`, or the extender with kube-scheduler. The first node is the one that it would choose
+    for this cluster. Nothing is written.
     """
     shell = open_shell(config, verbose=verbose, json_file=json)
     check_writable(json)

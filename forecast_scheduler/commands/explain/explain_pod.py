@@ -1,4 +1,4 @@
-"""An explanation of one pod by the component that places it: a profile of `schedule`, or the extender beside
+"""An explanation of one pod by the component that places it: a profile of `schedule`, or the extender with
 kube-scheduler.
 
     POD --> schedulerName --> component_of --> a profile: the dry loop runs until the turn of the pod has come

@@ -1,5 +1,6 @@
-"""Which component of ours places a pod: the profile that its schedulerName names, or the extender beside
-kube-scheduler."""
+"""Which component of ours places a pod: the profile that its schedulerName names, or the extender with
+kube-scheduler.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from scheduler.profile_judgement import profile_component
 @dataclass(frozen=True, slots=True)
 class Component:
     """
-    profile  : of `schedule`; '' = the extender beside kube-scheduler
+    profile  : of `schedule`; '' = the extender with kube-scheduler
     words    : for people
     remark   : what else has to be known of it; '' = nothing
     settings : by which the component runs
@@ -42,7 +43,7 @@ def component_of(scheduler_name: str, settings: Settings) -> Component:
     extender = settings.extender
     domain = extender.domain or "without a label"
     words = f"the extender beside kube-scheduler (schedulerName {scheduler_name}, domain {domain})"
-    remark = "extender.shadow is set: kube-scheduler is not told of this" if extender.shadow else ""
+    remark = "extender.shadow is set: kube-scheduler does not get this advice" if extender.shadow else ""
     if scheduler_name not in extender.scheduler_names:
         words = f"no component of ours places it (schedulerName {scheduler_name}): judged by the extender's rules"
         remark = "extender.scheduler_names names the profiles of kube-scheduler that ask the extender"

@@ -105,7 +105,7 @@ def check(
 
 
 def _compare(shell: Shell, inputs: Inputs, in_place: ReadPolicies, read: ReadPolicies, top: int) -> dict[str, Any]:
-    """Print what the policies read would mean beside those in place; returns the figures."""
+    """Print what the policies read would change against those in place; returns the figures."""
     from forecast_scheduler.commands.live_placing import open_placing
     from forecast_scheduler.commands.policy.follow_policies import provider_of
     from forecast_scheduler.commands.policy.reading import alike

@@ -19,14 +19,14 @@ from placement.policies.policy import Chosen, Policy, shortened_name
 from placement.policies.policy_set import Choice
 
 _MOST_UNKNOWN: Final = 100
-"""Names are anybody's text: so many are told."""
+"""Most unknown names that are listed: any client may write names."""
 
 Choose = Callable[[PodInfo], Choice]
 
 
 @dataclass(frozen=True, slots=True)
 class ChoiceCount:
-    """So many pods are of a policy for one and the same reason."""
+    """Number of pods that are of a policy for one and the same reason."""
 
     policy: str
     because: str

@@ -87,7 +87,7 @@ def render(
     kubeconfig = kubeconfig or shell.settings.scorer.kubeconfig
     api = cache(lambda: _api(kubeconfig))
     wanted = _pod(pod, cluster, api)
-    # Without a cluster that somebody named, files alone are enough.
+    # If no cluster is named, files alone are enough.
     has_server = cluster is None and (kubeconfig is not None or not templates or not Path(pod).is_file())
     read = open_templates(templates, cluster, api)
     for warning in read.warnings:

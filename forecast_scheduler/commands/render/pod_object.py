@@ -1,4 +1,4 @@
-"""The Pod object that somebody means: a manifest, the pod template of a workload, or a pod of a cluster. As it is
+"""The Pod object that the user names: a manifest, the pod template of a workload, or a pod of a cluster. As it is
 written, since templates are rendered from the JSON that admission sees.
 
 Pods of a workload are given the names, labels and owner that its controller will give them, as far as bindings can see

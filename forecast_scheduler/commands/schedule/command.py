@@ -52,7 +52,7 @@ NameOption = Annotated[
 ]
 DryRunOption = Annotated[
     bool | None,
-    typer.Option("--dry-run", help="Decide and tell; bind nothing, write nothing.", show_default=False),
+    typer.Option("--dry-run", help="Decide and report; bind nothing, write nothing.", show_default=False),
 ]
 LeaderOption = Annotated[
     bool | None,

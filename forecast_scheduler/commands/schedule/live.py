@@ -57,7 +57,7 @@ from serving.upkeep import Background, Upkeep, running
 
 _UPKEEP_SECONDS: Final = 1.0
 _SPARE_CONNECTIONS: Final = 64
-"""Beside those of bindings: conditions, events, statuses."""
+"""In addition to those of bindings: conditions, events, statuses."""
 
 
 class Loop(Background, Protocol):

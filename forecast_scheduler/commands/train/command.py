@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from forecast_scheduler.commands.train.train_night import Trained
 
 GROWING_HISTORY = "history"
-"""Where the history grows when nobody says where."""
+"""Where the history grows by default."""
 
 Prometheus = Annotated[
     str | None,

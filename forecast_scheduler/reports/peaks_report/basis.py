@@ -10,7 +10,7 @@ from forecast_scheduler.reports.peaks_report.view import PeaksView
 
 _ORIGINS = {
     Origin.ISSUED: "made from the days before, and published before the day was over: what was acted upon",
-    Origin.LATER: "made from the days before, but published after the day: nobody acted upon it",
+    Origin.LATER: "made from the days before, but published after the day: no component acted upon it",
     Origin.REHEARSED: "fitted for this page on what lay before the first such day, since no model is kept that knows "
     "only that; up to a week ahead, so nightly forecasts are better",
     Origin.NONE: "every model that is kept learned from the day: what it says of it would be no forecast",

@@ -1,6 +1,6 @@
-"""What the GPU profile keeps beside the scorer's tables, put together from settings: made before the cluster is read.
+"""What the GPU profile keeps in addition to the scorer's tables, made from settings: made before the cluster is read.
 
-nodes, pods --> costs of landing by shape of pods, what idle cards need beside them
+nodes, pods --> costs of landing by shape of pods, what idle cards need
 pods -----------> shapes that come, trainings
 claims --------> filter, what is allocated
 

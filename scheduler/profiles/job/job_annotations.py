@@ -5,7 +5,7 @@
     forecast-scheduler.io/expected-run: 20m
     forecast-scheduler.io/place: cluster | serverless | any
 
-Anybody may write anything here: what cannot be read is listed as a mistake, and the rest counts. A Job's own
+Any client may write anything here: an unreadable value is listed as a mistake, and the rest counts. A Job's own
 activeDeadlineSeconds says when it is stopped, not by when its result is wanted: it bounds the run
 (scorer/runs/expected.py).
 """

@@ -1,4 +1,4 @@
-"""What the job profile keeps beside the scorer's tables, put together from settings: made before the cluster is read.
+"""What the job profile keeps in addition to the scorer's tables, made from settings: made before the cluster is read.
 
 expected runs of pods, Jobs, CronJobs --> due times, storms
 pods, nodes ----------> providers, failed nodes, punctuality

@@ -57,7 +57,7 @@ class PredictedGap:
     )
 
     def __init__(self, options: GapOptions, bounds: UpperBounds, declared_use: DeclaredUse) -> None:
-        """bounds: made for as many hours, and made anew by somebody; declared_use: follows the same tables."""
+        """bounds: made for as many hours, and renewed elsewhere; declared_use: follows the same tables."""
         self.options, self._bounds, self._declared_use = options, bounds, declared_use
 
     def is_low_priority(self, pod: PodInfo) -> bool:

@@ -1,6 +1,6 @@
 """What pods declare to use beyond what they request, summed by node: for a gap that is judged by requests alone.
 
-A low-priority pod requests little, so that it fits beside others, and may use much; its annotation
+A low-priority pod requests little, so that it fits next to others, and may use much; its annotation
 `forecast-scheduler.io/virtual-request` says so. A forecast has it already (scorer/predicted/profiles.py).
 """
 

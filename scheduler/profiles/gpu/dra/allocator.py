@@ -172,7 +172,7 @@ class _Search:
     def _some(
         self, at: int, number: int, request: DeviceRequest, wish: DeviceAlternative, count: int, start: int
     ) -> bool:
-        """So many more devices from this place on, and then the rest."""
+        """Choose `number` more devices from this place on, and then the rest."""
         if count == 0:
             return self._from_request(at, number + 1)
         for place in range(start, len(self._devices) - count + 1):
@@ -301,7 +301,7 @@ class _Search:
         return [*self.supply.shares.get(device.id, {}).values(), *self._shares.get(device.id, ())]
 
     def _is_in_use(self, device: Device) -> bool:
-        """By a share of somebody, which has been charged for the device."""
+        """Return whether a share, which has been charged for the device, uses it."""
         return bool(device.id in self.supply.shares or self._shares.get(device.id))
 
     # Counters (partitionable devices, KEP-4815)

@@ -55,7 +55,7 @@ def consumed_capacity(
 
 
 def has_room(taken: Mapping[str, float], capacity: Mapping[str, float], shares: Iterable[Mapping[str, float]]) -> bool:
-    """Whether that much is left beside the shares that others have."""
+    """Return whether that much is left next to the shares of others."""
     used = list(shares)
     return all(
         round(amount + sum(one.get(name, 0.0) for one in used), _NANO) <= capacity[name]

@@ -1,4 +1,4 @@
-"""Claims, classes and devices as everybody reckons with them, what is about to be written included.
+"""Claims, classes and devices as every filter counts them, including what is about to be written.
 
     watch ----------> claims, slices, classes --+
     reserve --------> allocations in flight  ---+--> which devices are used, which rows have changed

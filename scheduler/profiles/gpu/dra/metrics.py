@@ -20,7 +20,7 @@ _OUTCOMES: Final = ("written", "conflict", "failed")
 
 
 class DraCollector(Collector):
-    """Reads the figures when somebody looks, under the lock of the tables."""
+    """Reads the figures at each scrape, under the lock of the tables."""
 
     def __init__(self, table: DraTable, feasibility: Feasibility, writes: WriteCounts) -> None:
         self._table, self._feasibility, self._writes = table, feasibility, writes

@@ -2,7 +2,7 @@
 
     queue     pre_enqueue   the claims are there
     cycle     filter        where claims that are allocated can be used, and the others can be allocated
-              reserve       devices are chosen, and used from now on for everybody here
+              reserve       devices are chosen, and count as used from now on
     binding   pre_bind      finalizer, allocation and reservation are written
     failure   unreserve     what was written is taken back; devices are used until it is known that it was
               post_filter   a claim that keeps its only pod from every node is deallocated
@@ -242,7 +242,8 @@ class DynamicResources:
 
     def post_bind(self, pod: PodInfo, node: str) -> None:
         """See PostBind: what was allocated for the pod stays its own. In a dry run it is not bound: its devices are
-        used until it is gone, or somebody else has bound it."""
+        used until it is gone, or another scheduler has bound it.
+        """
         held = self._held.get(pod.uid)
         if held is not None and held.node == node and self.writer is not None:
             with self.table.locked():

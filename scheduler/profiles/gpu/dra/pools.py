@@ -1,9 +1,8 @@
 """Which devices there are, and from which nodes each can be used: slices put together to pools.
 
-A driver describes a pool in one or more ResourceSlices, all of one generation; until all of them are there nothing of
-it is given to anybody. Source: structured/internal/stable/pools_stable.go. Stricter here: a slice of an older
-generation is never used, whether or not the newer one is about the same nodes, and device names must be unique in the
-whole pool.
+A driver describes a pool in one or more ResourceSlices, all of one generation; until all of them are there, no pod gets
+a device of it. Source: structured/internal/stable/pools_stable.go. Stricter here: a slice of an older generation is
+never used, whether or not the newer one is about the same nodes, and device names must be unique in the whole pool.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class SearchTime:
         return bool(has_time)
 
     def spend(self, payer: str, seconds: float) -> None:
-        """So long it took. payer: '' = the cluster itself, which has no limit."""
+        """Charge the seconds of a search. payer: '' = the cluster itself, which has no limit."""
         self.spent += seconds
         if not payer:
             return

@@ -31,7 +31,9 @@ def refusal_of(claim: ClaimInfo, classes: Mapping[str, ClassInfo]) -> str:
 
 
 def unusable(claim: ClaimInfo) -> str:
-    """Why a claim that has been allocated, by somebody else maybe, cannot be used by pods placed here; '' = it can."""
+    """Return why a claim that has been allocated, perhaps by another scheduler, is unusable for pods placed here; '' =
+    usable.
+    """
     devices = () if claim.allocation is None else claim.allocation.devices
     lacking = next((one for one in devices if one.lacks), None)
     if lacking is None:

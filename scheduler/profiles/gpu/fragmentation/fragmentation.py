@@ -61,7 +61,7 @@ class MixColumns:
 
         weight  : (..., n_demands) see weight_that_fits
         total   : (..., n_levels) S(node, level)
-        n_cards : (..., n_levels) cards that have at least so much free
+        n_cards : (..., n_levels) cards that have at least the level free
         """
         enough = n_cards[..., self.demand_level] >= self.demand_count
         return np.asarray((weight * enough * total[..., self.demand_level]).sum(axis=-1))

@@ -31,7 +31,7 @@ from scheduler.profiles.gpu.fragmentation.shapes import WHOLE, PodShape, ShapeMi
 
 _WASTE_COUNTS: Final = 10.0 * WHOLE
 _LEAST_ROOM: Final = 0.01
-"""Of all cards: what there is less room for counts as if there were so much."""
+"""Of all cards: the room of a shape counts as at least this much."""
 _MOVED: Final = 0.5
 
 
@@ -50,8 +50,7 @@ class Packing:
         self._weigh(None if nodes is None else self._room_in(nodes))
 
     def following(self, nodes: NodeStates) -> Self:
-        """Itself, unless so many nodes came or went that the room for some shape is another by half, or a new model
-        came: then one whose costs fit that.
+        """Return itself; or one with new costs, if the room for some shape changed by half, or a new model came.
 
         nodes : all of the cluster
         """

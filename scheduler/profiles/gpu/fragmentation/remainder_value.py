@@ -112,7 +112,7 @@ def _ways_of_two(sizes: Ints) -> Floats:
 
 
 def _best_cut(sizes: Ints, values: Floats) -> tuple[Floats, Ints]:
-    """What is worth most of so many milli, and one piece of that.
+    """Return the highest value of each number of milli, and one piece of that.
 
     values : (n_lists, n_sizes) of a piece of each size
     Returns (n_lists, 1001) value, and (n_lists, 1001) index of a size, -1 = a milli is left.

@@ -20,7 +20,7 @@ from scheduler.profiles.gpu.fragmentation.nodes import NodeStates, model_accepte
 from scheduler.profiles.gpu.fragmentation.shapes import WHOLE, PodShape, ShapeMix
 
 _HARDLY_ANY: Final = 1e-6
-"""Milli cores or MiB added to what is free: whoever asks for none has enough, and what fits exactly does."""
+"""Milli cores or MiB added to what is free: a pod without a request has enough, and an exact fit fits."""
 
 
 class RoomColumns:
@@ -30,7 +30,7 @@ class RoomColumns:
     column : (n_shapes,) of each of them
     takes  : (n_models + 1, n_shapes) whether it takes cards of the model; the last row is of the unknown one
     asked  : (n_columns,) milli of all cards of a pod
-    parts  : (1002, n_levels) parts of each size in so many milli; the last row is of -1, no card
+    parts  : (1002, n_levels) parts of each size in n milli; the last row is of -1, no card
     """
 
     def __init__(self, mix: ShapeMix, models: Sequence[str]) -> None:

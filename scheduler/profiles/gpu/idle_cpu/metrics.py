@@ -15,7 +15,7 @@ from scorer.readable_tables import ReadableTables
 
 
 class IdleCpuCollector(Collector):
-    """Sums are made when somebody looks, under the lock of the tables: a millisecond at most."""
+    """Sums are made at each scrape, under the lock of the tables: a millisecond at most."""
 
     def __init__(self, tables: ReadableTables, idle_cpu: IdleCpu, care: OfflineEviction | None) -> None:
         """care: None = no pod is evicted."""

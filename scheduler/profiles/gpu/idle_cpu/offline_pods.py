@@ -18,7 +18,7 @@ from scheduler.profiles.gpu.options import GpuOptions
 OFFLINE_ANNOTATION: Final = ANNOTATION_PREFIX + "offline"
 
 _MOST: Final = 2**20
-"""Priorities further from 0 than this are not told apart among offline pods."""
+"""Priorities further from 0 than this count as equal among offline pods."""
 
 
 @dataclass(frozen=True, slots=True)

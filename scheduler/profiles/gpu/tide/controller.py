@@ -203,8 +203,9 @@ class Tide:
         return demand_ahead(uses, seen.capacity, starts, now, self._options), horizon.zone
 
     def _plan(self, trainings: Sequence[Training], demand: Demand, now: float, zone: tzinfo) -> PlannedTide:
-        """Moves are decided every time; the hours ahead, which take a hundred times as long, when somebody is moved and
-        every few minutes."""
+        """Moves are decided every time; the hours ahead, which take a hundred times as long, when a training is moved
+        and every few minutes.
+        """
         moves, lacking = decide(trainings, demand, now, self._options, zone)
         known = self._previewed
         is_of_now = known is not None and known.first == demand.starts[0] and len(known.plan.lacking) == len(lacking)

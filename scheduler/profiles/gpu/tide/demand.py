@@ -106,7 +106,7 @@ def demand_ahead(
 
 
 def held_demand(uses: Sequence[ServiceUse], capacity: Floats, starts: Floats) -> Demand:
-    """Without a usable forecast: everybody needs what they have and wait for."""
+    """Return the demand without a usable forecast: every service needs what it has and waits for."""
     n_slots = len(starts) - 1
     by_service = np.zeros((len(uses), len(capacity), n_slots))
     for at, use in enumerate(uses):

@@ -120,7 +120,7 @@ class TideTable(NodesAndPodsOnly):
         return self._summed(self._training)
 
     def others(self) -> Floats:
-        """(n_pools,) GPUs that everybody else holds."""
+        """Return GPUs that all others hold, (n_pools,)."""
         return self._summed(self._others)
 
     def node_changed(self, row: int) -> None:

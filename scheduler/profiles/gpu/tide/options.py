@@ -38,8 +38,9 @@ class TideOptions(SettingGroup):
     """Time that a training needs to write its checkpoint, if the training does not say."""
 
     dwell: Duration = Field(default=7200, ge=0, le=86_400)
-    """Time that a training keeps what it was given. It grows only into room that lasts so long. A training that shrinks
-    gives up at once what it would have to give up in that time."""
+    """Time that a training keeps what it was given. It grows only into room that lasts this time. A training that
+    shrinks gives up at once what it would have to give up in that time.
+    """
 
     dead_band: float = Field(default=2, ge=0, le=1e6)
     """GPUs. A training that would grow by less, and not to its full size, does not grow."""

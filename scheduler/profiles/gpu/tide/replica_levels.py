@@ -21,7 +21,7 @@ import numpy as np
 from forecast.arrays import Floats, Ints
 
 Room = Callable[[float, float], float]
-"""GPUs that training may have at least, from so many seconds ahead until so many."""
+"""GPUs that training may have at least between two times, in seconds ahead."""
 
 _SMALL = 1e-6
 _HALVINGS = 60

@@ -136,7 +136,7 @@ def uses_of(seen: Look, known: Sequence[KnownTraining], now: float) -> list[Serv
     """
     n_pools = len(seen.pools)
     scaled = {one.state.key: one.training.pool for one in known}
-    # So long they may wait for nothing but trainings to drain.
+    # Time for which they may wait for draining trainings alone.
     made_since = now - WAITING_SECONDS - max((one.training.lead for one in known), default=0.0)
     held: dict[str, Floats] = {}
     waiting: dict[str, Floats] = {}

@@ -54,7 +54,7 @@ class MoveRecord:
         if self.before == self.after or replicas != self.before:
             return self
         if self.generation and generation >= self.generation + 2:
-            return self  # carried out, and taken back by somebody else
+            return self  # carried out, and reverted by another client
         return replace(self, at=self.at - dwell, moves=max(0, self.moves - 1), after=self.before)
 
 

@@ -48,8 +48,8 @@ class Training:
     pool     : its number
     gpus     : of one replica
     replicas : that it is to have now
-    least    : it may shrink to so many; one that is not elastic: its size
-    most     : and grow to so many
+    least    : fewest replicas; one that is not elastic: its size
+    most     : most replicas
     lead     : seconds from the request until its GPUs are free for inference
     taken    : it has no replicas because the tide stopped it
     waiting  : of its pods some wait for a node
@@ -288,7 +288,7 @@ def _may_grow(one: Training, now: float, options: TideOptions, zone: tzinfo) -> 
 
 
 def _lasts(one: Training, now: float, options: TideOptions, zone: tzinfo) -> float:
-    """Seconds for which what it is left with is to last: if it has moves left so long as usual, else for the day."""
+    """Return the seconds for which its size is to last: the usual time if it has moves left, else the day."""
     if moves_today(one, now, zone) + 2 <= options.moves_per_job:
         return options.dwell
     local = datetime.fromtimestamp(now, zone)

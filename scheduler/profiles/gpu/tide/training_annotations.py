@@ -1,8 +1,8 @@
 """What a workload or its pods say about the tide, in annotations:
 
     forecast-scheduler.io/tide: training             or inference
-    forecast-scheduler.io/min-replicas: "2"          of a training: it may shrink to so many
-    forecast-scheduler.io/max-replicas: "16"         and grow to so many; it is elastic if they differ
+    forecast-scheduler.io/min-replicas: "2"          of a training: its fewest replicas
+    forecast-scheduler.io/max-replicas: "16"         and its most; it is elastic if they differ
     forecast-scheduler.io/checkpoint-grace: 10m      time from the request until its GPUs are free
 
 Those of the workload count before those of its pods. An unreadable value counts as missing, and is reported.

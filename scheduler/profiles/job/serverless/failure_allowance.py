@@ -17,7 +17,7 @@ from kube.decoding.jobs import JobInfo
 from kube.objects.objects import PodInfo
 
 _COUNTED_SECONDS: Final = 60.0
-"""The Job controller has counted a pod that was deleted so long ago."""
+"""Seconds after which the Job controller has counted a deleted pod."""
 
 _UNKNOWN: Final = "its Job is not known, nor how many failures that can afford"
 _FATAL: Final = "the podFailurePolicy of its Job fails that for a disruption"

@@ -17,7 +17,7 @@ _GIB = 2.0**30
 
 
 class ServerlessCollector(Collector):
-    """Reads the figures when somebody looks, without the lock: each is right by itself."""
+    """Reads the figures at each scrape, without the lock: each is right by itself."""
 
     def __init__(
         self, tables: ProviderTables, watch: ProviderWatch | None, *, clock: Callable[[], float] = time.time

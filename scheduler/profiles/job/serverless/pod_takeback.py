@@ -62,7 +62,9 @@ async def take_back(session: Requests, one: NotStarted, now: float) -> TakenBack
     if is_gone(answer):
         return TakenBack(TakebackOutcome.TAKEN_BACK)
     if not answer.is_success:
-        return TakenBack(TakebackOutcome.FAILED, f"it cannot be told why (grant patch on pods/status): {_said(answer)}")
+        return TakenBack(
+            TakebackOutcome.FAILED, f"its condition cannot be written (grant patch on pods/status): {_said(answer)}"
+        )
     try:
         said = msgspec.json.decode(answer.body, type=PodJson)
         is_running = has_started(pod_info(said))

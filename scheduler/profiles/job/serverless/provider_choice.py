@@ -15,7 +15,7 @@ from heapq import heapify, heapreplace
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """weight: > 0; pods: that sit there; room: for so many more, at least 1; cost: of one such pod."""
+    """weight: > 0; pods: bound there; room: for more pods, at least 1; cost: of one such pod."""
 
     weight: float
     pods: int

@@ -98,7 +98,7 @@ class Serverless:
                 use = self._tables.uses[number]
                 offered.append(number)
                 offers.append(Offer(use.provider.weight, use.pods, room, use.cost_per_hour(wanted)))
-        if not offers:  # not as the filter says: somebody else has changed the tables since
+        if not offers:  # not as the filter says: the tables have changed since
             return Preferred(rows[real], n_pods) if real.any() else Preferred(rows, 1)
         first, most = next_share(offers, n_pods)
         return Preferred(rows[numbers == offered[first]], most)
@@ -115,7 +115,7 @@ class Serverless:
         state: ClusterState,
         is_ours: Callable[[NodeInfo], bool] = lambda node: True,
     ) -> int:
-        """How many pods that request so much virtual nodes would be given before the cluster's own.
+        """Return how many pods with these requests virtual nodes would get before the cluster's own.
 
         is_ours: of nodes, whether jobs may be there. Those count that are ready and take new pods, as far as the pods
         fit there: also of providers without limits. What pods tolerate on their own is not known.
@@ -167,7 +167,7 @@ def _is_another_node(event: ClusterEvent) -> bool:
 
 
 def _fits(requests: Mapping[str, float], state: ClusterState) -> Ints:
-    """(n_rows,) pods that request so much for which a node has room."""
+    """Return for how many pods with these requests a node has room, (n_rows,)."""
     units = {kind: request_units(kind, amount) for kind, amount in requests.items()} | {"pods": 1}
     wanted = {kind: n for kind, n in units.items() if n > 0}
     if not wanted.keys() <= state.kinds.keys():

@@ -31,7 +31,7 @@ _RATE, _BURST = 20.0, 100.0
 """Pods a second: a provider that dies may leave thousands behind."""
 
 _AGAIN_SECONDS: Final = 30.0
-"""A pod that is still there after so long is asked for again."""
+"""Seconds after which a pod that is still there is asked for again."""
 
 _MOST_REMEMBERED: Final = 20_000
 
@@ -89,7 +89,7 @@ class ProviderWatch:
             self._affording.begin(now)
         for one in found:
             if not is_evictable(one.pod, self._names):
-                self._tell_once(one, "NotStarted", "nobody would make it anew")
+                self._tell_once(one, "NotStarted", "no controller would create it anew")
                 continue
             asked = self._asked.get(one.pod.uid)
             if one.pod.uid in self._running or (asked is not None and 0 <= now - asked < _AGAIN_SECONDS):

@@ -33,7 +33,7 @@ from scorer.predicted.growing_arrays import grown
 logger = logging.getLogger(__name__)
 
 LOST_SECONDS: Final = 10.0
-"""A node may be gone or not ready for so long before pods that have not started there are given up."""
+"""Seconds for which a node may be gone or not ready before pods that have not started there are given up."""
 
 _TELL_SECONDS: Final = 0.5
 """Thousands of pods may wait for each that starts: all of them are woken so often and no oftener."""
@@ -96,7 +96,7 @@ class ProviderTables(NodesAndPodsOnly):
         self._lost_since: dict[int, float] = {}  # rows of virtual nodes that are gone or not ready
         self._seated: dict[str, _Seated] = {}  # pods of ours on virtual nodes
         self._failed: set[str] = set()  # of these, those that count as failures already
-        self._refused: set[int] = set()  # providers that had no room for somebody
+        self._refused: set[int] = set()  # providers that had no room for a pod
         self._is_stale = self._is_to_be_told = False
         self._told_at = float("-inf")
         self.rebuild()
@@ -144,7 +144,7 @@ class ProviderTables(NodesAndPodsOnly):
         )
 
     def refused(self, number: int) -> None:
-        """Somebody found no room there: `on_room` is to be called when there may be some."""
+        """Note that a pod found no room there: `on_room` is called when there may be some."""
         self._refused.add(number)
 
     def not_started(self) -> list[NotStarted]:

@@ -98,7 +98,7 @@ class JobReports:
     no_forecast_because: Callable[[], str] = str
 
     def plan(self, *, hours: float = 24.0, namespace: str | None = None, limit: int = 100) -> JobPlan:
-        """What lies within so many hours from now, and the first `limit` of the jobs."""
+        """Return the plan of the next `hours`, and the first `limit` of the jobs."""
         now = moment(self.clock())
         until = now + timedelta(hours=hours)
         meant = [job for job in self.jobs() if job.start <= until and namespace in (None, job.namespace)]

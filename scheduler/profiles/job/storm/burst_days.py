@@ -24,7 +24,7 @@ def expected_arrivals(came: Ints, seen: Bools, min_pods: int, usual: Bools | Non
     """The first minute of each period, and the pods that are expected in each of its minutes.
 
     came     : (n_days, n_minutes) pods, the latest day first
-    seen     : (n_days, n_minutes) whether somebody looked then
+    seen     : (n_days, n_minutes) whether the bursts were observed then
     min_pods : within AROUND minutes before or after
     usual    : (n_minutes,) whether the model saw as many start at that time of day: then one day is enough
     """

@@ -170,7 +170,8 @@ class Once:
 
 def last_days(group: Group, now: int) -> tuple[Ints, Bools]:
     """(n_days, n_minutes) each: what came at the same time on each day before the next, the latest first, and whether
-    somebody looked. The first of the minutes is BEFORE before now, a local minute."""
+    bursts were observed. The first of the minutes is BEFORE before now, a local minute.
+    """
     oldest = now // DAY_MINUTES - DAYS - 1
     line = np.zeros((DAYS + 3) * DAY_MINUTES, dtype=np.int64)  # the last of it is in the future
     for day, of_day in group.days.items():

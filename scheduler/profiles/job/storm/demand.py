@@ -24,7 +24,7 @@ from scheduler.profiles.job.objects.cron_jobs import Concurrency, CronJobInfo
 _MINUTE: Final = 60.0
 _MOST_UNREADABLE: Final = 100
 _MOST_PODS: Final = 10_000
-"""Of one run: anybody may write any number, and none of this is a promise."""
+"""Most pods of one run: any client may write any number, and none of this is a promise."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Filter StormHeadroom: room that is kept for a storm is not for other jobs.
 
-    StormWatch --keep--> room on some nodes --+--> other jobs of no higher priority use what is left beside it
+    StormWatch --keep--> room on some nodes --+--> other jobs of no higher priority use what is left
                                               +--> every pod of the storm that is given a node takes as much of it away
                                               +--> the storm's time is over, or its pods have come: nothing is left
 
@@ -137,8 +137,8 @@ class StormHeadroom(NodesAndPodsOnly):
         self._columns.clear()
 
     def keep(self, held: ReservedHeadroom, pods: int, eligible: Bools, share: float = 1.0) -> bool:
-        """Keep room for so many of its pods, as far as there is any. eligible: (n_rows,) nodes they may go to; share:
-        of what is free there that may be kept, for all storms together.
+        """Keep room for `pods` of its pods, as far as there is any. eligible: (n_rows,) nodes they may go to; share: of
+        what is free there that may be kept, for all storms together.
 
         Returns whether some room is kept no more.
         """
@@ -265,7 +265,7 @@ class StormHeadroom(NodesAndPodsOnly):
         return is_awaited and pod.created >= held.storm.start - _EARLY and self._is_of(pod, held.storm)
 
     def _most(self, held: ReservedHeadroom, eligible: Bools, share: float, others: Sequence[ReservedHeadroom]) -> int:
-        """Pods for which room may be kept, beside what is kept for others."""
+        """Return for how many pods room may be kept, in addition to what is kept for others."""
         kinds = [kind for kind in held.units if kind in self._state.kinds]
         free = np.stack([np.maximum(self._free(kind, {}), 0) for kind in kinds], axis=1)[eligible]
         fits = fitting(free, np.array([held.units[kind] for kind in kinds], dtype=np.int64))

@@ -1,7 +1,7 @@
 """Which nodes room is kept on for a storm. Pure.
 
-As few nodes as possible: those that take most of the storm's pods first, so that everybody else keeps whole nodes.
-What was kept stays where it is, as far as it still fits, and what is added goes to the same nodes first.
+As few nodes as possible: those that take most of the storm's pods first, so that all others keep whole nodes. What was
+kept stays where it is, as far as it still fits, and what is added goes to the same nodes first.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def keep_room(fits: Ints, eligible: Bools, pods: int, kept: Ints) -> Ints:
 
 
 def _filled(most: Ints, order: Ints, pods: int) -> Ints:
-    """(n_rows,) so many pods on one row after the other, no more than `most` on each."""
+    """Return `pods` spread over one row after the other, (n_rows,), at most `most` on each."""
     ordered = most[order]
     chosen = np.zeros(len(most), dtype=np.int64)
     chosen[order] = np.clip(pods - (np.cumsum(ordered) - ordered), 0, ordered)

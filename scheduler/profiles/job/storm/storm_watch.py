@@ -87,7 +87,8 @@ class StormWatch:
         run_seconds     : that the pods of a service take
         changes         : CronJobs.changes: another number = it is time to look again
         domains         : whose nodes jobs may use; '' = nodes without the label
-        bursts          : what is expected beside CronJobs, as of some unix seconds; group_of: which of them a pod is of
+        bursts          : what is expected in addition to CronJobs, as of some unix seconds; group_of: which of them a
+                          pod is of
         serverless_room : how many more pods of a storm virtual nodes take now; under the lock of the tables
         due_of          : unix seconds, the latest moment at which a pod may start; inf = it does not say
         after           : whether the cluster and the CronJobs have been read
@@ -263,7 +264,7 @@ class StormWatch:
                 self.headroom.hold(storm, release)
 
     def _awaited(self, held: ReservedHeadroom, now: float) -> int:
-        """Pods that come soon, side by side, beside those that are there."""
+        """Return pods that come soon, side by side, in addition to those that are there."""
         storm, grace = held.storm, max(self.options.grace, _MINUTE)
         # Those that are late are of before: they are awaited for as long as they may be after its end.
         at_once = storm.most_at_once(now - grace, now + self.options.lead + grace)

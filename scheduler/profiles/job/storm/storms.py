@@ -1,4 +1,4 @@
-"""Storms: minutes in which so many pods come that they are better prepared for.
+"""Storms: minutes with so many new pods that preparation pays off.
 
     pods per minute   3 2 3 3 2 90 70 3 2        60 60 60 60 60 60 60 60 60
     steady            3                          60

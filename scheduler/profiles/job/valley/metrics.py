@@ -32,7 +32,7 @@ class ValleyMetrics:
         self.held = Gauge("forecast_job_held_pods", "Job pods that wait for their planned start.", registry=None)
         self.held_seconds = Histogram(
             "forecast_job_held_seconds",
-            "How long job pods with slack were held until they were let go, told when they have a node or are gone.",
+            "How long job pods with slack were held until their release, counted when they have a node or are gone.",
             buckets=_HELD_SECONDS,
             registry=None,
         )

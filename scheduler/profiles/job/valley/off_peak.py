@@ -46,7 +46,7 @@ _MOST_KNOWN: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class _Room:
-    """pods: (n_rows,) so many pods like it a node takes until it is over; resource: which one is over first."""
+    """pods: (n_rows,) pods like it that a node takes until it is over; resource: which one is over first."""
 
     pods: Ints
     resource: Ints

@@ -39,7 +39,7 @@ class TideTrainingBody(Struct):
     replicas: int
     min_replicas: int
     max_replicas: int
-    lead_seconds: Annotated[float, Meta(description="From being told until its GPUs are free.")]
+    lead_seconds: Annotated[float, Meta(description="From the request until its GPUs are free.")]
     stopped: Annotated[bool, Meta(description="The tide has stopped it as a whole, and will have it resume.")]
     pods_wait: Annotated[bool, Meta(description="Some of its pods wait for a node: it does not grow.")]
     moves_today: int

@@ -15,7 +15,7 @@ from scheduler.profiles.gpu.tide.service.bodies import (
 
 
 def tide_body(report: TideReport, *, hours: float, namespace: str | None) -> TideBody:
-    """What lies within so many hours; trainings and moves of one namespace, if one is named."""
+    """Return the plan of the next `hours`; trainings and moves of one namespace, if one is named."""
     until = report.made + 3600 * hours
 
     def is_meant(key: str) -> bool:
