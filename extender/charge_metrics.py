@@ -17,7 +17,6 @@ class ChargeCollector(Collector):
         self._extender = extender
 
     def collect(self) -> Iterator[Metric]:
-        """Two outcomes."""
         family = CounterMetricFamily(
             "forecast_extender_charges",
             "Pods charged before their binding was seen, by whether kube-scheduler took that node (right) or another "

@@ -31,7 +31,6 @@ class LocalScores:
         self._scorer = scorer
 
     def score(self, pod: PodInfo, nodes: Sequence[str], policy: ScoringPolicy | None = None) -> Scored:
-        """See ScoreSource."""
         return self._scorer.score(pod, nodes, policy=policy)
 
     def charge(self, pod: PodInfo, node: str, seconds: float) -> None:

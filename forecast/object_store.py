@@ -87,7 +87,6 @@ class LocalStore(ObjectStore):
 
     @property
     def root(self) -> Path:
-        """The directory."""
         return self._root
 
     def get(self, name: str, at_most: int | None = None) -> bytes:

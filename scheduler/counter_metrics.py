@@ -31,7 +31,6 @@ class SchedulingFigures(Collector):
         self._incoming, self._throttled, self._conditions, self._events = incoming, throttled, conditions, events
 
     def collect(self) -> Iterator[Metric]:
-        """Ask once."""
         incoming = CounterMetricFamily(
             "forecast_queue_incoming_pods", "Pods that came into a part of the queue.", labels=["event", "queue"]
         )

@@ -16,6 +16,5 @@ class DryRun:
     name = "DryRun"
 
     async def bind(self, pod: PodInfo, node: str) -> Status:
-        """Written down instead."""
         logger.info("would be bound", extra={"pod": f"{pod.namespace}/{pod.name}", "node": node})
         return SUCCESS

@@ -28,7 +28,6 @@ class FilterHint:
     helps: _Rule
 
     def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
-        """See EnqueueExtensions."""
         return Hint.QUEUE if event.kind in self.woken_by and self.helps(pod, event) else Hint.SKIP
 
 

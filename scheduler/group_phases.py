@@ -20,11 +20,9 @@ class GroupPhases:
         self._phases: dict[str, str] = {}
 
     def counts(self) -> Mapping[str, int]:
-        """Groups by phase."""
         return Counter(list(self._phases.values()))
 
     def replace(self, objects: Sequence[PodGroupInfo]) -> None:
-        """These are all."""
         self._phases = {group.key: group.status.phase or _NEW for group in objects}
         self._sink.replace(objects)
 
@@ -39,6 +37,5 @@ class GroupPhases:
         self._sink.put(obj)
 
     def delete(self, obj: PodGroupInfo) -> None:
-        """One is gone."""
         self._phases.pop(obj.key, None)
         self._sink.delete(obj)

@@ -120,16 +120,13 @@ class ScheduleLoop:
         self._upkeep = PeriodicTask("scheduling-upkeep", 1.0, self._keep_up, after=lambda: parts.waits_for() == "")
 
     def since_cycle(self) -> float | None:
-        """See Loop."""
         return self._scheduler.since_round()
 
     def start(self) -> None:
-        """See Loop."""
         self._upkeep.start()
         self._scheduler.start()
 
     def stop(self) -> None:
-        """See Loop."""
         self._scheduler.stop()
         self._upkeep.stop()
         self.bindings.stop(self._parts.settings.binding_timeout)

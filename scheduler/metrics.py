@@ -123,7 +123,6 @@ class SchedulingGauges(Collector):
         self._state = state
 
     def collect(self) -> Iterator[Metric]:
-        """Ask once."""
         state = self._state()
         yield _by("queue", "forecast_pending_pods", "Pods of ours that wait, by part of the queue.", state.pending)
         yield _by("phase", "forecast_gangs", "PodGroups by phase.", state.gangs)

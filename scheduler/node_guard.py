@@ -24,13 +24,11 @@ class NodeGuard:
         self._decided: dict[str, NodeInfo] = {}  # what the decision about a pod saw, by UID
 
     def reserve(self, pod: PodInfo, node: str) -> Status:
-        """See Reserve."""
         if (seen := _now(self._state, node)) is not None:
             self._decided[pod.uid] = seen
         return SUCCESS
 
     def unreserve(self, pod: PodInfo, node: str) -> None:
-        """See Reserve."""
         self._decided.pop(pod.uid, None)
 
     async def bind(self, pod: PodInfo, node: str) -> Status:

@@ -154,5 +154,4 @@ class _Owners:
     """Units where PodGroups are not heeded."""
 
     def unit_of(self, pod: PodInfo) -> UnitOf:
-        """See Units."""
         return unit_by_owner(pod)

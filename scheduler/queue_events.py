@@ -55,7 +55,6 @@ class ClusterFollower:
     # Implements Follower
 
     def apply(self, changes: Sequence[Change]) -> None:
-        """Nodes and pods."""
         if self._is_trying:
             return
         for change in one_by_one(changes):
@@ -73,12 +72,10 @@ class ClusterFollower:
         self._tell_of(kind)
 
     def put(self, kind: Kind, item: ApiObject) -> None:
-        """One of them."""
         self._index.put(kind, item)
         self._tell_of(kind)
 
     def delete(self, kind: Kind, item: ApiObject) -> None:
-        """One of them."""
         self._index.delete(kind, item)
         self._tell_of(kind)
 

@@ -102,7 +102,6 @@ class Scheduler:
         self._last_round: float | None = None  # by the stopwatch
 
     def start(self) -> None:
-        """Begin."""
         self._thread.start()
 
     def stop(self, timeout: float = 5.0) -> None:

@@ -109,5 +109,4 @@ class AssumedPods:
         return [uid for uid, one in self._assumed.items() if not one.since <= now < one.until]
 
     def uids(self) -> list[str]:
-        """Of all."""
         return list(self._assumed)

@@ -64,7 +64,6 @@ class OnePolicy:
         self._chosen = ChosenScoring(policy)
 
     def scoring(self, pod: PodInfo) -> ChosenScoring:
-        """See ScoringPolicies."""
         return self._chosen
 
 

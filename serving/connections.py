@@ -245,11 +245,9 @@ class _Kept:
             self._hang_up(next(iter(self._unread)))
 
     def read(self, one: HttpToolsProtocol) -> None:
-        """It reads on."""
         self._unread.pop(one, None)
 
     def discard(self, one: HttpToolsProtocol) -> None:
-        """It is closed."""
         self._all.discard(one)
         self.at_work(one)
         self.read(one)

@@ -27,7 +27,6 @@ class Heartbeat:
         self._last = clock()
 
     def beat(self) -> None:
-        """It turns now."""
         self._last = self._clock()
 
     def stuck_for(self) -> float:

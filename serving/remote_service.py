@@ -85,7 +85,6 @@ class RemoteService:
         return response.data
 
     def close(self) -> None:
-        """Close the connections."""
         self._pool.clear()
 
     def _headers(self) -> dict[str, str]:

@@ -84,7 +84,6 @@ class ScorerServer:
         return None if self._probes is None else self._probes.url
 
     def run(self) -> None:
-        """Serve until stopped."""
         # Requests share the interpreter with threads that make tables; this bounds each hand-over. Python's 5 ms,
         # several times a request, are felt.
         sys.setswitchinterval(_SWITCH_SECONDS)

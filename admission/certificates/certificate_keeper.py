@@ -69,7 +69,6 @@ class CertificateKeeper:
 
     @property
     def figures(self) -> KeeperFigures:
-        """So far."""
         return KeeperFigures(self._failed, self._written, self._mended)
 
     def look_if_due(self) -> None:

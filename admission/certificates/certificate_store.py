@@ -80,7 +80,6 @@ class ApiCertificateStore:
         self._configuration = f"{_CONFIGURATIONS}/{options.webhook_configuration}"
 
     def read_secret(self) -> StoredSecret | None:
-        """See CertificateStore."""
         body = self._send("GET", self._secret)
         if body is None:
             return None
@@ -91,7 +90,6 @@ class ApiCertificateStore:
         )
 
     def write_secret(self, data: Mapping[str, bytes | None], before: StoredSecret | None) -> None:
-        """See CertificateStore."""
         encoded = {key: None if value is None else b64encode(value).decode() for key, value in data.items()}
         if before is not None:
             metadata = {"resourceVersion": before.resource_version, "labels": LABELS}
@@ -112,11 +110,9 @@ class ApiCertificateStore:
             )
 
     def read_configuration(self) -> Mapping[str, Any] | None:
-        """See CertificateStore."""
         return self._send("GET", self._configuration)
 
     def patch_configuration(self, patch: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-        """See CertificateStore."""
         body = self._send("PATCH", self._configuration, list(patch), _JSON_PATCH)
         if body is None:
             raise Conflict(f"MutatingWebhookConfiguration {self._options.webhook_configuration} is gone")

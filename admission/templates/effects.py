@@ -80,7 +80,6 @@ class Difference:
 
     @property
     def is_clear(self) -> bool:
-        """Zero lies outside."""
         return self.low > 0 or self.high < 0
 
 

@@ -19,7 +19,6 @@ class LastErrors:
         self._errors: dict[str, LastError] = {}
 
     def put(self, binding: str, error: LastError) -> None:
-        """Remember the latest."""
         with self._lock:
             if binding in self._errors or len(self._errors) < _MOST:
                 self._errors[binding] = error

@@ -44,7 +44,6 @@ class StoredObjects(Generic[T]):
         self._objects: dict[str, Stored[T]] = {}
 
     def replace(self, objects: Sequence[Stored[T]]) -> None:
-        """These are all."""
         before, self._objects = self._objects, {one.name: one for one in objects}
         if before.keys() != self._objects.keys() or any(
             not one.says_the_same(before.get(name)) for name, one in self._objects.items()
@@ -59,7 +58,6 @@ class StoredObjects(Generic[T]):
             self._changed()
 
     def delete(self, obj: Stored[T]) -> None:
-        """One is gone."""
         if self._objects.pop(obj.name, None) is not None:
             self._changed()
 
@@ -79,7 +77,6 @@ class Namespaces:
         self._labels: dict[str, Mapping[str, str]] = {}
 
     def replace(self, objects: Sequence[ApiObject]) -> None:
-        """These are all."""
         self._labels = {one.name: one.labels for one in cast(Sequence[NamespaceInfo], objects)}
 
     def put(self, obj: ApiObject) -> None:
@@ -88,7 +85,6 @@ class Namespaces:
         self._labels[one.name] = one.labels
 
     def delete(self, obj: ApiObject) -> None:
-        """One is gone."""
         self._labels.pop(cast(NamespaceInfo, obj).name, None)
 
     def labels_of(self, namespace: str) -> Mapping[str, str] | None:

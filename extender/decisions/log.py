@@ -54,7 +54,6 @@ class DecisionLog:
         self._outbox: Outbox[Binding] = Outbox("decision-log", self._append, max_items=_MAX_WAITING)
 
     def start(self) -> None:
-        """Begin to write."""
         self._outbox.start()
 
     def stop(self, timeout: float = 2.0) -> None:
@@ -72,7 +71,6 @@ class DecisionLog:
 
     @property
     def figures(self) -> LogFigures:
-        """So far."""
         return LogFigures(self._written, self._outbox.refused, self._failed)
 
     def _append(self, bindings: Sequence[Binding]) -> None:

@@ -24,7 +24,6 @@ class DecisionCollector(Collector):
         self._mode = "shadow" if is_shadow else "active"
 
     def collect(self) -> Iterator[Metric]:
-        """Of all three."""
         figures = self._recorder.figures()
         yield _counters(
             "forecast_decisions",

@@ -136,7 +136,6 @@ class DecisionRecorder:
             self._forget_old(now)
 
     def figures(self) -> RecorderFigures:
-        """For the metrics."""
         with self._lock:
             return RecorderFigures(
                 self._advised,

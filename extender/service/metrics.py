@@ -83,7 +83,6 @@ class ServiceMetrics:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Time a stage."""
         began = time.perf_counter()
         try:
             yield

@@ -64,7 +64,6 @@ class TemplateOwner:
 
     @property
     def scheduler_name(self) -> str:
-        """Of its pods."""
         return self.template.scheduler_name
 
     @property

@@ -32,7 +32,6 @@ class NamedObjects(Generic[T]):
         self._version = 0
 
     def replace(self, objects: Sequence[T]) -> None:
-        """These are all."""
         made = {(one.namespace, one.name): one for one in objects}
         with self._lock:
             self._objects = made
@@ -47,7 +46,6 @@ class NamedObjects(Generic[T]):
         self._tell((obj,))
 
     def delete(self, obj: T) -> None:
-        """One is gone."""
         with self._lock:
             self._objects.pop((obj.namespace, obj.name), None)
             self._version += 1

@@ -41,7 +41,6 @@ class Services:
         return index, is_new
 
     def leave(self, index: int, *, served: bool) -> None:
-        """A pod leaves."""
         self.pods[index] -= 1
         if served:
             self.serving[index] -= 1

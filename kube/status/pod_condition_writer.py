@@ -98,7 +98,6 @@ class ConditionWriter:
 
     @property
     def figures(self) -> ConditionFigures:
-        """So far."""
         return ConditionFigures(self._written, self._dropped, self._gone, self._failed)
 
     @property

@@ -54,7 +54,6 @@ class StatusPacing(Generic[Wanted]):
         return 0.0 if before is None else before.at
 
     def sent(self, key: str, wanted: Wanted, now: float, *, uid: str = "") -> None:
-        """Begin a pause."""
         self._sent[key] = _Sent(uid, wanted, now)
 
     def forget(self, key: str) -> None:

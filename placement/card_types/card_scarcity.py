@@ -69,7 +69,6 @@ class CardScarcity:
         self.advance()
 
     def advance(self) -> None:
-        """Look again."""
         before, now = self.latest, self._look()
         self.latest = now
         n = len(before.models)

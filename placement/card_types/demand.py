@@ -96,7 +96,6 @@ class CardDemand(NodesAndPodsOnly):
     # Implements Follower
 
     def apply(self, changes: Sequence[Change]) -> None:
-        """Pods."""
         for change in one_by_one(changes):
             if isinstance(change, PodChange):
                 is_there = change.after is not None or change.pod.uid in self._state.pods

@@ -99,7 +99,6 @@ class DeviceTable(DeviceColumns, NodesAndPodsOnly):
         return said
 
     def best_fit(self, row: int, demand: GpuDemand, pod: PodInfo) -> tuple[int, ...] | None:
-        """See device_choice.py."""
         return self._nodes[row].best_fit(gpu_demand(pod, self.options) or demand)
 
     # Figures, without the lock: each is right by itself
@@ -130,7 +129,6 @@ class DeviceTable(DeviceColumns, NodesAndPodsOnly):
     # Implements Follower
 
     def apply(self, changes: Sequence[Change]) -> None:
-        """Nodes and pods."""
         self.version += 1
         for change in one_by_one(changes):
             match change:

@@ -112,7 +112,6 @@ class GpuDevices:
     def least_victims(
         self, pod: PodInfo, row: int, pods: Sequence[PodInfo], standing: Callable[[PodInfo], int]
     ) -> Sequence[PodInfo] | None:
-        """See device_victims.py."""
         demand, node = gpu_demand(pod, self._options), self._devices.node(row)
         if demand is None:
             return ()

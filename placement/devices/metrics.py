@@ -17,7 +17,6 @@ class DeviceCollector(Collector):
         self._devices = devices
 
     def collect(self) -> Iterator[Metric]:
-        """Of all nodes."""
         devices = GaugeMetricFamily(
             "forecast_gpu_devices", "Devices that nodes have, by model; empty = no label says it.", labels=["model"]
         )

@@ -111,7 +111,6 @@ class NodeDevices:
         return there and len(set(devices)) == len(devices) == demand.count
 
     def best_fit(self, demand: GpuDemand) -> tuple[int, ...] | None:
-        """See device_choice.py."""
         return best_fit(self.left(), demand.count, self.wanted(demand), self.whole)
 
     @property

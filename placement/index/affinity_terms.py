@@ -43,7 +43,6 @@ class SittingTerm:
 
     @property
     def pods(self) -> PodsByRow:
-        """As arrays."""
         return pods_by_row(self.by_row)
 
 
@@ -55,7 +54,6 @@ class TermTable:
         self._at: dict[_Place, dict[SittingTerm, None]] = {}
 
     def __len__(self) -> int:
-        """Distinct terms."""
         return len(self._terms)
 
     def add(self, term: PodAffinityTerm, row: int, amount: int) -> None:

@@ -18,7 +18,6 @@ class Namespaces:
         """Grows with every change: what was concluded from namespaces before holds no longer."""
 
     def replace(self, namespaces: Sequence[NamespaceInfo]) -> None:
-        """These are all."""
         self._of = {one.name: one for one in namespaces}
         self.version += 1
 
@@ -29,7 +28,6 @@ class Namespaces:
             self.version += 1
 
     def delete(self, namespace: NamespaceInfo) -> None:
-        """One is gone."""
         if self._of.pop(namespace.name, None) is not None:
             self.version += 1
 

@@ -83,7 +83,6 @@ class GroupUse(NodesAndPodsOnly):
     # Implements Follower
 
     def apply(self, changes: Sequence[Change]) -> None:
-        """Pods."""
         has_ended = False
         for change in one_by_one(changes):
             if isinstance(change, PodChange):

@@ -50,7 +50,6 @@ class Membership:
 
     @property
     def lenders(self) -> Sequence[Group]:
-        """Groups that lend."""
         return self._lenders
 
     def named_by(self, pod: PodInfo) -> tuple[str, ...]:

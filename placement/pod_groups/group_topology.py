@@ -48,7 +48,6 @@ def group_topology(annotations: Mapping[str, str]) -> GroupTopology:
 
 
 def _keys(annotations: Mapping[str, str], annotation: str) -> tuple[str, ...]:
-    """Separated by commas."""
     text = annotations.get(annotation, "")
     keys = tuple(key for key in map(str.strip, text.split(",")) if key)
     for at, key in enumerate(keys):

@@ -31,14 +31,12 @@ class ConfigMapSink:
         self._last: PolicyConfigMap | None = None
 
     def replace(self, objects: Sequence[PolicyConfigMap]) -> None:
-        """See ResourceSink."""
         if objects:
             self.put(objects[0])
         else:
             self._tell(self._provider.gone())
 
     def put(self, obj: PolicyConfigMap) -> None:
-        """See ResourceSink."""
         self._last = obj
         try:
             text = policy_text(obj)
@@ -48,7 +46,6 @@ class ConfigMapSink:
             self._tell(self._provider.offer(text, obj.version))
 
     def delete(self, obj: PolicyConfigMap) -> None:
-        """See ResourceSink."""
         self._last = obj
         self._tell(self._provider.gone())
 

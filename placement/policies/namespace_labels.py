@@ -27,7 +27,6 @@ class NamespaceLabels:
         """Nothing is made from nodes and pods."""
 
     def replace(self, kind: Kind, objects: Sequence[ApiObject]) -> None:
-        """These are all."""
         self._namespaces.replace([one for one in objects if isinstance(one, NamespaceInfo)])
 
     def put(self, kind: Kind, item: ApiObject) -> None:
@@ -36,6 +35,5 @@ class NamespaceLabels:
             self._namespaces.put(item)
 
     def delete(self, kind: Kind, item: ApiObject) -> None:
-        """One is gone."""
         if isinstance(item, NamespaceInfo):
             self._namespaces.delete(item)

@@ -74,7 +74,6 @@ class OnePolicy:
         self._chosen = Chosen(policy)
 
     def choose(self, pod: PodInfo) -> Chosen:
-        """See Policies."""
         return self._chosen
 
     def count(self, policy: str) -> None:

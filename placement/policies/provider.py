@@ -98,11 +98,9 @@ class PolicyProvider:
     # For components that place pods
 
     def choose(self, pod: PodInfo) -> Chosen:
-        """See Policies."""
         return self._choice(pod).chosen
 
     def scoring(self, pod: PodInfo) -> ChosenScoring:
-        """See ScoringPolicies."""
         return self._choice(pod).scoring
 
     def count(self, policy: str) -> None:
@@ -200,7 +198,6 @@ class PolicyProvider:
 
     @property
     def policies(self) -> PolicySet:
-        """Those in effect."""
         return self._set
 
     @property

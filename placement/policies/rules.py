@@ -32,7 +32,6 @@ class Rule:
     description: str = ""
 
     def holds(self, pod: PodInfo, labels_of: LabelsOf) -> bool:
-        """For this pod."""
         if self.namespaces is not None and pod.namespace not in self.namespaces:
             return False
         if self.namespace_selector is not None:

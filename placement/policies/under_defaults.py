@@ -28,7 +28,6 @@ class UnderDefaults:
         self._compiled: tuple[PolicyDocument | None, PolicySet] = (None, self._settings)
 
     def choose(self, pod: PodInfo) -> Chosen:
-        """See Policies."""
         document = self._provider.document
         known, policies = self._compiled
         if known is not document:

@@ -23,7 +23,6 @@ class NodeAffinity:
     name = "NodeAffinity"
 
     def score(self, pod: PodInfo, view: ClusterView, rows: Ints) -> Ints:
-        """See StandardScore."""
         sums = np.zeros(len(rows), dtype=np.int64)
         for preferred in pod.constraints.preferred_node_terms:
             # The API server takes 1 to 100; a pod that never passed through it may say anything.

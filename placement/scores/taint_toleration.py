@@ -22,6 +22,5 @@ class TaintToleration:
     name = "TaintToleration"
 
     def score(self, pod: PodInfo, view: ClusterView, rows: Ints) -> Ints:
-        """See StandardScore."""
         counts = untolerated_counts(pod.constraints.tolerations, view.index.taints, _SOFT)
         return default_normalize(counts[rows], reverse=True)

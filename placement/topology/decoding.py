@@ -175,7 +175,6 @@ def _zone_number(name: str) -> int | None:
 
 
 def _numa_zones(zones: Sequence[ZoneJson]) -> dict[int, ZoneJson]:
-    """By number, ascending."""
     found = {number: zone for zone in zones if zone.type == "Node" and (number := _zone_number(zone.name)) is not None}
     if len(found) > _MOST_ZONES:
         raise InputError(f"has {len(found)} NUMA zones, at most {_MOST_ZONES} are read")

@@ -122,7 +122,6 @@ class GangTopology:
     # NodePreference
 
     def prefer(self, pod: PodInfo, n_pods: int, view: ClusterView, rows: Ints) -> Preferred:
-        """See above."""
         group = self._gangs.group_of(pod)
         levels = () if group is None else self._gangs.topology(group).preferred
         if group is None or not levels or len(rows) < 2:

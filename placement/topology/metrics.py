@@ -20,7 +20,6 @@ class TopologyCollector(Collector):
         self._gangs, self._zones = gangs, zones
 
     def collect(self) -> Iterator[Metric]:
-        """Of both."""
         if self._gangs is not None:
             domains = CounterMetricFamily(
                 "forecast_gpu_gang_domains",

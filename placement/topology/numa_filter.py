@@ -53,7 +53,6 @@ class NodeResourceTopologyMatch:
         self._zones = zones
 
     def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
-        """Reasons as upstream."""
         zones = self._zones
         zones.catch_up()
         rows = np.flatnonzero(zones.is_single | zones.is_restricted | zones.is_full_cores)
@@ -127,7 +126,6 @@ class NodeResourceTopologyMatch:
                 yield at, masks(left.there.shape[1], 1) if is_single else sets_for(needs.pod, left), left
 
     def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
-        """See EnqueueExtensions."""
         if event.kind is EventKind.UNSCHEDULED_POD_CHANGED:
             return Hint.QUEUE if event.pod is None or event.pod.uid == pod.uid else Hint.SKIP
         return Hint.QUEUE if event.kind in self.woken_by else Hint.SKIP

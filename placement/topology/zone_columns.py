@@ -44,7 +44,6 @@ class ZoneColumns:
         self.threads, self.layout = (np.zeros(0, dtype=np.int64) for _ in range(2))
 
     def left(self, rows: Ints, most_zones: int | None, *, expected: bool) -> ZonesLeft:
-        """See ZoneTable."""
         pending, units = self.pending[rows], self.expected if expected else self.units
         return ZonesLeft(
             units[rows, :most_zones],

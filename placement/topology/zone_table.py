@@ -121,7 +121,6 @@ class ZoneTable(NodesAndPodsOnly):
     # What is read: one row per node, valid until the next change
 
     def __len__(self) -> int:
-        """NodeResourceTopologies."""
         return len(self._objects)
 
     @property
@@ -223,7 +222,6 @@ class ZoneTable(NodesAndPodsOnly):
     # Implements Follower
 
     def apply(self, changes: Sequence[Change]) -> None:
-        """Nodes and pods."""
         needs_of: _NeedsOf = {}
         for change in one_by_one(changes):
             match change:

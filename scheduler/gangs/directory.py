@@ -365,7 +365,6 @@ class GangDirectory(NodesAndPodsOnly):
         return passes(gang.reason, gang.attempts, self._options, self._clock())
 
     def _answer(self, key: str, gang: KnownGang) -> Status:
-        """The gate's."""
         if self._passes(gang):
             return SUCCESS
         if gang.closed is None:

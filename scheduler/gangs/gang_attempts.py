@@ -28,7 +28,6 @@ class Attempts:
     makes_room: bool = False
 
     def failed(self, now: float, message: str, *, timeout: float, makes_room: bool = False) -> Attempts:
-        """One more."""
         # A clock that was set back begins anew.
         first = now if self.first_failed is None else min(self.first_failed, now)
         is_late = not makes_room and (self.is_late or now - first >= timeout)

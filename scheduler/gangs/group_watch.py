@@ -19,7 +19,6 @@ class PodGroupSink:
         self._directory, self._reading, self._api = directory, reading, api
 
     def replace(self, objects: Sequence[PodGroupInfo]) -> None:
-        """These are all."""
         with self._reading():
             self._directory.replace_groups(objects, self._api)
 
@@ -34,6 +33,5 @@ class PodGroupSink:
             self._directory.put_group(obj)
 
     def delete(self, obj: PodGroupInfo) -> None:
-        """One is gone."""
         with self._reading():
             self._directory.delete_group(obj)

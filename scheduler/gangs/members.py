@@ -122,7 +122,6 @@ class Members:
         self.waiting.pop(uid, None)
 
     def number(self, standing: Standing) -> int:
-        """Of members."""
         return self._members[standing]
 
     @property

@@ -66,5 +66,4 @@ class Election:
         return 0.0 if renewed_at is None else max(0.0, renewed_at + self._options.renew_deadline - now)
 
     def step_down(self) -> None:
-        """Lead no more."""
         self._renewed_at = None

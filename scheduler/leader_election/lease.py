@@ -82,7 +82,6 @@ class Lease:
         self._thread = threading.Thread(target=self._run, name="lease", daemon=True)
 
     def start(self) -> None:
-        """Begin to try."""
         self._thread.start()
 
     def stop(self, timeout: float = 10.0) -> None:

@@ -22,7 +22,6 @@ class OvercommitCollector(Collector):
         self._watch, self._repair = watch, repair
 
     def collect(self) -> Iterator[Metric]:
-        """Of both."""
         total = CounterMetricFamily(
             "forecast_overcommits",
             "Times that a node came to have more requested than allocatable: by bindings on nodes that are our own or "

@@ -119,7 +119,6 @@ class DisruptionBudgets:
         self.selected = 0
 
     def replace(self, objects: Sequence[DisruptionBudget]) -> None:
-        """These are all."""
         with self._lock:
             names = {(one.namespace, one.name) for one in objects}
             for gone in [key for key in self._number if key not in names]:
@@ -144,12 +143,10 @@ class DisruptionBudgets:
                 self._selects_others()
 
     def delete(self, obj: DisruptionBudget) -> None:
-        """One is gone."""
         with self._lock:
             self._drop((obj.namespace, obj.name))
 
     def __len__(self) -> int:
-        """Budgets there are."""
         return len(self._number)
 
     def numbers_of(self, pod: PodInfo) -> tuple[int, ...]:

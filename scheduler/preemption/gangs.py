@@ -31,15 +31,12 @@ class GangsAfter:
     gone: frozenset[str]
 
     def group_of(self, pod: PodInfo) -> str | None:
-        """See Gangs."""
         return self.before.group_of(pod)
 
     def sitting(self, group: str) -> Sequence[PodInfo]:
-        """See Gangs."""
         return [pod for pod in self.before.sitting(group) if pod.uid not in self.gone]
 
     def breaks_without(self, group: str, uids: Collection[str]) -> bool:
-        """See Gangs."""
         return self.before.breaks_without(group, self.gone.union(uids))
 
 

@@ -85,7 +85,6 @@ class NominatedPods(NodesAndPodsOnly):
         self.withdrawn: Callable[[PodInfo], object] = lambda pod: None
 
     def __len__(self) -> int:
-        """Nominated pods."""
         return len(self._by_uid)
 
     # Nominations

@@ -58,7 +58,6 @@ class NominatedDevices:
         return found(kept, view, _KEPT, preemptible=True)
 
     def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
-        """As NominatedPods."""
         return Hint.QUEUE if event.kind in self.woken_by else Hint.SKIP
 
     def _kept(self, row: int, pod: PodInfo) -> list[GpuDemand]:

@@ -34,7 +34,6 @@ class Costs:
     row: Ints
 
     def at(self, position: int) -> Cost:
-        """Of one node."""
         return Cost(
             int(self.violations[position]),
             int(self.highest[position]),

@@ -67,7 +67,6 @@ class InFlight:
         return list(islice(self._events, mark.position - self._forgotten, None))
 
     def __len__(self) -> int:
-        """Events kept."""
         return len(self._events)
 
     def _forget(self, n_events: int) -> None:

@@ -26,7 +26,6 @@ class LazyHeap(Generic[T]):
         self._things: dict[Any, T] = {}
 
     def push(self, key: Any, thing: T) -> None:
-        """Put in."""
         self._things[key] = thing
         heapq.heappush(self._heap, key)
         if len(self._heap) > 2 * len(self._things) + _FEW:

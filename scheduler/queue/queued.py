@@ -174,5 +174,4 @@ class WaitingPod:
 
     @property
     def uid(self) -> str:
-        """Of the pod."""
         return self.pod.uid

@@ -198,7 +198,7 @@ class SchedulingQueue:
                 self._come_back(together[0].home, together, until, now, is_awake=True)
 
     def done(self, uid: str) -> None:
-        """Bound: forget it."""
+        """Forget a pod that is bound."""
         with self._changed:
             queued = self._pods.get(uid)
             if queued is not None:

@@ -11,5 +11,4 @@ class PrioritySort:
     name = "PrioritySort"
 
     def key(self, unit: SortedUnit) -> tuple[float, ...]:
-        """(-priority, since)."""
         return (-unit.priority, unit.since)

@@ -34,7 +34,6 @@ class UnschedulablePods:
         pod.cohort = cohort
 
     def discard(self, pod: QueuedPod) -> None:
-        """It does not."""
         cohort = pod.cohort
         if cohort is None:
             return

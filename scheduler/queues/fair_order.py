@@ -100,7 +100,6 @@ class FairFlows:
         return Turn(by_lane[lane][0]) if queue is None else self._within(queue, heads, by_lane[lane], now)
 
     def taken(self, flow: str, n_pods: int) -> None:
-        """See FlowOrder."""
         if n_pods < 0:
             self._last = None  # unknown whether they would have got nodes
         self._lanes.taken(self._known(flow).lane, n_pods)

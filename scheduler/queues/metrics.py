@@ -19,7 +19,6 @@ class ShareGauges(Collector):
         self._shares = shares
 
     def collect(self) -> Iterator[Metric]:
-        """Ask once."""
         pods = GaugeMetricFamily(
             "forecast_queue_owner_pods", "Pods in queues that have a node, by queue and owner.", labels=_LABELS
         )

@@ -15,7 +15,6 @@ class FlowSort:
     name = "FlowSort"
 
     def __init__(self, queues: Mapping[str, PodQueue]) -> None:
-        """By name."""
         self._orders = {name: queue.order for name, queue in queues.items()}
 
     def key(self, unit: SortedUnit) -> tuple[float, ...]:

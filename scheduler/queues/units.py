@@ -49,7 +49,6 @@ class QueueUnits:
         self._gangs, self._is_job, self._due, self._queue_of = gangs, is_job, due, queue_of
 
     def unit_of(self, pod: PodInfo) -> UnitOf:
-        """See Units."""
         of = unit_by_owner(pod) if self._gangs is None else self._gangs.unit_of(pod)
         member = self._queue_of.of(pod)
         if member is None:

@@ -31,7 +31,6 @@ class LoggedReports:
         """Nor to end."""
 
     def failed(self, pod: PodInfo, message: str, *, reason: str = "Unschedulable") -> None:
-        """See Reports."""
         now = self._clock()
         with self._lock:
             is_news = self._told.is_news(pod.uid, message, now)
@@ -41,19 +40,15 @@ class LoggedReports:
         logger.log(level, "would wait", extra={"pod": _name(pod), "reason": reason, "why": message})
 
     def paused(self, pod: PodInfo, message: str, *, by: str) -> None:
-        """See Reports."""
         self.failed(pod, message, reason=f"WaitingFor{by}")
 
     def scheduled(self, pod: PodInfo, node: str) -> None:
-        """See Reports."""
         self.forget(pod.uid)
 
     def preempted(self, pod: PodInfo, note: str) -> None:
-        """See Reports."""
         logger.info("would be evicted", extra={"pod": _name(pod), "why": note})
 
     def forget(self, uid: str) -> None:
-        """See Reports."""
         with self._lock:
             self._told.forget(uid)
 

@@ -19,7 +19,6 @@ class Reports:
         self.events = SchedulingEvents(session_post(session), instance=instance)
 
     def start(self) -> None:
-        """Begin."""
         self.conditions.start()
         self.events.start()
 

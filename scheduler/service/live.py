@@ -71,7 +71,6 @@ class LiveScheduling:
     shares: Callable[[Iterable[PodInfo]], Sequence[QueueShare]] = lambda waiting: ()
 
     def state(self) -> SchedulingState:
-        """See SchedulingApi."""
         lease = None if self.lease is None else self.lease()
         is_leader = not self.is_dry_run and (lease is None or lease.is_leader)
         goes_round, since = is_leader or self.is_dry_run, self.since_cycle()
@@ -92,7 +91,6 @@ class LiveScheduling:
         )
 
     def waiting(self) -> Sequence[QueuedPod]:
-        """See SchedulingApi."""
         return [
             QueuedPod(
                 namespace=one.pod.namespace,
@@ -111,5 +109,4 @@ class LiveScheduling:
         ]
 
     def queues(self) -> Sequence[QueueShare]:
-        """See SchedulingApi."""
         return self.shares(one.pod for one in self.queue.waiting())

@@ -78,7 +78,6 @@ class VolumeWaits(NodesAndPodsOnly):
                     pass
 
     def rebuild(self) -> None:
-        """Look at all."""
         self._look(list(self._waits))
 
     # Inside

@@ -131,7 +131,6 @@ class VolumeBinding:
         return SUCCESS
 
     def unreserve(self, pod: PodInfo, node: str) -> None:
-        """See Reserve."""
         if pod.uid not in self._choices:
             return
         with self._locked():
@@ -142,11 +141,9 @@ class VolumeBinding:
                     self._view.index.storage.revert(item)
 
     def concerns(self, pod: PodInfo) -> bool:
-        """See AwaitedPreBind."""
         return pod.uid in self._choices
 
     async def pre_bind(self, pod: PodInfo, node: str) -> Status:
-        """See AwaitedPreBind."""
         choice = self._choices.get(pod.uid)
         if choice is None or choice.node != node:
             return Status(Code.ERROR, self.name, "what was reserved is gone")

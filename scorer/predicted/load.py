@@ -78,7 +78,6 @@ class PredictedLoad:
 
     @property
     def n_profiles(self) -> int:
-        """Profiles made known."""
         return self._tables.n_profiles
 
     # What changes

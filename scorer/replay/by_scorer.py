@@ -119,7 +119,6 @@ class ByScorer:
         return int(rows[ranking.argmax()])
 
     def added(self, pod: PendingPod, node: int) -> None:
-        """Bind the pod."""
         bound = self._running[pod.index] = self._pod(pod.index, self._names[node])
         self._scorer.tables.put(Kind.PODS, bound)
         self._placed += 1

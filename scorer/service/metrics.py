@@ -70,7 +70,6 @@ class ServiceMetrics:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Time a stage."""
         began = time.perf_counter()
         try:
             yield
@@ -78,7 +77,6 @@ class ServiceMetrics:
             self._stages.labels(name).observe(time.perf_counter() - began)
 
     def observe_request(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a request."""
         self._requests.labels(method if method in _METHODS else "other", route, str(status)).inc()
         self._durations.labels(route).observe(seconds)
 

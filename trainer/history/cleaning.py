@@ -70,7 +70,6 @@ class CleaningReport:
     counts: Mapping[tuple[str, Cause], int] = field(default_factory=dict)
 
     def total(self, cause: Cause) -> int:
-        """Over all files."""
         return sum(count for (_, found), count in self.counts.items() if found is cause)
 
     def lines(self) -> list[str]:

@@ -102,7 +102,6 @@ class Connection:
         )
 
     def close(self) -> None:
-        """Close the sockets."""
         self._client.close()
 
     def _ask(

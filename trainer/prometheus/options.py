@@ -111,7 +111,6 @@ class SourceOptions(SettingGroup):
 
     @property
     def step_seconds(self) -> int:
-        """step, whole."""
         return int(self.step)
 
     @property

@@ -54,7 +54,6 @@ class Capacities:
         return [*found, *([self.gaps] if self.gaps else [])]
 
     def to_json(self) -> dict[str, Any]:
-        """Returns plain JSON."""
         return {"assumed": [asdict(one) for one in self.assumed], "gaps": self.gaps or None}
 
 

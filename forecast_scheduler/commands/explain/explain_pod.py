@@ -109,7 +109,6 @@ class _ByExtender:
         self._policies: Policies = OnePolicy(policy) if provider is None else provider
 
     def explain(self, pod: PodInfo, nodes: Sequence[str] | None, top: int) -> Explained:
-        """See Explaining."""
         with self.scorer.tables.reading() as cluster:
             if pod.uid not in cluster.state.pods:  # a manifest: as a pod it would be one replica more of its service
                 self.scorer.tables.put(Kind.PODS, _waiting(pod, cluster.now))
@@ -137,7 +136,6 @@ class _ByProfile:
         self._last: tuple[Explanation, Judgement] | None = None
 
     def explain(self, pod: PodInfo, nodes: Sequence[str] | None, top: int) -> Explained:
-        """See Explaining."""
         scorer, world = self.scorer, self._world
         gaps = list(world.not_listed())
         waiting = self._as_waiting(pod)

@@ -116,7 +116,6 @@ def pod_yaml(rendering: Rendering) -> str:
 
 
 def _essence(pod: Mapping[str, Any]) -> dict[str, Any]:
-    """What templates write."""
     annotations = (pod.get("metadata") or {}).get("annotations") or {}
     ours = {name: annotations[name] for name in (TEMPLATES_ANNOTATION, CONTROL_ANNOTATION) if name in annotations}
     affinity = (pod.get("spec") or {}).get("affinity")

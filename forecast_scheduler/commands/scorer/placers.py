@@ -117,5 +117,4 @@ class _PlainPodsApart:
         self._offline, self._plain, self._cards = offline, plain, cards
 
     def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
-        """See IdleCpu."""
         return self._cards.filter(pod, view) if self._offline.is_kept_apart(pod, self._plain) else ()

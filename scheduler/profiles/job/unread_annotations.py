@@ -33,13 +33,11 @@ class UnreadTerms(NodesAndPodsOnly):
         return taken
 
     def apply(self, changes: Sequence[Change]) -> None:
-        """Pods that wait."""
         for change in changes:
             if isinstance(change, PodChange) and change.pod.uid in self._state.pods:
                 self._look_at(change.pod)
 
     def rebuild(self) -> None:
-        """All that wait."""
         for pod in self._state.pods.values():
             self._look_at(pod)
 

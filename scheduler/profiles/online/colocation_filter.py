@@ -70,7 +70,6 @@ class PredictedGap:
         return not self.is_low_priority(pod)
 
     def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
-        """See EnqueueExtensions."""
         return Hint.QUEUE if event.kind in self.woken_by else Hint.SKIP
 
     def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:

@@ -58,11 +58,9 @@ class Colocation:
         return PredictedGap(options, self.bounds, self._declared_use)
 
     def start(self) -> None:
-        """Begin."""
         self._upkeep.start()
 
     def stop(self) -> None:
-        """End."""
         self._upkeep.stop()
 
     def keep_up(self) -> None:

@@ -36,7 +36,6 @@ class DeclaredUse(NodesAndPodsOnly):
         return self._sums[: self._state.n_rows]
 
     def apply(self, changes: Sequence[Change]) -> None:
-        """See Follower."""
         for change in one_by_one(changes):
             if isinstance(change, PodChange):
                 self._remove(change.pod.uid)
@@ -44,7 +43,6 @@ class DeclaredUse(NodesAndPodsOnly):
                     self._add(change.pod, change.after.node)
 
     def rebuild(self) -> None:
-        """See Follower."""
         self._pods.clear()
         self._sums[:] = 0.0
         for uid, seat in self._state.seat_of.items():

@@ -138,7 +138,6 @@ class _Search:
         return self._from_request(0, 0)
 
     def takeable(self) -> Iterator[DeviceId]:
-        """See above."""
         request = self.claims[0].spec.requests[0]
         wish = request.wishes[0]
         for pool, device in self._devices:

@@ -113,7 +113,6 @@ class DraTable(NodesAndPodsOnly):
         return None if key is None else self._claims.get(key)
 
     def all_claims(self) -> Iterable[ClaimInfo]:
-        """All of them."""
         return self._claims.values()
 
     def allocation_of(self, claim: ClaimInfo) -> Allocation | None:
@@ -375,7 +374,6 @@ class _Sink(Generic[T]):
         self._table, self._replace, self._put, self._delete = table, replace, put, delete
 
     def replace(self, objects: Sequence[T]) -> None:
-        """These are all."""
         with self._table.locked():
             self._replace(objects)
 
@@ -385,7 +383,6 @@ class _Sink(Generic[T]):
             self._put(obj)
 
     def delete(self, obj: T) -> None:
-        """One is gone."""
         with self._table.locked():
             self._delete(obj)
 

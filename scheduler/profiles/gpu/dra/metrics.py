@@ -26,7 +26,6 @@ class DraCollector(Collector):
         self._table, self._feasibility, self._writes = table, feasibility, writes
 
     def collect(self) -> Iterator[Metric]:
-        """All of them."""
         claims, devices, used, pools = self._counted()
         text = "ResourceClaims by what became of them."
         family = GaugeMetricFamily("forecast_gpu_dra_claims", text, labels=["state"])

@@ -39,7 +39,6 @@ class DeviceId(NamedTuple):
 
     @property
     def pool_id(self) -> PoolId:
-        """Its pool."""
         return PoolId(self.driver, self.pool)
 
 
@@ -312,7 +311,6 @@ class ClaimInfo:
 
     @property
     def key(self) -> ClaimKey:
-        """Namespace and name."""
         return self.namespace, self.name
 
     def is_reserved_for(self, uid: str) -> bool:

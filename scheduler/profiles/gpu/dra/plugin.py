@@ -106,7 +106,6 @@ class DynamicResources:
     # Queue
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
-        """See PreEnqueue."""
         if not pod.resource_claims:
             return SUCCESS
         claims = claims_of_pod(pod, self.table)
@@ -117,7 +116,6 @@ class DynamicResources:
         return Status(Code.UNRESOLVABLE, _NAME, claims.reason)
 
     def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
-        """See EnqueueExtensions."""
         return Hint.QUEUE if pod.resource_claims or self._asks(pod) else Hint.SKIP
 
     def is_idle(self, pod: PodInfo, view: ClusterView) -> bool:
@@ -131,7 +129,6 @@ class DynamicResources:
     # Cycle
 
     def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
-        """See Filter."""
         if not self._asks(pod):
             return ()
         found_out = self._rejections(pod, view)
@@ -159,7 +156,6 @@ class DynamicResources:
         return status
 
     def pre_score(self, pod: PodInfo, view: ClusterView, rows: Ints) -> Status:
-        """See PreScore."""
         claims = usable_claims(pod, self.table) if names_of(pod) else ""
         has_lists = isinstance(claims, PodClaims) and any(
             request.is_list for claim in claims.open for request in claim.spec.requests
@@ -191,7 +187,6 @@ class DynamicResources:
         return status
 
     def unreserve(self, pod: PodInfo, node: str) -> None:
-        """See Reserve."""
         if pod.uid not in self._held:
             return
         with self.table.locked():
@@ -219,11 +214,9 @@ class DynamicResources:
     # Binding
 
     def concerns(self, pod: PodInfo) -> bool:
-        """See AwaitedPreBind."""
         return pod.uid in self._held
 
     async def pre_bind(self, pod: PodInfo, node: str) -> Status:
-        """See AwaitedPreBind."""
         held = self._held.get(pod.uid)
         if held is None or held.node != node or self.writer is None:
             return Status(Code.ERROR, _NAME, "what was reserved is gone")

@@ -53,7 +53,6 @@ class Inventory:
     _wide: dict[PoolId, None] = field(default_factory=dict)  # pools with anything that is not of one node
 
     def replace(self, slices: Iterable[SliceInfo]) -> None:
-        """These are all."""
         self.pools, self._slices, self._names, self.own_pools, self._wide = {}, {}, {}, {}, {}
         for one in slices:
             self._add(one)
@@ -81,7 +80,6 @@ class Inventory:
         return touched
 
     def slice(self, name: str) -> SliceInfo | None:
-        """One of them."""
         return self._slices.get(name)
 
     def device(self, device: DeviceId) -> Device | None:

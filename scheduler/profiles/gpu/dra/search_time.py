@@ -26,7 +26,6 @@ class _Account:
     at: float
 
     def now(self, now: float) -> float:
-        """What is left."""
         self.left = min(self.most, self.left + (now - self.at) * self.per_second)
         self.at = now
         return self.left

@@ -35,7 +35,6 @@ class Balanced:
         return np.where(room, MAX_NODE_SCORE - score, np.inf), _fullest_card(shape, nodes)
 
     def following(self, nodes: NodeStates) -> Self:
-        """See Judge: itself."""
         return self
 
 

@@ -49,7 +49,6 @@ class Fragmentation:
 
     @property
     def name(self) -> str:
-        """See NodePreference."""
         return "Fragmentation"
 
     def prefer(self, pod: PodInfo, n_pods: int, view: ClusterView, rows: Ints) -> Preferred:
@@ -65,7 +64,6 @@ class Fragmentation:
         return Preferred(chosen, 1 if is_moved else n_pods)
 
     def tells_apart(self, pod: PodInfo) -> Hashable:
-        """See NodePreference."""
         return None
 
     def device_for(self, row: int, demand: GpuDemand, pod: PodInfo) -> tuple[int, ...] | None:

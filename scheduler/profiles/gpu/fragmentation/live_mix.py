@@ -57,7 +57,6 @@ class LiveMix(NodesAndPodsOnly):
         self.rebuild()
 
     def apply(self, changes: Sequence[Change]) -> None:
-        """See Follower."""
         for change in one_by_one(changes):
             if isinstance(change, PodChange):
                 self._note(change.pod)

@@ -31,7 +31,6 @@ class FragmentationGauges(Collector):
         self._state, self._devices, self._live_mix, self._locked = state, devices, live_mix, locked
 
     def collect(self) -> Iterator[Metric]:
-        """Ask once."""
         by_model = GaugeMetricFamily(
             "forecast_gpu_fragmented_thousandths",
             "Idle thousandths of cards that a pod of the live mix is expected not to be able to use, by card model.",

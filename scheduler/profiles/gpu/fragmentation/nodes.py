@@ -44,7 +44,6 @@ class NodeStates:
 
     @property
     def n_nodes(self) -> int:
-        """Rows."""
         return len(self.cpu_free)
 
 

@@ -85,7 +85,6 @@ class OfflineEviction:
         self._every.stop()
 
     def step(self) -> None:
-        """Look, and act."""
         self._strained = {one.node: one for one in self._look()}
         if self._options.dry_run:
             self._only_tell()

@@ -130,7 +130,6 @@ class TideTable(NodesAndPodsOnly):
     # Implements Follower
 
     def apply(self, changes: Sequence[Change]) -> None:
-        """Pods and nodes."""
         for change in one_by_one(changes):
             match change:
                 case PodChange():
@@ -141,7 +140,6 @@ class TideTable(NodesAndPodsOnly):
                     pass
 
     def rebuild(self) -> None:
-        """Everything anew."""
         self.pods.clear()
         for column in (self._training, self._others, self._capacity):
             column[:] = 0.0

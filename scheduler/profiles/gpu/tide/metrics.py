@@ -62,7 +62,6 @@ class TideMetrics:
 
     @property
     def collectors(self) -> tuple[Collector, ...]:
-        """All of them."""
         return (
             self.capacity,
             self.inference,

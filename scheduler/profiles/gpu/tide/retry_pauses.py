@@ -22,7 +22,6 @@ class Pauses:
         self._failures: dict[str, tuple[int, float]] = {}
 
     def failed(self, key: str, now: float) -> None:
-        """Once more."""
         n = self._failures.get(key, (0, now))[0] + 1
         pause = backoff_seconds(n, initial=self._first, longest=max(_LONGEST_SECONDS, self._first))
         self._failures[key] = n, now + pause

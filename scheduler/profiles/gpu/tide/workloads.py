@@ -38,7 +38,6 @@ class WorkloadKind:
 
     @property
     def root(self) -> str:
-        """Of paths."""
         api = f"/apis/{quote(self.group, safe='')}" if self.group else "/api"
         return f"{api}/{quote(self.version, safe='')}"
 

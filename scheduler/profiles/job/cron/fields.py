@@ -37,7 +37,6 @@ class Field:
 
     @property
     def every(self) -> FieldValues:
-        """What "*" means."""
         return FieldValues(frozenset(range(self.lowest, self.highest + 1)), is_star=True)
 
     def values(self, text: str) -> FieldValues:

@@ -61,7 +61,6 @@ class _Walk:
 
     @property
     def day(self) -> date:
-        """The local one."""
         return local_date(self._local)
 
     @property

@@ -153,7 +153,6 @@ class CronJobs(NamedObjects[CronJobInfo]):
         self.changes = 0  # one thread watches
 
     def replace(self, objects: Sequence[CronJobInfo]) -> None:
-        """These are all."""
         super().replace(objects)
         self.changes += 1
 
@@ -165,6 +164,5 @@ class CronJobs(NamedObjects[CronJobInfo]):
             self.changes += 1
 
     def delete(self, obj: CronJobInfo) -> None:
-        """One is gone."""
         super().delete(obj)
         self.changes += 1

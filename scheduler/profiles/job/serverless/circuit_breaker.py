@@ -49,7 +49,6 @@ class ProviderHealth:
     _in_a_row: int = 0
 
     def health(self, now: float) -> Health:
-        """As of now."""
         if not self.is_backing_off:
             return Health.WORKS
         # A clock that was set back must not make a pause longer.

@@ -26,7 +26,6 @@ class ServerlessCollector(Collector):
         self._tables, self._watch, self._clock = tables, watch, clock
 
     def collect(self) -> Iterator[Metric]:
-        """Of all providers."""
         gauges = {
             "pods": "Pods of ours that sit on the virtual nodes of a provider.",
             "starting": "Pods of these that are bound, or about to be, and have not started.",

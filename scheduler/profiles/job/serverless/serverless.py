@@ -147,7 +147,6 @@ class Serverless:
     # EnqueueExtensions
 
     def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
-        """See EnqueueExtensions."""
         if event.kind in (EventKind.NODE_ADDED, EventKind.NODE_CHANGED):
             return Hint.QUEUE if _is_another_node(event) else Hint.SKIP
         if self._first is First.NEVER or may_leave(pod, terms_of(pod)):
@@ -186,7 +185,6 @@ class ByTerms:
         self._virtual, self._first = virtual, first
 
     def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
-        """See rejected_by_terms."""
         return rejected_by_terms(pod, self._virtual(), self._first, view)
 
 

@@ -77,7 +77,6 @@ class ProviderWatch:
         return Counter(self._outcomes)
 
     def step(self) -> None:
-        """Look, and act."""
         with self._locked():
             self._tables.advance()
             found = self._tables.not_started()

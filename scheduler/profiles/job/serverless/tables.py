@@ -173,7 +173,6 @@ class ProviderTables(NodesAndPodsOnly):
     # Implements Follower
 
     def apply(self, changes: Sequence[Change]) -> None:
-        """Nodes and pods."""
         for change in one_by_one(changes):
             match change:
                 case PodChange():
@@ -294,7 +293,6 @@ class ProviderTables(NodesAndPodsOnly):
         return Failure.STALLED if overdue else None
 
     def _count(self, pod: PodInfo, seated: _Seated, failure: Failure, now: float) -> None:
-        """Once per pod."""
         if pod.uid in self._failed:
             return
         self._failed.add(pod.uid)

@@ -30,7 +30,6 @@ class ProviderToleration:
         self._plain = TaintToleration()
 
     def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
-        """See TaintToleration."""
         if self._is_on and len(view.index.taints.sets) > 1 and not may_leave(pod, terms_of(pod)):
             tolerations = (*pod.constraints.tolerations, *self._tolerations)
             pod = replace(pod, constraints=replace(pod.constraints, tolerations=tolerations))

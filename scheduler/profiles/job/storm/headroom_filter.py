@@ -132,7 +132,6 @@ class StormHeadroom(NodesAndPodsOnly):
         self._columns.clear()
 
     def drop(self, held: ReservedHeadroom) -> None:
-        """It is over."""
         self.held.remove(held)
         self._columns.clear()
 
@@ -201,7 +200,6 @@ class StormHeadroom(NodesAndPodsOnly):
         return found(lacking, view, _REASON, preemptible=False)
 
     def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
-        """See EnqueueExtensions."""
         return Hint.QUEUE if event.kind in self.woken_by else Hint.SKIP
 
     # Follower

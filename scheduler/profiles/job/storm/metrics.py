@@ -34,5 +34,4 @@ class StormMetrics:
 
     @property
     def collectors(self) -> tuple[Collector, ...]:
-        """All of them."""
         return (self.expected_arrivals, self.reserved, self.storms, self.expected_pods, self.arrived_pods)

@@ -121,15 +121,12 @@ class StormWatch:
 
     @property
     def filter(self) -> Filter:
-        """StormHeadroom."""
         return self.headroom
 
     def start(self) -> None:
-        """Begin."""
         self._upkeep.start()
 
     def stop(self) -> None:
-        """End."""
         self._upkeep.stop()
 
     def keep_up(self) -> None:
@@ -234,7 +231,6 @@ class StormWatch:
             self.metrics.expected_arrivals.labels(ahead).set(float(demand.arrivals[1 : 1 + minutes].sum()))
 
     def _log_failure(self, job: CronJobInfo, error: Exception) -> None:
-        """Once of each."""
         if job.uid not in self._reported and len(self._reported) < _MOST_REPORTED:
             self._reported.add(job.uid)
             logger.error("a CronJob cannot be foreseen", extra={"cron_job": str(job.service)}, exc_info=error)

@@ -45,7 +45,6 @@ class ValleyMetrics:
 
     @property
     def collectors(self) -> tuple[Collector, ...]:
-        """All of them."""
         return (
             self.deadline_met,
             self.deadline_missed,

@@ -84,7 +84,6 @@ class OffPeak:
         self._known: dict[tuple[Hashable, ...], _Room] = {}  # of that load, as it is
 
     def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
-        """See EnqueueExtensions."""
         return Hint.QUEUE if event.kind in self.woken_by else Hint.SKIP
 
     def may_wait(self, pod: PodInfo, now: float) -> bool:

@@ -110,11 +110,9 @@ class Planner:
         self._upkeep = PeriodicTask("job-plan", _LOOK_SECONDS, self.keep_up, after=after, largest_share=_LARGEST_SHARE)
 
     def start(self) -> None:
-        """Begin."""
         self._upkeep.start()
 
     def stop(self) -> None:
-        """End."""
         self._upkeep.stop()
 
     def keep_up(self) -> None:

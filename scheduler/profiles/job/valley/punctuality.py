@@ -87,13 +87,11 @@ class Punctuality(NodesAndPodsOnly):
     # Follower
 
     def apply(self, changes: Sequence[Change]) -> None:
-        """See Follower."""
         for change in one_by_one(changes):
             if isinstance(change, PodChange):
                 self._changed(change.pod)
 
     def rebuild(self) -> None:
-        """See Follower."""
         now = self._clock()
         for uid in [uid for uid in self._open if uid not in self._state.pods]:
             del self._open[uid]

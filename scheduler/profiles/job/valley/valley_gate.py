@@ -75,7 +75,6 @@ class ValleyGate:
         self.has_new = False
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
-        """See PreEnqueue."""
         if not self._options.enabled:
             return SUCCESS
         key = held_as(pod)
@@ -130,7 +129,6 @@ class ValleyGate:
                 del self._n_let_go[key]
 
     def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
-        """See EnqueueExtensions."""
         return Hint.QUEUE if event.kind in self.woken_by else Hint.SKIP
 
     # The planner's side

@@ -93,7 +93,6 @@ class Apart:
         return self._process
 
     def _read(self, process: subprocess.Popen[bytes], seconds: float) -> bytes:
-        """One frame."""
         fd, until, got = _fd(process.stdout), time.monotonic() + seconds, b""
         waiting = select.poll()
         waiting.register(fd, select.POLLIN)
