@@ -18,11 +18,12 @@ from kube.objects.constraints import (
     Requirement,
     TopologySpreadConstraint,
 )
-from kube.objects.objects import NodeInfo, Phase, PodInfo, QosClass
+from kube.objects.objects import NodeInfo, PodInfo
 from kube.tables.state import ClusterState
 from placement.filters.filter import ClusterView
 from placement.index.index import PlacementIndex
 from scorer.tracking import TrackedCluster
+from testing.objects import node_info, pod_info
 
 ZONE, HOSTNAME = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 NAMESPACE = "shop"
@@ -31,37 +32,17 @@ NAMESPACE = "shop"
 def node(i: int) -> NodeInfo:
     """One of a fleet in three zones."""
     name = f"node-{i}"
-    return NodeInfo(
-        name=name,
-        labels={HOSTNAME: name, ZONE: f"zone-{i % 3}"},
-        annotations={},
-        taints=(),
-        unschedulable=False,
-        ready=True,
-        capacity={},
-        allocatable={},
-    )
+    return node_info(name, labels={HOSTNAME: name, ZONE: f"zone-{i % 3}"})
 
 
 def pod(name: str, service: str, on: str = "", constraints: PodConstraints = UNCONSTRAINED, **labels: str) -> PodInfo:
     """A pod of a service, bound to a node or not yet; further labels."""
-    return PodInfo(
-        uid=name,
-        namespace=NAMESPACE,
-        name=name,
+    return pod_info(
+        name,
         node=on,
         labels={"app": service, "tier": "server", "pod-template-hash": f"hash-of-{service}", **labels},
-        annotations={},
         owner=Owner("ReplicaSet", service),
         owner_uid=service,
-        requests={},
-        nonzero_requests=(0.1, 2e8),
-        limits={},
-        qos=QosClass.BURSTABLE,
-        phase=Phase.RUNNING if on else Phase.PENDING,
-        terminating=False,
-        started=None,
-        created=0.0,
         constraints=constraints,
     )
 

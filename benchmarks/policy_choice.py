@@ -21,12 +21,12 @@ import numpy as np
 import yaml
 
 from benchmarks.harness import command_line
-from forecast.service_key import NO_OWNER
-from kube.objects.objects import Phase, PodInfo, QosClass
+from kube.objects.objects import PodInfo
 from placement.policies.compiling import PolicyDefaults
 from placement.policies.policy import POLICY_ANNOTATION
 from placement.policies.provider import PolicyProvider
 from placement.policies.rules import LabelsOf
+from testing.objects import pod_info
 
 N_POLICIES = 20
 N_NAMESPACES = 200
@@ -104,11 +104,10 @@ def pods(count: int, rng: random.Random) -> list[PodInfo]:
 def pod(number: int, rng: random.Random, annotations: Mapping[str, str] | None = None) -> PodInfo:
     """One of them."""
     app = f"app-{rng.randrange(200)}"
-    return PodInfo(
+    return pod_info(
+        f"{app}-{number}",
         uid=f"uid-{number}",
         namespace=f"ns-{rng.randrange(N_NAMESPACES)}",
-        name=f"{app}-{number}",
-        node="",
         labels={
             "app": app,
             "env": "prod",
@@ -120,16 +119,6 @@ def pod(number: int, rng: random.Random, annotations: Mapping[str, str] | None =
             "helm.sh/chart": "web-1.2.3",
         },
         annotations=annotations or {},
-        owner=NO_OWNER,
-        owner_uid="",
-        requests={},
-        nonzero_requests=(0.1, 2e8),
-        limits={},
-        qos=QosClass.BURSTABLE,
-        phase=Phase.PENDING,
-        terminating=False,
-        started=None,
-        created=0.0,
     )
 
 

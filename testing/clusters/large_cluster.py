@@ -17,7 +17,8 @@ from forecast.predictors import discover
 from forecast.resources import RESOURCES
 from forecast.scenarios import SCENARIO_DAYS
 from forecast.service_key import Owner, ServiceKey
-from kube.objects.objects import NodeInfo, Phase, PodInfo, QosClass
+from kube.objects.objects import NodeInfo, PodInfo, QosClass
+from testing.objects import node_info, pod_info
 
 GIB = 2.0**30
 _CAPACITY = np.array([8.0, 32 * GIB, 200e6, 1e9, 2e6])
@@ -115,35 +116,24 @@ def _model(
 
 def _node(name: str, capacity: np.ndarray) -> NodeInfo:
     amounts = {"cpu": float(capacity[0]), "memory": float(capacity[1]), "pods": 110.0}
-    return NodeInfo(
-        name=name,
+    return node_info(
+        name,
         labels={"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": f"zone-{len(name) % 3}"},
-        annotations={},
-        taints=(),
-        unschedulable=False,
-        ready=True,
-        capacity=amounts,
         allocatable=amounts,
     )
 
 
 def _pod(number: int, service: ServiceKey, node: str, qos: QosClass) -> PodInfo:
     replica_set = f"{service.name}-5d9c7b6f4d"
-    return PodInfo(
+    return pod_info(
+        f"{replica_set}-{number:05d}",
         uid=f"00000000-0000-4000-8000-{number:012d}",
         namespace=service.namespace,
-        name=f"{replica_set}-{number:05d}",
         node=node,
         labels={"app": service.name, "pod-template-hash": "5d9c7b6f4d"},
-        annotations={},
         owner=Owner("ReplicaSet", replica_set),
         owner_uid=f"11111111-0000-4000-8000-{number:012d}",
         requests={"cpu": 0.25, "memory": 0.5 * GIB},
-        nonzero_requests=(0.25, 0.5 * GIB),
-        limits={},
         qos=qos,
-        phase=Phase.RUNNING,
-        terminating=False,
         started=0.0,
-        created=0.0,
     )

@@ -15,6 +15,7 @@ from placement.index.index import PlacementIndex
 from placement.scores.standard_score import StandardScore
 from scorer.options import ScorerOptions
 from scorer.tracking import TrackedCluster
+from testing.objects import node_info
 
 
 @dataclass(frozen=True)
@@ -42,14 +43,11 @@ def node_named(
     allocatable: Mapping[str, float] | None = None,
 ) -> NodeInfo:
     amounts = {"cpu": 4.0, "memory": 2.0**34, "pods": 110.0} if allocatable is None else dict(allocatable)
-    return NodeInfo(
-        name=name,
+    return node_info(
+        name,
         labels=labels or {},
-        annotations={},
         taints=tuple(taints),
         unschedulable=unschedulable,
-        ready=True,
-        capacity=amounts,
         allocatable=amounts,
         images=tuple(images),
     )

@@ -8,22 +8,14 @@ from typing import Any
 from forecast.service_key import NO_OWNER, Owner, ServiceKey
 from kube.decoding.jobs import JobInfo
 from kube.objects.objects import NodeInfo, Phase, PodInfo, QosClass, ReplicaSetInfo
+from testing.objects import node_info, pod_info
 
 GIB = 2.0**30
 
 
 def node(name: str, *, cpu: float = 4.0, memory: float = 16 * GIB, **kinds: float) -> NodeInfo:
     allocatable = {"cpu": cpu, "memory": memory, "pods": 110.0, **kinds}
-    return NodeInfo(
-        name=name,
-        labels={},
-        annotations={},
-        taints=(),
-        unschedulable=False,
-        ready=True,
-        capacity={**allocatable, "cpu": cpu + 0.5},
-        allocatable=allocatable,
-    )
+    return node_info(name, capacity={**allocatable, "cpu": cpu + 0.5}, allocatable=allocatable)
 
 
 def pod(
@@ -42,22 +34,19 @@ def pod(
     created: float = 0.0,
 ) -> PodInfo:
     requests = {"cpu": 0.5, "memory": GIB} if requests is None else requests
-    return PodInfo(
+    return pod_info(
+        name,
         uid=uid or f"uid-{name}",
         namespace=namespace,
-        name=name,
         node=node,
         labels=labels or {},
-        annotations={},
         owner=owner,
         owner_uid=owner_uid,
         requests=requests,
         nonzero_requests=(requests.get("cpu", 0.1), requests.get("memory", 200 * 2.0**20)),
-        limits={},
         qos=qos,
         phase=phase,
         terminating=terminating,
-        started=None,
         created=created,
     )
 

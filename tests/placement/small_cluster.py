@@ -17,26 +17,18 @@ from kube.objects.constraints import (
     PodConstraints,
     Requirement,
 )
-from kube.objects.objects import NamespaceInfo, NodeInfo, Phase, PodInfo, QosClass, Taint
+from kube.objects.objects import NamespaceInfo, NodeInfo, PodInfo, QosClass, Taint
 from kube.tables.state import ClusterState
 from placement.filters.filter import ClusterView, Filter
 from placement.index.index import PlacementIndex
 from placement.scores.standard_score import StandardScore
 from scorer.tracking import TrackedCluster
+from testing.objects import node_info, pod_info
 
 
 def node_of(name: str, labels: Mapping[str, str] | None = None, taints: Sequence[Taint] = ()) -> NodeInfo:
     """A node that is ready."""
-    return NodeInfo(
-        name=name,
-        labels=labels or {},
-        annotations={},
-        taints=tuple(taints),
-        unschedulable=False,
-        ready=True,
-        capacity={},
-        allocatable={},
-    )
+    return node_info(name, labels=labels or {}, taints=tuple(taints))
 
 
 def pod_of(
@@ -51,23 +43,16 @@ def pod_of(
     owner_uid: str = "",
 ) -> PodInfo:
     """A pod that runs, or waits where it has no node."""
-    return PodInfo(
+    return pod_info(
+        name,
         uid=f"{namespace}/{name}",
         namespace=namespace,
-        name=name,
         node=node,
         labels=labels or {},
-        annotations={},
         owner=owner,
         owner_uid=owner_uid,
-        requests={},
-        nonzero_requests=(0.1, 2e8),
-        limits={},
         qos=QosClass.BEST_EFFORT,
-        phase=Phase.RUNNING if node else Phase.PENDING,
         terminating=terminating,
-        started=None,
-        created=0.0,
         constraints=constraints,
     )
 

@@ -17,6 +17,7 @@ from forecast.service_key import NO_OWNER, Owner, ServiceKey
 from kube.objects.objects import NodeInfo, PodInfo, QosClass
 from scorer.live.usage import NodeUsage
 from scorer.model_watch import LoadedModel
+from testing.objects import node_info
 from tests.kube.api_objects import pod
 from tests.synthetic import synthetic_history
 
@@ -70,14 +71,9 @@ def service(number: int) -> ServiceKey:
 
 def node(name: str, size: float = CAPACITY, annotations: Mapping[str, str] | None = None) -> NodeInfo:
     amounts = {"cpu": size, "memory": size, "pods": 110.0}
-    return NodeInfo(
-        name=name,
-        labels={},
+    return node_info(
+        name,
         annotations=annotations or {},
-        taints=(),
-        unschedulable=False,
-        ready=True,
-        capacity=amounts,
         allocatable=amounts,
         addresses=(f"10.0.0.{name.rpartition('-')[2]}",),
     )

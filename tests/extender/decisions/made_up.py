@@ -7,8 +7,8 @@ from typing import Any
 
 from extender.decisions.advice import Advice
 from extender.decisions.decision import Binding, Decision, decision_of
-from forecast.service_key import NO_OWNER
 from kube.objects.objects import Phase, PodInfo, QosClass
+from testing.objects import pod_info
 
 AT = 1_790_000_000.0
 
@@ -48,21 +48,4 @@ def decision(points: Mapping[str, int], node: str, *, at: float = AT + 1, **chan
 
 
 def pod(uid: str = "uid-1", node: str = "n1", *, created: float = AT) -> PodInfo:
-    return PodInfo(
-        uid=uid,
-        namespace="shop",
-        name="cart-1",
-        node=node,
-        labels={},
-        annotations={},
-        owner=NO_OWNER,
-        owner_uid="",
-        requests={},
-        nonzero_requests=(0.1, 2e8),
-        limits={},
-        qos=QosClass.BEST_EFFORT,
-        phase=Phase.PENDING,
-        terminating=False,
-        started=None,
-        created=created,
-    )
+    return pod_info("cart-1", uid=uid, node=node, qos=QosClass.BEST_EFFORT, phase=Phase.PENDING, created=created)

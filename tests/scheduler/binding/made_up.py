@@ -12,33 +12,22 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from kubernetes import client
 
-from forecast.service_key import NO_OWNER
-from kube.objects.objects import Phase, PodInfo, QosClass
+from kube.objects.objects import PodInfo, QosClass
 from kube.session.api_session import ApiSession
 from scheduler.binding.outcome import BindingOutcome, Reserved
+from testing import objects
 from testing.servers.cluster_objects import Manifest
 
 NOBODY = "http://127.0.0.1:9"
 
 
 def pod_info(name: str, *, namespace: str = "default", uid: str = "", scheduler_name: str = "ours") -> PodInfo:
-    return PodInfo(
+    return objects.pod_info(
+        name,
         uid=uid or f"uid-{name}",
         namespace=namespace,
-        name=name,
-        node="",
-        labels={},
-        annotations={},
-        owner=NO_OWNER,
-        owner_uid="",
-        requests={},
         nonzero_requests=(0.0, 0.0),
-        limits={},
         qos=QosClass.BEST_EFFORT,
-        phase=Phase.PENDING,
-        terminating=False,
-        started=None,
-        created=0.0,
         scheduler_name=scheduler_name,
     )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from forecast.service_key import NO_OWNER
 from kube.objects.constraints import (
     UNCONSTRAINED,
     HostPort,
@@ -14,7 +13,7 @@ from kube.objects.constraints import (
     PodConstraints,
     Requirement,
 )
-from kube.objects.objects import NodeInfo, Phase, PodInfo, QosClass
+from kube.objects.objects import NodeInfo, PodInfo
 from placement.filters.catalogue import standard_filters
 from placement.filters.filter import ClusterView, Filter
 from placement.plugins import Nomination
@@ -26,6 +25,7 @@ from scheduler.preemption.nominated import NominatedPods
 from scheduler.preemption.options import PreemptionOptions
 from scheduler.preemption.sitting_pods import SittingPods
 from scorer.assumed_pods import AssumedPods
+from testing.objects import pod_info
 from testing.placement.views import node_named, view_of
 
 NOW = 1_000_000.0
@@ -53,20 +53,11 @@ def pod(
     nominated_node: str = "",
 ) -> PodInfo:
     requests = {kind: amount for kind, amount in (("cpu", cpu), ("memory", memory)) if amount}
-    return PodInfo(
-        uid=name,
-        namespace="shop",
-        name=name,
+    return pod_info(
+        name,
         node=on,
         labels=labels or {},
-        annotations={},
-        owner=NO_OWNER,
-        owner_uid="",
         requests=requests,
-        nonzero_requests=(cpu or 0.1, memory or 2e8),
-        limits={},
-        qos=QosClass.BURSTABLE,
-        phase=Phase.RUNNING if on else Phase.PENDING,
         terminating=terminating,
         started=started if on else None,
         created=created,

@@ -2,27 +2,10 @@
 
 from __future__ import annotations
 
-from forecast.service_key import NO_OWNER
-from kube.objects.objects import Phase, PodInfo, QosClass
+from kube.objects.objects import PodInfo
+from testing.objects import pod_info
 
 
 def pod_named(namespace: str, name: str) -> PodInfo:
     """A small pod."""
-    return PodInfo(
-        uid=f"{namespace}-{name}",
-        namespace=namespace,
-        name=name,
-        node="",
-        labels={},
-        annotations={},
-        owner=NO_OWNER,
-        owner_uid="",
-        requests={"cpu": 0.5, "memory": 2.0**30},
-        nonzero_requests=(0.5, 2.0**30),
-        limits={},
-        qos=QosClass.BURSTABLE,
-        phase=Phase.PENDING,
-        terminating=False,
-        started=None,
-        created=0.0,
-    )
+    return pod_info(name, uid=f"{namespace}-{name}", namespace=namespace, requests={"cpu": 0.5, "memory": 2.0**30})

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from forecast.service_key import Owner
-from kube.objects.objects import NodeInfo, Phase, PodInfo, QosClass, Taint
+from kube.objects.objects import NodeInfo, Phase, PodInfo, Taint
 from placement.filters.catalogue import standard_filters
 from placement.filters.filter import ClusterView, Filter
 from placement.index.index import PlacementIndex
@@ -20,6 +20,7 @@ from scorer.assuming_cluster import AssumingCluster
 from scorer.degradation import Level
 from scorer.options import ScorerOptions
 from scorer.policy import scoring_policy
+from testing.objects import pod_info
 from testing.placement.views import node_named
 
 OURS = "job-scheduler"
@@ -48,23 +49,12 @@ def job_pod(
     name: str, *, cpu: float = 1.0, memory: float = GIB, place: str = "", job: str = "job", **fields: Any
 ) -> PodInfo:
     """A pod of ours that waits."""
-    pod = PodInfo(
-        uid=name,
-        namespace="shop",
-        name=name,
-        node="",
-        labels={},
+    pod = pod_info(
+        name,
         annotations={PLACE_ANNOTATION: place} if place else {},
         owner=Owner("Job", job),
         owner_uid=f"uid-of-{job}",
         requests={kind: amount for kind, amount in (("cpu", cpu), ("memory", memory)) if amount},
-        nonzero_requests=(cpu or 0.1, memory or 2e8),
-        limits={},
-        qos=QosClass.BURSTABLE,
-        phase=Phase.PENDING,
-        terminating=False,
-        started=None,
-        created=0.0,
         scheduler_name=OURS,
     )
     return replace(pod, **fields)
