@@ -11,7 +11,9 @@ from forecast_scheduler.commands.shell import check_writable, open_shell, write_
 
 models = typer.Typer(help="List published models and go back to an older one.", no_args_is_help=True)
 
-Version = Annotated[str | None, typer.Argument(metavar="[VERSION]", help="Default: the one in use before.")]
+Version = Annotated[
+    str | None, typer.Argument(metavar="[VERSION]", help="Version to go back to. Default: the one in use before.")
+]
 
 
 @models.command("list")

@@ -38,10 +38,11 @@ _MOST_BINDINGS = 200
 _SEED = 0
 
 BindingArgument = Annotated[
-    str | None, typer.Argument(metavar="[BINDING]", help="A SchedulerConfigBinding. Default: all that have pods.")
+    str | None,
+    typer.Argument(metavar="[BINDING]", help="Name of a SchedulerConfigBinding. Default: all that have pods."),
 ]
 TopOption = Annotated[
-    int, typer.Option("--top", metavar="N", min=1, help="So many services of the control group at most.")
+    int, typer.Option("--top", metavar="N", min=1, help="Most services of the control group to show.")
 ]
 
 

@@ -46,7 +46,7 @@ Pod = Annotated[
 ]
 NodeOption = Annotated[
     list[str] | None,
-    typer.Option("--node", metavar="NAME", help="Look at these nodes only; may be given several times."),
+    typer.Option("--node", metavar="NAME", help="Rank only this node; may be given several times."),
 ]
 FiltersOption = Annotated[bool, typer.Option("--filters", help="Also name every node that a filter rejects.")]
 TopOption = Annotated[int, typer.Option("--top", metavar="N", min=1, help="How many of the best nodes to show.")]

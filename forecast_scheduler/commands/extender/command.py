@@ -29,11 +29,11 @@ from forecast_scheduler.settings.document import with_options
 
 ScorerOption = Annotated[
     str | None,
-    typer.Option("--scorer", metavar="URL", help="A scorer that runs elsewhere, instead of the one inside."),
+    typer.Option("--scorer", metavar="URL", help="URL of a scorer to use instead of the one inside."),
 ]
 ShadowOption = Annotated[
     bool | None,
-    typer.Option("--shadow", help="Write down what would have been advised, and change nothing.", show_default=False),
+    typer.Option("--shadow", help="Shadow mode: log the advice, and change nothing.", show_default=False),
 ]
 BindOption = Annotated[
     bool | None,

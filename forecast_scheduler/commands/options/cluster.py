@@ -18,12 +18,16 @@ ClusterOption = Annotated[
 KubeconfigOption = Annotated[
     Path | None,
     typer.Option(
-        "--kubeconfig", metavar="FILE", help="Default: the cluster this runs in, else $KUBECONFIG or ~/.kube/config."
+        "--kubeconfig",
+        metavar="FILE",
+        help="Kubeconfig of the cluster. Default: the cluster this runs in, else $KUBECONFIG or ~/.kube/config.",
     ),
 ]
 PrometheusOption = Annotated[
     str | None,
-    typer.Option("--prometheus", metavar="URL", help="Where the usage of nodes is measured. Default: not at all."),
+    typer.Option(
+        "--prometheus", metavar="URL", help="Prometheus server to read the usage of nodes from. Default: none."
+    ),
 ]
 AtOption = Annotated[
     str | None,

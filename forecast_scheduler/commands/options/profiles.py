@@ -15,7 +15,7 @@ DomainOption = Annotated[
     typer.Option(
         "--domain",
         metavar="NAME",
-        help="Place on nodes whose label forecast-scheduler.io/domain says this; '': without the label. "
+        help="Place on nodes whose label forecast-scheduler.io/domain has this value; '': without the label. "
         "Default: forecast-scheduler.",
     ),
 ]
@@ -24,6 +24,6 @@ ShareOption = Annotated[
     typer.Option(
         "--share-nodes",
         metavar="DOMAIN",
-        help="Also place on nodes of this domain, where another scheduler does, too; may be given several times.",
+        help="Also place on nodes of this domain, shared with another scheduler; may be given several times.",
     ),
 ]

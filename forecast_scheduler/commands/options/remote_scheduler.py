@@ -11,16 +11,21 @@ SERVER_SECONDS: Final = 30.0
 """An answer comes within."""
 
 ServerOption = Annotated[
-    str, typer.Option("--server", metavar="URL", help="Of `forecast-scheduler schedule`: http://HOST:PORT.")
+    str,
+    typer.Option("--server", metavar="URL", help="URL of a running `forecast-scheduler schedule`: http://HOST:PORT."),
 ]
-HoursOption = Annotated[float, typer.Option("--hours", metavar="N", min=0.1, max=168.0, help="So far ahead.")]
+HoursOption = Annotated[
+    float, typer.Option("--hours", metavar="N", min=0.1, max=168.0, help="Hours of the plan to show, from now.")
+]
 TokenOption = Annotated[
-    Path | None, typer.Option("--token-file", metavar="FILE", help="File with the bearer token it asks for.")
+    Path | None, typer.Option("--token-file", metavar="FILE", help="File with the bearer token for the server.")
 ]
 CaOption = Annotated[
-    Path | None, typer.Option("--ca", metavar="FILE", help="PEM file its certificate is checked against.")
+    Path | None, typer.Option("--ca", metavar="FILE", help="PEM file with the authority of the server's certificate.")
 ]
 CertOption = Annotated[
-    Path | None, typer.Option("--client-cert", metavar="FILE", help="PEM file with the certificate to show it.")
+    Path | None, typer.Option("--client-cert", metavar="FILE", help="PEM file with the client certificate.")
 ]
-KeyOption = Annotated[Path | None, typer.Option("--client-key", metavar="FILE", help="PEM file with its key.")]
+KeyOption = Annotated[
+    Path | None, typer.Option("--client-key", metavar="FILE", help="PEM file with the key of the client certificate.")
+]

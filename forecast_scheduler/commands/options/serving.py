@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 HostOption = Annotated[
-    str | None, typer.Option("--host", metavar="ADDRESS", help="Where to listen. Default: 127.0.0.1.")
+    str | None, typer.Option("--host", metavar="ADDRESS", help="Address to listen on. Default: 127.0.0.1.")
 ]
 PortOption = Annotated[
     int | None,
@@ -17,21 +17,26 @@ PortOption = Annotated[
         metavar="N",
         min=0,
         max=65_535,
-        help="0: any free one. Default: 8080, of the extender 8888, of schedule 8889, of the webhook 8443.",
+        help="Port to listen on; 0: any free one. Default: 8080, extender 8888, schedule 8889, webhook 8443.",
     ),
 ]
 TokenOption = Annotated[
     list[Path] | None,
     typer.Option(
-        "--token-file", metavar="FILE", help="Ask for one of these bearer tokens; may be given several times."
+        "--token-file", metavar="FILE", help="File with bearer tokens that clients may use; may be given several times."
     ),
 ]
 CertOption = Annotated[
-    Path | None, typer.Option("--tls-cert", metavar="FILE", help="Speak HTTPS with this certificate.")
+    Path | None, typer.Option("--tls-cert", metavar="FILE", help="PEM file with the certificate for HTTPS.")
 ]
-KeyOption = Annotated[Path | None, typer.Option("--tls-key", metavar="FILE", help="The certificate's key.")]
+KeyOption = Annotated[
+    Path | None, typer.Option("--tls-key", metavar="FILE", help="PEM file with the certificate's key.")
+]
 ClientCaOption = Annotated[
-    Path | None, typer.Option("--client-ca", metavar="FILE", help="Ask clients for a certificate signed by it.")
+    Path | None,
+    typer.Option(
+        "--client-ca", metavar="FILE", help="PEM file with the authority that clients' certificates must be signed by."
+    ),
 ]
 
 

@@ -31,21 +31,25 @@ policy = typer.Typer(help="Check policies before they take effect.", no_args_is_
 
 _SYNC_SECONDS = 120.0
 
-PolicyFile = Annotated[Path, typer.Argument(metavar="FILE", help="The document of policies (docs/use/policies.md).")]
+PolicyFile = Annotated[
+    Path, typer.Argument(metavar="FILE", help="File with the policy document (docs/use/policies.md).")
+]
 AgainstOption = Annotated[
     str | None,
     typer.Option(
         "--against",
         metavar="FILE|configmap:NS/NAME",
-        help="The policies in place, to compare with. Default: those that the settings name, else the settings alone.",
+        help="Policies to compare with. Default: those that the settings name, else the settings alone.",
     ),
 ]
 TopOption = Annotated[
-    int, typer.Option("--top", metavar="N", min=1, help="So many kinds of pods at most, those with the most pods.")
+    int, typer.Option("--top", metavar="N", min=1, help="Most kinds of pods to show, those with the most pods first.")
 ]
 ServerOption = Annotated[
     Path | None,
-    typer.Option("--kubeconfig", metavar="FILE", help="Of an API server whose pods to look at. Default: none is."),
+    typer.Option(
+        "--kubeconfig", metavar="FILE", help="Kubeconfig of an API server whose pods are checked. Default: none."
+    ),
 ]
 
 

@@ -26,7 +26,7 @@ AtOption = Annotated[
         "Default: the last 04:00 that leaves enough days.",
     ),
 ]
-DaysOption = Annotated[int | None, typer.Option("--days", metavar="N", min=1, max=14, help="Days played back.")]
+DaysOption = Annotated[int | None, typer.Option("--days", metavar="N", min=1, max=14, help="Days to play back.")]
 
 
 def replay(

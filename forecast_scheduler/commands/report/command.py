@@ -41,13 +41,15 @@ DaysOption = Annotated[
 ]
 TopOption = Annotated[
     int,
-    typer.Option("--top", metavar="N", min=1, max=300, help="Nodes, and services, whose curves are in the page."),
+    typer.Option(
+        "--top", metavar="N", min=1, max=300, help="Number of nodes, and of services, with curves in the page."
+    ),
 ]
 RehearseOption = Annotated[
     bool,
     typer.Option(
         "--rehearse/--no-rehearse",
-        help="Fit a model on what lay before the last week where none is kept that past days can be held against.",
+        help="If no stored model can be compared with past days, fit one on the days before the last week.",
     ),
 ]
 HtmlOption = Annotated[

@@ -58,7 +58,7 @@ LeaderOption = Annotated[
     bool | None,
     typer.Option(
         "--leader-elect/--no-leader-elect",
-        help="Let one of several replicas schedule, by a Lease. Default: --leader-elect.",
+        help="Elect one of several replicas by a Lease; only it schedules. Default: --leader-elect.",
         show_default=False,
     ),
 ]

@@ -28,7 +28,7 @@ GROWING_HISTORY = "history"
 Prometheus = Annotated[
     str | None,
     typer.Option(
-        "--prometheus", metavar="URL", help="Server to read what is new from; the history of --history grows by it."
+        "--prometheus", metavar="URL", help="Prometheus server to read new days from; they are added to --history."
     ),
 ]
 History = Annotated[
@@ -39,15 +39,15 @@ History = Annotated[
         help="History directory; with --prometheus one of our own that grows, also an fsspec URL. Default: history.",
     ),
 ]
-DaysBack = Annotated[int | None, typer.Option("--days", metavar="N", min=1, help="How far back the first run reads.")]
+DaysBack = Annotated[int | None, typer.Option("--days", metavar="N", min=1, help="Days that the first run reads back.")]
 Metrics = Annotated[
     Path | None,
     typer.Option(
-        "--metrics", metavar="FILE.prom", help="Write the run's figures for node-exporter's textfile collector."
+        "--metrics", metavar="FILE.prom", help="File for the run's metrics, for node-exporter's textfile collector."
     ),
 ]
 Pushgateway = Annotated[
-    str | None, typer.Option("--pushgateway", metavar="URL", help="Send the run's figures to a Pushgateway.")
+    str | None, typer.Option("--pushgateway", metavar="URL", help="URL of a Pushgateway for the run's metrics.")
 ]
 Backend = Annotated[
     str | None,
