@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from hypothesis import given
@@ -58,8 +59,8 @@ PODS = st.fixed_dictionaries(
                 "labels": st.dictionaries(NAMES, st.text(max_size=12)),
                 "annotations": st.dictionaries(NAMES.map("forecast-scheduler.io/{}".format), st.text(max_size=40)),
                 "ownerReferences": st.lists(OWNERS, max_size=1),
-                "creationTimestamp": st.datetimes().map(
-                    lambda t: f"{t.replace(year=2026, microsecond=0).isoformat()}Z"
+                "creationTimestamp": st.datetimes(datetime(2026, 1, 1), datetime(2026, 12, 31)).map(
+                    lambda t: f"{t.replace(microsecond=0).isoformat()}Z"
                 ),
             },
         ),
