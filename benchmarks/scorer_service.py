@@ -5,8 +5,9 @@
 A made-up cluster (testing/clusters/large_cluster.py) in a server process of its own, asked over loopback by this
 one: every request names all nodes and a pod of the next of 50 services, and is sent when it is due, whether or not
 earlier ones have been answered. Latency counts from when it was due. In the same run: LeastAllocated by the same
-service, and /healthz, which says what the way there and back costs. Then a new model is published, and requests go on
-meanwhile.
+service, and /healthz, which says what the way there and back costs. Then the hottest nodes are listed and the hottest
+one is asked about, one request at a time, next to what answered that before: the list of all nodes, and /v1/explain for
+one of the pods. Then a new model is published, and requests go on meanwhile.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from testing.processes.process_figures import resident_bytes
 
 _SERVICES_ASKED = 50
 _CONNECTIONS = 8
+_ONE_BY_ONE = 20
 
 
 def serve(options: argparse.Namespace) -> None:
@@ -108,6 +110,28 @@ def wait_for(url: str, path: str, accept: object, seconds: float = 300.0) -> Non
     raise TimeoutError(f"{path} was not answered as expected within {seconds:.0f} s")
 
 
+def asked(url: str, path: str, body: bytes | None = None) -> bytes:
+    """The body of an answer 200."""
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=30)
+    connection.request("POST" if body else "GET", path, body, {"Content-Type": "application/json"})
+    answer = connection.getresponse()
+    said = answer.read()
+    connection.close()
+    if answer.status != 200:
+        raise RuntimeError(f"{path} was answered {answer.status}: {said[:200].decode()}")
+    return said
+
+
+def one_by_one(url: str, path: str, body: bytes | None) -> tuple[list[float], int]:
+    """Latencies of requests that follow each other; any failure ends the run."""
+    latencies = []
+    for _ in range(_ONE_BY_ONE):
+        began = time.perf_counter()
+        asked(url, path, body)
+        latencies.append(time.perf_counter() - began)
+    return latencies, 0
+
+
 def row(name: str, latencies: Sequence[float], failed: int) -> None:
     """One line of the table, in milliseconds."""
     quantiles = 1000 * np.quantile(latencies, [0.5, 0.99, 1.0])
@@ -163,6 +187,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
             for score in ("least_allocated", "predicted_peak"):
                 latencies, failed = Client(url, "/v1/scores", bodies[score]).run(options.rate, options.seconds)
                 row(f"/v1/scores, {score}", latencies, failed)
+            hottest = json.loads(asked(url, "/v1/nodes?sort=peak&top=1"))["nodes"][0]["name"]
+            explain = json.dumps({"pod": {"namespace": services[0].namespace, "name": services[0].name}}).encode()
+            for path in ("/v1/nodes", "/v1/nodes?sort=peak&top=10", f"/v1/nodes/{hottest}?top=5"):
+                row(path, *one_by_one(url, path, None))
+            row("/v1/explain, one pod", *one_by_one(url, "/v1/explain", explain))
             before = resident_bytes(child.pid) / 2**30
             renewed = replace(made.model, usage_dated=made.model.usage_dated * np.float32(1.01))
             publisher = threading.Thread(target=registry.publish, args=(artefact_of(renewed, datetime.now(UTC)),))

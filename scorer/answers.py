@@ -177,7 +177,8 @@ class UsageForecast(Struct, frozen=True):
 
 
 class NodeSummary(Struct, frozen=True):
-    """One node; the peaks are those of the resource with the highest share of capacity."""
+    """One node; the peaks are those of the resource with the highest share of capacity. `peak` is that of the day asked
+    for, today unless said otherwise."""
 
     name: str
     pods: int
@@ -186,12 +187,64 @@ class NodeSummary(Struct, frozen=True):
     measured_seconds_ago: float | None
     today: Peak | None
     tomorrow: Peak | None
+    peak: Peak | None
 
 
 class Nodes(Struct, frozen=True):
-    """All nodes by name."""
+    """Nodes by name, or the hottest first."""
 
     nodes: Sequence[NodeSummary]
+    n_nodes: Annotated[int, Meta(description="Nodes in the cluster; `nodes` may hold fewer.")]
+    day: Annotated[date | None, Meta(description="Of `peak`; null without a forecast.")]
+
+
+class ServiceOnNode(Struct, frozen=True):
+    """What the pods of one service on a node are expected to use in the half hour of the node's peak."""
+
+    service: Annotated[str, Meta(description="namespace/Kind/name.")]
+    pods: int
+    usage: float
+    share: Annotated[float, Meta(description="Of what is expected on the node in that half hour.")]
+
+
+class BetterNode(Struct, frozen=True):
+    """The best other node for a pod, and the peaks of both nodes on that day. Nothing is moved."""
+
+    node: str
+    here_without: Annotated[Peak, Meta(description="This node's, without the pod.")]
+    there_before: Annotated[Peak, Meta(description="The other node's, as it is.")]
+    there_with: Annotated[Peak, Meta(description="The other node's, with the pod.")]
+
+
+class PodOnNode(Struct, frozen=True):
+    """One of the largest pods of a node in the half hour of its peak."""
+
+    pod: Annotated[str, Meta(description="namespace/name.")]
+    service: str
+    usage: float
+    better: Annotated[BetterNode | None, Meta(description="null = none; why_not says why.")]
+    why_not: str = ""
+
+
+class NodeReport(Struct, frozen=True, kw_only=True):
+    """What makes the peak of one node on one day, and what helps. Usage is of the resource of `peak`."""
+
+    name: str
+    day: Annotated[date | None, Meta(description="null without a forecast.")]
+    pods: int
+    ready: bool
+    level: LevelNumber
+    model_version: str | None
+    peak: Peak | None
+    starts: Annotated[tuple[datetime, ...], Meta(description="Of the half hours of the day.")] = ()
+    expected: tuple[float, ...] = ()
+    bound: tuple[float, ...] = ()
+    besides_pods: Annotated[
+        float, Meta(description="What the node uses at its peak besides the pods of `services`: kubelet, daemons.")
+    ] = 0.0
+    services: Annotated[tuple[ServiceOnNode, ...], Meta(description="The largest first.")] = ()
+    largest: Annotated[tuple[PodOnNode, ...], Meta(description="Pods, the largest first.")] = ()
+    notes: tuple[str, ...] = ()
 
 
 class ServiceSummary(Struct, frozen=True):

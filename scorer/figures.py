@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from scorer.live_tables import LiveTables
 from scorer.predicted.horizon import Horizon
 from scorer.scorer_api import NodeFigures
 from scorer.scores.capacity import limited
+
+_DAYS: Final = 2
+"""Days whose peaks are exported: today and tomorrow."""
 
 
 def published_losses(backtest: Mapping[str, Any], info: Mapping[str, Any]) -> dict[tuple[str, str], float]:
@@ -93,10 +96,10 @@ def node_figures(tables: LiveTables) -> NodeFigures:
         row_of = overview.rows()
         at = np.array([row_of.get(name, -1) for name in available.nodes], dtype=np.int64)
         there, rows = at >= 0, at[at >= 0]
-        peaks[there] = overview.peak[rows]
+        peaks[there] = overview.peak[rows, :, :, :_DAYS]
         if overview is not tables.overview:
             continue
-        peak_at[there] = overview.peak_times()[rows]
+        peak_at[there] = overview.peak_times(_DAYS)[rows]
         if overview.shadow_usage is not None and overview.shadow_peak is not None:
             shadow_usage, shadow_peak = np.full((n, r, 2), np.nan), np.full((n, r, 2, 2), np.nan)
             shadow_peak[there] = overview.shadow_peak[rows]

@@ -17,7 +17,6 @@ from scorer.predicted.node_curves import NodeCurves, NodeInputs
 from scorer.scores.capacity import limited
 
 _SLOTS_PER_HOUR = 2
-_DAYS_SHOWN = 2  # today and tomorrow
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +28,12 @@ class Overview:
     assumed  : (n_nodes, n_resources) whether the trainer assumed the capacity
     usage    : (n_nodes, n_resources, 2, 2) predicted, 0.5 and 0.95, for the half hour under way and the next
     model_usage: the same before what is measured now corrects it
-    peak     : (n_nodes, n_resources, 2, 2) by quantile and day: today, tomorrow
-    peak_slot: (n_nodes, n_resources, 2) slot of the expected peak of each day
+    peak     : (n_nodes, n_resources, 2, n_days) by quantile and day of the horizon
+    peak_slot: (n_nodes, n_resources, n_days) slot of the expected peak of each day
     hourly   : (n_nodes, n_resources, n_hours) highest expected share of capacity in each hour from midnight of today;
                NaN = no limit
-    shadow_usage, shadow_peak : as usage and peak, with pods where a shadow's advice would have led; None = no shadow
+    shadow_usage, shadow_peak : as usage and peak, with pods where a shadow's advice would have led, and for today and
+               tomorrow only; None = no shadow
 
     All others have pods where they really sit.
     """
@@ -55,13 +55,18 @@ class Overview:
         """Position of each node."""
         return {name: row for row, name in enumerate(self.names)}
 
-    def peak_times(self) -> Floats:
-        """Start of the half hour of the expected peak: (n_nodes, n_resources, 2) unix seconds, today and tomorrow."""
-        days, zone = self.horizon.days[:_DAYS_SHOWN], self.horizon.zone
+    def peak_times(self, n_days: int) -> Floats:
+        """Start of the half hour of the expected peak: (n_nodes, n_resources, n_days) unix seconds, from today on."""
+        days, zone = self.horizon.days[:n_days], self.horizon.zone
         starts = np.array(
             [[start_of_slot(day, slot, zone).timestamp() for slot in range(SLOTS_PER_DAY)] for day in days]
-        )  # (2, 48): by the wall clock, so that days of 23 and 25 hours are right
-        return starts[np.arange(len(days)), self.peak_slot]
+        )  # (n_days, 48): by the wall clock, so that days of 23 and 25 hours are right
+        return starts[np.arange(n_days), self.peak_slot[:, :, :n_days]]
+
+    def day_shares(self, day: int) -> Floats:
+        """Expected peak of a day as a share of capacity: (n_nodes, n_resources); -inf without a capacity."""
+        limits = limited(self.capacity)
+        return np.where(limits, self.peak[:, :, 0, day] / np.where(limits, self.capacity, 1.0), -np.inf)
 
 
 class OverviewBuilder:
@@ -118,7 +123,7 @@ class OverviewBuilder:
 
     def overview(self) -> Overview:
         """Everything added so far."""
-        r, n_hours = len(RESOURCES), self._horizon.n_slots // _SLOTS_PER_HOUR
+        r, n_days, n_hours = len(RESOURCES), len(self._horizon.days), self._horizon.n_slots // _SLOTS_PER_HOUR
         return Overview(
             horizon=self._horizon,
             made_at=self._made_at,
@@ -127,8 +132,8 @@ class OverviewBuilder:
             assumed=np.concatenate([np.zeros((0, r), dtype=bool), *self._assumed]),
             usage=np.concatenate([np.zeros((0, r, 2, 2)), *self._usage]),
             model_usage=np.concatenate([np.zeros((0, r, 2, 2)), *self._model_usage]),
-            peak=np.concatenate([np.zeros((0, r, 2, _DAYS_SHOWN)), *self._peak]),
-            peak_slot=np.concatenate([np.zeros((0, r, _DAYS_SHOWN), dtype=np.int64), *self._peak_slot]),
+            peak=np.concatenate([np.zeros((0, r, 2, n_days)), *self._peak]),
+            peak_slot=np.concatenate([np.zeros((0, r, n_days), dtype=np.int64), *self._peak_slot]),
             hourly=np.concatenate([np.zeros((0, r, n_hours), dtype=np.float32), *self._hourly]),
             shadow_usage=np.concatenate(self._shadow_usage) if self._shadow_usage else None,
             shadow_peak=np.concatenate(self._shadow_peak) if self._shadow_peak else None,
@@ -136,40 +141,42 @@ class OverviewBuilder:
 
 
 def _by_day(curve: Floats) -> Floats:
-    """(n_nodes, n_resources, 2, 48) of today and tomorrow."""
-    return curve.reshape(*curve.shape[:2], -1, SLOTS_PER_DAY)[:, :, :_DAYS_SHOWN]
+    """(n_nodes, n_resources, n_days, 48)."""
+    return curve.reshape(*curve.shape[:2], -1, SLOTS_PER_DAY)
 
 
 def _daily_peaks(expected: Floats, bound: Floats) -> Floats:
-    """(n_nodes, n_resources, 2, 2) by quantile and day."""
+    """(n_nodes, n_resources, 2, n_days) by quantile and day."""
     return np.stack([_by_day(curve).max(axis=3) for curve in (expected, bound)], axis=2)
 
 
-def summary_peaks(overview: Overview, row: int) -> tuple[Peak | None, Peak | None]:
-    """Today's and tomorrow's peak of a node, of the resource that comes closest to its capacity."""
+def hottest_first(overview: Overview, day: int) -> Ints:
+    """Rows by the expected peak of a day of the horizon, as a share of capacity: (n_nodes,); equal ones by name."""
+    share = overview.day_shares(day).max(axis=1, initial=-np.inf)
+    by_name = np.argsort(np.array(overview.names, dtype=object), kind="stable")
+    return np.asarray(by_name[np.argsort(-share[by_name], kind="stable")])
+
+
+def day_peak(overview: Overview, row: int, day: int) -> Peak | None:
+    """The peak of a node on a day of the horizon, of the resource that comes closest to its capacity; None = none has
+    one."""
     capacity = overview.capacity[row]
     limits = limited(capacity)
     if not limits.any():
-        return None, None
-    found = []
-    for day in range(_DAYS_SHOWN):
-        expected, bound = overview.peak[row, :, 0, day], overview.peak[row, :, 1, day]
-        share = np.where(limits, expected / np.where(limits, capacity, 1.0), -np.inf)
-        r = int(share.argmax())
-        slot = int(overview.peak_slot[row, r, day])
-        found.append(
-            Peak(
-                resource=RESOURCES[r].name,
-                unit=RESOURCES[r].unit,
-                expected=float(expected[r]),
-                bound=float(bound[r]),
-                capacity=float(capacity[r]),
-                share=float(share[r]),
-                at=start_of_slot(overview.horizon.days[day], slot, overview.horizon.zone),
-                assumed=bool(overview.assumed[row, r]),
-            )
-        )
-    return found[0], found[1]
+        return None
+    expected = overview.peak[row, :, 0, day]
+    share = np.where(limits, expected / np.where(limits, capacity, 1.0), -np.inf)
+    r = int(share.argmax())
+    return Peak(
+        resource=RESOURCES[r].name,
+        unit=RESOURCES[r].unit,
+        expected=float(expected[r]),
+        bound=float(overview.peak[row, r, 1, day]),
+        capacity=float(capacity[r]),
+        share=float(share[r]),
+        at=start_of_slot(overview.horizon.days[day], int(overview.peak_slot[row, r, day]), overview.horizon.zone),
+        assumed=bool(overview.assumed[row, r]),
+    )
 
 
 def heat_map_of(overview: Overview, resource: str | None, top: int) -> HeatMap:

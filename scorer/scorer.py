@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from datetime import date
 from itertools import repeat
 
 import numpy as np
@@ -13,12 +14,15 @@ from forecast.arrays import Floats, Ints
 from forecast.errors import InputError, UnknownName
 from forecast.resources import RESOURCES, resource_index
 from forecast.service_key import ServiceKey
-from kube.objects.objects import PodInfo
+from kube.objects.objects import NodeInfo, PodInfo
 from scorer import figures
 from scorer.answers import (
     Explanation,
     HeatMap,
+    NodeReport,
+    Nodes,
     NodeSummary,
+    Peak,
     SelfCheck,
     ServiceSummary,
     Status,
@@ -33,9 +37,10 @@ from scorer.forecasting import node_usage_forecast, service_usage_forecast
 from scorer.judgement import Judge, Judgement, not_judged
 from scorer.live.usage import UsageSource
 from scorer.live_tables import LiveTables
+from scorer.node_report import day_number, node_report
 from scorer.opt_out import opts_out
 from scorer.options import ScorerOptions
-from scorer.overview import heat_map_of, summary_peaks
+from scorer.overview import day_peak, heat_map_of, hottest_first
 from scorer.policy import OnePolicy, ScoringPolicies, ScoringPolicy, scoring_policy
 from scorer.predicted.node_curves import gather
 from scorer.scorer_api import NodeFigures, Scored
@@ -172,37 +177,42 @@ class Scorer:
                 raise UnknownName("pod", f"{namespace}/{name}", sorted(there))
         return pod
 
-    def nodes(self) -> tuple[NodeSummary, ...]:
-        """All nodes by name."""
+    def nodes(self, *, by_peak: bool = False, top: int | None = None, day: date | None = None) -> Nodes:
+        """List nodes by name, or the hottest first.
+
+        top : most nodes; None = all
+        day : local day of the model, of the peaks that nodes are sorted by; None = today
+        Raises InputError for a day outside the forecast.
+        """
         with self.tables.reading() as cluster:
             state = cluster.state
             level, _ = self.tables.level()
             levels = level_of_nodes(level, cluster.measured_nodes())
             ages = cluster.now - cluster.sampled
-            rows = sorted(np.flatnonzero(state.alive).tolist(), key=lambda row: state.names[row])
-            facts = [
-                (state.names[row], int(state.pod_count[row]), state.nodes[row], int(levels[row]), float(ages[row]))
-                for row in rows
-            ]
+            facts = {
+                state.names[row]: (int(state.pod_count[row]), state.nodes[row], int(levels[row]), float(ages[row]))
+                for row in np.flatnonzero(state.alive).tolist()
+            }
         overview = self.tables.overview
-        row_of = {} if overview is None else overview.rows()
+        if overview is None:
+            listed = sorted(facts)[:top]
+            return Nodes([_summary(name, *facts[name], (None, None, None)) for name in listed], len(facts), None)
+        number, row_of = day_number(overview.horizon, day), overview.rows()
+        if by_peak:
+            listed = [name for row in hottest_first(overview, number) if (name := overview.names[row]) in facts]
+            listed += sorted(facts.keys() - row_of.keys())
+        else:
+            listed = sorted(facts)
         summaries = []
-        for name, pods, node, node_level, age in facts:
-            today, tomorrow = (None, None)
-            if overview is not None and name in row_of:
-                today, tomorrow = summary_peaks(overview, row_of[name])
-            summaries.append(
-                NodeSummary(
-                    name=name,
-                    pods=pods,
-                    ready=node is not None and node.ready and not node.unschedulable,
-                    level=Level(node_level),
-                    measured_seconds_ago=age if np.isfinite(age) else None,
-                    today=today,
-                    tomorrow=tomorrow,
-                )
-            )
-        return tuple(summaries)
+        for name in listed[:top]:
+            row = row_of.get(name)
+            peaks = [None if row is None else day_peak(overview, row, of) for of in (0, 1, number)]
+            summaries.append(_summary(name, *facts[name], peaks))
+        return Nodes(summaries, len(facts), overview.horizon.days[number])
+
+    def node_report(self, node: str, *, day: date | None = None, top: int = 5) -> NodeReport:
+        """Report what makes the peak of a node on a day, and what helps."""
+        return node_report(self.tables, self._policies, node, day=day, top=top)
 
     def services(self) -> tuple[ServiceSummary, ...]:
         """All services that have pods, by name."""
@@ -341,6 +351,22 @@ class Scorer:
     def self_check(self) -> SelfCheck:
         """Compare the tables with a rebuild now."""
         return self.tables.self_check()
+
+
+def _summary(
+    name: str, pods: int, node: NodeInfo | None, level: int, age: float, peaks: Sequence[Peak | None]
+) -> NodeSummary:
+    today, tomorrow, of_day = peaks
+    return NodeSummary(
+        name=name,
+        pods=pods,
+        ready=node is not None and node.ready and not node.unschedulable,
+        level=Level(level),
+        measured_seconds_ago=age if np.isfinite(age) else None,
+        today=today,
+        tomorrow=tomorrow,
+        peak=of_day,
+    )
 
 
 def _score(cluster: AssumingCluster, pod: PodInfo, rows: Ints, policy: ScoringPolicy, level: Level) -> PodScores:

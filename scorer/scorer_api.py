@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Protocol
 
 from forecast.arrays import Bools, Floats, Ints
@@ -15,7 +16,8 @@ from kube.objects.objects import PodInfo
 from scorer.answers import (
     Explanation,
     HeatMap,
-    NodeSummary,
+    NodeReport,
+    Nodes,
     SelfCheck,
     ServiceSummary,
     Status,
@@ -103,8 +105,11 @@ class ScorerApi(Protocol):
     def find_pod(self, namespace: str, name: str) -> PodInfo:
         """A pod of the cluster."""
 
-    def nodes(self) -> tuple[NodeSummary, ...]:
-        """All nodes by name."""
+    def nodes(self, *, by_peak: bool = False, top: int | None = None, day: date | None = None) -> Nodes:
+        """Nodes by name, or those with the highest peak of a day first; None = all, today."""
+
+    def node_report(self, node: str, *, day: date | None = None, top: int = 5) -> NodeReport:
+        """What makes the peak of a node on a day, and the best other node for each of its `top` largest pods."""
 
     def services(self) -> tuple[ServiceSummary, ...]:
         """All services that have pods, by name."""

@@ -39,7 +39,7 @@ def test_it_is_marked_wherever_it_is_shown(is_assumed: bool) -> None:
     scorer = scorer_with(of).scorer
     explained = scorer.explain(pod_of(5, "new"), top=4)
     peaks = [peak for one in explained.nodes for peak in (one.peak_before, one.peak_with)]
-    listed = [peak for one in scorer.nodes() for peak in (one.today, one.tomorrow)]
+    listed = [peak for one in scorer.nodes().nodes for peak in (one.today, one.tomorrow)]
     for peak in (*peaks, *listed):
         assert peak is not None
         assert peak.assumed == (is_assumed and peak.resource == "disk")

@@ -192,7 +192,9 @@ def test_all_jobs_run_and_end() -> None:
     tested = LiveScorer(pods=[pod_of(5, "a", "node-0", started=at(0))])
     tested.measure_as_expected()
     with Background(tested.scorer, None, clock=tested.clock) as background:
-        _until(lambda: tested.scorer.status().last_check is not None and tested.scorer.nodes()[0].today is not None)
+        _until(
+            lambda: tested.scorer.status().last_check is not None and tested.scorer.nodes().nodes[0].today is not None
+        )
     assert not any(job._thread.is_alive() for job in background._jobs)
     check = tested.scorer.status().last_check
     assert check is not None

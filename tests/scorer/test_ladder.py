@@ -97,7 +97,7 @@ def test_down_the_ladder_one_rung_at_a_time_and_up_again() -> None:
 def test_nodes_that_nobody_measures_are_a_rung_lower_than_the_others() -> None:
     tested = LiveScorer()
     tested.measure({"node-0": 1.0, "node-1": 1.0, "node-2": 1.0})
-    levels = {summary.name: summary.level for summary in tested.scorer.nodes()}
+    levels = {summary.name: summary.level for summary in tested.scorer.nodes().nodes}
     assert levels == {
         **dict.fromkeys(["node-0", "node-1", "node-2"], Level.FRESH),
         "node-3": Level.NO_LIVE_CORRECTION,

@@ -102,7 +102,7 @@ def test_without_a_model_there_is_nothing_to_show_and_it_says_so() -> None:
         assert found.curves == ()
         assert found.notes == ("no model has been published",)
     assert tested.scorer.heat_map().nodes == ()
-    assert tested.scorer.nodes()[0].today is None
+    assert tested.scorer.nodes().nodes[0].today is None
     assert np.isnan(tested.scorer.node_figures().peak).all()
     assert tested.scorer.backtest_loss() == {}
 
@@ -125,7 +125,7 @@ def test_the_hottest_nodes_come_first_and_only_the_hours_to_come_count(tested: L
 
 def test_the_list_of_nodes_has_tonight_and_tomorrow(tested: LiveScorer) -> None:
     tested.scorer.tables.put(Kind.NODES, replace(node("node-3"), unschedulable=True))
-    listed = {summary.name: summary for summary in tested.scorer.nodes()}
+    listed = {summary.name: summary for summary in tested.scorer.nodes().nodes}
     assert list(listed) == [f"node-{i}" for i in range(4)]
     assert [summary.ready for summary in listed.values()] == [True, True, True, False]
     today, tomorrow = listed["node-0"].today, listed["node-0"].tomorrow

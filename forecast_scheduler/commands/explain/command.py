@@ -143,7 +143,7 @@ def explain(
 
 
 def _check_nodes(scorer: Scorer, named: list[str]) -> None:
-    known = [summary.name for summary in scorer.nodes()]
+    known = [summary.name for summary in scorer.nodes().nodes]
     for name in named:
         if name not in known:
             raise UnknownName("node", name, known)

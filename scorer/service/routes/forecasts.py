@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+from enum import StrEnum
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -10,7 +12,7 @@ from starlette.responses import Response
 
 from forecast.errors import InputError, UnknownName
 from forecast.service_key import ServiceKey
-from scorer.answers import Nodes, Services, UsageForecast
+from scorer.answers import NodeReport, Services, UsageForecast
 from scorer.service.openapi import answer
 from scorer.service.state import ReadyService
 from serving.errors import Refusal, json_response
@@ -21,10 +23,45 @@ router = APIRouter(prefix="/v1", tags=["forecasts"])
 Name = Annotated[str, InPath(min_length=1, max_length=253)]
 
 
-@router.get("/nodes", responses=answer("Nodes"))
-async def nodes(service: ReadyService) -> Response:
-    """All nodes by name, each with its predicted peak of today and tomorrow."""
-    return await service.in_thread(lambda: json_response(Nodes(service.scorer.nodes())))
+class Sort(StrEnum):
+    """Order of the nodes."""
+
+    NAME = "name"
+    PEAK = "peak"
+
+
+Day = Annotated[date | None, Query(description="A local day of the model's time zone; today if left out.")]
+
+
+@router.get("/nodes", responses=answer("Nodes", 422))
+async def nodes(
+    service: ReadyService,
+    sort: Annotated[Sort, Query(description="`peak`: the highest predicted peak of the day first.")] = Sort.NAME,
+    top: Annotated[int | None, Query(ge=1, description="How many nodes; all if left out.")] = None,
+    on: Day = None,
+) -> Response:
+    """Nodes with their predicted peaks of today, tomorrow and the day asked for."""
+    return await service.in_thread(
+        lambda: json_response(service.scorer.nodes(by_peak=sort is Sort.PEAK, top=top, day=on))
+    )
+
+
+@router.get("/nodes/{node}", responses=answer("NodeReport", 404, 422))
+async def node_report(
+    node: Name,
+    service: ReadyService,
+    top: Annotated[int, Query(ge=0, le=50, description="For how many of its largest pods to find another node.")] = 5,
+    on: Day = None,
+) -> Response:
+    """What makes the peak of a node on a day: curve, services, and the best other node for each of its largest pods."""
+
+    def found() -> NodeReport:
+        try:
+            return service.scorer.node_report(node, day=on, top=top)
+        except UnknownName as error:
+            raise Refusal(404, str(error)) from error
+
+    return await service.in_thread(lambda: json_response(found()))
 
 
 @router.get("/nodes/{node}/forecast", responses=answer("UsageForecast", 404, 422))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import numpy as np
 
 from forecast.arrays import Floats
-from forecast.errors import UnknownName
+from forecast.errors import InputError, UnknownName
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
 from scorer import answers
@@ -142,9 +142,10 @@ class FakeScorer:
             raise UnknownName("pod", f"{namespace}/{name}", ["shop/cart-1"])
         return pod_named(namespace, name)
 
-    def nodes(self) -> tuple[answers.NodeSummary, ...]:
+    def nodes(self, *, by_peak: bool = False, top: int | None = None, day: date | None = None) -> answers.Nodes:
         self.fail()
-        return tuple(
+        number = self._day_number(day)
+        listed = [
             answers.NodeSummary(
                 name=name,
                 pods=12 + i % 7,
@@ -153,9 +154,23 @@ class FakeScorer:
                 measured_seconds_ago=None if self.metrics_age is None else 12.0,
                 today=self._peak(i, 0) if self.with_model else None,
                 tomorrow=self._peak(i, 1) if self.with_model else None,
+                peak=self._peak(i, number) if self.with_model else None,
             )
             for i, name in enumerate(self.names)
-        )
+        ]
+        if by_peak and self.with_model:
+            listed.sort(key=lambda one: -(one.peak.share or 0.0) if one.peak else 0.0)
+        return answers.Nodes(listed[:top], len(listed), (day or NOW.date()) if self.with_model else None)
+
+    def node_report(self, node: str, *, day: date | None = None, top: int = 5) -> answers.NodeReport:
+        self.fail()
+        if node not in self.names:
+            raise UnknownName("node", node, self.names)
+        number = self._day_number(day)
+        return answers.NodeReport(
+            name=node, day=day or NOW.date(), pods=12, ready=True, level=self.level, model_version="v1",
+            peak=self._peak(self.names.index(node), number),
+        )  # fmt: skip
 
     def services(self) -> tuple[answers.ServiceSummary, ...]:
         self.fail()
@@ -296,6 +311,12 @@ class FakeScorer:
         self.fail()
         self.last_check = answers.SelfCheck(not self.drift, NOW, len(self.names), 612, self.drift)
         return self.last_check
+
+    def _day_number(self, day: date | None) -> int:
+        number = 0 if day is None else (day - NOW.date()).days
+        if not 0 <= number < 7:
+            raise InputError(f"there is no forecast of {day}")
+        return number
 
     def _peak(self, row: int, day: int, extra: float = 0.0) -> answers.Peak:
         wanted = NOW.date() + timedelta(days=day)

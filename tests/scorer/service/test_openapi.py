@@ -15,7 +15,7 @@ from tests.scorer.service.fake_scorer import FakeScorer
 from tests.serving.documented import ask_every_operation
 from tests.serving.served import served
 
-OPERATIONS = 15
+OPERATIONS = 16
 
 
 @pytest.fixture(scope="module")

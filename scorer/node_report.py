@@ -1,0 +1,247 @@
+"""What makes the predicted peak of a node on one day, and what helps: services by their share, the best other node for
+each of the largest pods, and the effect of such a move on both peaks.
+
+The tables are locked for a few milliseconds per pod; curves are computed from copies.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+
+import numpy as np
+from msgspec.structs import replace
+
+from forecast.arrays import Bools, Floats
+from forecast.calendar import SLOTS_PER_DAY
+from forecast.errors import InputError, UnknownName
+from forecast.resources import resource_index
+from forecast.service_key import ServiceKey
+from kube.objects.objects import PodInfo
+from scorer.answers import BetterNode, NodeReport, Peak, PodOnNode, ServiceOnNode
+from scorer.degradation import Level, level_of_nodes
+from scorer.highest_peak import bounding_peak
+from scorer.live_tables import LiveTables
+from scorer.opt_out import opts_out
+from scorer.policy import ScoringPolicies
+from scorer.predicted.cluster import PredictedCluster
+from scorer.predicted.horizon import Horizon, start_of_slot
+from scorer.predicted.node_curves import NodeCurves, NodeInputs, gather, node_curves
+from scorer.predicted.profiles import ProfileKey
+from scorer.scoring import score_pod
+from scorer.tracking import LIVE_HALF_LIFE_SLOTS, TrackedCluster
+
+
+@dataclass(frozen=True, slots=True)
+class _Seated:
+    pod: PodInfo
+    service: ServiceKey
+    key: ProfileKey
+
+
+def day_number(horizon: Horizon, day: date | None) -> int:
+    """Return the position of a day in the horizon; None = today. Raises InputError outside of it."""
+    if day is None:
+        return 0
+    if day not in horizon.days:
+        raise InputError(f"there is no forecast of {day}: name a day from {horizon.days[0]} to {horizon.days[-1]}")
+    return horizon.days.index(day)
+
+
+def node_report(
+    tables: LiveTables, policies: ScoringPolicies, node: str, *, day: date | None = None, top: int = 5
+) -> NodeReport:
+    """Report on one node.
+
+    day : local day of the model; None = today
+    top : most pods to find another node for
+    Raises UnknownName for a node that is not there, InputError for a day outside the forecast.
+    """
+    if top < 0:
+        raise InputError(f"top is {top}: 0 pods or more are needed")
+    with tables.reading() as cluster:
+        row = _row_of(cluster, node)
+        info = cluster.state.nodes[row]
+        level, _ = tables.level()
+        level = Level(int(level_of_nodes(level, cluster.measured_nodes())[row]))
+        n_pods, version = int(cluster.state.pod_count[row]), tables.version
+        ready = info is not None and info.ready and not info.unschedulable
+        predicted = cluster.predicted
+        if predicted is None:
+            return NodeReport(
+                name=node,
+                day=None,
+                pods=n_pods,
+                ready=ready,
+                level=level,
+                model_version=version,
+                peak=None,
+                notes=("no model has been published",),
+            )
+        number = day_number(predicted.horizon, day)
+        on = predicted.horizon.days[number]
+        inputs = gather(predicted, [row], as_believed=not predicted.believes)
+        seated = _seated_on(cluster, predicted, row)
+    widen = tables.widen(predicted.horizon)
+    curves = _curves(predicted, inputs, number, widen)
+    (peak,) = _peaks(curves, inputs, predicted.horizon, number)
+    found = NodeReport(
+        name=node,
+        day=on,
+        pods=n_pods,
+        ready=ready,
+        level=level,
+        model_version=version,
+        peak=peak,
+        notes=() if peak is not None else ("no resource of the node has a known capacity",),
+    )
+    if peak is None:
+        return found
+    r, of_day = resource_index(peak.resource), slice(number * SLOTS_PER_DAY, (number + 1) * SLOTS_PER_DAY)
+    starts = tuple(start_of_slot(on, slot, predicted.horizon.zone) for slot in range(SLOTS_PER_DAY))
+    slot = starts.index(peak.at)
+    use = _use_at(predicted, inputs, number, r, slot)
+    total = float(curves.mean()[0, r, of_day][slot])
+    services = _services(seated, use, total)
+    largest = sorted(seated, key=lambda one: (-use.get(one.key, 0.0), one.pod.namespace, one.pod.name))[:top]
+    return replace(
+        found,
+        starts=starts,
+        expected=tuple(curves.curve(0)[0, r, of_day].tolist()),
+        bound=tuple(curves.curve(1)[0, r, of_day].tolist()),
+        besides_pods=max(0.0, total - sum(one.usage for one in services)),
+        services=services,
+        largest=tuple(_pod_on_node(tables, policies, one, node, on, widen, use.get(one.key, 0.0)) for one in largest),
+    )
+
+
+def _row_of(cluster: TrackedCluster, node: str) -> int:
+    state = cluster.state
+    row = state.row_of.get(node)
+    if row is None or state.nodes[row] is None:
+        raise UnknownName(
+            "node", node, sorted(name for name, row in state.row_of.items() if state.nodes[row] is not None)
+        )
+    return row
+
+
+def _seated_on(cluster: TrackedCluster, predicted: PredictedCluster, row: int) -> list[_Seated]:
+    """Pods that count in the predicted load of the node; without those of DaemonSets, which are part of its base."""
+    state = cluster.state
+    found = []
+    for uid, seat in state.seat_of.items():
+        if seat.node == row and (placed := predicted.placed.get(uid)) is not None and placed.weight:
+            found.append(_Seated(state.pods[uid], state.services[seat.service], predicted.keys[placed.profile]))
+    return found
+
+
+def _curves(predicted: PredictedCluster, inputs: NodeInputs, number: int, widen: float) -> NodeCurves:
+    """Curves from midnight of today to the end of a day of the horizon."""
+    horizon = predicted.horizon
+    days = horizon.days[: number + 1]
+    fading = horizon.fading(LIVE_HALF_LIFE_SLOTS)[: len(days) * SLOTS_PER_DAY]
+    return node_curves(predicted.profiles, predicted.bases, inputs, days, fading=fading, widen=widen)
+
+
+def _peaks(curves: NodeCurves, inputs: NodeInputs, horizon: Horizon, number: int) -> list[Peak | None]:
+    """The peak of each node on the last day of the curves."""
+    slots = np.arange(number * SLOTS_PER_DAY, (number + 1) * SLOTS_PER_DAY)
+    expected, bound = curves.curve(0), curves.curve(1)
+    return [
+        bounding_peak(expected[i], bound[i], inputs.capacity[i], inputs.assumed[i], slots, horizon.days, horizon.zone)
+        for i in range(len(inputs.names))
+    ]
+
+
+def _use_at(
+    predicted: PredictedCluster, inputs: NodeInputs, number: int, resource: int, slot: int
+) -> dict[ProfileKey, float]:
+    """What one pod of each profile is expected to use of a resource in one half hour of a day."""
+    days = (predicted.horizon.days[number],)
+    usage = predicted.profiles.mean_of(inputs.keys, inputs.replicas, days)[:, resource, slot]
+    return dict(zip(inputs.keys, usage.tolist(), strict=True))
+
+
+def _services(seated: list[_Seated], use: Mapping[ProfileKey, float], total: float) -> tuple[ServiceOnNode, ...]:
+    """Shares are of `total`, or of what the pods use together if a live correction has the node use less."""
+    pods, usage = Counter[str](), defaultdict[str, float](float)
+    for one in seated:
+        pods[str(one.service)] += 1
+        usage[str(one.service)] += use.get(one.key, 0.0)
+    total = max(total, sum(usage.values()))
+    return tuple(
+        ServiceOnNode(service, pods[service], used, used / total if total > 0 else 0.0)
+        for service, used in sorted(usage.items(), key=lambda item: (-item[1], item[0]))
+    )
+
+
+def _pod_on_node(
+    tables: LiveTables,
+    policies: ScoringPolicies,
+    one: _Seated,
+    node: str,
+    on: date,
+    widen: float,
+    usage: float,
+) -> PodOnNode:
+    none = PodOnNode(f"{one.pod.namespace}/{one.pod.name}", str(one.service), usage, None)
+    with tables.reading() as cluster:
+        predicted, here = cluster.predicted, cluster.state.row_of.get(node)
+        placed = None if predicted is None else predicted.placed.get(one.pod.uid)
+        if predicted is None or placed is None or placed.node != here or on not in predicted.horizon.days:
+            return replace(none, why_not="the cluster has changed since: ask again")
+        number = predicted.horizon.days.index(on)
+        best = _best_other(tables, cluster, predicted, policies, one.pod, here)
+        if best is None:
+            return replace(none, why_not="no other node has room for its requests")
+        rows, extra = [here, best, best], [None, None, placed.profile]
+        inputs = gather(predicted, rows, extra, as_believed=not predicted.believes)
+        other, key = cluster.state.names[best], predicted.keys[placed.profile]
+    inputs = _one_less(inputs, key)
+    without, before, after = _peaks(_curves(predicted, inputs, number, widen), inputs, predicted.horizon, number)
+    if without is None or before is None or after is None:
+        return replace(none, why_not=f"no resource of {other} has a known capacity")
+    return replace(none, better=BetterNode(other, without, before, after))
+
+
+def _best_other(
+    tables: LiveTables,
+    cluster: TrackedCluster,
+    predicted: PredictedCluster,
+    policies: ScoringPolicies,
+    pod: PodInfo,
+    here: int,
+) -> int | None:
+    """Find the row that the pod's policy ranks first among other nodes where the pod may go and fits by requests."""
+    with cluster.without(pod.uid):
+        rows = np.flatnonzero(_candidates(cluster, predicted, pod, here))
+        if not len(rows):
+            return None
+        level = Level.NEUTRAL if opts_out(pod) else tables.level()[0]
+        scored = score_pod(cluster, pod, rows, policies.scoring(pod).policy, level)
+    return int(rows[int(np.argmax(np.where(scored.out_of_memory, -np.inf, scored.ranking)))])
+
+
+def _candidates(cluster: TrackedCluster, predicted: PredictedCluster, pod: PodInfo, here: int) -> Bools:
+    """(n_rows,) other nodes that the pod may use and whose unrequested rest holds what it requests."""
+    state = cluster.state
+    usable, mask_of = cluster.usable_nodes.usable_by([pod])
+    request: Floats = state.request_vector(pod)
+    fits = (state.requested + request <= state.allocatable) | (request == 0.0)
+    found: Bools = usable[mask_of[0]] & state.alive & fits.all(axis=1)
+    found[predicted.load.n_nodes :] = False  # rows without a node yet
+    found[here] = False
+    return found
+
+
+def _one_less(inputs: NodeInputs, key: ProfileKey) -> NodeInputs:
+    """The same with one pod fewer on the first node."""
+    pods = inputs.pods.copy()
+    for pair in np.flatnonzero((inputs.node == 0) & (pods > 0)).tolist():
+        if inputs.keys[inputs.profile[pair]] == key:
+            pods[pair] -= 1
+            break
+    return dataclasses.replace(inputs, pods=pods)

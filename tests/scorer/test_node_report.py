@@ -1,0 +1,139 @@
+"""What makes the peak of a node, and where its largest pods would be better off."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from forecast.errors import InputError, UnknownName
+from kube.decoding.decoding import Kind
+from kube.objects.objects import PodInfo
+from scorer.answers import NodeReport, Peak
+from tests.scorer.live_cluster import at, model, node, pod_of
+from tests.scorer.scorer_at import LiveScorer
+from tests.scorer.test_shadow import believing
+
+ALONE = pod_of(1, "alone", "node-0", started=at(0))
+PODS = [
+    *(pod_of(5, f"replica-{i}", "node-0", started=at(0)) for i in range(3)),
+    ALONE,
+    pod_of(5, "elsewhere", "node-1", started=at(0)),
+]
+
+
+def _scorer(*pods: PodInfo) -> LiveScorer:
+    made = LiveScorer(12.0, pods=[*PODS, *pods])
+    made.measure_as_expected()
+    made.scorer.tables.refresh_overview()
+    return made
+
+
+@pytest.fixture
+def tested() -> LiveScorer:
+    return _scorer()
+
+
+def _peak_of(tested: LiveScorer, name: str) -> Peak:
+    tested.scorer.tables.refresh_overview()
+    peak = {one.name: one for one in tested.scorer.nodes().nodes}[name].today
+    assert peak is not None
+    return peak
+
+
+def _same(found: Peak, expected: Peak) -> None:
+    assert (found.resource, found.at) == (expected.resource, expected.at)
+    assert (found.expected, found.bound) == pytest.approx((expected.expected, expected.bound), rel=1e-4)
+
+
+def test_the_peak_is_that_of_the_list_and_the_largest_half_hour_of_the_curve(tested: LiveScorer) -> None:
+    report = tested.scorer.node_report("node-0")
+    assert (report.name, report.pods, report.ready, report.day) == ("node-0", 4, True, model().first_day)
+    assert report.peak is not None
+    _same(report.peak, _peak_of(tested, "node-0"))
+    assert len(report.starts) == len(report.expected) == len(report.bound) == 48
+    assert max(report.expected) == pytest.approx(report.peak.expected)
+    assert report.starts[report.expected.index(max(report.expected))] == report.peak.at
+
+
+def test_services_add_up_to_the_node(tested: LiveScorer) -> None:
+    report = tested.scorer.node_report("node-0")
+    assert [(one.service, one.pods) for one in report.services] == [
+        ("shop/Deployment/service-5", 3),
+        ("shop/Deployment/service-1", 1),
+    ]
+    assert all(one.usage > 0 and 0 < one.share < 1 for one in report.services)
+    total = sum(one.usage for one in report.services) + report.besides_pods
+    assert report.services[0].share == pytest.approx(report.services[0].usage / total)
+    assert total <= max(report.expected)  # the mean lies below the median of the peak
+
+
+def test_the_effect_of_a_move_is_what_comes_of_moving_the_pod(tested: LiveScorer) -> None:
+    report = tested.scorer.node_report("node-0", top=2)
+    assert [one.pod for one in report.largest] == ["shop/alone", "shop/replica-0"]
+    better = report.largest[0].better
+    assert better is not None and better.node in ("node-2", "node-3")
+    _same(better.there_before, _peak_of(tested, better.node))
+    moved = _scorer()
+    moved.scorer.tables.delete(Kind.PODS, ALONE)
+    moved.scorer.tables.put(Kind.PODS, replace(ALONE, node=better.node))
+    _same(better.here_without, _peak_of(moved, "node-0"))
+    _same(better.there_with, _peak_of(moved, better.node))
+    _same(tested.scorer.node_report("node-0").peak or better.there_with, _peak_of(tested, "node-0"))  # nothing moved
+
+
+def test_another_day_of_the_forecast(tested: LiveScorer) -> None:
+    day = model().first_day + timedelta(days=3)
+    report = tested.scorer.node_report("node-0", day=day)
+    assert report.day == day
+    assert {start.date() for start in report.starts} == {day}
+    listed = tested.scorer.nodes(by_peak=True, top=1, day=day)
+    assert (listed.day, listed.n_nodes, [one.name for one in listed.nodes]) == (day, 4, ["node-0"])
+    assert report.peak is not None and listed.nodes[0].peak is not None
+    # The live error of now has faded by then, in both.
+    _same(report.peak, listed.nodes[0].peak)
+
+
+def test_the_hottest_nodes_come_first(tested: LiveScorer) -> None:
+    listed = tested.scorer.nodes(by_peak=True).nodes
+    shares = [one.peak.share for one in listed if one.peak is not None and one.peak.share is not None]
+    assert len(shares) == 4 and shares == sorted(shares, reverse=True)
+    assert [one.name for one in tested.scorer.nodes(top=2).nodes] == ["node-0", "node-1"]
+    tested.scorer.tables.put(Kind.NODES, node("node-9"))
+    assert tested.scorer.nodes(by_peak=True).nodes[-1].name == "node-9"  # it came after the overview
+
+
+def test_only_nodes_with_room_for_the_requests_are_named() -> None:
+    asking = pod_of(5, "asking", "node-0", started=at(0), cpu=30.0)
+    others = [pod_of(None, f"full-{i}", f"node-{i}", started=at(0), cpu=20.0) for i in (1, 2)]
+    report = _scorer(asking, *others).scorer.node_report("node-0", top=50)
+    found = {one.pod: one.better for one in report.largest}
+    better = found["shop/asking"]
+    assert better is not None and better.node == "node-3"
+    full = pod_of(None, "full-3", "node-3", started=at(0), cpu=20.0)
+    report = _scorer(asking, *others, full).scorer.node_report("node-0", top=50)
+    asked = next(one for one in report.largest if one.pod == "shop/asking")
+    assert asked.better is None and asked.why_not == "no other node has room for its requests"
+
+
+def test_pods_count_where_they_sit_whatever_a_shadow_believes() -> None:
+    tested = believing()
+    plain: NodeReport = tested.scorer.node_report("node-0")
+    assert "shop/a" in [one.pod for one in plain.largest]
+    better = plain.largest[0].better
+    assert plain.peak is not None and better is not None
+    assert better.here_without.expected < plain.peak.expected
+
+
+def test_what_cannot_be_answered_says_so(tested: LiveScorer) -> None:
+    with pytest.raises(UnknownName, match="node"):
+        tested.scorer.node_report("node-77")
+    with pytest.raises(InputError, match=r"there is no forecast of .*: name a day from"):
+        tested.scorer.node_report("node-0", day=model().first_day - timedelta(days=1))
+    with pytest.raises(InputError, match="there is no forecast"):
+        tested.scorer.nodes(day=model().first_day + timedelta(days=7))
+    bare = LiveScorer(pods=PODS, without_model=True).scorer
+    report = bare.node_report("node-0")
+    assert (report.peak, report.day, report.notes) == (None, None, ("no model has been published",))
+    assert bare.nodes(by_peak=True).day is None
