@@ -31,6 +31,7 @@ from forecast_scheduler.commands.explain.command import explain
 from forecast_scheduler.commands.extender.command import extender
 from forecast_scheduler.commands.jobs import jobs
 from forecast_scheduler.commands.models import models
+from forecast_scheduler.commands.nodes import node, nodes
 from forecast_scheduler.commands.policy.command import policy
 from forecast_scheduler.commands.render.command import render
 from forecast_scheduler.commands.replay.command import replay
@@ -89,6 +90,8 @@ app.command()(report)
 app.command()(scorer)
 app.command()(extender)
 app.command()(schedule)
+app.command()(nodes)
+app.command()(node)
 app.command()(explain)
 app.command()(jobs)
 app.command()(tide)

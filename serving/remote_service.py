@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import msgspec
 import urllib3
 
 from forecast.errors import ForecastError, InputError
@@ -16,6 +17,10 @@ _CONNECTIONS: Final = 16
 
 class ServiceUnavailable(ForecastError):
     """It does not answer, or not with what was asked."""
+
+
+class ServiceRefused(ServiceUnavailable):
+    """It answers that the request cannot be served as it is: a status of 400 to 499, with its own words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,10 @@ class RemoteAddress:
     client_cert: Path | None = None
     client_key: Path | None = None
     seconds: float = 0.2
+
+
+class _ErrorBody(msgspec.Struct):
+    error: str
 
 
 class RemoteService:
@@ -72,16 +81,15 @@ class RemoteService:
         )
 
     def request(self, method: str, path: str, body: bytes | None = None) -> bytes:
-        """The body of an answer 200. Raises ServiceUnavailable."""
+        """Return the body of an answer 200. Raises ServiceUnavailable."""
         url, name = self._remote.url.rstrip("/") + path, self._name
         try:
             response = self._pool.request(method, url, body=body, headers=self._headers())
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:  # ValueError: a token that is no header
             raise ServiceUnavailable(f"the {name} {self._remote.url} does not answer: {_one_line(error)}") from error
         if response.status != 200:
-            raise ServiceUnavailable(
-                f"the {name} {self._remote.url} answered {response.status}: {response.data[:200]!r}"
-            )
+            kind = ServiceRefused if 400 <= response.status < 500 else ServiceUnavailable
+            raise kind(f"the {name} {self._remote.url} answered {response.status}: {_words(response.data)}")
         return response.data
 
     def close(self) -> None:
@@ -111,6 +119,14 @@ def _tls(remote: RemoteAddress, name: str) -> ssl.SSLContext:
     except (OSError, ssl.SSLError) as error:
         raise InputError(f"TLS files for the {name} {remote.url} cannot be used: {_one_line(error)}") from error
     return context
+
+
+def _words(body: bytes) -> str:
+    """The sentence of an error of ours (serving/errors.py), else the beginning of the text."""
+    try:
+        return _one_line(msgspec.json.decode(body, type=_ErrorBody).error)
+    except msgspec.DecodeError:
+        return _one_line(body.decode("utf-8", "replace")) or "nothing"
 
 
 def _one_line(error: object) -> str:

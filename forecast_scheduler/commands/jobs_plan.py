@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from forecast_scheduler.commands.remote_scheduler import asked_server
+from forecast_scheduler.commands.remote_server import asked_scheduler
 from scheduler.profiles.job.service.answers import JobPlan
 from serving.remote_service import RemoteAddress
 
@@ -14,4 +14,4 @@ def asked_plan(remote: RemoteAddress, *, hours: float, namespace: str | None, li
     query: dict[str, str] = {"hours": f"{hours:g}", "limit": str(limit)}
     if namespace is not None:
         query["namespace"] = namespace
-    return asked_server(remote, "/v1/jobs/plan", query, JobPlan, profile="job")
+    return asked_scheduler(remote, "/v1/jobs/plan", query, JobPlan, profile="job")

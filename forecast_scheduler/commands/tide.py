@@ -39,14 +39,14 @@ def tide(
     shell = open_shell(config, verbose=verbose, json_file=json)
     check_writable(json)
 
-    from forecast_scheduler.commands.remote_scheduler import asked_server
+    from forecast_scheduler.commands.remote_server import asked_scheduler
     from forecast_scheduler.reports.tide_tables import tide_lines, tide_report_tables
     from scheduler.profiles.gpu.tide.service.bodies import TideBody
     from serving.remote_service import RemoteAddress
 
     remote = RemoteAddress(server, token_file, ca, client_cert, client_key, SERVER_SECONDS)
     query = {"hours": f"{hours:g}"} | ({} if namespace is None else {"namespace": namespace})
-    plan = asked_server(remote, "/v1/tide", query, TideBody, profile="gpu")
+    plan = asked_scheduler(remote, "/v1/tide", query, TideBody, profile="gpu")
     for table in tide_report_tables(plan):
         shell.out.print(table)
     for line in tide_lines(plan):

@@ -8,6 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 UNKNOWN = "–"
+_PREFIXES = ((2.0**40, "Ti"), (2.0**30, "Gi"), (2.0**20, "Mi"), (2.0**10, "ki"))
 
 
 def titled_table(title: str, *columns: str, wrap_first: bool = True) -> Table:
@@ -31,6 +32,21 @@ def percent(share: float | None, *, digits: int = 0) -> str:
 def number(value: float | None) -> str:
     """Three digits after the point; a dash if it is not known (None or NaN)."""
     return UNKNOWN if value is None or value != value else f"{value:.3f}"
+
+
+def amount(value: float, unit: str) -> str:
+    """In real units: 4.21 cores, 12.3 GiB, 20.4 MB/s."""
+    if unit == "cores":
+        return f"{value:.2f} cores"
+    if unit == "bytes":
+        for size, prefix in _PREFIXES:
+            if abs(value) >= size:
+                return f"{value / size:.1f} {prefix}B"
+        return f"{value:.0f} B"
+    for size, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:.1f} {prefix}B/s"
+    return f"{value:.0f} B/s"
 
 
 def local_minute(text: str | None) -> str:

@@ -26,6 +26,7 @@ _OWN_TERMINAL = re.compile(r"in a terminal of its own:$|in its terminal:$", re.I
 _SAID = {
     "forecast-scheduler train": r"published \S+ at local-cluster/models: 48 services, 50 nodes, learned from 10 days",
     "forecast-scheduler explain": r"shop/checkout-first \(shop/Deployment/checkout\) on 50 nodes, best first",
+    "forecast-scheduler nodes": r"3 of 50 nodes, peaks of 20\d\d-\d\d-\d\d",
     "kubectl -n shop get pod checkout-first": r"checkout-first +1/1 +Running .* (small|medium|large)-\d\d ",
     "python -m json.tool": r'"pod": "shop/checkout-second"(.|\n)*"advised_node": "(small|medium|large)-\d\d"',
     "kubectl -n shop events --for pod/checkout-third": r"ForecastScheduled .* predicted peak \d+ % of capacity",

@@ -9,28 +9,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from forecast.resources import RESOURCES
-from forecast_scheduler.reports.table_format import titled_table
+from forecast_scheduler.reports.table_format import amount, titled_table
 from scorer.answers import Explanation, JudgementSummary, Peak
 from scorer.judgement import Judgement, RejectedNodes
 
 _NAMED = 5
-
-_PREFIXES = ((2.0**40, "Ti"), (2.0**30, "Gi"), (2.0**20, "Mi"), (2.0**10, "ki"))
-
-
-def amount(value: float, unit: str) -> str:
-    """In real units: 4.21 cores, 12.3 GiB, 20.4 MB/s."""
-    if unit == "cores":
-        return f"{value:.2f} cores"
-    if unit == "bytes":
-        for size, prefix in _PREFIXES:
-            if abs(value) >= size:
-                return f"{value / size:.1f} {prefix}B"
-        return f"{value:.0f} B"
-    for size, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(value) >= size:
-            return f"{value / size:.1f} {prefix}B/s"
-    return f"{value:.0f} B/s"
 
 
 def explanation_tables(explanation: Explanation) -> list[Table]:

@@ -8,7 +8,8 @@ import pytest
 from msgspec.structs import replace
 from rich.console import Console
 
-from forecast_scheduler.commands.explain.tables import amount, explanation_tables, remarks
+from forecast_scheduler.commands.explain.tables import explanation_tables, remarks
+from forecast_scheduler.reports.table_format import amount
 from scorer.answers import ExplainedNode, ExplainedScore, Explanation, Peak, summary_of
 from scorer.degradation import Level
 from scorer.judgement import Judgement, SumPart

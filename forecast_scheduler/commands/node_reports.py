@@ -1,0 +1,63 @@
+"""Where `nodes` and `node` get their answers: a running scorer, or one made for the command from a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date
+from typing import Protocol
+from urllib.parse import quote
+
+from forecast_scheduler.commands.policy.follow_policies import read_policies
+from forecast_scheduler.commands.remote_server import Answer, asked_server
+from forecast_scheduler.commands.scorer.setup import Inputs, open_scorer
+from forecast_scheduler.settings.document import Settings
+from scorer.answers import NodeReport, Nodes
+from serving.remote_service import RemoteAddress
+
+_SYNC_SECONDS = 120.0
+
+
+class NodeReports(Protocol):
+    """scorer.scorer.Scorer, as the commands see it."""
+
+    def nodes(self, *, by_peak: bool, top: int | None, day: date | None) -> Nodes:
+        """See ScorerApi."""
+
+    def node_report(self, node: str, *, day: date | None, top: int) -> NodeReport:
+        """See ScorerApi."""
+
+
+class RemoteNodeReports:
+    """Asks a running scorer (docs/use/http-api.md). Implements NodeReports; raises InputError."""
+
+    def __init__(self, remote: RemoteAddress) -> None:
+        self._remote = remote
+
+    def nodes(self, *, by_peak: bool, top: int | None, day: date | None) -> Nodes:
+        query = {"sort": "peak" if by_peak else "name"} | ({} if top is None else {"top": str(top)})
+        return self._asked("/v1/nodes", query, day, Nodes)
+
+    def node_report(self, node: str, *, day: date | None, top: int) -> NodeReport:
+        return self._asked(f"/v1/nodes/{quote(node, safe='')}", {"top": str(top)}, day, NodeReport)
+
+    def _asked(self, path: str, query: dict[str, str], day: date | None, body: type[Answer]) -> Answer:
+        query |= {} if day is None else {"on": day.isoformat()}
+        way_out = "name a running scorer with --scorer URL, or a cluster file with --cluster FILE"
+        return asked_server(self._remote, path, query, body, name="scorer", way_out=way_out)
+
+
+@contextmanager
+def local_node_reports(settings: Settings, inputs: Inputs) -> Iterator[NodeReports]:
+    """A scorer over the cluster of the inputs, with the model in use and usage as it is measured now.
+
+    Raises InputError: files that cannot be read, an API server that does not answer, contradicting inputs.
+    """
+    policies = None if inputs.cluster is not None else read_policies(settings, inputs.kubeconfig)
+    with open_scorer(settings, inputs, policies=policies) as (scorer, background):
+        background.wait_synced(_SYNC_SECONDS)
+        background.look_for_model()
+        scorer.tables.measure()
+        scorer.tables.tick()
+        scorer.tables.refresh_overview()
+        yield scorer

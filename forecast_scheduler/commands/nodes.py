@@ -1,0 +1,166 @@
+"""`nodes` and `node`: the nodes with the highest predicted peaks, what makes the peak of one, and what helps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from forecast.errors import InputError
+from forecast_scheduler.commands.options.cluster import (
+    AtOption,
+    ClusterOption,
+    KubeconfigOption,
+    PrometheusOption,
+    RecordedOption,
+)
+from forecast_scheduler.commands.options.common import (
+    ConfigOption,
+    JsonOption,
+    ModelsOption,
+    VerboseOption,
+    parse_moment,
+)
+from forecast_scheduler.commands.options.remote_scheduler import (
+    SERVER_SECONDS,
+    CaOption,
+    CertOption,
+    KeyOption,
+    TokenOption,
+)
+from forecast_scheduler.commands.shell import check_writable, open_shell, write_json
+
+if TYPE_CHECKING:
+    from forecast_scheduler.commands.node_reports import NodeReports
+    from forecast_scheduler.settings.document import Settings
+
+_TOP: Final = 10
+
+ScorerOption = Annotated[
+    str | None,
+    typer.Option("--scorer", metavar="URL", help="URL of a running scorer. Default: compute from the cluster itself."),
+]
+OnOption = Annotated[
+    str | None, typer.Option("--on", metavar="DAY", help="Day of the forecast, such as 2026-03-12. Default: today.")
+]
+TopNodes = Annotated[int, typer.Option("--top", metavar="N", min=1, help="Nodes to show, the hottest first.")]
+TopPods = Annotated[
+    int, typer.Option("--top", metavar="N", min=0, max=50, help="Largest pods to find another node for.")
+]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of a node.")]
+
+
+def nodes(
+    top: TopNodes = _TOP,
+    on: OnOption = None,
+    scorer: ScorerOption = None,
+    token_file: TokenOption = None,
+    ca: CaOption = None,
+    client_cert: CertOption = None,
+    client_key: KeyOption = None,
+    cluster: ClusterOption = None,
+    kubeconfig: KubeconfigOption = None,
+    models: ModelsOption = None,
+    prometheus: PrometheusOption = None,
+    at: AtOption = None,
+    history: RecordedOption = None,
+    json: JsonOption = None,
+    config: ConfigOption = None,
+    verbose: VerboseOption = False,
+) -> None:
+    """List the hottest nodes of tonight, or of another day of the forecast: peak, bound, time, resource, pods."""
+    shell = open_shell(config, verbose=verbose, json_file=json)
+    check_writable(json)
+    day = _day(on)
+
+    import msgspec
+
+    from forecast_scheduler.reports.node_tables import nodes_table
+
+    remote = (scorer, token_file, ca, client_cert, client_key)
+    with _reports(shell.settings, remote, (cluster, kubeconfig, models, prometheus, history, at)) as reports:
+        found = reports.nodes(by_peak=True, top=top, day=day)
+    shell.out.print(nodes_table(found))
+    if found.day is None:
+        shell.say("there is no forecast: no model has been published, or none can be used")
+    write_json(json, msgspec.to_builtins(found))
+
+
+def node(
+    name: Name,
+    top: TopPods = 5,
+    on: OnOption = None,
+    scorer: ScorerOption = None,
+    token_file: TokenOption = None,
+    ca: CaOption = None,
+    client_cert: CertOption = None,
+    client_key: KeyOption = None,
+    cluster: ClusterOption = None,
+    kubeconfig: KubeconfigOption = None,
+    models: ModelsOption = None,
+    prometheus: PrometheusOption = None,
+    at: AtOption = None,
+    history: RecordedOption = None,
+    json: JsonOption = None,
+    config: ConfigOption = None,
+    verbose: VerboseOption = False,
+) -> None:
+    """Show what makes the peak of a node: its curve of the day, its services by share, and the best other node for each
+    of its largest pods, with the effect on both peaks. Nothing is moved."""
+    shell = open_shell(config, verbose=verbose, json_file=json)
+    check_writable(json)
+    day = _day(on)
+
+    import msgspec
+
+    from forecast_scheduler.reports.node_tables import node_lines, node_tables
+
+    remote = (scorer, token_file, ca, client_cert, client_key)
+    with _reports(shell.settings, remote, (cluster, kubeconfig, models, prometheus, history, at)) as reports:
+        report = reports.node_report(name, day=day, top=top)
+    for table in node_tables(report):
+        shell.out.print(table)
+    for line in node_lines(report):
+        shell.say(line)
+    write_json(json, msgspec.to_builtins(report))
+
+
+_Remote = tuple[str | None, Path | None, Path | None, Path | None, Path | None]
+_Local = tuple[Path | None, Path | None, str | None, str | None, Path | None, str | None]
+
+
+@contextmanager
+def _reports(settings: Settings, remote: _Remote, local: _Local) -> Iterator[NodeReports]:
+    """Ask the scorer that is named, else compute from the cluster. Raises InputError."""
+    from forecast_scheduler.commands.node_reports import RemoteNodeReports, local_node_reports
+    from forecast_scheduler.commands.scorer.setup import Inputs
+    from serving.remote_service import RemoteAddress
+
+    url, token_file, ca, client_cert, client_key = remote
+    cluster, kubeconfig, models, prometheus, history, at = local
+    if url is not None:
+        if any(one is not None for one in local):
+            raise InputError(
+                "--scorer asks a running scorer, which has its own cluster, models and usage: pass it alone, or leave "
+                "it out"
+            )
+        yield RemoteNodeReports(RemoteAddress(url, token_file, ca, client_cert, client_key, SERVER_SECONDS))
+        return
+    if any(remote):
+        raise InputError("--token-file, --ca, --client-cert and --client-key are for --scorer URL: pass it, too")
+    inputs = Inputs(cluster, kubeconfig, models, prometheus, history, parse_moment(at))
+    with local_node_reports(settings, inputs) as reports:
+        yield reports
+
+
+def _day(text: str | None) -> date | None:
+    if text is None:
+        return None
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise InputError(f"--on {text!r} is no day: write for instance 2026-03-12") from None

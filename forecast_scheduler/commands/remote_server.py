@@ -1,0 +1,48 @@
+"""What a running service answers over HTTP, as a command shows and writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from typing import Any, TypeVar
+from urllib.parse import urlencode
+
+import msgspec
+
+from forecast.errors import InputError
+from serving.remote_service import RemoteAddress, RemoteService, ServiceRefused, ServiceUnavailable
+
+Answer = TypeVar("Answer", bound=msgspec.Struct)
+
+
+def asked_server(
+    remote: RemoteAddress, path: str, query: Mapping[str, str], body: type[Answer], *, name: str, way_out: str
+) -> Answer:
+    """Return what the path answers. Raises InputError, also if no server answers: the user has to name another one.
+
+    body    : type that the answer is decoded as
+    name    : of the service, for errors: "scorer"
+    way_out : what to do if it does not answer
+    """
+    with closing(RemoteService(remote, name)) as service:
+        try:
+            answer = service.request("GET", f"{path}?{urlencode(query)}" if query else path)
+            return msgspec.json.decode(answer, type=body)
+        except ServiceRefused as error:
+            raise InputError(str(error)) from error
+        except ServiceUnavailable as error:
+            raise InputError(f"{error}; {way_out}") from error
+        except msgspec.DecodeError as error:
+            raise InputError(
+                f"{remote.url} does not answer as a {name} of this version ({error}): name one of this version"
+            ) from error
+
+
+def asked_scheduler(
+    remote: RemoteAddress, path: str, query: Mapping[str, str], body: type[msgspec.Struct], *, profile: str
+) -> dict[str, Any]:
+    """Return the plan that a running scheduler answers. profile: that has the path. Raises InputError."""
+    way_out = f"name a running `forecast-scheduler schedule --profile {profile}` with --server URL"
+    plan = asked_server(remote, path, query, body, name="scheduler", way_out=way_out)
+    found: dict[str, Any] = msgspec.to_builtins(plan)
+    return found

@@ -1,0 +1,130 @@
+"""Predicted peaks of nodes as tables for the terminal: the hottest nodes, and what makes the peak of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from rich.table import Table
+from rich.text import Text
+
+from forecast_scheduler.reports.table_format import UNKNOWN, amount, percent, plain, titled_table
+from scorer.answers import NodeReport, Nodes, NodeSummary, Peak, PodOnNode
+from scorer.degradation import Level
+
+HOT: Final = 0.8
+"""Share of capacity from which a predicted peak is hot: the threshold of the alert ForecastHotSpotTonight."""
+
+_WARM: Final = 0.6
+_BAR: Final = 40
+"""Characters of a bar at 100 %."""
+
+
+def nodes_table(found: Nodes) -> Table:
+    """One row per node, as listed."""
+    day = "" if found.day is None else f", peaks of {found.day}"
+    title = f"{len(found.nodes)} of {found.n_nodes} nodes{day}"
+    remarks = ["; ".join(_remarks(node)) for node in found.nodes]
+    columns = ("node", ">peak", ">bound", "resource", "at", ">pods", *(("remarks",) if any(remarks) else ()))
+    table = titled_table(title, *columns, wrap_first=False)
+    for node, remark in zip(found.nodes, remarks, strict=True):
+        cells: list[str | Text] = [plain(node.name), *_cells(node.peak), str(node.pods), plain(remark)]
+        table.add_row(*cells[: len(columns)])
+    return table
+
+
+def node_tables(report: NodeReport) -> Iterator[Table]:
+    """The curve of the day, services by their share of the peak, and the largest pods with the best other node."""
+    if report.peak is None or report.day is None:
+        return
+    yield _curve_table(report, report.peak)
+    yield _services_table(report, report.peak)
+    if report.largest:
+        yield _pods_table(report, report.peak)
+
+
+def node_lines(report: NodeReport) -> Iterator[str]:
+    """What no table says."""
+    if not report.ready:
+        yield "the node takes no new pods: it is not ready, or cordoned"
+    if report.level != Level.FRESH:
+        yield f"the forecast is degraded: {report.level.name.lower()}"
+    yield from report.notes
+    if any(one.better is not None for one in report.largest):
+        yield (
+            "nothing is moved: a pod may go where its constraints and requests allow, and its controller makes it anew "
+            "after a deletion; check spread and affinity with `forecast-scheduler explain`"
+        )
+
+
+def _cells(peak: Peak | None) -> tuple[Text, str, str, str]:
+    if peak is None:
+        return Text(UNKNOWN), UNKNOWN, "", ""
+    return _coloured(peak.share), _share(peak, peak.bound), _resource(peak), f"{peak.at:%a %H:%M}"
+
+
+def _remarks(node: NodeSummary) -> Iterator[str]:
+    if not node.ready:
+        yield "takes no pods"
+    if node.level != Level.FRESH:
+        yield node.level.name.lower().replace("_", " ")
+
+
+def _coloured(share: float | None) -> Text:
+    style = "" if share is None or share < _WARM else "red" if share >= HOT else "yellow"
+    return Text(percent(share), style=style)
+
+
+def _share(peak: Peak, value: float | None) -> str:
+    return UNKNOWN if value is None or not peak.capacity else percent(value / peak.capacity)
+
+
+def _resource(peak: Peak) -> str:
+    return f"{peak.resource}*" if peak.assumed else peak.resource
+
+
+def _curve_table(report: NodeReport, peak: Peak) -> Table:
+    """One row per hour: the higher of its half hours."""
+    assumed = ", of an assumed capacity" if peak.assumed else ""
+    title = (
+        f"{plain(report.name)} on {report.day}: {peak.resource} {percent(peak.share)} at {peak.at:%H:%M} "
+        f"(bound {_share(peak, peak.bound)}{assumed}), {report.pods} pods"
+    )
+    table = titled_table(title, "hour", "expected", ">share", ">bound", wrap_first=False)
+    capacity = peak.capacity or float("nan")
+    for start in range(0, len(report.starts), 2):
+        expected, bound = (max(curve[start : start + 2]) / capacity for curve in (report.expected, report.bound))
+        bar = "█" * min(round(_BAR * max(expected, 0.0)), 2 * _BAR)
+        share = _coloured(expected)
+        table.add_row(f"{report.starts[start]:%H:%M}", Text(bar, style=share.style), share, percent(bound))
+    return table
+
+
+def _services_table(report: NodeReport, peak: Peak) -> Table:
+    title = f"What makes the peak: expected {peak.resource} at {peak.at:%H:%M}"
+    table = titled_table(title, "service", ">pods", f">{peak.resource}", ">share", wrap_first=False)
+    for one in report.services:
+        table.add_row(plain(one.service), str(one.pods), amount(one.usage, peak.unit), percent(one.share))
+    total = report.besides_pods + sum(one.usage for one in report.services)
+    share = report.besides_pods / total if total > 0 else None
+    table.add_row("(besides pods)", "", amount(report.besides_pods, peak.unit), percent(share))
+    return table
+
+
+def _pods_table(report: NodeReport, peak: Peak) -> Table:
+    title = "What helps: the best other node for each of the largest pods, and the peaks of that day"
+    table = titled_table(
+        title, "pod", f">{peak.resource}", "best other node", "this node", "that node", wrap_first=False
+    )
+    for one in report.largest:
+        table.add_row(plain(one.pod), amount(one.usage, peak.unit), *_better_cells(one, peak))
+    return table
+
+
+def _better_cells(one: PodOnNode, peak: Peak) -> tuple[str, str, str]:
+    if one.better is None:
+        return plain(one.why_not), "", ""
+    better = one.better
+    here = f"{percent(peak.share)} → {percent(better.here_without.share)}"
+    there = f"{percent(better.there_before.share)} → {percent(better.there_with.share)}"
+    return plain(better.node), here, there
