@@ -15,6 +15,7 @@ from forecast_scheduler.commands.options.remote_scheduler import (
     KeyOption,
     ServerOption,
     TokenOption,
+    default_server,
 )
 from forecast_scheduler.commands.shell import check_writable, open_shell, write_json
 
@@ -25,7 +26,7 @@ LimitOption = Annotated[int, typer.Option("--limit", metavar="N", min=1, max=500
 
 
 def jobs(
-    server: ServerOption = "http://127.0.0.1:8889",
+    server: ServerOption = None,
     hours: HoursOption = 24.0,
     namespace: NamespaceOption = None,
     limit: LimitOption = 50,
@@ -45,7 +46,8 @@ def jobs(
     from forecast_scheduler.reports.job_plan_tables import job_plan_lines, job_plan_tables
     from serving.remote_service import RemoteAddress
 
-    remote = RemoteAddress(server, token_file, ca, client_cert, client_key, SERVER_SECONDS)
+    url = server or default_server(shell.settings.schedule)
+    remote = RemoteAddress(url, token_file, ca, client_cert, client_key, SERVER_SECONDS)
     plan = asked_plan(remote, hours=hours, namespace=namespace, limit=limit)
     for table in job_plan_tables(plan):
         shell.out.print(table)

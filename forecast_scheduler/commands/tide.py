@@ -15,6 +15,7 @@ from forecast_scheduler.commands.options.remote_scheduler import (
     KeyOption,
     ServerOption,
     TokenOption,
+    default_server,
 )
 from forecast_scheduler.commands.shell import check_writable, open_shell, write_json
 
@@ -24,7 +25,7 @@ NamespaceOption = Annotated[
 
 
 def tide(
-    server: ServerOption = "http://127.0.0.1:8889",
+    server: ServerOption = None,
     hours: HoursOption = 24.0,
     namespace: NamespaceOption = None,
     token_file: TokenOption = None,
@@ -44,7 +45,8 @@ def tide(
     from scheduler.profiles.gpu.tide.service.bodies import TideBody
     from serving.remote_service import RemoteAddress
 
-    remote = RemoteAddress(server, token_file, ca, client_cert, client_key, SERVER_SECONDS)
+    url = server or default_server(shell.settings.schedule)
+    remote = RemoteAddress(url, token_file, ca, client_cert, client_key, SERVER_SECONDS)
     query = {"hours": f"{hours:g}"} | ({} if namespace is None else {"namespace": namespace})
     plan = asked_scheduler(remote, "/v1/tide", query, TideBody, profile="gpu")
     for table in tide_report_tables(plan):

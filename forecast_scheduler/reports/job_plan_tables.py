@@ -46,6 +46,11 @@ def job_plan_lines(plan: Plan) -> Iterator[str]:
         )
 
 
+def _latest(moment: str | None) -> str:
+    """The latest start; a pod may name one beyond any calendar, which is none."""
+    return "no limit" if moment is not None and moment >= "9999" else local_minute(moment)
+
+
 def _jobs_table(plan: Plan) -> Table:
     table = titled_table("Jobs that wait for their start", "pod", "of", "start", "latest", "runs", "why")
     for job in plan["jobs"]:
@@ -56,7 +61,7 @@ def _jobs_table(plan: Plan) -> Table:
                     f"{job['namespace']}/{job['name']}",
                     job["owner"],
                     local_minute(job["start"]),
-                    local_minute(job["latest_start"]),
+                    _latest(job["latest_start"]),
                     short_duration(job["run_seconds"]),
                     job["why"],
                 ),

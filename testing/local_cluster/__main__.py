@@ -42,6 +42,8 @@ def main() -> int:
     try:
         with own_directory(directory):
             began, ports = time.monotonic(), Ports().free()
+            for sentence in ports.moved():
+                _say(sentence)
             _say("starting etcd, kube-apiserver, kube-scheduler and Prometheus with the sample's history ...")
             with LocalCluster(directory, days=asked.days, ports=ports) as cluster:
                 _write_environment(directory, cluster, program)

@@ -14,7 +14,7 @@ import socket
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -63,6 +63,15 @@ class Ports:
         """The same, with others in place of those that somebody listens on."""
         wanted = (self.prometheus, self.scorer, self.extender, self.schedule)
         return Ports(*(port if _is_free(port) else free_port() for port in wanted))
+
+    def moved(self) -> list[str]:
+        """What differs from the default ports, one sentence each."""
+        usual = asdict(Ports())
+        return [
+            f"port {usual[name]} of {name} is in use: it gets {port} instead"
+            for name, port in asdict(self).items()
+            if port != usual[name]
+        ]
 
 
 def _is_free(port: int) -> bool:

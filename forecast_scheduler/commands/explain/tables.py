@@ -20,7 +20,7 @@ def explanation_tables(explanation: Explanation) -> list[Table]:
     """Nodes, best first; and, where more than one score counts, what each contributed."""
     totals = {} if explanation.judgement is None else explanation.judgement.totals
     title = f"{explanation.pod} ({explanation.service}) on {explanation.n_nodes} nodes, best first"
-    columns = ("node", *((">sum",) if totals else ()), ">score", ">peak now", ">peak with the pod", "")
+    columns = ("node", *((">sum",) if totals else ()), ">score", ">week's peak without it", ">with the pod", "")
     nodes = titled_table(escape(title), *columns, wrap_first=False)
     for node in explanation.nodes:
         after = node.peak_with
@@ -60,7 +60,11 @@ def remarks(explanation: Explanation) -> list[str]:
         behind = "points behind" if explanation.judgement is None else "less in the sum of all scores"
         lines.append(f"runner-up: {explanation.runner_up}, {explanation.margin:.2f} {behind}")
     age = _age(explanation.model_age_seconds)
-    model = f"model {explanation.model_version}, {age} old" if explanation.model_version else "no model"
+    model = (
+        f"model {explanation.model_version}, whose first day began {age} ago"
+        if explanation.model_version
+        else "no model"
+    )
     measured = _age(explanation.metrics_age_seconds)
     lines.append(f"{model}; usage {'measured ' + measured + ' ago' if measured else 'not measured'}")
     lines.append(f"degradation level {int(explanation.level)} ({explanation.level.name.lower()})")

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+
+if TYPE_CHECKING:
+    from scheduler.settings import ScheduleSettings
 
 SERVER_SECONDS: Final = 30.0
 """An answer comes within."""
 
 ServerOption = Annotated[
-    str,
-    typer.Option("--server", metavar="URL", help="URL of a running `forecast-scheduler schedule`: http://HOST:PORT."),
+    str | None,
+    typer.Option(
+        "--server",
+        metavar="URL",
+        help="URL of a running `forecast-scheduler schedule`. Default: this machine, at schedule.port of the settings.",
+    ),
 ]
 HoursOption = Annotated[
     float, typer.Option("--hours", metavar="N", min=0.1, max=168.0, help="Hours of the plan to show, from now.")
@@ -29,3 +36,8 @@ CertOption = Annotated[
 KeyOption = Annotated[
     Path | None, typer.Option("--client-key", metavar="FILE", help="PEM file with the key of the client certificate.")
 ]
+
+
+def default_server(settings: ScheduleSettings) -> str:
+    """Return the URL of a `schedule` process with these settings on this machine."""
+    return f"{'https' if settings.tls_cert else 'http'}://127.0.0.1:{settings.port}"

@@ -89,7 +89,10 @@ def replay_tables(played: Replay) -> list[Table]:
         ),
         rules_table(
             report["degradation"],
-            title="What remains of it as parts fail (degradation ladder, best rung first)",
+            title=(
+                "What remains of it as parts fail (degradation ladder, best rung first). A few hot half hours more\n"
+                "or less are chance, since few are left: the spread shows what an old model loses."
+            ),
             by_regression=report["by_regression"],
         ),
     ]

@@ -84,7 +84,7 @@ function showStatus(status) {
   by("state").replaceChildren(
     tile("State", word, meaning),
     model
-      ? tile("Model", `${age(model.age_seconds)} old`, `trained until ${day(model.trained_until)}; ${model.version}`)
+      ? tile("Model", `trained until ${day(model.trained_until)}`, `its first day began ${age(model.age_seconds)} ago; ${model.version}`)
       : tile("Model", "none", "nothing is predicted"),
     tile("Usage measured", status.metrics_age_seconds === null ? "never" : `${age(status.metrics_age_seconds)} ago`,
       `${status.measured_nodes} of ${status.nodes} nodes`),

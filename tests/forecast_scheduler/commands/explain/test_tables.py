@@ -89,7 +89,7 @@ def test_remarks_tell_margin_age_level_and_virtual_request() -> None:
     lines = remarks(EXPLANATION)
     assert lines == [
         "runner-up: node-2, 11.25 points behind",
-        "model v7, 2 h old; usage measured 12 s ago",
+        "model v7, whose first day began 2 h ago; usage measured 12 s ago",
         "degradation level 0 (fresh)",
         "virtual request (profile of the service at this hour): cpu 0.50 cores, memory 1.0 GiB, network 20.0 MB/s",
     ]
