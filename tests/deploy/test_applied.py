@@ -21,7 +21,7 @@ from tests.deploy.shown import block_about, built_as_shown, file_shown
 Manifest = dict[str, Any]
 
 OVERLAYS: Final = (
-    "shadow", "extender", "own-loops", "extender-and-own-loops", "gpu", "webhook", "kube-prometheus",
+    "observe", "shadow", "extender", "own-loops", "extender-and-own-loops", "gpu", "webhook", "kube-prometheus",
     "prometheus-network-policy", "local",
 )  # fmt: skip
 OPERATORS: Final = Path(__file__).with_name("operators.yaml")

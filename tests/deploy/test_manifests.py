@@ -15,7 +15,7 @@ from testing.servers.kustomize import DEPLOY, built
 
 Manifest = dict[str, Any]
 
-OVERLAYS: Final = ("shadow", "extender", "own-loops", "extender-and-own-loops", "gpu", "webhook", "local")
+OVERLAYS: Final = ("observe", "shadow", "extender", "own-loops", "extender-and-own-loops", "gpu", "webhook", "local")
 NAMESPACE: Final = "forecast-scheduler"
 SETTINGS: Final = "/etc/forecast-scheduler/settings.yaml"
 DNS: Final = {53, 5353}
@@ -194,3 +194,17 @@ def test_certificates_are_good_for_the_names_by_which_the_extender_is_called() -
     [deployment] = _of_kind(_built("overlays/extender"), "Deployment")[:1]
     volumes = {one["name"]: one for one in deployment["spec"]["template"]["spec"]["volumes"]}
     assert volumes["tls"]["secret"]["secretName"] == served[extender["tlsConfig"]["serverName"]]["spec"]["secretName"]
+
+
+def test_observe_reads_and_needs_no_certificates() -> None:
+    manifests = _built("overlays/observe")
+    parts = {one["metadata"]["name"] for one, _ in _workloads(manifests)}
+    assert parts == {"forecast-scheduler-scorer", "forecast-scheduler-trainer"}
+    assert not {one["kind"] for one in manifests} & {"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"}
+    bound = {one["roleRef"]["name"] for one in _of_kind(manifests, "ClusterRoleBinding")}
+    granted = [one for one in _of_kind(manifests, "ClusterRole") if one["metadata"]["name"] in bound]
+    assert {verb for role in granted for rule in role["rules"] for verb in rule["verbs"]} == {"list", "watch"}
+    assert bound - {role["metadata"]["name"] for role in granted} == {"system:auth-delegator"}
+    secrets = [volume for _, template in _workloads(manifests) for volume in template["spec"]["volumes"]
+               if "secret" in volume]  # fmt: skip
+    assert secrets == []
