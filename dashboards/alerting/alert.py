@@ -10,6 +10,7 @@ from typing import Any
 class Severity(Enum):
     """The words of kube-prometheus, whose Alertmanager routes and inhibits by them."""
 
+    INFO = "info"  # for the record: kube-prometheus notifies of it only beside another alert of the namespace
     WARNING = "warning"  # look at it in working hours
     CRITICAL = "critical"  # look at it now
 

@@ -10,12 +10,15 @@ from typing import Final
 from dashboards.alerting.alert import Alert, Severity
 from dashboards.alerting.peaks import THREE_DAYS
 
-_FULL: Final = 0.9
-"""Share of capacity. The bound holds on 19 days of 20: over 90 % queues grow by the minute, and one late release or
-one lost node is too much."""
+_HOT: Final = 0.8
+"""Share of capacity from which a node is hot, as everywhere (scorer/replay/metrics.py)."""
 
 _OVER: Final = 1.0
-"""Share of capacity: more than there is. CPU is throttled, memory is taken from pods by force."""
+"""Share of capacity: more than there is. CPU is throttled, memory is taken from pods by force. Of the 0.95 bound, which
+holds on 19 days of 20."""
+
+_NAMED: Final = 10
+"""Nodes that a notification names."""
 
 _STALE_SECONDS: Final = 36 * 3600
 """From here on the model is an old one (level 2): one night was missed, and bounds widen day by day."""
@@ -44,25 +47,17 @@ _UNKNOWN: Final = 0.5
 _WHY: Final = "The log says why, and so does /v1/status of scorer and schedule."
 """The extender has no such page; its decision log names level and reasons with each decision."""
 
-_NODE: Final = "by (cluster, node, resource)"
+_COUNTED: Final = "{{ $value }} node{{ if ne $value 1.0 }}s{{ end }}"
+_NODE_LABELS: Final = "(cluster, node, resource)"
+_NODE: Final = f"by {_NODE_LABELS}"
+_PLACING: Final = 'on (cluster) (forecast_leader or forecast_decisions_total{mode="active"})'
+"""Clusters in which our loops or the extender place pods."""
 _PROCESS: Final = "by (cluster, job)"
 _REPLICA: Final = "(cluster, job, instance)"
 
 
 def forecast_alerts() -> list[Alert]:
     """Of every process that has a scorer inside; one alert whatever the number of replicas."""
-    peak = f'max {_NODE} (forecast_node_predicted_peak{{quantile="0.95",day="today",as_of="now"}})'
-    is_ahead = f'max {_NODE} (forecast_node_predicted_peak_timestamp_seconds{{day="today"}}) > time() - 1800'
-    # An assumed capacity is what nodes have sustained, and no limit that anybody has to be woken for.
-    assumed = "on (cluster, node, resource) forecast_node_capacity_assumed"
-    share = f"{peak} / max {_NODE} (forecast_node_capacity) unless {assumed}"
-    hour = (
-        '{{ with printf "max(forecast_node_predicted_peak_timestamp_seconds'
-        "{cluster='%s',node='%s',resource='%s',day='today'})\""
-        " $labels.cluster $labels.node $labels.resource | query }}"
-        " around {{ . | first | value | humanizeTimestamp }}{{ end }}"
-    )
-    hot = "Node {{ $labels.node }}: {{ $labels.resource }} may reach {{ $value | humanizePercentage }} of capacity"
     # Usage that never came has no age; then it is that of the process.
     never = (
         "time() - process_start_time_seconds"
@@ -71,19 +66,7 @@ def forecast_alerts() -> list[Alert]:
     unknown = f"max {_PROCESS} (forecast_unknown_service_pods)"
     pods = f'max {_PROCESS} (forecast_cluster_objects{{kind="pods"}})'
     return [
-        *(
-            Alert(
-                "ForecastHotSpotTonight",
-                severity,
-                f"({share}) > {limit} and {is_ahead}",
-                "15m",
-                f"{hot}{hour}",
-                "The 0.95 bound of the node's predicted peak today, which is still to come, is over "
-                f"{limit:.0%} of what the node has. Move or scale pods while it is quiet: "
-                "/v1/nodes/<node>/forecast of the scorer has the curve.",
-            )
-            for severity, limit in ((Severity.WARNING, _FULL), (Severity.CRITICAL, _OVER))
-        ),
+        *_hot_spots(),
         *(
             Alert(
                 "ForecastModelStale",
@@ -189,3 +172,66 @@ def forecast_alerts() -> list[Alert]:
             "cannot name services (kube-state-metrics).",
         ),
     ]
+
+
+def _hot_spots() -> list[Alert]:
+    """One alert for a cluster, which names its nodes: an evening has one notification, two if it becomes critical."""
+    expected, bound = (_too_full(quantile, limit) for quantile, limit in (("0.5", _HOT), ("0.95", _OVER)))
+    return [
+        Alert(
+            "ForecastHotSpotTonight",
+            severity,
+            f"count by (cluster) (count by (cluster, node) ({too_full})) {placing} {_PLACING}",
+            "15m",
+            f"{_COUNTED} {words} of capacity today, the fullest: {_names(too_full)}",
+            f"{meaning} Move or scale pods while it is quiet: `forecast-scheduler nodes` lists the nodes, `node` says "
+            "which services make a peak and where there is room.",
+        )
+        for severity, too_full, placing, words, meaning in (
+            (
+                Severity.INFO,
+                expected,
+                "unless",
+                f"will probably be over {_HOT:.0%}",
+                "Peaks that are still to come, of pods that nothing of ours has placed yet.",
+            ),
+            (
+                Severity.WARNING,
+                expected,
+                "and",
+                f"will probably be over {_HOT:.0%}",
+                f"Predicted peaks that are still to come are over {_HOT:.0%} of what the nodes have.",
+            ),
+            (
+                Severity.CRITICAL,
+                bound,
+                "and",
+                f"may be over {_OVER:.0%}",
+                "The 0.95 bounds of predicted peaks that are still to come are over all that the nodes have.",
+            ),
+        )
+    ]
+
+
+def _too_full(quantile: str, limit: float) -> str:
+    """Nodes and resources whose peak of today, still to come, is over a share of a capacity that is known."""
+    peak = f'max {_NODE} (forecast_node_predicted_peak{{quantile="{quantile}",day="today",as_of="now"}})'
+    is_ahead = f'max {_NODE} (forecast_node_predicted_peak_timestamp_seconds{{day="today"}}) > time() - 1800'
+    # An assumed capacity is what nodes have sustained, and no limit to wake a person for.
+    assumed = f"on {_NODE_LABELS} forecast_node_capacity_assumed"
+    share = f"({peak} / max {_NODE} (forecast_node_capacity) unless {assumed})"
+    return f"{share} > {limit} and {is_ahead}"
+
+
+def _names(too_full: str) -> str:
+    """Template: the fullest nodes of the alert's cluster, each with resource, share and time of its peak."""
+    of_cluster = 'on (cluster) label_replace(vector(1), "cluster", "%s", "", "")'
+    fullest = f"sort_desc(topk({_NAMED}, {too_full} and {of_cluster}))"
+    at = "max(forecast_node_predicted_peak_timestamp_seconds{cluster='%s',node='%s',resource='%s',day='today'})"
+    labels = "$node.Labels.cluster $node.Labels.node $node.Labels.resource"
+    return (
+        f"{{{{ range $i, $node := printf `{fullest}` $labels.cluster | query }}}}"
+        "{{ if $i }}, {{ end }}{{ $node.Labels.node }} ({{ $node.Labels.resource }} "
+        f'{{{{ $node.Value | humanizePercentage }}}}{{{{ with printf "{at}" {labels} | query }}}}'
+        " around {{ . | first | value | humanizeTimestamp }}{{ end }}){{ end }}"
+    )

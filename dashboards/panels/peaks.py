@@ -18,7 +18,7 @@ from dashboards.panels.units import COUNT, DATE, RATIO, SHARE, resource_unit
 from forecast.resources import RESOURCES
 
 _HOT: Final[Limits] = ((0.8, ORANGE), (0.9, RED))
-"""From 80 % on a node is hot (scorer/replay/metrics.py); at 90 % we alert (docs/operate/alerts.md)."""
+"""From 80 % on a node is hot (scorer/replay/metrics.py); and we alert (docs/operate/alerts.md)."""
 
 _NODE: Final = "by (cluster, node, resource)"
 _SERVICE: Final = "by (cluster, namespace, kind, name, resource)"

@@ -12,10 +12,9 @@ from forecast_scheduler.reports.table_format import UNKNOWN, amount, percent, pl
 from scorer.answers import NodeReport, Nodes, NodeSummary, Peak, PodOnNode
 from scorer.degradation import Level
 
-HOT: Final = 0.8
-"""Share of capacity from which a predicted peak is hot: the threshold of the alert ForecastHotSpotTonight."""
+_HOT, _VERY_HOT = 0.8, 0.9
+"""Shares of capacity, with the colours that dashboards give them (dashboards/panels/peaks.py)."""
 
-_WARM: Final = 0.6
 _BAR: Final = 40
 """Characters of a bar at 100 %."""
 
@@ -71,7 +70,7 @@ def _remarks(node: NodeSummary) -> Iterator[str]:
 
 
 def _coloured(share: float | None) -> Text:
-    style = "" if share is None or share < _WARM else "red" if share >= HOT else "yellow"
+    style = "" if share is None or share < _HOT else "red" if share >= _VERY_HOT else "yellow"
     return Text(percent(share), style=style)
 
 

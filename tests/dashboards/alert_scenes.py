@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from tests.dashboards.promtool_tests import Series, series
 
-WARNING, CRITICAL = "warning", "critical"
+INFO, WARNING, CRITICAL = "info", "warning", "critical"
 HOUR, DAY = 3600, 86400
 
 
@@ -75,50 +75,82 @@ def _of_loops(*both: Series) -> tuple[Series, ...]:
     return tuple(one.with_labels({"instance": at}) for one in both for at in ("10.0.0.7:8889", "10.0.0.8:8889"))
 
 
-def _hot(share: float, *, peak_at: int = 4 * HOUR, assumed: bool = False) -> tuple[Series, ...]:
-    node = {"node": "worker-1", "resource": "cpu"}
-    others = {"quantile": "0.5", "as_of": "now"}, {"quantile": "0.95", "as_of": "midnight"}
-    return (
-        *(
-            _steady(
-                "forecast_node_predicted_peak", 32 * share, job=job, quantile="0.95", day="today", as_of="now", **node
+def _hot(
+    expected: float,
+    bound: float,
+    *,
+    peak_at: int = 4 * HOUR,
+    assumed: bool = False,
+    placing: tuple[Series, ...] = (_steady("forecast_leader", 1, **LOOP),),
+    nodes: tuple[str, ...] = ("worker-1",),
+) -> tuple[Series, ...]:
+    """Nodes of 32 cores, each a hundredth fuller than the one before. placing: of a component that places pods."""
+    given = list(placing)
+    for number, name in enumerate(nodes):
+        node = {"node": name, "resource": "cpu"}
+        for quantile, share in (("0.5", expected), ("0.95", bound)):
+            today = {"quantile": quantile, "day": "today", "as_of": "now"}
+            for job in (SCORER["job"], EXTENDER["job"]):  # both know of every node
+                peak = 32 * (share + number / 100)
+                given.append(_steady("forecast_node_predicted_peak", peak, job=job, **today, **node))
+            given += (
+                _steady("forecast_node_predicted_peak", 99, **SCORER, **(today | other), **node)
+                for other in ({"as_of": "midnight"}, {"day": "tomorrow"})
             )
-            for job in (SCORER["job"], EXTENDER["job"])  # both know of every node
-        ),
-        *(_steady("forecast_node_predicted_peak", 99, **SCORER, day="today", **node, **other) for other in others),
-        _steady("forecast_node_predicted_peak", 99, quantile="0.95", day="tomorrow", as_of="now", **node, **SCORER),
-        _steady("forecast_node_predicted_peak_timestamp_seconds", peak_at, day="today", **node, **SCORER),
-        _steady("forecast_node_capacity", 32, **node, **SCORER),
-        _steady("forecast_node_capacity", 32, **node, **EXTENDER),
-        *([_steady("forecast_node_capacity_assumed", 1, **node, **SCORER)] if assumed else []),
-    )
+        given += (
+            _steady("forecast_node_predicted_peak_timestamp_seconds", peak_at, day="today", **node, **SCORER),
+            _steady("forecast_node_capacity", 32, **node, **SCORER),
+            _steady("forecast_node_capacity", 32, **node, **EXTENDER),
+            *([_steady("forecast_node_capacity_assumed", 1, **node, **SCORER)] if assumed else []),
+        )
+    return tuple(given)
 
 
-_HOT_LABELS = {"node": "worker-1", "resource": "cpu"}
-_AROUND = "of capacity around 1970-01-01 04:00:00 +0000 UTC"
-_HOT = "Node worker-1: cpu may reach"
+_EXTENDER_PLACES = _steady("forecast_decisions_total", 5, mode="active", outcome="as_advised", **EXTENDER)
+_SHADOW = _steady("forecast_decisions_total", 5, mode="shadow", outcome="elsewhere", **EXTENDER)
+_AROUND = "around 1970-01-01 04:00:00 +0000 UTC"
+_HOT = "will probably be over 80% of capacity today, the fullest:"
 
 _FORECAST = (
     Scene(
         "ForecastHotSpotTonight",
-        "more than nine tenths of a node are going to be used",
-        _hot(0.91),
+        "more than eight tenths of a node are going to be used",
+        _hot(0.81, 0.95),
         20,
-        {WARNING: f"{_HOT} 91% {_AROUND}"},
-        _HOT_LABELS,
-        tuple(one.with_labels({"cluster": "us-1"}) for one in _hot(0.5, peak_at=10 * HOUR)),
+        {WARNING: f"1 node {_HOT} worker-1 (cpu 81% {_AROUND})"},
+        {},
+        tuple(one.with_labels({"cluster": "us-1"}) for one in _hot(0.5, 0.6, peak_at=10 * HOUR)),
     ),
-    Scene("ForecastHotSpotTonight", "as much of a capacity that is assumed", _hot(1.5, assumed=True), 20),
+    Scene(
+        "ForecastHotSpotTonight",
+        "sixty-one nodes are one notification, which names the fullest ten",
+        _hot(0.81, 0.0, nodes=tuple(f"n{number:02d}" for number in range(61))),
+        20,
+        {
+            WARNING: f"61 nodes {_HOT} "
+            + ", ".join(f"n{60 - number} (cpu {141 - number}% {_AROUND})" for number in range(10))
+        },
+    ),
+    Scene(
+        "ForecastHotSpotTonight",
+        "nothing of ours places pods yet, an extender only as a shadow",
+        _hot(0.81, 1.25, placing=(_SHADOW,)),
+        20,
+        {INFO: f"1 node {_HOT} worker-1 (cpu 81% {_AROUND})"},
+    ),
+    Scene("ForecastHotSpotTonight", "as much of a capacity that is assumed", _hot(1.5, 2.0, assumed=True), 20),
     Scene(
         "ForecastHotSpotTonight",
         "more than there is",
-        _hot(1.25),
+        _hot(0.9, 1.25, placing=(_EXTENDER_PLACES,)),
         20,
-        {WARNING: f"{_HOT} 125% {_AROUND}", CRITICAL: f"{_HOT} 125% {_AROUND}"},
-        _HOT_LABELS,
+        {
+            WARNING: f"1 node {_HOT} worker-1 (cpu 90% {_AROUND})",
+            CRITICAL: f"1 node may be over 100% of capacity today, the fullest: worker-1 (cpu 125% {_AROUND})",
+        },
     ),
-    Scene("ForecastHotSpotTonight", "full, but not too full", _hot(0.89), 20),
-    Scene("ForecastHotSpotTonight", "the peak is over", _hot(1.25, peak_at=-HOUR), 20),
+    Scene("ForecastHotSpotTonight", "full, but not too full", _hot(0.79, 0.99), 20),
+    Scene("ForecastHotSpotTonight", "the peak is over", _hot(1.25, 1.5, peak_at=-HOUR), 20),
     Scene(
         "ForecastModelStale",
         "a night was missed",
