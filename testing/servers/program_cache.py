@@ -45,6 +45,24 @@ def unpacked_once(name: str, script: Path) -> Path:
     return built_once(cache_directory() / f"{name}-{digest}", lambda path: subprocess.run([script, path], check=True))
 
 
+def program_of(module: Path, name: str, package: str, *, otherwise: str) -> Path:
+    """Return a program: from PATH, our cache, or built from the Go module in a directory, which pins its version.
+
+    package   : of the module or of what it requires, "." = the module's own
+    otherwise : how to do without Go, for the message if there is none
+    """
+    if found := shutil.which(name):
+        return Path(found)
+    files = sorted([*module.glob("go.*"), *module.glob("*.go")])
+    digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:8]
+    flags = ["-trimpath", "-buildvcs=false", "-ldflags", "-s -w"]
+
+    def build(path: Path) -> None:
+        run_go(name, ["build", *flags, "-o", path, package], directory=module, otherwise=otherwise)
+
+    return built_once(cache_directory() / f"{name}-{digest}" / name, build)
+
+
 def run_go(what: str, arguments: Sequence[str | Path], *, directory: Path, otherwise: str) -> None:
     """One call of Go without cgo. Raises RuntimeError.
 
