@@ -157,8 +157,13 @@ def _sum_drifts(sums: Sums, placed: Mapping[str, PlacedPod], names: tuple[str, .
         if pod.weight:
             memory[pod.counts_on, pod.qos] += pod.weight * sums.memory_peak[pod.profile]
             unknown += not sums.known[pod.profile]
-    for what, expected, found in (("usage now", now, sums.now), ("memory by QoS class", memory, sums.qos_memory)):
-        scale = np.maximum(np.abs(expected).max(axis=0, initial=0.0), 1e-9)
+    # One pod at least: sums from which all pods were taken away again keep a rest of the last digits.
+    one_pod = np.abs(sums.use_now).max(axis=0, initial=0.0), np.abs(sums.memory_peak).max(initial=0.0)
+    for what, expected, found, least in (
+        ("usage now", now, sums.now, one_pod[0]),
+        ("memory by QoS class", memory, sums.qos_memory, one_pod[1]),
+    ):
+        scale = np.maximum(np.abs(expected).max(axis=0, initial=0.0), np.maximum(least, 1e-9))
         off = (np.abs(expected - found) / scale).max(axis=1, initial=0.0)
         for row in np.flatnonzero(~(off <= _TOLERANCE))[:_SHOWN].tolist():
             yield f"predicted load: {what} of node {_name(names, row)} is not that of its pods"

@@ -140,3 +140,15 @@ def test_many_drifts_are_summed_up() -> None:
     drift = tested.scorer.self_check().drift
     assert len(drift) == 6
     assert drift[-1] == "predicted load: 4 more pods are counted elsewhere than they sit"
+
+
+def test_a_rest_of_the_last_digits_after_all_pods_have_gone_is_no_drift() -> None:
+    tested = LiveScorer(pods=PODS)
+    for pod in PODS:
+        tested.delete(pod)
+    cluster = tested.scorer.tables._cluster
+    predicted(cluster)._pods_today[0] += 1e-9
+    predicted(cluster)._qos_memory[0] += 1e-9
+    assert tested.scorer.self_check().drift == ()
+    predicted(cluster)._pods_today[0, 0] += 0.1  # a tenth of a core
+    assert [one.partition(" of ")[0] for one in tested.scorer.self_check().drift] == ["predicted load: usage now"]
