@@ -20,7 +20,8 @@ import json
 import logging
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -266,20 +267,15 @@ class Registry:
     def _directories(self) -> list[str]:
         return [name for name in self._store.directories() if _VERSION.match(name)]
 
+    def manifest(self, version: str) -> Manifest:
+        """Read and check everything about a version but its arrays. Raises StoreError, which NoModel is."""
+        with self._refusing(version):
+            return self._manifest(version, None)
+
     def _read(self, version: str, manifest_sha256: str | None) -> Artefact:
         """Load and check one version; `manifest_sha256` is what latest.json says about it."""
-        # Not by a listing: some stores list what is new only later.
-        if not _VERSION.match(version) or not self._store.exists(f"{version}/{MANIFEST}"):
-            complete = self.versions()[-5:]
-            raise NoModel(f"{self.shown} has no model version {version!r}; complete versions are {complete}")
-        try:
-            manifest_bytes = self._file(version, MANIFEST, _LIMITS[MANIFEST])
-            if manifest_sha256 is not None and sha256(manifest_bytes) != manifest_sha256:
-                raise CorruptArtefact(f"{MANIFEST} is not the one that was published")
-            self._check_signature(version, manifest_bytes)
-            manifest = manifest_from_bytes(manifest_bytes)
-            if version != _version_of(manifest, manifest_bytes):
-                raise CorruptArtefact(f"{MANIFEST} belongs to another version")
+        with self._refusing(version):
+            manifest = self._manifest(version, manifest_sha256)
             declared = {file_name(spec) for spec in manifest.arrays}
             if declared != set(manifest.files):
                 raise CorruptArtefact(f"{MANIFEST} lists files that do not match its arrays")
@@ -293,6 +289,26 @@ class Registry:
                     raise CorruptArtefact(f"{file_name(spec)} has been altered since it was published")
                 arrays[spec.name] = array_from_bytes(content, spec, manifest.shape(spec))
             return Artefact(manifest, arrays, version)
+
+    def _manifest(self, version: str, manifest_sha256: str | None) -> Manifest:
+        # Not by a listing: some stores list what is new only later.
+        if not _VERSION.match(version) or not self._store.exists(f"{version}/{MANIFEST}"):
+            complete = self.versions()[-5:]
+            raise NoModel(f"{self.shown} has no model version {version!r}; complete versions are {complete}")
+        manifest_bytes = self._file(version, MANIFEST, _LIMITS[MANIFEST])
+        if manifest_sha256 is not None and sha256(manifest_bytes) != manifest_sha256:
+            raise CorruptArtefact(f"{MANIFEST} is not the one that was published")
+        self._check_signature(version, manifest_bytes)
+        manifest = manifest_from_bytes(manifest_bytes)
+        if version != _version_of(manifest, manifest_bytes):
+            raise CorruptArtefact(f"{MANIFEST} belongs to another version")
+        return manifest
+
+    @contextmanager
+    def _refusing(self, version: str) -> Iterator[None]:
+        """Name the version and the way out in errors about its files."""
+        try:
+            yield
         except (CorruptArtefact, ForeignArtefact, UnsignedArtefact) as error:
             raise type(error)(
                 f"model {version} at {self.shown} is refused: {error}; roll back to another version or train again"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from forecast.errors import InputError
 from forecast_scheduler.commands.options.common import ConfigOption, JsonOption, ModelsOption, VerboseOption
 from forecast_scheduler.commands.shell import check_writable, open_shell, write_json
 
@@ -23,20 +24,26 @@ def list_models(
     config: ConfigOption = None,
     verbose: VerboseOption = False,
 ) -> None:
-    """List published models, oldest first, and mark the one in use."""
+    """List published models, oldest first, with age, losses beside last week's and the gate's verdict; * is in use."""
     shell = open_shell(config, verbose=verbose, json_file=json)
     check_writable(json)
 
     from forecast_scheduler.commands.model_registry import open_registry, published_versions
+    from forecast_scheduler.reports.model_tables import model_facts, models_table
 
     registry = open_registry(shell.settings.models, models)
     versions, in_use = published_versions(registry)
+    found: list[dict[str, Any]] = []
     for version in versions:
-        mark = "*" if version == in_use else " "
-        shell.out.print(f"{mark} {version}", highlight=False, markup=False)
-    if not versions:
+        try:
+            found.append(model_facts(version, registry.manifest(version), in_use, registry.now()))
+        except InputError as error:  # of another release, altered or unsigned: it is there, and cannot be used
+            found.append({"version": version, "in_use": version == in_use, "problem": str(error)})
+    if versions:
+        shell.out.print(models_table(found))
+    else:
         shell.out.print(f"no models at {registry.url}: publish one with forecast-scheduler train", highlight=False)
-    write_json(json, {"versions": versions, "in_use": in_use})
+    write_json(json, {"versions": versions, "in_use": in_use, "models": found})
 
 
 @models.command()

@@ -226,7 +226,7 @@ def test_settings_of_the_environment_reach_the_process() -> None:
 
 def test_models_of_an_empty_registry_are_an_empty_list(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["models", "list", "--models", str(tmp_path / "models"), "--json", "-"]) == 0
-    assert json.loads(capfd.readouterr().out) == {"versions": [], "in_use": None}
+    assert json.loads(capfd.readouterr().out) == {"versions": [], "in_use": None, "models": []}
 
 
 def test_rollback_without_models_says_so(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
