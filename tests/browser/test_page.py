@@ -61,6 +61,12 @@ def test_the_page_shows_state_hottest_nodes_heat_map_and_curves(
             *RESOURCES
         ]
         assert "node-01" in page.text("#curves-title")
+        assert "today's peak of node-01, and what helps: cpu 104 % at" in page.text("#causes-title")
+        assert "shop/Deployment/cart\t2\t1.5 cores\t75 %" in page.text("#causes-services")
+        helps = page.text("#causes-pods")
+        assert (
+            "shop/cart-1\t1 cores\tnode-" in helps and "\t104 % → 101 %" in helps and "no other node has room" in helps
+        )
         cpu = page.text("[data-resource=cpu]")
         assert "Wed 11 Mar 21:" in cpu and "cores, up to" in cpu and "now" in cpu
         assert page.run("document.querySelector('#banner').hidden") is True
@@ -148,6 +154,7 @@ def test_a_service_is_chosen_by_name_and_a_resource_for_the_heat_map(browser: Br
 def test_an_address_with_a_service_opens_it(browser: Browser, url: str) -> None:
     with _shown(browser, f"{url}/#service=shop%2FStatefulSet%2Fdb") as page:
         assert "shop/StatefulSet/db" in page.text("#curves-title")
+        assert page.run("document.querySelector('#causes').hidden") is True
 
 
 def test_names_are_never_taken_for_markup(browser: Browser) -> None:

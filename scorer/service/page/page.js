@@ -1,7 +1,7 @@
 // The page: asks the scorer, shows what it says, and says so when it does not answer. ?refresh=SECONDS, #node=NAME,
 // #service=namespace/Kind/name.
 import { chartBlock } from "./chart.js";
-import { age, clock, day, element, LEVELS, partOf, percent } from "./format.js";
+import { age, amount, clock, day, element, LEVELS, partOf, percent } from "./format.js";
 import { drawLegend, HeatMap } from "./heatmap.js";
 
 const by = (id) => document.getElementById(id);
@@ -165,10 +165,40 @@ async function loadForecast() {
   const parts = chosen.kind === "node" ? [chosen.name] : chosen.name.split("/");
   const path = parts.map(encodeURIComponent).join("/");
   const asked = chosen;
-  const found = await ask(`v1/${chosen.kind}s/${path}/forecast`);
+  const report = chosen.kind === "node" ? ask(`v1/nodes/${path}`) : null;
+  const [found, causes] = await Promise.all([ask(`v1/${chosen.kind}s/${path}/forecast`), report]);
   if (asked !== chosen) return; // another one was chosen meanwhile
   forecast = found;
   showForecast();
+  showCauses(causes);
+}
+
+function rowOf(...cells) {
+  const row = element("tr");
+  row.append(...cells.map((text, number) => element("td", text, number ? {} : { class: "name" })));
+  return row;
+}
+
+// What makes the peak of a node: services by their share, and where its largest pods would be better off.
+function showCauses(report) {
+  by("causes").hidden = !report?.peak;
+  if (by("causes").hidden) return;
+  const { peak } = report;
+  by("causes-title").textContent =
+    `What makes today's peak of ${report.name}, and what helps: ${peak.resource} ${percent(peak.share)} at ${clock(peak.at)}`;
+  by("causes-services").tBodies[0].replaceChildren(
+    ...report.services.slice(0, HOTTEST).map((one) =>
+      rowOf(one.service, String(one.pods), amount(one.usage, peak.unit), percent(one.share))),
+    rowOf("besides pods", "", amount(report.besides_pods, peak.unit), ""),
+  );
+  by("causes-pods").tBodies[0].replaceChildren(...report.largest.map(({ pod, usage, better, why_not }) => {
+    const moved = better === null ? [why_not, "", ""] : [
+      better.node,
+      `${percent(peak.share)} → ${percent(better.here_without.share)}`,
+      `${percent(better.there_before.share)} → ${percent(better.there_with.share)}`,
+    ];
+    return rowOf(pod, amount(usage, peak.unit), ...moved);
+  }));
 }
 
 function showForecast() {

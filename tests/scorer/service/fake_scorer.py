@@ -167,10 +167,24 @@ class FakeScorer:
         if node not in self.names:
             raise UnknownName("node", node, self.names)
         number = self._day_number(day)
+        peak, other = self._peak(self.names.index(node), number), self._peak(0, number)
+        lower = self._peak(self.names.index(node), number, extra=-1.0)
+        pods = [
+            answers.PodOnNode("shop/cart-1", SERVICES[0], 1.0, answers.BetterNode(self.names[-1], lower, other, other)),
+            answers.PodOnNode("shop/cart-2", SERVICES[0], 0.5, None, "no other node has room for its requests"),
+        ]
         return answers.NodeReport(
-            name=node, day=day or NOW.date(), pods=12, ready=True, level=self.level, model_version="v1",
-            peak=self._peak(self.names.index(node), number),
-        )  # fmt: skip
+            name=node,
+            day=day or NOW.date(),
+            pods=12,
+            ready=True,
+            level=self.level,
+            model_version="v1",
+            peak=peak if self.with_model else None,
+            besides_pods=0.25,
+            services=(answers.ServiceOnNode(SERVICES[0], 2, 1.5, 0.75),),
+            largest=tuple(pods[:top]),
+        )
 
     def services(self) -> tuple[answers.ServiceSummary, ...]:
         self.fail()
