@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
@@ -24,10 +24,12 @@ from forecast.errors import InputError
 from forecast.progress import Progress
 from forecast.redaction import redacted
 from forecast_scheduler.commands.progress import show_progress
-from forecast_scheduler.settings.document import Settings, load_settings
 
 STDOUT = Path("-")
 """`--json -` writes to standard output."""
+
+if TYPE_CHECKING:
+    from forecast_scheduler.settings.document import Settings
 
 LOG_WIDTH = 110
 """Columns of a table if the width of the output is unknown (a pipe, a CI log)."""
@@ -78,6 +80,8 @@ def open_shell(
         from serving.allocator import limit_arenas
 
         limit_arenas()
+    from forecast_scheduler.settings.document import load_settings  # a fifth of a second: `--help` does without
+
     settings = load_settings(config, os.environ)
     return Shell(settings=settings, out=err if json_file == STDOUT else _console(stderr=False), err=err)
 

@@ -25,7 +25,6 @@ from forecast_scheduler.commands.options.common import (
 from forecast_scheduler.commands.options.policies import PoliciesOption, policies_option
 from forecast_scheduler.commands.options.templates import TemplatesOption
 from forecast_scheduler.commands.shell import Shell, check_writable, open_shell, write_json
-from forecast_scheduler.settings.document import with_options
 
 if TYPE_CHECKING:
     from forecast_scheduler.commands.canary.expected_placing import ExpectedPlacing
@@ -85,6 +84,7 @@ def canary(
     from forecast_scheduler.commands.policy.choice import open_choice
     from forecast_scheduler.commands.policy.follow_policies import read_policies
     from forecast_scheduler.commands.scorer.setup import Inputs
+    from forecast_scheduler.settings.document import with_options
 
     inputs = Inputs(cluster, kubeconfig, models, prometheus, history, moment)
     found: list[WhatIf] | None = None

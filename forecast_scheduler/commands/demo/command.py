@@ -12,7 +12,6 @@ from forecast.errors import InputError
 from forecast_scheduler.commands.options.common import ConfigOption, HistoryOption, VerboseOption
 from forecast_scheduler.commands.shell import Shell, open_shell, write_json, write_text
 from forecast_scheduler.reports.backtest_tables import ServicePeak, baselines_table, peaks_table
-from forecast_scheduler.settings.document import with_options
 
 if TYPE_CHECKING:
     from forecast.backtest import Backtest
@@ -116,6 +115,7 @@ def serve_last_evening(
 ) -> None:
     """The fourth part: the scorer as it would have been on the last evening, with the report on its page."""
     from forecast_scheduler.commands.demo.evening_scorer import prepare_evening, serve_evening
+    from forecast_scheduler.settings.document import with_options
 
     with shell.progress() as progress:
         evening = prepare_evening(shell.settings, files, known, directory, output, progress)

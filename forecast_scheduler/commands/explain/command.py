@@ -27,7 +27,6 @@ from forecast_scheduler.commands.options.common import (
 from forecast_scheduler.commands.options.policies import PoliciesOption, policies_option
 from forecast_scheduler.commands.options.profiles import DomainOption, ProfileOption, ShareOption
 from forecast_scheduler.commands.shell import check_writable, open_shell, write_json
-from forecast_scheduler.settings.document import with_options
 
 if TYPE_CHECKING:
     from forecast_scheduler.settings.document import Settings
@@ -89,6 +88,7 @@ def explain(
     from forecast_scheduler.commands.policy.tables import unread_json, unread_lines
     from forecast_scheduler.commands.schedule.plan_tables import gap_lines, gaps_json
     from forecast_scheduler.commands.scorer.setup import Inputs, check_inputs
+    from forecast_scheduler.settings.document import with_options
     from forecast_scheduler.settings.schedule_options import check_profiles, profile_names
     from kube.tables.cluster_file import read_cluster_file
 

@@ -25,7 +25,6 @@ from forecast_scheduler.commands.options.serving import (
     serving_options,
 )
 from forecast_scheduler.commands.shell import open_shell
-from forecast_scheduler.settings.document import with_options
 
 ScorerOption = Annotated[
     str | None,
@@ -78,6 +77,8 @@ def extender(
         "scorer": None if scorer is None else {"url": scorer},
         "decisions": None if decisions is None else {"log": decisions},
     }
+    from forecast_scheduler.settings.document import with_options
+
     settings = with_options(shell.settings, {"extender": options, "policies": policies_option(policies)})
     moment = parse_moment(at)
 

@@ -35,10 +35,10 @@ from forecast_scheduler.commands.options.serving import (
     serving_options,
 )
 from forecast_scheduler.commands.shell import Shell, check_writable, open_shell, write_json
-from forecast_scheduler.settings.document import Settings, with_options
 
 if TYPE_CHECKING:
     from forecast_scheduler.commands.scorer.setup import Inputs
+    from forecast_scheduler.settings.document import Settings
 
 _SYNC_SECONDS = 120.0
 
@@ -98,6 +98,7 @@ def schedule(
     options = serving_options(host, port, token_file, tls_cert, tls_key, client_ca)
 
     from forecast_scheduler.commands.scorer.setup import Inputs
+    from forecast_scheduler.settings.document import with_options
     from forecast_scheduler.settings.schedule_options import check_profiles, profile_names
 
     options |= {

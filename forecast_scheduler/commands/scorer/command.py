@@ -23,7 +23,6 @@ from forecast_scheduler.commands.options.serving import (
     serving_options,
 )
 from forecast_scheduler.commands.shell import open_shell
-from forecast_scheduler.settings.document import with_options
 
 
 def scorer(
@@ -49,6 +48,8 @@ def scorer(
     """
     shell = open_shell(config, verbose=verbose, service=True)
     options = serving_options(host, port, token_file, tls_cert, tls_key, client_ca)
+    from forecast_scheduler.settings.document import with_options
+
     settings = with_options(shell.settings, {"scorer": options, "policies": policies_option(policies)})
     moment = parse_moment(at)
 

@@ -17,10 +17,10 @@ from forecast_scheduler.commands.options.common import (
     VerboseOption,
 )
 from forecast_scheduler.commands.shell import Shell, check_writable, open_shell, write_json, write_text
-from forecast_scheduler.settings.document import Settings, with_options
 
 if TYPE_CHECKING:
     from forecast_scheduler.commands.train.train_night import Trained
+    from forecast_scheduler.settings.document import Settings
 
 GROWING_HISTORY = "history"
 """Where the history grows by default."""
@@ -90,6 +90,8 @@ def train(
         "jobs": jobs,
         "dask_scheduler": dask_scheduler,
     }
+    from forecast_scheduler.settings.document import with_options
+
     settings = with_options(shell.settings, {"train": train_options, "prometheus": {"days": days}})
     for file in (json, report, settings.train.metrics_file):
         check_writable(file)

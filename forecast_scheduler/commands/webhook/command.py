@@ -14,7 +14,6 @@ from forecast_scheduler.commands.options.serving import (
     serving_options,
 )
 from forecast_scheduler.commands.shell import open_shell
-from forecast_scheduler.settings.document import with_options
 
 
 def webhook(
@@ -34,6 +33,8 @@ def webhook(
     """
     shell = open_shell(config, verbose=verbose, service=True)
     options = serving_options(host, port, token_file, tls_cert, tls_key, client_ca)
+    from forecast_scheduler.settings.document import with_options
+
     settings = with_options(shell.settings, {"webhook": options})
 
     from forecast_scheduler.commands.webhook.setup import open_webhook
