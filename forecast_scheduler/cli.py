@@ -30,6 +30,7 @@ from forecast_scheduler.commands.demo.command import demo
 from forecast_scheduler.commands.explain.command import explain
 from forecast_scheduler.commands.extender.command import extender
 from forecast_scheduler.commands.jobs import jobs
+from forecast_scheduler.commands.log_format import LogFormat, log_format_option
 from forecast_scheduler.commands.models import models
 from forecast_scheduler.commands.nodes import node, nodes
 from forecast_scheduler.commands.policy.command import policy
@@ -62,7 +63,6 @@ app = typer.Typer(
     name="forecast-scheduler",
     epilog="Try it without a cluster: forecast-scheduler demo",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
@@ -78,8 +78,15 @@ def options_of_all(
     show_version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
     ] = False,
+    log_format: Annotated[
+        LogFormat | None,
+        typer.Option(
+            "--log-format", help="Log lines for people or for log collectors. Default: text, or the settings."
+        ),
+    ] = None,
 ) -> None:
     """Forecast what every Kubernetes service will use, and place pods where tonight's peak stays lowest."""
+    log_format_option.set(log_format)
 
 
 app.command()(demo)

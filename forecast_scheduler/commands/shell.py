@@ -23,6 +23,7 @@ from rich.console import Console
 from forecast.errors import InputError
 from forecast.progress import Progress
 from forecast.redaction import redacted
+from forecast_scheduler.commands.log_format import LogFormat, formatter_of, log_format_option
 from forecast_scheduler.commands.progress import show_progress
 
 STDOUT = Path("-")
@@ -74,15 +75,15 @@ def open_shell(
 
     service : it runs for long: the log says when, and what happens, not only what goes wrong
     """
+    from forecast_scheduler.settings.document import load_settings  # a fifth of a second: `--help` does without
+
     err = _console(stderr=True)
-    _set_up_log(err, verbose=verbose, service=service)
+    settings = load_settings(config, os.environ)
+    _set_up_log(err, log_format_option.get() or LogFormat(settings.log_format), verbose=verbose, service=service)
     if service:
         from serving.allocator import limit_arenas
 
         limit_arenas()
-    from forecast_scheduler.settings.document import load_settings  # a fifth of a second: `--help` does without
-
-    settings = load_settings(config, os.environ)
     return Shell(settings=settings, out=err if json_file == STDOUT else _console(stderr=False), err=err)
 
 
@@ -153,27 +154,10 @@ def _console(*, stderr: bool) -> Console:
     return console
 
 
-class _WithFields(logging.Formatter):
-    """Appends the fields of a record (`extra`) as key=value; facts are passed as fields, not worked into the text.
-
-    Secrets in URLs and headers are hidden in every record, also in those of libraries.
-    """
-
-    STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-
-    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name is logging's
-        fields = [f"{key}={value}" for key, value in vars(record).items() if key not in self.STANDARD]
-        return " ".join([super().formatMessage(record), *fields])
-
-    def format(self, record: logging.LogRecord) -> str:
-        return redacted(super().format(record))
-
-
-def _set_up_log(err: Console, *, verbose: bool, service: bool) -> None:
+def _set_up_log(err: Console, log_format: LogFormat, *, verbose: bool, service: bool) -> None:
     """Log records to stderr: our warnings by default, with --verbose everything of ours and the libraries' warnings."""
     handler = logging.StreamHandler(err.file)
-    when = "%(asctime)s " if service else ""
-    handler.setFormatter(_WithFields(f"{when}%(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(formatter_of(log_format, with_time=service))
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     for package in (
         "forecast",

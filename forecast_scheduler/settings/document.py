@@ -12,7 +12,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import yaml
 from pydantic import BaseModel, Field, ValidationError
@@ -87,6 +87,9 @@ class Settings(SettingGroup):
     holiday_country: Country | None = None
     """Country whose public holidays have a profile of their own: ISO code, if needed with a subdivision (DE, DE-BY).
     None: what history.json says, else none."""
+
+    log_format: Literal["text", "json"] = "text"
+    """Lines of the log on standard error: for people, or one JSON object a line; `--log-format` before the command."""
 
     models: ModelsSettings = Field(default_factory=ModelsSettings)
     prometheus: PrometheusOptions = Field(default_factory=PrometheusOptions)

@@ -65,7 +65,10 @@ def test_an_empty_file_means_the_defaults(config: Path) -> None:
     [
         ("replay: {dayz: 7}", r"unknown key 'replay.dayz': did you mean 'replay.days'\?"),
         ("modles: {}", r"unknown key 'modles': did you mean 'models'\?"),
-        ("zzz: 1", r"unknown key 'zzz': known keys are history, time_zone, holiday_country, models, prometheus, train"),
+        (
+            "zzz: 1",
+            r"unknown key 'zzz': known keys are history, time_zone, holiday_country, log_format, models",
+        ),
         ("replay: {days: many}", r"sets 'replay.days' to 'many': input should be a valid integer"),
         ("replay: {days: 0}", r"sets 'replay.days' to 0: input should be greater than or equal to 1"),
         ("prometheus: {step: 7m}", r"sets 'prometheus.step' to '7m': it must divide an hour"),

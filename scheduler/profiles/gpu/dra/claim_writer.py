@@ -65,7 +65,7 @@ class ClaimWriter:
         pod: PodInfo,
         tell_sent: Callable[[str], None] = lambda what: None,
     ) -> None:
-        """See writing.next_write. tell_sent: called with what is about to be sent. Raises NotWritten."""
+        """See claim_patches.next_write. tell_sent: called with what is about to be sent. Raises NotWritten."""
         async with _Turn(self._turns, key):
             claim = self._table.claim(*key)
             for _ in range(_TRIES):

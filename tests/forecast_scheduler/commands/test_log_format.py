@@ -1,0 +1,59 @@
+"""Log lines as text and as JSON: the same facts, secrets hidden in both."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+
+from forecast_scheduler.commands.log_format import LogFormat, formatter_of
+
+
+def _record(message: str, *arguments: object, **fields: object) -> logging.LogRecord:
+    try:
+        raise ValueError("broken")
+    except ValueError:
+        record = logging.LogRecord("scorer.x", logging.WARNING, "x.py", 1, message, arguments, sys.exc_info())
+    vars(record).update(fields)
+    return record
+
+
+def test_both_have_message_fields_and_traceback_and_hide_secrets() -> None:
+    record = _record("node %s at https://user:secret@host/x", "n1", why="late", message_id=7)
+    text = formatter_of(LogFormat.TEXT, with_time=False).format(record)
+    assert text.startswith("WARNING scorer.x: node n1 at https://") and "why=late message_id=7" in text
+    document = json.loads(formatter_of(LogFormat.JSON, with_time=False).format(record))
+    assert document["message"].startswith("node n1 at https://")
+    assert (document["level"], document["logger"], document["why"], document["message_id"]) == (
+        "warning", "scorer.x", "late", 7,
+    )  # fmt: skip
+    assert document["time"].endswith("+00:00") and "ValueError: broken" in document["exception"]
+    assert "secret" not in text and "secret" not in json.dumps(document)
+
+
+def test_a_field_does_not_take_the_place_of_the_level_and_any_value_is_written() -> None:
+    record = _record("x", level="no", what={1, 2})
+    document = json.loads(formatter_of(LogFormat.JSON, with_time=True).format(record))
+    assert document["level"] == "warning" and document["what"] == "{1, 2}"
+
+
+def test_the_option_comes_before_the_command_and_goes_before_the_settings() -> None:
+    for arguments, is_json in (((), False), (("--log-format", "json"), True)):
+        code = (
+            "import logging, sys\n"
+            "from forecast_scheduler.commands import models\n"
+            "from forecast_scheduler.commands.shell import open_shell\n"
+            "def shown(*a, **k):\n"
+            "    open_shell(None)\n"
+            "    logging.getLogger('scorer').warning('hello', extra={'node': 'n1'})\n"
+            "    sys.exit(0)\n"
+            "from forecast_scheduler import cli\n"
+            "cli.app.command('shown')(lambda: shown())\n"
+            "cli.app()\n"
+        )
+        ran = subprocess.run(
+            [sys.executable, "-c", code, *arguments, "shown"], capture_output=True, text=True, timeout=60
+        )
+        line = ran.stderr.strip().splitlines()[-1]
+        assert line.startswith("{") is is_json and "hello" in line and "n1" in line, ran.stderr
