@@ -149,7 +149,7 @@ _EXTRA = {
 
 
 def _missing(name: str, members: Members, minima: Minima) -> str:
-    """Name the missing members; '' = none."""
+    """Say what the gang still waits for."""
     present = members.present(minima)
     roles = shortfall(Minima(0, minima.by_role), present)
     if present.members < minima.members:

@@ -78,7 +78,7 @@ class PreemptionExecutor:
         violations : how many of these victims violate a budget as it is now
         locked    : takes the lock of the tables
         failed    : called without the lock with a pod whose preemption failed: it is to be tried again
-        evicted   : called with each victim whose eviction the API server accepted; quick
+        evicted   : called for each victim whose eviction the API server accepted; quick
         may_write : the lease says so
         clock     : unix seconds
         """

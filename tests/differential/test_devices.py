@@ -140,10 +140,39 @@ def _all_agree(real: RealDevices, seeds: range) -> list[float]:
         cluster = random_devices(Random(seed), 25, with_rules=_RULES)
         theirs, objects = real.nodes_of(cluster)
         ours = ours_of(objects)
-        wrong = {name: (sorted(found), sorted(ours[name])) for name, found in theirs.items() if found != ours[name]}
+        forgiven = _judged_leniently_by_1_36(objects) if kubernetes_version() == "1.36" else set()
+        wrong = {
+            name: (sorted(found), sorted(ours[name]))
+            for name, found in theirs.items()
+            if found != ours[name] and not (name in forgiven and found > ours[name])
+        }
         assert not wrong, f"seed {seed}, kube-scheduler and we: {wrong}"
         shares += [len(found) / len(objects["nodes"]) for found in theirs.values()]
     return shares
+
+
+def _judged_leniently_by_1_36(objects: dict[str, list[Manifest]]) -> set[str]:
+    """Pods of which 1.36 accepts more nodes than it should, and 1.37 and we do not.
+
+    - distinct attributes of several devices in one request: 1.36 compares a device only with the last one of its
+      request, https://github.com/kubernetes/kubernetes/issues/140438
+    - allocationMode All: 1.36 passes over matching devices whose capacity others have used up
+      (allocator_incubating.go of dynamic-resource-allocation 0.36 and 0.37)
+    """
+
+    def is_lenient(devices: Manifest) -> bool:
+        asked = [one.get("exactly", {}) for one in devices["requests"]]
+        is_distinct = any("distinctAttribute" in one for one in devices.get("constraints", ()))
+        return (is_distinct and any(one.get("count", 1) > 1 for one in asked)) or any(
+            one.get("allocationMode") == "All" for one in asked
+        )
+
+    claims = {one["metadata"]["name"] for one in objects["resourceclaims"] if is_lenient(one["spec"]["devices"])}
+    return {
+        pod["metadata"]["name"]
+        for pod in objects["pods"]
+        if any(one.get("resourceClaimName") in claims for one in pod["spec"].get("resourceClaims", ()))
+    }
 
 
 def test_claims_for_extended_resources_are_those_of_kube_scheduler(real: RealDevices) -> None:
