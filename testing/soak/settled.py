@@ -22,6 +22,8 @@ _EXPECTED: Final = re.compile(
         [
             r"usage cannot be measured|usage is measured again",  # the outage
             r"model refused",  # the damaged model
+            # The two GPU nodes: the trainer learns capacities from three nodes on.
+            r"no capacity is known or can be learned of disk on 2 of \d+ nodes, network on 2 of \d+ nodes, log on 2 of",
             # The API server restarts: watches end, and whoever leads may not go on without the Lease.
             r"list or watch of \w+: (ProtocolError|NewConnectionError|silence: |429 |503 )",
             r"the lease cannot be read or written|this replica does not lead any more",
