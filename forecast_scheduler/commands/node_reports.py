@@ -53,8 +53,7 @@ def local_node_reports(settings: Settings, inputs: Inputs) -> Iterator[NodeRepor
 
     Raises InputError: files that cannot be read, an API server that does not answer, contradicting inputs.
     """
-    policies = None if inputs.cluster is not None else read_policies(settings, inputs.kubeconfig)
-    with open_scorer(settings, inputs, policies=policies) as (scorer, background):
+    with open_scorer(settings, inputs, policies=read_policies(settings, inputs.kubeconfig)) as (scorer, background):
         background.wait_synced(_SYNC_SECONDS)
         background.look_for_model()
         scorer.tables.measure()

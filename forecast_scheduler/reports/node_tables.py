@@ -59,12 +59,14 @@ def node_lines(report: NodeReport) -> Iterator[str]:
 def _cells(peak: Peak | None) -> tuple[Text, str, str, str]:
     if peak is None:
         return Text(UNKNOWN), UNKNOWN, "", ""
-    return _coloured(peak.share), _share(peak, peak.bound), _resource(peak), f"{peak.at:%a %H:%M}"
+    return _coloured(peak.share), _share(peak, peak.bound), peak.resource, f"{peak.at:%a %H:%M}"
 
 
 def _remarks(node: NodeSummary) -> Iterator[str]:
     if not node.ready:
         yield "takes no pods"
+    if node.peak is not None and node.peak.assumed:
+        yield "assumed capacity"
     if node.level != Level.FRESH:
         yield node.level.name.lower().replace("_", " ")
 
@@ -76,10 +78,6 @@ def _coloured(share: float | None) -> Text:
 
 def _share(peak: Peak, value: float | None) -> str:
     return UNKNOWN if value is None or not peak.capacity else percent(value / peak.capacity)
-
-
-def _resource(peak: Peak) -> str:
-    return f"{peak.resource}*" if peak.assumed else peak.resource
 
 
 def _curve_table(report: NodeReport, peak: Peak) -> Table:
