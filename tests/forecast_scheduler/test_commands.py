@@ -32,7 +32,8 @@ def test_train_publishes_and_models_lists_and_rolls_back(
     first, second = Registry(models).versions()
 
     assert run(["models", "list", "--models", models]) == 0
-    assert capfd.readouterr().out.splitlines() == [f"  {first}", f"* {second}"]
+    rows = [line.strip("│ ").split()[:2] for line in capfd.readouterr().out.splitlines() if line.startswith("│")]
+    assert [row[0] for row in rows] == [first, "*"] and rows[1] == ["*", second]
     assert run(["models", "rollback", "--models", models]) == 0
     assert Registry(models).latest() == first
     assert run(["models", "rollback", second, "--models", models]) == 0
