@@ -203,7 +203,8 @@ def test_no_verdict_is_wrong_whatever_happens(script: list[tuple[str, str]]) -> 
         elif event == "delete":
             model.exists = False
         elif event == "replace":
-            model.node, model.uid, model.exists, model.terminating = "", "uid-2", True, False
+            later = f"uid-{int(model.uid.removeprefix('uid-')) + 1}"  # no two pods ever have the same
+            model.node, model.uid, model.exists, model.terminating = "", later, True, False
         elif event == "late":
             model.now_the_late_ones()
         if step.method == "GET":
