@@ -66,4 +66,9 @@ class _Json(logging.Formatter):
         document |= {key: value for key, value in _fields(record).items() if key not in document}
         if record.exc_info:
             document["exception"] = self.formatException(record.exc_info)
-        return redacted(json.dumps(document, default=str))
+        return json.dumps({key: _hidden(value) for key, value in document.items()}, default=str)
+
+
+def _hidden(value: Any) -> Any:
+    """Hide secrets before the value is encoded: the escapes of JSON would end a URL too early or late."""
+    return value if isinstance(value, int | float | None) else redacted(str(value))

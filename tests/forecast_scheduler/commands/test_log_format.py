@@ -38,6 +38,15 @@ def test_a_field_does_not_take_the_place_of_the_level_and_any_value_is_written()
     assert document["level"] == "warning" and document["what"] == "{1, 2}"
 
 
+def test_a_secret_before_a_quote_or_after_a_line_break_is_hidden_and_the_line_stays_json() -> None:
+    record = _record(
+        'asked "%s"\n%s', "http://host/x?token=secret", "Authorization: Bearer secretly-1", url="http://u:secret@host"
+    )
+    line = formatter_of(LogFormat.JSON, with_time=False).format(record)
+    assert "secret" not in line and "\n" not in line
+    assert json.loads(line)["message"].startswith('asked "http://host/x')
+
+
 def test_the_option_comes_before_the_command_and_goes_before_the_settings() -> None:
     for arguments, is_json in (((), False), (("--log-format", "json"), True)):
         code = (
