@@ -1,1 +1,1 @@
-"""How kube-scheduler asks us: the HTTP extender, its protocol, its decisions and the shadow."""
+"""How kube-scheduler asks us: the HTTP extender and its protocol."""

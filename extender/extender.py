@@ -19,9 +19,6 @@ from typing import TypeVar
 
 import numpy as np
 
-from extender.decisions.advice import Advice
-from extender.decisions.decision import shadow_node
-from extender.decisions.recorder import DecisionRecorder
 from extender.extender_api import Filtered, Victims
 from extender.extender_options import ExtenderOptions
 from extender.points import points_of, shortened
@@ -30,6 +27,9 @@ from forecast.arrays import Bools, Floats, Ints
 from forecast.errors import ForecastError
 from kube.objects.objects import PodInfo
 from kube.tables.changes import Change, PodChange
+from placement.decisions.advice import Advice
+from placement.decisions.decision import shadow_node
+from placement.decisions.recorder import DecisionRecorder
 from placement.filters.filter import ClusterView, Rejection
 from placement.index.index import INDEXED_KINDS, PlacementIndex
 from placement.kube_scheduler_choice import expected_choice

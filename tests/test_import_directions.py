@@ -42,7 +42,7 @@ LAYERS: Final = {
     "scorer": "runs scores service < predicted < live < replay",
     "placement": "index pod_groups virtual_nodes < filters < devices scores < card_types machine_groups topology "
     "< policies",
-    "extender": "decisions protocol < service",
+    "extender": "protocol < service",
     "scheduler": "binding leader_election overcommit queue < cache gangs queues reporting service volumes < preemption "
     "< cycle profiles",
     "scheduler.profiles": "job online < gpu",
@@ -117,7 +117,7 @@ def test_a_package_imports_only_what_lies_below_it(package: str) -> None:
         ("placement", "from scheduler.profile import SchedulingProfile", 1),
         ("extender", "import placement, scorer, forecast", 0),
         ("extender", "import scheduler", 1),
-        ("scheduler", "from extender.decisions.event import event_of", 1),
+        ("scheduler", "from extender.points import points_of", 1),
         ("admission", "import placement, extender", 1),
         ("forecast_scheduler", "import trainer, scorer, scheduler, forecast", 0),
         ("forecast_scheduler", "from tests import helpers", 1),

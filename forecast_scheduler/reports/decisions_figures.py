@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from typing import Any
 
-from extender.decisions.agreement import agreement_by_level, agreement_of
-from extender.decisions.comparison import add_moved_usage, blank_shift, compare
-from extender.decisions.decision import Decision
-from extender.decisions.moved_pods import moves_of, span_of
 from forecast.calendar import SLOTS_PER_DAY, Calendar
 from forecast.history import History
 from forecast.progress import Progress
 from forecast.resources import RESOURCES
+from placement.decisions.agreement import agreement_by_level, agreement_of
+from placement.decisions.comparison import add_moved_usage, blank_shift, compare
+from placement.decisions.decision import Decision
+from placement.decisions.moved_pods import moves_of, span_of
 from trainer.history.files import HistoryFiles
 
 _PART_BYTES = 400 << 20

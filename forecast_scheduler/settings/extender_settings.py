@@ -6,9 +6,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from extender.decisions.options import DecisionOptions
 from extender.options import AnswerOptions, RemoteScorerOptions
 from extender.service.options import ServiceOptions
+from placement.decisions.options import DecisionOptions
 
 Share = Annotated[float, Field(gt=0, le=10)]
 

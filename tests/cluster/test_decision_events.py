@@ -8,13 +8,13 @@ from typing import Any
 
 import urllib3
 
-from extender.decisions.decision_events import EventSink
 from kube.client.kubernetes_client import api_client
 from kube.events.event_recorder import EventFigures, api_server_post
+from placement.decisions.decision_events import EventSink
 from testing.servers.cluster_objects import ClusterWriter, Manifest, pod
 from testing.servers.control_plane.control_plane import ControlPlane
 from tests.cluster.stored_objects import eventually
-from tests.extender.decisions.made_up import advice, binding
+from tests.placement.decisions.made_up import advice, binding
 
 RIGHT = {"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create"]}
 RBAC = "rbac.authorization.k8s.io"

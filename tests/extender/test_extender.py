@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from extender.decisions.advice import Advice
-from extender.decisions.recorder import DecisionRecorder
 from extender.extender import Extender
 from extender.extender_api import Victims
 from extender.extender_options import ExtenderOptions
@@ -23,6 +21,8 @@ from kube.decoding.decoding import Kind
 from kube.objects.constraints import HostPort, LabelSelector, Operator, Requirement
 from kube.objects.objects import PodInfo
 from placement.card_types.listed_cards import ListedCards
+from placement.decisions.advice import Advice
+from placement.decisions.recorder import DecisionRecorder
 from placement.filters.domain import DOMAIN_LABEL, Domain
 from placement.filters.filter import ClusterView, Rejection
 from placement.filters.node_ports import NodePorts

@@ -15,12 +15,6 @@ from prometheus_client.registry import Collector
 from admission.templates.effect_metrics import EffectCollector
 from admission.templates.shaped_pods import shaped_pods
 from extender.charge_metrics import ChargeCollector
-from extender.decisions.decision_events import EventSink
-from extender.decisions.event import CONTROLLER
-from extender.decisions.log import DecisionLog, open_decision_log
-from extender.decisions.metrics import DecisionCollector
-from extender.decisions.options import DecisionOptions
-from extender.decisions.recorder import DecisionRecorder
 from extender.extender import Extender
 from extender.remote_scores import RemoteScores
 from forecast.errors import InputError
@@ -32,6 +26,12 @@ from kube.binding.binder import Binder
 from kube.binding.binding import ApiServerBinder
 from kube.client.kubernetes_client import api_client
 from kube.events.event_recorder import api_server_post
+from placement.decisions.decision_events import EventSink
+from placement.decisions.event import CONTROLLER
+from placement.decisions.log import DecisionLog, open_decision_log
+from placement.decisions.metrics import DecisionCollector
+from placement.decisions.options import DecisionOptions
+from placement.decisions.recorder import DecisionRecorder
 from placement.filters.catalogue import kinds_read
 from placement.index.index import INDEXED_KINDS
 from placement.node_rule_upkeep import node_rule_upkeep

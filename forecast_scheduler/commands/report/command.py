@@ -20,9 +20,9 @@ from forecast_scheduler.commands.options.common import (
 from forecast_scheduler.commands.shell import Shell, check_writable, open_shell, write_json, write_text
 
 if TYPE_CHECKING:
-    from extender.decisions.decision import Decision
     from forecast.history import History
     from forecast_scheduler.reports.peaks_report.view import PeaksView
+    from placement.decisions.decision import Decision
     from trainer.history.files import HistoryFiles
 
 DecisionsOption = Annotated[
@@ -124,9 +124,9 @@ def report(
 
 def _decisions(shell: Shell, files: Sequence[Path], figures: dict[str, Any]) -> Sequence[Decision]:
     """Return the decisions by time. Reports how often kube-scheduler followed the advice, and adds it to `figures`."""
-    from extender.decisions.log_reader import read_decisions
     from forecast_scheduler.reports.decisions_figures import decisions_json
     from forecast_scheduler.reports.decisions_tables import agreement_table
+    from placement.decisions.log_reader import read_decisions
 
     read = read_decisions(files)
     for count, what in ((read.unreadable, "that cannot be read"), (read.repeated, "about a pod that comes again")):

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from kube.objects.objects import PodInfo
 from placement.policies.policy import POLICY_ANNOTATION
-from tests.extender.decisions.made_up import pod as some_pod
+from tests.placement.decisions.made_up import pod as some_pod
 
 DOCUMENT = """
 default: balanced

@@ -15,7 +15,7 @@ from scheduler.gangs.directory import GangDirectory
 from scheduler.gangs.options import GangOptions
 from scorer.assuming_cluster import AssumingCluster
 from scorer.options import ScorerOptions
-from tests.extender.decisions.made_up import pod as some_pod
+from tests.placement.decisions.made_up import pod as some_pod
 
 NOW = 1_795_284_000.0
 TRAIN = "ml/train"

@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from extender.decisions.decision import Decision
 from forecast_scheduler.cli import run
-from tests.extender.decisions.made_up import decision
+from placement.decisions.decision import Decision
 from tests.forecast_scheduler.small_history import COLUMNS, LEVELS, Tables
+from tests.placement.decisions.made_up import decision
 
 SAMPLE = Path("data/sample")
 START = pd.Timestamp("2026-10-05", tz="UTC")

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from extender.decisions.decision_events import EventSink
-from extender.decisions.log import DecisionLog
-from extender.decisions.recorder import DecisionRecorder
+from placement.decisions.decision_events import EventSink
+from placement.decisions.log import DecisionLog
+from placement.decisions.recorder import DecisionRecorder
 from scorer.degradation import Level
 
 

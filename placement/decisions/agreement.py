@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from extender.decisions.decision import Decision
+from placement.decisions.decision import Decision
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from extender.decisions.advice import Advice
-from extender.decisions.decision import Binding, Decision, decision_of
 from kube.objects.objects import Phase, PodInfo, QosClass
+from placement.decisions.advice import Advice
+from placement.decisions.decision import Binding, Decision, decision_of
 from testing.objects import pod_info
 
 AT = 1_790_000_000.0

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import orjson
 
-from extender.decisions.decision import Decision
-from extender.decisions.log_line import decision_from_json
 from forecast.errors import InputError
+from placement.decisions.decision import Decision
+from placement.decisions.log_line import decision_from_json
 
 _GZIP = b"\x1f\x8b"
 

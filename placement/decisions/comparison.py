@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from extender.decisions.moved_pods import Fate, Moves, Span, playing_nodes
 from forecast.arrays import AnyFloats, Floats, Floats32
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.errors import InputError
 from forecast.history import History, PodUsage
 from forecast.resources import CPU
+from placement.decisions.moved_pods import Fate, Moves, Span, playing_nodes
 from scorer.replay.metrics import shares
 from scorer.replay.report import RuleFigures, figures_of
 

@@ -9,12 +9,12 @@ from enum import Enum
 
 import numpy as np
 
-from extender.decisions.decision import Decision
 from forecast.arrays import Ints
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.errors import InputError
 from forecast.history import History
 from forecast.resources import HOT_RESOURCES
+from placement.decisions.decision import Decision
 
 
 class Fate(Enum):

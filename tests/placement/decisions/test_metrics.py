@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from extender.decisions.decision_events import EventSink
-from extender.decisions.log import open_decision_log
-from extender.decisions.metrics import DecisionCollector
-from extender.decisions.recorder import DecisionRecorder
-from tests.extender.decisions.made_up import AT, advice, pod
+from placement.decisions.decision_events import EventSink
+from placement.decisions.log import open_decision_log
+from placement.decisions.metrics import DecisionCollector
+from placement.decisions.recorder import DecisionRecorder
+from tests.placement.decisions.made_up import AT, advice, pod
 
 
 @pytest.mark.parametrize(("is_shadow", "mode"), [(False, "active"), (True, "shadow")])

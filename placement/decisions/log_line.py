@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from extender.decisions.decision import Decision
+from placement.decisions.decision import Decision
 
 _YEARS = range(2000, 9000)
 """Of readable times: far from the ends of the calendar, where time zones cannot be reckoned with."""

@@ -11,11 +11,11 @@ from pathlib import Path
 import orjson
 import pytest
 
-from extender.decisions.log import STDOUT, DecisionLog, LogFigures, open_decision_log
-from extender.decisions.log_reader import read_decisions
-from extender.decisions.rotating_file import RotatingFile
 from forecast.errors import InputError
-from tests.extender.decisions.made_up import AT, advice, binding
+from placement.decisions.log import STDOUT, DecisionLog, LogFigures, open_decision_log
+from placement.decisions.log_reader import read_decisions
+from placement.decisions.rotating_file import RotatingFile
+from tests.placement.decisions.made_up import AT, advice, binding
 
 
 def write(log: DecisionLog, *uids: str) -> None:

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from extender.decisions.advice import Advice
 from forecast.arrays import Ints
+from placement.decisions.advice import Advice
 
 TOP = 5
 """Number of best nodes that are logged with their points."""

@@ -17,9 +17,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from extender.decisions.advice import Advice
-from extender.decisions.decision import Binding, slimmed
 from kube.objects.objects import PodInfo
+from placement.decisions.advice import Advice
+from placement.decisions.decision import Binding, slimmed
 
 MAX_PENDING = 20_000
 MAX_PENDING_NODES = 500_000

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from extender.decisions.agreement import agreement_by_level, agreement_of
-from extender.decisions.comparison import Comparison, add_moved_usage, blank_shift, compare
-from extender.decisions.decision import Decision, decision_of, shadow_node
-from extender.decisions.moved_pods import Fate, Moves, moves_of, span_of
 from forecast.calendar import SLOTS_PER_DAY, Calendar
 from forecast.errors import InputError
 from forecast.history import History, Placements, PodUsage
 from forecast.resources import CPU, DISK, RESOURCES
 from forecast.service_key import ServiceKey
-from tests.extender.decisions.made_up import advice, binding, decision
+from placement.decisions.agreement import agreement_by_level, agreement_of
+from placement.decisions.comparison import Comparison, add_moved_usage, blank_shift, compare
+from placement.decisions.decision import Decision, decision_of, shadow_node
+from placement.decisions.moved_pods import Fate, Moves, moves_of, span_of
+from tests.placement.decisions.made_up import advice, binding, decision
 
 FIRST = date(2026, 10, 5)
 N_DAYS, N_NODES = 3, 3

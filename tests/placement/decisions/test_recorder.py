@@ -6,10 +6,10 @@ import threading
 
 import pytest
 
-from extender.decisions.decision import Binding, decision_of
-from extender.decisions.recorder import DecisionRecorder
+from placement.decisions.decision import Binding, decision_of
+from placement.decisions.recorder import DecisionRecorder
 from testing.settable_clock import SettableClock
-from tests.extender.decisions.made_up import AT, advice, pod
+from tests.placement.decisions.made_up import AT, advice, pod
 
 
 class Taken:

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import orjson
 
-from extender.decisions.decision import Binding, decision_of, slimmed
-from extender.decisions.rotating_file import RotatingFile
 from forecast.errors import InputError
 from kube.failure_notice import FailureNotice
 from kube.outbox import Outbox
+from placement.decisions.decision import Binding, decision_of, slimmed
+from placement.decisions.rotating_file import RotatingFile
 
 logger = logging.getLogger(__name__)
 

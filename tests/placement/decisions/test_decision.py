@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.decisions.decision import decision_of, slimmed
-from extender.decisions.log_line import decision_from_json
-from tests.extender.decisions.made_up import AT, advice, binding, decision
+from placement.decisions.decision import decision_of, slimmed
+from placement.decisions.log_line import decision_from_json
+from tests.placement.decisions.made_up import AT, advice, binding, decision
 
 SIX = {"n1": 12, "n2": 7, "n3": 7, "n4": 0, "n5": -3, "n6": 9}
 

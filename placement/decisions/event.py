@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from extender.decisions.decision import Decision
 from kube.events.api_event import EventSource, api_event, clipped_note
+from placement.decisions.decision import Decision
 
 REASON, SHADOW_REASON = "ForecastScheduled", "ForecastShadow"
 

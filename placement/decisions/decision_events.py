@@ -5,9 +5,9 @@ Needs `create` on events.events.k8s.io in every namespace that has pods (docs/st
 
 from __future__ import annotations
 
-from extender.decisions.decision import Binding, decision_of, slimmed
-from extender.decisions.event import event_of
 from kube.events.event_recorder import EventRecorder, Post
+from placement.decisions.decision import Binding, decision_of, slimmed
+from placement.decisions.event import event_of
 
 _MAX_WAITING = 200
 

@@ -10,10 +10,10 @@ import orjson
 import pytest
 import urllib3
 
-from extender.decisions.decision_events import EventSink
-from extender.decisions.event import event_of, note_of
 from kube.events.event_recorder import EventFigures
-from tests.extender.decisions.made_up import AT, advice, binding, decision
+from placement.decisions.decision_events import EventSink
+from placement.decisions.event import event_of, note_of
+from tests.placement.decisions.made_up import AT, advice, binding, decision
 
 PEAK = "predicted peak 61 % of capacity"
 MODEL = "model 2026-09-20T02-00, metrics 20 s old"
