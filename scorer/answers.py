@@ -62,7 +62,9 @@ class ExplainedScore(Struct, frozen=True):
 
 
 class ExplainedNode(Struct, frozen=True):
-    """Why a node scored what it did. The peaks are those of its most loaded resource, before and with the pod."""
+    """Why a node scored what it did. The peaks are those of its most loaded resource, before and with the pod: of the
+    coming week, and of today (the local day of the model).
+    """
 
     node: str
     score: float
@@ -72,6 +74,9 @@ class ExplainedNode(Struct, frozen=True):
     peak_before: Peak | None
     peak_with: Peak | None
     notes: tuple[str, ...] = ()
+    today_before: Peak | None = None
+    today_with: Peak | None = None
+    rank: Annotated[int | None, Meta(description="1 = the best; null = the pod may not go there.")] = None
 
 
 class RejectionCount(Struct, frozen=True):

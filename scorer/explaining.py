@@ -10,7 +10,7 @@ import numpy as np
 from forecast.arrays import Floats, Ints
 from scorer.answers import ExplainedNode, ExplainedScore, Peak
 from scorer.degradation import Level
-from scorer.highest_peak import bounding_peak
+from scorer.highest_peak import bounding_peaks, slots_of_day
 from scorer.judgement import Judgement
 from scorer.predicted.base import NodeBases
 from scorer.predicted.horizon import Horizon
@@ -41,8 +41,18 @@ def gather_peaks(cluster: TrackedCluster, rows: Sequence[int], profile: int | No
     return PeakInputs(predicted.profiles, predicted.bases, predicted.horizon, inputs, len(known))
 
 
-def peaks_before_and_with(peaks: PeakInputs, widen: float) -> list[tuple[Peak | None, Peak | None]]:
-    """Of each node, the resource that bounds it over the coming week; no lock needed."""
+@dataclass(frozen=True, slots=True)
+class PeaksOfNode:
+    """Of the resource that bounds a node: over the coming week and today, without and with the pod."""
+
+    before: Peak | None = None
+    with_pod: Peak | None = None
+    today_before: Peak | None = None
+    today_with: Peak | None = None
+
+
+def peaks_before_and_with(peaks: PeakInputs, widen: float) -> list[PeaksOfNode]:
+    """The peaks of each node; no lock needed. Today is the whole local day, as in the list of nodes."""
     horizon, n = peaks.horizon, peaks.n_nodes
     curves = node_curves(
         peaks.profiles,
@@ -52,34 +62,24 @@ def peaks_before_and_with(peaks: PeakInputs, widen: float) -> list[tuple[Peak | 
         fading=horizon.fading(LIVE_HALF_LIFE_SLOTS),
         widen=widen,
     )
-    expected, bound = curves.curve(0), curves.curve(1)
-    slots = np.flatnonzero(horizon.weights() > 0)
-    found = [
-        bounding_peak(
-            expected[i],
-            bound[i],
-            peaks.inputs.capacity[i],
-            peaks.inputs.assumed[i],
-            slots,
-            horizon.days,
-            horizon.zone,
-        )
-        for i in range(2 * n)
-    ]
-    return list(zip(found[:n], found[n:], strict=True))
+    week = bounding_peaks(curves, peaks.inputs, np.flatnonzero(horizon.weights() > 0), horizon)
+    today = bounding_peaks(curves, peaks.inputs, slots_of_day(0), horizon)
+    return [PeaksOfNode(*found) for found in zip(week[:n], week[n:], today[:n], today[n:], strict=True)]
 
 
 def explained_nodes(
     scored: PodScores,
     best: Ints,
     names: Sequence[str],
-    peaks: Sequence[tuple[Peak | None, Peak | None]],
+    peaks: Sequence[PeaksOfNode],
+    ranks: Sequence[int | None],
     measured_seconds_ago: Floats,
     runs_on: str,
     judgement: Judgement | None = None,
 ) -> tuple[ExplainedNode, ...]:
     """In the order of `best`, which are positions among the nodes scored; the others follow that order.
 
+    ranks     : of each, 1 = the best; None = the pod may not go there
     runs_on   : the node where the pod is now; empty = none
     judgement : of the component that places the pod; its words come first
     """
@@ -96,7 +96,7 @@ def explained_nodes(
             for name, weight in scored.weights.items()
             if name in scored.parts
         )
-        before, with_pod = peaks[position] if position < len(peaks) else (None, None)
+        found = peaks[position] if position < len(peaks) else PeaksOfNode()
         age = float(measured_seconds_ago[position])
         notes = [] if judgement is None else list(judgement.notes(names[position]))
         if names[position] == runs_on:
@@ -116,8 +116,11 @@ def explained_nodes(
                 contributions=contributions,
                 level=Level(int(scored.levels[i])),
                 measured_seconds_ago=age if np.isfinite(age) else None,
-                peak_before=before,
-                peak_with=with_pod,
+                peak_before=found.before,
+                peak_with=found.with_pod,
+                today_before=found.today_before,
+                today_with=found.today_with,
+                rank=ranks[position],
                 notes=tuple(notes),
             )
         )

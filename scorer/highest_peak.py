@@ -11,7 +11,8 @@ from forecast.arrays import AnyFloats, Bools, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import RESOURCES
 from scorer.answers import DayPeak, Peak
-from scorer.predicted.horizon import start_of_slot
+from scorer.predicted.horizon import Horizon, start_of_slot
+from scorer.predicted.node_curves import NodeCurves, NodeInputs
 from scorer.scores.capacity import limited
 
 
@@ -48,6 +49,20 @@ def bounding_peak(
         at=start_of_slot(days[slot // SLOTS_PER_DAY], slot % SLOTS_PER_DAY, zone),
         assumed=bool(assumed[r]),
     )
+
+
+def bounding_peaks(curves: NodeCurves, inputs: NodeInputs, slots: Ints, horizon: Horizon) -> list[Peak | None]:
+    """`bounding_peak` of each node that the curves are of."""
+    expected, bound = curves.curve(0), curves.curve(1)
+    return [
+        bounding_peak(expected[i], bound[i], inputs.capacity[i], inputs.assumed[i], slots, horizon.days, horizon.zone)
+        for i in range(len(expected))
+    ]
+
+
+def slots_of_day(number: int) -> Ints:
+    """Slots of a day of the horizon, counted from midnight of its first; 0 = today."""
+    return np.arange(number * SLOTS_PER_DAY, (number + 1) * SLOTS_PER_DAY)
 
 
 def day_peaks(expected: AnyFloats, bound: AnyFloats, days: tuple[date, ...], zone: ZoneInfo) -> tuple[DayPeak, ...]:

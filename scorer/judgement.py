@@ -72,6 +72,10 @@ class Judgement:
         first, second = self.ranking[:2]
         return self.totals[first] - self.totals[second]
 
+    def may_use(self, node: str) -> bool:
+        """Whether the pod may go there: no filter rejects the node."""
+        return node in self.totals or node in self.passed_over
+
     def order(self, names: Sequence[str]) -> list[int]:
         """Positions of nodes: those of the ranking, those passed over, then the others, each in the order given."""
         place = {name: at for at, name in enumerate(self.ranking)}

@@ -21,9 +21,9 @@ from forecast.errors import InputError, UnknownName
 from forecast.resources import resource_index
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
-from scorer.answers import BetterNode, NodeReport, Peak, PodOnNode, ServiceOnNode
+from scorer.answers import BetterNode, NodeReport, PodOnNode, ServiceOnNode
 from scorer.degradation import Level, level_of_nodes
-from scorer.highest_peak import bounding_peak
+from scorer.highest_peak import bounding_peaks, slots_of_day
 from scorer.live_tables import LiveTables
 from scorer.opt_out import opts_out
 from scorer.policy import ScoringPolicies
@@ -87,7 +87,7 @@ def node_report(
         seated = _seated_on(cluster, predicted, row)
     widen = tables.widen(predicted.horizon)
     curves = _curves(predicted, inputs, number, widen)
-    (peak,) = _peaks(curves, inputs, predicted.horizon, number)
+    (peak,) = bounding_peaks(curves, inputs, slots_of_day(number), predicted.horizon)
     found = NodeReport(
         name=node,
         day=on,
@@ -146,16 +146,6 @@ def _curves(predicted: PredictedCluster, inputs: NodeInputs, number: int, widen:
     return node_curves(predicted.profiles, predicted.bases, inputs, days, fading=fading, widen=widen)
 
 
-def _peaks(curves: NodeCurves, inputs: NodeInputs, horizon: Horizon, number: int) -> list[Peak | None]:
-    """The peak of each node on the last day of the curves."""
-    slots = np.arange(number * SLOTS_PER_DAY, (number + 1) * SLOTS_PER_DAY)
-    expected, bound = curves.curve(0), curves.curve(1)
-    return [
-        bounding_peak(expected[i], bound[i], inputs.capacity[i], inputs.assumed[i], slots, horizon.days, horizon.zone)
-        for i in range(len(inputs.names))
-    ]
-
-
 def _use_at(
     predicted: PredictedCluster, inputs: NodeInputs, number: int, resource: int, slot: int
 ) -> dict[ProfileKey, float]:
@@ -201,7 +191,8 @@ def _pod_on_node(
         inputs = gather(predicted, rows, extra, as_believed=not predicted.believes)
         other, key = cluster.state.names[best], predicted.keys[placed.profile]
     inputs = _one_less(inputs, key)
-    without, before, after = _peaks(_curves(predicted, inputs, number, widen), inputs, predicted.horizon, number)
+    curves = _curves(predicted, inputs, number, widen)
+    without, before, after = bounding_peaks(curves, inputs, slots_of_day(number), predicted.horizon)
     if without is None or before is None or after is None:
         return replace(none, why_not=f"no resource of {other} has a known capacity")
     return replace(none, better=BetterNode(other, without, before, after))

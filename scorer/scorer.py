@@ -103,8 +103,9 @@ class Scorer:
         top: int = 10,
         judgement: Judgement | None = None,
     ) -> Explanation:
-        """Score a pod and say why, for the best `top` nodes.
+        """Score a pod and say why: for the best `top` nodes where it may go, and for the one where it is.
 
+        nodes     : only these, also where the pod may not go; None = all
         judgement : of the component that places the pod, by which nodes are ordered; None = `judge` is asked, unless
                     the weights are given
         """
@@ -118,15 +119,25 @@ class Scorer:
             if judgement is None and weights is None:
                 judgement = self.judge(pod)
             order = np.argsort(-scored.total, kind="stable")
+            n_usable = len(order)
             if judgement is not None:
                 order = order[judgement.order([cluster.state.names[row] for row in rows[order]])]
-            best = order[:top]
-            names = [cluster.state.names[row] for row in rows[order[: max(top, 2)]]]
+                in_order = [cluster.state.names[row] for row in rows[order]]
+                n_usable = sum(map(judgement.may_use, in_order))
+            seat = cluster.state.seat_of.get(pod.uid)
+            runs_on = "" if judgement is None else judgement.runs_on
+            runs_on = runs_on or ("" if seat is None else cluster.state.names[seat.node])
+            listed = np.arange(min(top, n_usable if nodes is None else len(order)))
+            own = np.flatnonzero(rows[order] == cluster.state.row_of.get(runs_on, -1))
+            listed = np.union1d(listed, own)
+            best = order[listed]
+            ranks = [at + 1 if at < n_usable else None for at in listed.tolist()]
+            names = [cluster.state.names[row] for row in rows[best]]
+            runner_up = cluster.state.names[rows[order[1]]] if n_usable > 1 else None
             peaks = gather_peaks(cluster, rows[best].tolist(), scored.profile)
             ages = cluster.now - cluster.sampled[rows[best]]
             service = cluster.state.service_key(pod)
             known = self.tables.model is not None and self.tables.model.profiles.knows(service)
-            runs_on = cluster.state.names[seat.node] if (seat := cluster.state.seat_of.get(pod.uid)) else ""
             request = cluster.expected_use(pod)
             widen = 1.0 if cluster.predicted is None else self.tables.widen(cluster.predicted.horizon)
             version = None if scored.profile is None else self.tables.version
@@ -138,13 +149,12 @@ class Scorer:
         if opts_out(pod):
             reasons = (*reasons, "the pod has opted out")
         top_two = np.round(scored.total[order[:2]], 4)  # as explained_nodes rounds scores
-        margin = float(top_two[0] - top_two[1]) if len(order) > 1 else None
-        runner_up = names[1] if len(order) > 1 else None
+        margin = float(top_two[0] - top_two[1]) if n_usable > 1 else None
         if judgement is not None:
-            ranked = [name for name in names if name in judgement.totals]
-            margin = judgement.totals[ranked[0]] - judgement.totals[ranked[1]] if len(ranked) > 1 else None
+            ranked = [judgement.totals[name] for name in in_order if name in judgement.totals]
+            margin = ranked[0] - ranked[1] if len(ranked) > 1 else None  # nodes passed over have no sum
             runner_up = runner_up if margin is not None else None
-        explained = explained_nodes(scored, best, names, found, np.asarray(ages), runs_on, judgement)
+        explained = explained_nodes(scored, best, names, found, ranks, np.asarray(ages), runs_on, judgement)
         return Explanation(
             pod=f"{pod.namespace}/{pod.name}",
             service=str(service),

@@ -40,8 +40,8 @@ LAYERS: Final = {
     "trainer": "gate history < prometheus run_report < own_history",
     "kube": "objects < decoding < client tables < binding session < events status",
     "scorer": "runs scores service < predicted < live < replay",
-    "placement": "index pod_groups virtual_nodes < filters < devices scores < card_types machine_groups topology "
-    "< policies",
+    "placement": "decisions index pod_groups virtual_nodes < filters < devices scores < card_types machine_groups "
+    "topology < policies",
     "extender": "protocol < service",
     "scheduler": "binding leader_election overcommit queue < cache gangs queues reporting service volumes < preemption "
     "< cycle profiles",

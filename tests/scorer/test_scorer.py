@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from forecast.errors import InputError, UnknownName
 from forecast.resources import CPU, MEMORY
 from kube.decoding.decoding import Kind
+from scorer.judgement import Judgement, RejectedNodes
 from scorer.options import ScorerOptions
 from scorer.scorer import Scorer
 from scorer.scores.energy import best_nodes, energy_growth
@@ -157,6 +158,45 @@ def test_explaining_where_a_pod_runs_judges_as_if_it_did_not_and_changes_nothing
         assert peak is not None
         assert found.peak_with is not None
         assert found.peak_with.expected == pytest.approx(peak.expected, rel=1e-5)
+
+
+def test_only_nodes_that_the_pod_may_use_are_ranked_and_its_own_node_is_always_there() -> None:
+    tested = LiveScorer(pods=PODS)
+    here = PODS[0].node
+    others = [name for name in ("node-0", "node-1", "node-2", "node-3") if name != here]
+    rejected = RejectedNodes("NodeAffinity", "no match", (here, others[2]), preemptible=False)
+    judgement = Judgement(
+        "profile online",
+        ranking=(others[1],),
+        totals={others[1]: 7.0},
+        passed_over={others[0]: "pools"},
+        rejections=(rejected,),
+        n_nodes=4,
+    )
+    explained = tested.scorer.explain(PODS[0], judgement=judgement)
+    assert [(one.node, one.rank) for one in explained.nodes] == [(others[1], 1), (others[0], 2), (here, None)]
+    assert "rejected by NodeAffinity: no match" in explained.nodes[-1].notes
+    assert explained.margin is None and explained.runner_up is None
+    # A node that is asked for by name is shown, too.
+    named = tested.scorer.explain(PODS[0], [others[2]], judgement=judgement)
+    assert [(one.node, one.rank) for one in named.nodes] == [(others[2], None)]
+    # Without a judgement all nodes are ranked, and the pod's own stands at its rank.
+    alone = tested.scorer.explain(PODS[0], top=1)
+    ranks = {one.node: one.rank for one in alone.nodes}
+    everywhere = [one.node for one in tested.scorer.explain(PODS[0], top=9).nodes]
+    assert ranks == {everywhere[0]: 1, here: everywhere.index(here) + 1}
+
+
+def test_todays_peak_is_that_of_the_list_of_nodes() -> None:
+    tested = LiveScorer(pods=PODS)
+    tested.scorer.tables.refresh_overview()
+    tonight = {one.name: one.peak for one in tested.scorer.nodes(by_peak=True).nodes}
+    for one in tested.scorer.explain(pod_of(5, "new")).nodes:
+        assert one.today_before is not None and one.today_with is not None and one.peak_with is not None
+        listed = tonight[one.node]
+        assert listed is not None and one.today_before.at == listed.at
+        assert one.today_before.share == pytest.approx(listed.share, rel=1e-5)
+        assert one.today_before.share < one.today_with.share <= one.peak_with.share + 1e-9
 
 
 def test_an_explanation_adds_up() -> None:

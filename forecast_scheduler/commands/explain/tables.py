@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from forecast.resources import RESOURCES
-from forecast_scheduler.reports.table_format import amount, titled_table
+from forecast_scheduler.reports.table_format import UNKNOWN, amount, percent, titled_table
 from scorer.answers import Explanation, JudgementSummary, Peak
 from scorer.judgement import Judgement, RejectedNodes
 
@@ -20,14 +20,22 @@ def explanation_tables(explanation: Explanation) -> list[Table]:
     """Nodes, best first; and, where more than one score counts, what each contributed."""
     totals = {} if explanation.judgement is None else explanation.judgement.totals
     title = f"{explanation.pod} ({explanation.service}) on {explanation.n_nodes} nodes, best first"
-    columns = ("node", *((">sum",) if totals else ()), ">score", ">week's peak without it", ">with the pod", "")
+    peaks = (">today's peak", ">week's peak without it", ">with the pod")
+    columns = (">rank", "node", *((">sum",) if totals else ()), ">score", *peaks, "")
     nodes = titled_table(escape(title), *columns, wrap_first=False)
     for node in explanation.nodes:
         after = node.peak_with
         notes = "; ".join([*([_when(after)] if after else []), *node.notes])
         total = [f"{totals[node.node]:.1f}" if node.node in totals else "–"] if totals else []
         nodes.add_row(
-            escape(node.node), *total, f"{node.score:.1f}", _peak(node.peak_before), _peak(after), escape(notes)
+            "–" if node.rank is None else str(node.rank),
+            escape(node.node),
+            *total,
+            f"{node.score:.1f}",
+            _change(node.today_before, node.today_with),
+            _peak(node.peak_before),
+            _peak(after),
+            escape(notes),
         )
     tables = [nodes]
     if any(len(node.contributions) > 1 for node in explanation.nodes):
@@ -90,6 +98,15 @@ def _peak(peak: Peak | None) -> str:
     if peak.assumed:
         share = f"{100 * (peak.share or 0.0):.0f} % of assumed "
     return f"{share}{peak.resource}, {amount(peak.expected, peak.unit)}"
+
+
+def _change(before: Peak | None, after: Peak | None) -> str:
+    """The peak without and with the pod: 67 -> 70 % cpu."""
+    if before is None or after is None or after.share is None:
+        return UNKNOWN
+    first = percent(before.share).removesuffix(" %")
+    first += f" {before.resource}" if before.resource != after.resource else ""
+    return f"{first} -> {percent(after.share)} {'of assumed ' if after.assumed else ''}{after.resource}"
 
 
 def _when(peak: Peak) -> str:

@@ -24,6 +24,9 @@ NODE = ExplainedNode(
     PEAK,
     PEAK,
     ("it runs here",),
+    today_before=replace(PEAK, share=0.45),
+    today_with=PEAK,
+    rank=3,
 )
 EXPLANATION = Explanation(
     pod="shop/cart-1",
@@ -72,7 +75,13 @@ def test_nodes_come_with_their_peaks_hours_and_notes() -> None:
     text = shown(EXPLANATION)
     assert "shop/cart-1 (shop/Deployment/cart) on 7 nodes, best first" in text
     row = next(line for line in text.splitlines() if "node-1" in line)
-    for part in ("71.2", "52 % cpu, 21.00 cores", "Tue 20:00, at most 24.00 cores; it runs here"):
+    for part in (
+        "3 │",
+        "71.2",
+        "45 -> 52 % cpu",
+        "52 % cpu, 21.00 cores",
+        "Tue 20:00, at most 24.00 cores; it runs here",
+    ):
         assert part in row
     assert "–" in next(line for line in text.splitlines() if "node-2" in line)
     assert "What each score contributes" not in text
