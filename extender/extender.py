@@ -290,6 +290,7 @@ class Extender:
             pod=f"{pod.namespace}/{pod.name}",
             service=str(self._scorer.service_of(pod)),
             at=self._clock(),
+            n_nodes=len(nodes),
             nodes=nodes,
             points=judged.reply,
             best=None if best is None else nodes[best],

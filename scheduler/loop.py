@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import gc
+import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 
+from kube.objects.objects import PodInfo
 from scheduler.assembly import live_profiles
 from scheduler.binding.binding_cycles import BindingCycles
 from scheduler.binding.in_flight_limit import InFlightLimit
 from scheduler.binding.outcome import Reserved
 from scheduler.binding_results import BindingResults
 from scheduler.cache.assumptions import Assumptions
+from scheduler.cycle.choice import Choice
+from scheduler.decision_advice import advice_of_cycle
 from scheduler.leader_election.lease import running_time
 from scheduler.leader_election.takeover import Takeover
 from scheduler.loop_parts import LoopParts
 from scheduler.placing_core import placing_core
 from scheduler.preemption.executor import PreemptionExecutor
 from scheduler.preemption.expected_node import ExpectedNode
+from scheduler.profile import SchedulingProfile
 from scheduler.profile_judgement import ProfileJudge
 from scheduler.scheduler import LoopOptions, Scheduler
 from scheduler.volumes.volume_binding import VolumeBinding
+from scorer.assuming_cluster import AssumingCluster
 from scorer.periodic_task import PeriodicTask
+
+logger = logging.getLogger(__name__)
 
 
 class ScheduleLoop:
@@ -98,6 +107,7 @@ class ScheduleLoop:
                 telling=parts.reports,
                 may_schedule=self._takeover.may_decide,
                 policies=lambda: getattr(parts.policies, "policies", None),
+                record=partial(self._record, profiles),
                 metrics=parts.metrics,
                 options=LoopOptions(batch=settings.batch, bounded_scan=settings.bounded_scan, gather=settings.gather),
             )
@@ -149,13 +159,38 @@ class ScheduleLoop:
         if not self._parts.settings.dry_run:  # a dry run binds none
             self._settling.ask_about(reserved)
 
+    def _record(
+        self,
+        profiles: Mapping[str, SchedulingProfile],
+        cluster: AssumingCluster,
+        placed: Sequence[tuple[PodInfo, str]],
+        choices: Mapping[str, Choice],
+        seconds: float,
+    ) -> None:
+        """Keep why these pods got their nodes. If that fails, they are placed all the same."""
+        if self._parts.decisions is None or not placed:
+            return
+        try:
+            advices = advice_of_cycle(
+                self._parts.scorer.tables,
+                cluster,
+                placed,
+                choices,
+                because=lambda pod: profiles[pod.scheduler_name].policies.choose(pod).because,
+                at=time.time(),
+                seconds=seconds,
+            )
+            for advice in advices:
+                self._parts.decisions.advised(advice)
+        except Exception:
+            logger.exception("decisions of a cycle are not recorded", extra={"pods": len(placed)})
+
     def _gang_is_late(self, group: str) -> None:
         """Write the reason into the members' conditions at the timeout, not when the queue is next looked through."""
         gangs = self._parts.tables.gangs
         assert gangs is not None
-        with (
-            self._parts.scorer.tables.reading()
-        ):  # a member that is given a node now is taken out of the reports after this
+        # A member that is given a node now is taken out of the reports after this.
+        with self._parts.scorer.tables.reading():
             for pod in gangs.waiting(group):
                 status = gangs.gate(pod)
                 if not status.is_success:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kube.session.api_session import ApiSession
+from placement.decisions.recorder import DecisionRecorder
 from placement.policies.policy import Policies
 from scheduler.metrics import SchedulingMetrics
 from scheduler.reporting.logged_reports import LoggedReports
@@ -22,6 +23,7 @@ class LoopParts:
     waits_for : what has to be read before the first pod is placed, "" = nothing any more
     may_write : whether this replica leads and is no dry run; the session asks it, too
     instance  : name of this replica, as events show it
+    decisions : records why each pod got its node; None = not recorded
     """
 
     settings: ScheduleSettings
@@ -34,3 +36,4 @@ class LoopParts:
     waits_for: Callable[[], str]
     may_write: Callable[[], bool]
     instance: str
+    decisions: DecisionRecorder | None = None

@@ -16,13 +16,15 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.filters.filter import ClusterView
 from scheduler.binding_results import BindingResults, Telling
+from scheduler.cycle.choice import Choice
 from scheduler.cycle.cycle import SchedulingCycle
 from scheduler.cycle.decisions import Decisions, Rejected
 from scheduler.cycle.placing import Placer
@@ -31,6 +33,7 @@ from scheduler.metrics import AttemptResult, SchedulingMetrics
 from scheduler.queue.queued import Part, Popped
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue_events import ClusterFollower
+from scorer.assuming_cluster import AssumingCluster
 from scorer.scorer import Scorer
 
 logger = logging.getLogger(__name__)
@@ -45,6 +48,9 @@ _GATED_SECONDS: Final = 30.0
 
 _LOST_SECONDS: Final = 60.0
 """Seconds after which a popped pod that is neither assumed nor being bound was lost by a mistake of ours."""
+
+
+Record = Callable[[AssumingCluster, Sequence[tuple[PodInfo, str]], Mapping[str, Choice], float], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +82,7 @@ class Scheduler:
         telling: Telling,
         may_schedule: Callable[[], bool],
         policies: Callable[[], object] = lambda: None,
+        record: Record = lambda cluster, placed, choices, seconds: None,
         metrics: SchedulingMetrics,
         options: LoopOptions | None = None,
         clock: Callable[[], float] = time.time,
@@ -84,10 +91,12 @@ class Scheduler:
         """
         may_schedule : quick; asked before every unit
         policies     : another object whenever policies have changed
+        record       : called under the lock with what a cycle placed, how these nodes stood among the others, and the
+                       seconds that it took
         """
         self._scorer, self._view = scorer, view
         self._queue, self._follower, self._cycle, self._settling = queue, follower, cycle, settling
-        self._telling, self._may_schedule, self._policies = telling, may_schedule, policies
+        self._telling, self._may_schedule, self._policies, self._record = telling, may_schedule, policies, record
         self._metrics, self._options = metrics, options or LoopOptions()
         self._clock, self._stopwatch = clock, stopwatch
         self._scan_from = 0
@@ -191,6 +200,8 @@ class Scheduler:
                 self._scan_from = placer.scan_from
                 # Before any client can delete one of them: the room that it frees has to be reported, too.
                 self._follower.placed([queued.pod for queued, _ in decisions.placed])
+                placed = [(queued.pod, node) for queued, node in decisions.placed]
+                self._record(cluster, placed, placer.choices, self._stopwatch() - began)
         except Exception as error:
             logger.exception("a scheduling cycle failed", extra={"unit": popped.key})
             self._give_up(popped, f"a scheduling cycle failed: {type(error).__name__}, the log says more")

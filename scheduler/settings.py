@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Self
 from pydantic import Field, field_validator, model_validator
 
 from forecast.setting_group import Duration
+from placement.decisions.options import DecisionOptions
 from scheduler.gangs.options import GangOptions
 from scheduler.leader_election.options import LeaseOptions
 from scheduler.overcommit.options import RepairOptions
@@ -42,6 +43,8 @@ class ScheduleSettings(ServingOptions, QueueOptions, FairOptions):
     share_nodes: list[str] = Field(default_factory=list)
     """Further domains whose nodes are shared with another scheduler; an empty text means nodes without the label;
     `--share-nodes`."""
+
+    decisions: DecisionOptions = Field(default_factory=DecisionOptions)
 
     dry_run: bool = False
     """Decide and report, and write nothing to the API server; `--dry-run`."""

@@ -1,4 +1,6 @@
-"""The extender's advice about one pod, kept until the pod's node is known."""
+"""Advice about one pod, kept until the pod's node is known: of the extender to kube-scheduler, or what a loop of ours
+decides.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +10,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """One answer to /prioritize, or in shadow mode what it would have been.
+    """One answer to /prioritize, in shadow mode what it would have been; or the choice of a scheduling cycle.
 
     pod, service : namespace/name, and namespace/Kind/name of the top owner
     at           : unix seconds
-    nodes        : names of all nodes asked for; points: by name, those missing have 0
+    n_nodes      : between how many the points decided
+    nodes        : their names, empty = not kept, then `points` has the best two; points: by name, those missing have 0.
+                   Of a cycle: sums of all scores
     best         : the node with the most points, by the unrounded ranking among equals; None with no node
     runner_up    : the next; None with one node
     margin       : points between them
-    share        : predicted share of the best node's capacity at its peak with the pod, None without a forecast
+    share        : predicted share of the best node's capacity at its peak with the pod, and with others that the same
+                   cycle placed there; None without a forecast
     level        : name of the rung of the degradation ladder; reasons: why it is not the first
     model_version, model_age_seconds, metrics_age_seconds : None where there is no model, no measurement
     seconds      : that the answer took
@@ -29,6 +34,7 @@ class Advice:
     pod: str
     service: str
     at: float
+    n_nodes: int
     nodes: Sequence[str]
     points: Mapping[str, int]
     best: str | None

@@ -25,14 +25,12 @@ class Binding:
     """A pod that was advised on and has been bound.
 
     node    : where it went; at: unix seconds at which that was seen
-    n_nodes : nodes asked for, also where `advice` no longer lists them (`slimmed`)
     version : of this program
     """
 
     advice: Advice
     node: str
     at: float
-    n_nodes: int
     version: str
 
 
@@ -135,7 +133,7 @@ def decision_of(binding: Binding) -> Decision:
     """Work out points and rank of the node that was chosen. 0.3 ms for 5,000 nodes: not for a thread that serves."""
     advice, node = binding.advice, binding.node
     values = np.fromiter(advice.points.values(), dtype=np.int64, count=len(advice.points))
-    points, rank = _standing(advice, values, node, binding.n_nodes)
+    points, rank = _standing(advice, values, node)
     return Decision(
         time=binding.at,
         advised_at=advice.at,
@@ -149,8 +147,8 @@ def decision_of(binding: Binding) -> Decision:
         runner_up=advice.runner_up,
         margin=advice.margin,
         rank=rank,
-        nodes=binding.n_nodes,
-        top=_top(advice, values, binding.n_nodes),
+        nodes=advice.n_nodes,
+        top=_top(advice, values),
         predicted_share=advice.share,
         level=advice.level,
         reasons=advice.reasons,
@@ -166,7 +164,7 @@ def decision_of(binding: Binding) -> Decision:
     )
 
 
-def _standing(advice: Advice, values: Ints, node: str, n_nodes: int) -> tuple[int | None, int | None]:
+def _standing(advice: Advice, values: Ints, node: str) -> tuple[int | None, int | None]:
     """Points and rank of a node: (None, None) for one that was not asked for; equals share a rank."""
     listed = bool(advice.nodes)
     if node not in advice.points and node not in advice.nodes:
@@ -177,14 +175,14 @@ def _standing(advice: Advice, values: Ints, node: str, n_nodes: int) -> tuple[in
         return points, 1 if points >= best else 2
     better = int(np.count_nonzero(values > points))
     if points < 0:
-        better += max(n_nodes - len(values), 0)  # those that are missing have 0
+        better += max(advice.n_nodes - len(values), 0)  # those that are missing have 0
     return points, better + 1
 
 
-def _top(advice: Advice, values: Ints, n_nodes: int) -> dict[str, int]:
+def _top(advice: Advice, values: Ints) -> dict[str, int]:
     """The best nodes by points, equals by name. Where replies are shortened, only those above the ones left out."""
     names = list(advice.points)
-    if len(values) < n_nodes:  # those that are missing have 0
+    if len(values) < advice.n_nodes:  # those that are missing have 0
         positive = np.flatnonzero(values > 0)
         names, values = [names[index] for index in positive.tolist()], values[positive]
     if len(values) > TOP:

@@ -5,6 +5,8 @@ Needs `create` on events.events.k8s.io in every namespace that has pods (docs/st
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kube.events.event_recorder import EventRecorder, Post
 from placement.decisions.decision import Binding, decision_of, slimmed
 from placement.decisions.event import event_of
@@ -19,24 +21,22 @@ class EventSink(EventRecorder):
         self,
         post: Post,
         *,
+        controller: str,
         instance: str,
         rate: float = 5.0,
         burst: float = 50.0,
-        in_shadow: bool = False,
         max_waiting: int = _MAX_WAITING,
     ) -> None:
-        """
-        in_shadow : whether to post advice that was not given, too
-
-        See EventRecorder for the others.
-        """
+        """controller: the component that decides, as events name it; see EventRecorder for the others."""
         super().__init__(post, what="decisions", instance=instance, rate=rate, burst=burst, max_waiting=max_waiting)
-        self._in_shadow = in_shadow
+        self._controller = controller
 
     def take(self, binding: Binding) -> None:
-        """Post it soon, if events are not too many already. Never waits."""
-        if binding.advice.is_shadow and not self._in_shadow:
+        """Post it soon, if events are not too many already. Never waits. A shadow leaves no traces on pods."""
+        if binding.advice.is_shadow:
             return
         if len(binding.advice.nodes) > 1_000:  # 200 of them would hold tens of megabytes
-            binding = Binding(slimmed(binding.advice), binding.node, binding.at, binding.n_nodes, binding.version)
-        self.record(lambda: event_of(decision_of(binding), instance=self.instance), at=binding.at)
+            binding = replace(binding, advice=slimmed(binding.advice))
+        self.record(
+            lambda: event_of(decision_of(binding), controller=self._controller, instance=self.instance), at=binding.at
+        )

@@ -7,27 +7,27 @@ from typing import Any
 from kube.events.api_event import EventSource, api_event, clipped_note
 from placement.decisions.decision import Decision
 
-REASON, SHADOW_REASON = "ForecastScheduled", "ForecastShadow"
-
-CONTROLLER = "forecast-scheduler.io/extender"
-_ACTION = "Scheduling"
+_REASON, _ACTION = "ForecastScheduled", "Scheduling"
 
 
-def event_of(decision: Decision, *, instance: str) -> dict[str, Any]:
-    """The Event, ready to be posted to the pod's namespace. instance: which of our replicas says so."""
+def event_of(decision: Decision, *, controller: str, instance: str) -> dict[str, Any]:
+    """The Event, ready to be posted to the pod's namespace.
+
+    controller : the component that decided; instance: which of its replicas
+    """
     namespace, _, name = decision.pod.partition("/")
     return api_event(
         {"apiVersion": "v1", "kind": "Pod", "namespace": namespace, "name": name, "uid": decision.uid},
-        reason=SHADOW_REASON if decision.is_shadow else REASON,
+        reason=_REASON,
         note=note_of(decision),
         at=decision.time,
-        source=EventSource(CONTROLLER, instance, _ACTION),
+        source=EventSource(controller, instance, _ACTION),
     )
 
 
 def note_of(decision: Decision) -> str:
     """node n1 of 60: predicted peak 61 % of capacity; 3 points ahead of n7; model 2026-11-21, metrics 20 s old"""
-    words = f"{'shadow mode: ' if decision.is_shadow else ''}{_placed(decision)}: {'; '.join(_facts(decision))}"
+    words = f"{_placed(decision)}: {'; '.join(_facts(decision))}"
     return clipped_note(words)
 
 

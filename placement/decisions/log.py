@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import orjson
@@ -65,7 +65,7 @@ class DecisionLog:
         """Write it soon. Never waits."""
         weight = len(binding.advice.nodes)
         if self._outbox.weight + weight > _MAX_WAITING_NODES:
-            binding = Binding(slimmed(binding.advice), binding.node, binding.at, binding.n_nodes, binding.version)
+            binding = replace(binding, advice=slimmed(binding.advice))
             weight = 0
         self._outbox.put(binding, weight)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import sys
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,9 @@ import orjson
 from forecast.errors import InputError
 from placement.decisions.decision import Decision
 from placement.decisions.log_line import decision_from_json
+
+STDIN = Path("-")
+"""The name that means standard input."""
 
 _GZIP = b"\x1f\x8b"
 
@@ -27,9 +31,10 @@ class DecisionsRead:
 
 
 def read_decisions(files: Sequence[Path]) -> DecisionsRead:
-    """All decisions of the files. Raises InputError for a file that cannot be read, and where there is no decision.
+    """All decisions of the files; - is standard input. Of several lines about one pod the latest counts: two files may
+    overlap.
 
-    Of several lines about one pod the latest counts: two files may overlap.
+    Raises InputError for a file that cannot be read, and where there is no decision.
     """
     by_pod: dict[str, Decision] = {}
     unreadable = n_lines = 0
@@ -51,12 +56,15 @@ def read_decisions(files: Sequence[Path]) -> DecisionsRead:
     if not by_pod:
         names = ", ".join(str(file) for file in files) or "no file"
         found = f"{n_lines} lines, none of them a decision" if n_lines else "nothing"
-        raise InputError(f"{names} holds {found}: name what the extender wrote with --decisions FILE")
+        raise InputError(f"{names} holds {found}: name what extender or schedule wrote with --decisions FILE")
     decisions = tuple(sorted(by_pod.values(), key=lambda decision: (decision.time, decision.pod)))
     return DecisionsRead(decisions, unreadable, n_lines - unreadable - len(decisions))
 
 
 def _lines(file: Path) -> Iterable[bytes]:
+    if file == STDIN:
+        yield from sys.stdin.buffer
+        return
     try:
         with file.open("rb") as raw:
             compressed = raw.read(2) == _GZIP
@@ -65,5 +73,5 @@ def _lines(file: Path) -> Iterable[bytes]:
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(
-            f"the decision log {file} cannot be read ({reason}): name a file that the extender wrote"
+            f"the decision log {file} cannot be read ({reason}): name a file that extender or schedule wrote"
         ) from (error)

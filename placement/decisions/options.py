@@ -1,4 +1,4 @@
-"""Settings of the decision log and of events: `extender.decisions`."""
+"""Settings of the decision log and of events: `extender.decisions`, `schedule.decisions`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class DecisionOptions(SettingGroup):
     """Rotated files that are kept."""
 
     events: bool = True
-    """Write an event for the pod; never in shadow mode."""
+    """Write an event for the pod; never in shadow mode or a dry run."""
 
     events_per_second: float = Field(default=5.0, gt=0)
     """More decisions than this get no event."""

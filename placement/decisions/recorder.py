@@ -65,7 +65,6 @@ class RecorderFigures:
 @dataclass(frozen=True, slots=True)
 class _Pending:
     advice: Advice
-    n_nodes: int
     kept_nodes: int
     at: float
 
@@ -113,7 +112,7 @@ class DecisionRecorder:
         if early is None:
             return None
         # An answer that was late, or a watch that was quick.
-        self._hand_on(Binding(advice, early[0], early[1], len(advice.nodes), self._version))
+        self._hand_on(Binding(advice, early[0], early[1], self._version))
         return early[0]
 
     def bound(self, pod: PodInfo) -> Advice | None:
@@ -127,7 +126,7 @@ class DecisionRecorder:
                 self._remember_early(pod, now)
         if pending is None:
             return None
-        self._hand_on(Binding(pending.advice, pod.node, now, pending.n_nodes, self._version))
+        self._hand_on(Binding(pending.advice, pod.node, now, self._version))
         return pending.advice
 
     def expire(self, now: float) -> None:
@@ -151,7 +150,7 @@ class DecisionRecorder:
     def _keep(self, advice: Advice, now: float) -> None:
         self._pop(advice.uid)
         n_nodes = len(advice.nodes)
-        self._pending[advice.uid] = _Pending(advice, n_nodes, n_nodes, now)
+        self._pending[advice.uid] = _Pending(advice, n_nodes, now)
         self._whole[advice.uid] = None
         self._kept_nodes += n_nodes
         while len(self._pending) > self._max_pending:
@@ -161,7 +160,7 @@ class DecisionRecorder:
             uid, _ = self._whole.popitem(last=False)
             whole = self._pending[uid]
             self._kept_nodes -= whole.kept_nodes
-            self._pending[uid] = _Pending(slimmed(whole.advice), whole.n_nodes, 0, whole.at)
+            self._pending[uid] = _Pending(slimmed(whole.advice), 0, whole.at)
 
     def _pop(self, uid: str) -> _Pending | None:
         pending = self._pending.pop(uid, None)

@@ -25,6 +25,7 @@ from placement.policies.policy import Policy
 from placement.scores.default_scores import allocation_scores, parts_beside_allocation
 from placement.scores.plugin_weights import SPREAD, PluginWeights
 from placement.scores.soft_spread import SoftSpread, soft_constraints
+from scheduler.cycle.choice import Choice
 from scheduler.cycle.node_totals import factor_of_ours
 from scheduler.cycle.ranked_by_kind import RankedByKind
 
@@ -105,7 +106,7 @@ class BatchPlan:
         policy: Policy,
         score_per_point: float,
     ) -> None:
-        self._pod, self._view, self._rows = pod, view, rows
+        self._pod, self._view, self._rows, self._policy = pod, view, rows, policy
         self._weights, self._ranking = policy.plugin_weights, ranking
         self._factor = factor_of_ours(policy, score_per_point)
         self._spread_weight = int(self._weights[SPREAD])
@@ -126,19 +127,28 @@ class BatchPlan:
         self._listed: set[int] = set()
         self._ranked = self._rank(standard, ours, kind)
 
-    def place(self) -> int | None:
-        """The row of the best node for the next pod, which is counted there.
+    def place(self) -> Choice | None:
+        """The best node for the next pod, which is counted there.
 
         None = the tables have to be read again: no node is left that has room, and memory by the forecast.
         """
-        best = self._best()
-        if best is None:
+        (highest, best), second = self._best_two()
+        if best < 0:
             return None
+        if best not in self._listed:  # the next of its kind has not been compared
+            self._ranked.take(best)
+            second = max(second, self._best_two()[0], key=lambda one: (one[0], -one[1]))
+        n_nodes = len(self._rows) - len(self._out)
+        runner_up = None if second[1] < 0 else (int(self._rows[second[1]]), second[0])
         self._land(best)
-        return int(self._rows[best])
+        return Choice(self._policy, int(self._rows[best]), n_nodes, highest if n_nodes > 1 else None, runner_up)
 
-    def _best(self) -> int | None:
-        best, highest = -1, -np.inf
+    def _best_two(self) -> tuple[tuple[float, int], tuple[float, int]]:
+        """Sums and positions of the best node and of the next, of equal ones the first position; -1 = there is none.
+
+        The next one may be missed if the best is on no short list and both are of one kind.
+        """
+        best = second = (-np.inf, -1)
         spread = [0] if self._spread is None else [self._spread_weight * score for score in self._spread.scores()]
         listed, values, entered = self._ranking.short_list()
         for at in entered:
@@ -147,15 +157,19 @@ class BatchPlan:
         standard, kind, factor = self._standard, self._kind, self._factor
         for at, value in zip(listed, values, strict=True):
             total = (standard[at] + spread[kind[at]]) + factor * value
-            if total > highest or (total == highest and at < best):
-                best, highest = at, total
+            if total > best[0] or (total == best[0] and at < best[1]):
+                best, second = (total, at), best
+            elif total > second[0] or (total == second[0] and at < second[1]):
+                second = total, at
         for ranked, of_spread in zip(self._ranked.best(), spread, strict=False):
             if ranked is not None:
                 _, at, of_node, ours = ranked
                 total = (of_node + of_spread) + ours
-                if total > highest or (total == highest and at < best):
-                    best, highest = at, total
-        return best if best >= 0 else None
+                if total > best[0] or (total == best[0] and at < best[1]):
+                    best, second = (total, at), best
+                elif total > second[0] or (total == second[0] and at < second[1]):
+                    second = total, at
+        return best, second
 
     def _land(self, at: int) -> None:
         landed = self._landed[at] = self._landed.get(at, 0) + 1

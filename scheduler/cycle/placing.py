@@ -6,7 +6,7 @@ Everything happens in memory, under the lock of the tables. A batch gives what o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from placement.policies.policy import Policy
 from placement.scores.plugin_weights import OURS, ScorePart
 from placement.status import Code
 from scheduler.cycle.batch_plan import BatchPlan, Ranking
+from scheduler.cycle.choice import Choice, highest
 from scheduler.cycle.node_totals import candidates, node_parts, sum_of
 from scheduler.cycle.order_dependence import is_asked_once
 from scheduler.cycle.peak_ranking import PeakRanking
@@ -123,6 +124,7 @@ class Placer:
     one_by_one      : every pod by itself: for tests and benchmarks, the result is the same
     scores          : further Score plugins with their weights; pre_scores may silence them. See `use`
     preferences     : which nodes come first
+    choices         : by UID, how the node of each pod that was placed stood among the others
     on_look         : called with what decides about the pod of `look_at`, a UID, before it is assumed anywhere; needs
                       one_by_one
     """
@@ -138,6 +140,7 @@ class Placer:
     scores: Sequence[tuple[Score, int]] = ()
     pre_scores: Sequence[PreScore] = ()
     preferences: Sequence[NodePreference] = ()
+    choices: dict[str, Choice] = field(default_factory=dict)
     look_at: str = ""
     on_look: Callable[[Looked], None] = lambda looked: None
 
@@ -158,8 +161,7 @@ class Placer:
             if not len(rows):
                 return Placed(tuple(placed), found)
             if (nominated := self._nominated(rest[0], rows)) is not None:
-                self.cluster.assume(rest[0], self.view.state.names[nominated], self.until)
-                placed.append(nominated)
+                placed.append(self._assume(rest[0], Choice(policy, nominated, len(rows))))
                 continue
             rows, most = self._preferred(rest, policy, rows)
             placed += self._place_some(rest[:most], filters, policy, self._scanned(rows, most))
@@ -208,21 +210,25 @@ class Placer:
         if not self.one_by_one and len(pods) > 1 and self._is_unmoved(pod, filters, policy, rows):
             ranking = self._ranking(pod, policy, rows)
         if ranking is None:
-            row = self._best_row(pod, policy, rows)
-            self.cluster.assume(pod, self.view.state.names[row], self.until)
-            return [row]
+            return [self._assume(pod, self._best_row(pod, policy, rows))]
         plan = BatchPlan(pod, self.view, filters, rows, ranking, policy, self.score_per_point)
         chosen: list[int] = []
         while len(chosen) < len(pods) and (best := plan.place()) is not None:
-            chosen.append(best)
+            self.choices[pods[len(chosen)].uid] = best
+            chosen.append(best.row)
         self.cluster.assume_all(pods[: len(chosen)], chosen, self.until)
         return chosen
 
-    def _best_row(self, pod: PodInfo, policy: Policy, rows: Ints) -> int:
+    def _assume(self, pod: PodInfo, choice: Choice) -> int:
+        self.cluster.assume(pod, self.view.state.names[choice.row], self.until)
+        self.choices[pod.uid] = choice
+        return choice.row
+
+    def _best_row(self, pod: PodInfo, policy: Policy, rows: Ints) -> Choice:
         """Of equal ones the first."""
         if len(rows) == 1:  # as preferences often leave it
-            return int(rows[0])
-        return int(rows[int(sum_of(self._parts(pod, policy, rows), len(rows)).argmax())])
+            return Choice(policy, int(rows[0]), 1)
+        return highest(policy, rows, sum_of(self._parts(pod, policy, rows), len(rows)))
 
     def _parts(self, pod: PodInfo, policy: Policy, rows: Ints) -> Sequence[ScorePart]:
         """What each score adds to the sums of the rows."""

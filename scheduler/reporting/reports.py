@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kube.events.event_recorder import session_post
 from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession
 from kube.status.pod_condition_writer import ConditionWriter
 from kube.status.pod_conditions import WaitingCondition
+from placement.decisions.recorder import DecisionRecorder
 from scheduler.reporting.scheduling_events import SchedulingEvents
 
 
 class Reports:
     """For any thread; nothing here waits. To be started after the session, and stopped before it."""
 
-    def __init__(self, session: ApiSession, *, instance: str) -> None:
-        """instance: name of this replica, as events show it."""
+    def __init__(self, session: ApiSession, *, instance: str, decisions: DecisionRecorder | None = None) -> None:
+        """
+        instance  : name of this replica, as events show it
+        decisions : notified of each pod that is bound, and where
+        """
+        self._decisions = decisions
         self.conditions = ConditionWriter(session)
         self.events = SchedulingEvents(session_post(session), instance=instance)
 
@@ -43,6 +50,8 @@ class Reports:
         """It is bound. The API server itself sets the condition PodScheduled=True then."""
         self.forget(pod.uid)
         self.events.scheduled(pod, node)
+        if self._decisions is not None:
+            self._decisions.bound(replace(pod, node=node))
 
     def preempted(self, pod: PodInfo, note: str) -> None:
         """It was evicted for another pod."""

@@ -35,7 +35,11 @@ def events_of(plane: ControlPlane, uid: str) -> list[Manifest]:
 def post(kubeconfig: Path, created: Manifest, **changes: Any) -> EventFigures:
     """One decision about a pod as an event."""
     name, uid = created["metadata"]["name"], created["metadata"]["uid"]
-    sink = EventSink(api_server_post(api_client(kubeconfig)), instance="forecast-scheduler-0")
+    sink = EventSink(
+        api_server_post(api_client(kubeconfig)),
+        controller="forecast-scheduler.io/extender",
+        instance="forecast-scheduler-0",
+    )
     sink.start()
     sink.take(binding(advice({"n1": 5, "n7": 2}, pod=f"default/{name}", uid=uid, **changes), "n1"))
     sink.stop(timeout=20)

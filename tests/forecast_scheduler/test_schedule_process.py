@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from placement.decisions.log_reader import read_decisions
 from testing.processes.scorer_process import ROOT, ScorerProcess, eventually
 from testing.processes.shipped_schedule import shipped
 from testing.processes.webhook_process import Api
@@ -72,11 +73,28 @@ def _documented() -> set[str]:
     return {name.removesuffix("_total") for text in texts for name in re.findall(r"`(forecast_\w+)", text)}
 
 
+def _is_explained(api: Api, log: Path) -> None:
+    """Why each pod got its node stands in the log and in an event of the pod."""
+    decisions = {one.pod: one for one in read_decisions([log]).decisions}
+    assert decisions.keys() == {f"default/{name}" for name in ("half", *(f"cart-{number}" for number in range(6)))}
+    events = api.request("GET", "/apis/events.k8s.io/v1/namespaces/default/events")["items"]
+    ours = [one for one in events if one["reason"] == "ForecastScheduled"]
+    assert {one["reportingController"] for one in ours} == {"forecast-scheduler.io/scheduler"}
+    for name in ("cart-0", "half"):
+        decision = decisions[f"default/{name}"]
+        bound_to = api.request("GET", f"/api/v1/namespaces/default/pods/{name}")["spec"]["nodeName"]
+        assert decision.node == decision.advised_node == bound_to and decision.level == "requests"
+        # One card node is left for `half`; the other pods have two nodes to go to.
+        assert (decision.nodes, decision.runner_up is None) == ((1, True) if name == "half" else (2, False))
+        notes = [one["note"] for one in ours if one["regarding"]["name"] == name]
+        assert len(notes) == 1 and notes[0].startswith(f"node {bound_to} of {decision.nodes}: ")
+
+
 def test_pods_are_bound_and_told_of_and_the_lease_is_given_back(
     plane: ControlPlane, kubeconfig: Path, tmp_path: Path
 ) -> None:
-    all_three = ("--profile", "online,gpu,job")
-    with ClusterWriter(plane) as writer, Api(plane) as api, _process(tmp_path, kubeconfig, *all_three) as process:
+    options = ("--profile", "online,gpu,job", "--decisions", tmp_path / "decisions.jsonl")
+    with ClusterWriter(plane) as writer, Api(plane) as api, _process(tmp_path, kubeconfig, *options) as process:
         for number in range(6):
             name = "job-scheduler" if number % 2 else "forecast-scheduler"
             writer.create(pod(f"cart-{number}", scheduler_name=name))
@@ -121,6 +139,8 @@ def test_pods_are_bound_and_told_of_and_the_lease_is_given_back(
         assert process.metric("forecast_leader") == 1
         assert eventually(lambda: process.metric("forecast_assumed_pods") == 0, 60), process.log
         assert eventually(lambda: process.metric("forecast_pod_scheduling_seconds_count") == 7, 60), process.log
+        assert process.metric('forecast_decisions_total{mode="active",outcome="as_advised"}') == 7
+        _is_explained(api, tmp_path / "decisions.jsonl")
         assert _exported(process) - _documented() == set()
         process.http.close()  # its end would wait for an idle client that does not read
         assert process.terminate(60) == 0

@@ -196,7 +196,8 @@ def test_todays_peak_is_that_of_the_list_of_nodes() -> None:
         listed = tonight[one.node]
         assert listed is not None and one.today_before.at == listed.at
         assert one.today_before.share == pytest.approx(listed.share, rel=1e-5)
-        assert one.today_before.share < one.today_with.share <= one.peak_with.share + 1e-9
+        shares = [peak.share or 0.0 for peak in (one.today_before, one.today_with, one.peak_with)]
+        assert 0.0 < shares[0] < shares[1] <= shares[2] + 1e-9
 
 
 def test_an_explanation_adds_up() -> None:

@@ -26,7 +26,7 @@ from forecast_scheduler.commands.options.common import (
 )
 from forecast_scheduler.commands.options.policies import PoliciesOption, policies_option
 from forecast_scheduler.commands.options.profiles import DomainOption, ProfileOption, ShareOption
-from forecast_scheduler.commands.shell import check_writable, open_shell, write_json
+from forecast_scheduler.commands.shell import Shell, check_writable, open_shell, write_json
 
 if TYPE_CHECKING:
     from forecast_scheduler.settings.document import Settings
@@ -48,6 +48,18 @@ NodeOption = Annotated[
     typer.Option("--node", metavar="NAME", help="Rank only this node; may be given several times."),
 ]
 FiltersOption = Annotated[bool, typer.Option("--filters", help="Also name every node that a filter rejects.")]
+LastOption = Annotated[
+    bool, typer.Option("--last", help="Say why the pod got its node, from the decision log; the pod may be gone.")
+]
+LogOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--decisions",
+        metavar="FILE",
+        help="With --last: the log of extender or schedule, - for standard input; may be given several times. Default: "
+        "as in the settings.",
+    ),
+]
 TopOption = Annotated[int, typer.Option("--top", metavar="N", min=1, help="How many of the best nodes to show.")]
 
 
@@ -66,6 +78,8 @@ def explain(
     domain: DomainOption = None,
     share_nodes: ShareOption = None,
     top: TopOption = 5,
+    last: LastOption = False,
+    decisions: LogOption = None,
     json: JsonOption = None,
     config: ConfigOption = None,
     verbose: VerboseOption = False,
@@ -74,10 +88,15 @@ def explain(
     schedulerName means.
 
     That is a profile of `schedule`, or the extender with kube-scheduler. The first node is the one that it would choose
-    for this cluster. Nothing is written.
+    for this cluster. With --last the decision log answers instead. Nothing is written.
     """
     shell = open_shell(config, verbose=verbose, json_file=json)
     check_writable(json)
+    if decisions and not last:
+        raise InputError("--decisions names a log of past decisions: add --last to ask it")
+    if last:
+        _explain_last(shell, pod, decisions or [], json)
+        return
     moment = parse_moment(at)
 
     import msgspec
@@ -140,6 +159,22 @@ def explain(
         ],
     }
     write_json(json, figures | gaps_json(explained.gaps, explained.unread))
+
+
+def _explain_last(shell: Shell, pod: str, files: list[Path], json: Path | None) -> None:
+    from forecast_scheduler.commands.explain.last_decision import (
+        decision_lines,
+        decision_table,
+        last_decision,
+        log_files,
+    )
+
+    decision = last_decision(pod, log_files(files, shell.settings))
+    for line in decision_lines(decision):
+        shell.say(line)
+    if (table := decision_table(decision)) is not None:
+        shell.out.print(table)
+    write_json(json, decision.to_json())
 
 
 def _check_nodes(scorer: Scorer, named: list[str]) -> None:

@@ -14,6 +14,7 @@ from forecast_scheduler.commands.options.cluster import (
     RecordedOption,
 )
 from forecast_scheduler.commands.options.common import ConfigOption, ModelsOption, VerboseOption, parse_moment
+from forecast_scheduler.commands.options.decisions import DecisionsOption
 from forecast_scheduler.commands.options.policies import PoliciesOption, policies_option
 from forecast_scheduler.commands.options.serving import (
     CertOption,
@@ -37,10 +38,6 @@ ShadowOption = Annotated[
 BindOption = Annotated[
     bool | None,
     typer.Option("--bind", help="Answer /bind, for a configuration that sets bindVerb.", show_default=False),
-]
-DecisionsOption = Annotated[
-    str | None,
-    typer.Option("--decisions", metavar="FILE", help="Log of decisions, JSON lines; - is standard output."),
 ]
 
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import socket
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from importlib.metadata import version
-from pathlib import Path
 
 from prometheus_client.registry import Collector
 
@@ -18,6 +15,7 @@ from extender.charge_metrics import ChargeCollector
 from extender.extender import Extender
 from extender.remote_scores import RemoteScores
 from forecast.errors import InputError
+from forecast_scheduler.commands.decision_recorder import open_recorder
 from forecast_scheduler.commands.policy.follow_policies import open_policies
 from forecast_scheduler.commands.scorer.setup import Inputs, prepare_scorer
 from forecast_scheduler.settings.document import Settings
@@ -26,22 +24,15 @@ from kube.binding.binder import Binder
 from kube.binding.binding import ApiServerBinder
 from kube.client.kubernetes_client import api_client
 from kube.events.event_recorder import api_server_post
-from placement.decisions.decision_events import EventSink
-from placement.decisions.event import CONTROLLER
-from placement.decisions.log import DecisionLog, open_decision_log
-from placement.decisions.metrics import DecisionCollector
-from placement.decisions.options import DecisionOptions
-from placement.decisions.recorder import DecisionRecorder
 from placement.filters.catalogue import kinds_read
 from placement.index.index import INDEXED_KINDS
 from placement.node_rule_upkeep import node_rule_upkeep
 from scorer.background import Background
 from scorer.capacity_events import CapacityEvents
-from scorer.periodic_task import PeriodicTask
 from scorer.scorer import Scorer
 from serving.upkeep import running
 
-_EXPIRE_SECONDS = 60.0
+_CONTROLLER = "forecast-scheduler.io/extender"
 _BINDINGS_AT_ONCE = 32
 
 
@@ -71,8 +62,11 @@ def open_extender(settings: Settings, inputs: Inputs) -> Iterator[LiveExtender]:
         tells_pods = inputs.cluster is None and not ours.shadow  # a shadow leaves no traces on pods
         policies = stack.enter_context(open_policies(settings, kubeconfig, has_api_server=tells_pods))
         provider = None if policies is None else policies.provider
-        writes_events = ours.decisions.events and not ours.shadow and inputs.cluster is None
-        recorder, log, events = _recorder(ours.decisions, stack, kubeconfig if writes_events else None, writes_events)
+        writes_events = ours.decisions.events and tells_pods
+        post = api_server_post(api_client(kubeconfig)) if writes_events else None
+        recorder, decisions = stack.enter_context(
+            open_recorder(ours.decisions, post, controller=_CONTROLLER, is_shadow=options.answers.shadow)
+        )
         prepared = prepare_scorer(settings, inputs, predicts=remote is None, policies=provider)
         scorer, scores = prepared.scorer, None if remote is None else RemoteScores(remote)
         extender = Extender(scorer, options, scores=scores, policies=provider, recorder=recorder)
@@ -80,17 +74,15 @@ def open_extender(settings: Settings, inputs: Inputs) -> Iterator[LiveExtender]:
             provider.read_labels_with(extender.labels_of)
         # With policies: whichever filters one names tomorrow.
         stack.enter_context(prepared.following(kinds_read(options.filters) if provider is None else INDEXED_KINDS))
-        if writes_events:
-            unread = CapacityEvents(
-                scorer, api_server_post(api_client(kubeconfig)), controller=CONTROLLER, instance=socket.gethostname()
-            )
+        if post is not None:
+            unread = CapacityEvents(scorer, post, controller=_CONTROLLER, instance=socket.gethostname())
             unread.start()
             stack.callback(unread.stop)
         upkeep = node_rule_upkeep(extender.rules, scorer, after=lambda: scorer.tables.synced)
         stack.enter_context(running(upkeep.threads))
         binder = ApiServerBinder(api_client(kubeconfig, connections=_BINDINGS_AT_ONCE)) if ours.bind else None
         collectors: list[Collector] = [
-            DecisionCollector(recorder, log, events, is_shadow=options.answers.shadow),
+            decisions,
             ChargeCollector(extender),
             EffectCollector(scorer, shaped_pods(scorer)),
             *upkeep.collectors,
@@ -98,31 +90,3 @@ def open_extender(settings: Settings, inputs: Inputs) -> Iterator[LiveExtender]:
         if policies is not None:
             collectors.append(policies.collector)
         yield LiveExtender(extender, scorer if remote is None else None, prepared.background, binder, tuple(collectors))
-
-
-def _recorder(
-    settings: DecisionOptions, stack: ExitStack, kubeconfig: Path | None, writes_events: bool
-) -> tuple[DecisionRecorder, DecisionLog | None, EventSink | None]:
-    """Make the recorder of decisions with its log and events, running while the stack is open."""
-    log: DecisionLog | None = None
-    events: EventSink | None = None
-    if settings.log is not None:
-        log = open_decision_log(Path(settings.log), max_bytes=settings.max_bytes, keep=settings.keep)
-        log.start()
-        stack.callback(log.stop)
-    if writes_events:
-        events = EventSink(
-            api_server_post(api_client(kubeconfig)),
-            instance=socket.gethostname(),
-            rate=settings.events_per_second,
-            burst=10 * settings.events_per_second,
-        )
-        events.start()
-        stack.callback(events.stop)
-    recorder = DecisionRecorder(
-        [sink for sink in (log, events) if sink is not None], version=version("forecast-scheduler")
-    )
-    every = PeriodicTask("expire-decisions", _EXPIRE_SECONDS, lambda: recorder.expire(time.time()))
-    every.start()
-    stack.callback(every.stop)
-    return recorder, log, events

@@ -23,6 +23,7 @@ from forecast_scheduler.commands.options.common import (
     VerboseOption,
     parse_moment,
 )
+from forecast_scheduler.commands.options.decisions import DecisionsOption
 from forecast_scheduler.commands.options.policies import PoliciesOption, policies_option
 from forecast_scheduler.commands.options.profiles import DomainOption, ProfileOption, ShareOption
 from forecast_scheduler.commands.options.serving import (
@@ -77,6 +78,7 @@ def schedule(
     share_nodes: ShareOption = None,
     dry_run: DryRunOption = None,
     leader_elect: LeaderOption = None,
+    decisions: DecisionsOption = None,
     policies: PoliciesOption = None,
     host: HostOption = None,
     port: PortOption = None,
@@ -107,10 +109,13 @@ def schedule(
         "domain": domain,
         "share_nodes": share_nodes or None,
         "dry_run": dry_run or None,
+        "decisions": None if decisions is None else {"log": decisions},
         "lease": None if leader_elect is None else {"enabled": leader_elect},
     }
     settings = with_options(shell.settings, {"schedule": options, "policies": policies_option(policies)})
     check_profiles(settings.schedule)
+    if decisions is not None and settings.schedule.dry_run:
+        raise InputError("a dry run binds no pods, so its log of decisions would stay empty: leave --decisions out")
     inputs = Inputs(cluster, kubeconfig, models, prometheus, history, parse_moment(at))
     if cluster is not None:
         _decide_once(shell, settings, inputs, json)

@@ -14,6 +14,7 @@ from fastapi import APIRouter
 from kubernetes.client import ApiClient
 from prometheus_client.registry import Collector
 
+from forecast_scheduler.commands.decision_recorder import open_recorder
 from forecast_scheduler.commands.policy.follow_policies import open_policies
 from forecast_scheduler.commands.scorer.setup import Inputs, check_inputs, prepare_scorer
 from forecast_scheduler.settings.document import Settings
@@ -26,6 +27,7 @@ from kube.client.kubernetes_client import api_client
 from kube.client.kubernetes_source import ResourceSource, source_of
 from kube.events.event_recorder import api_server_post, session_post
 from kube.session.api_session import ApiSession
+from placement.decisions.recorder import DecisionRecorder
 from placement.index.index import INDEXED_KINDS
 from placement.node_rule_upkeep import node_rule_upkeep
 from placement.policies.policy import OnePolicy
@@ -115,6 +117,13 @@ def open_schedule(
         tables = schedule_tables(scorer, ours, settings.node_rules, None if ours.dry_run else session)
         if provider is not None:
             provider.read_labels_with(tables.view.index.namespaces.labels_of)
+        decisions: DecisionRecorder | None = None
+        collectors: list[Collector] = []
+        if not ours.dry_run:  # its pods are never bound
+            decisions, of_decisions = stack.enter_context(
+                open_recorder(ours.decisions, session_post(session), controller=CONTROLLER)
+            )
+            collectors.append(of_decisions)
         source = tables.source(api)
         parts = LoopParts(
             settings=ours,
@@ -122,11 +131,12 @@ def open_schedule(
             tables=tables,
             policies=provider or OnePolicy(schedule_policy(settings)),
             session=session,
-            reports=LoggedReports() if ours.dry_run else Reports(session, instance=instance),
+            reports=LoggedReports() if ours.dry_run else Reports(session, instance=instance, decisions=decisions),
             metrics=metrics,
             waits_for=lambda: _waits_for(scorer, source),
             may_write=may_write,
             instance=instance,
+            decisions=decisions,
         )
         loop = make_loop(parts)
         stack.enter_context(prepared.following(INDEXED_KINDS))
@@ -150,7 +160,7 @@ def open_schedule(
         jobs += [thread for one in upkeep for thread in one.threads]
         jobs.append(loop)
         scheduling = _scheduling(ours, loop, tables, lease, lambda: _not_listed(source))
-        collectors = [SchedulingGauges(scheduling.state), _figures(loop, parts.reports), sharing.collector]
+        collectors += [SchedulingGauges(scheduling.state), _figures(loop, parts.reports), sharing.collector]
         if followed is not None:
             collectors.append(followed.collector)
         collectors += [collector for one in upkeep for collector in one.collectors]

@@ -23,6 +23,7 @@ def advice(points: Mapping[str, int], nodes: Sequence[str] | None = None, **chan
         "pod": "shop/cart-1",
         "service": "shop/Deployment/cart",
         "at": AT,
+        "n_nodes": len(names),
         "nodes": names,
         "points": points,
         "best": best,
@@ -40,7 +41,7 @@ def advice(points: Mapping[str, int], nodes: Sequence[str] | None = None, **chan
 
 
 def binding(given: Advice, node: str, *, at: float = AT + 1) -> Binding:
-    return Binding(given, node, at, len(given.nodes), "1.2.3")
+    return Binding(given, node, at, "1.2.3")
 
 
 def decision(points: Mapping[str, int], node: str, *, at: float = AT + 1, **changes: Any) -> Decision:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -50,7 +51,7 @@ def test_a_node_as_good_as_the_one_advised_agrees() -> None:
 @pytest.mark.parametrize(("node", "rank"), [("n1", 1), ("n6", 2), ("n2", None)])
 def test_slimmed_advice_knows_the_best_two(node: str, rank: int | None) -> None:
     whole = binding(advice(SIX), node)
-    slim = decision_of(type(whole)(slimmed(whole.advice), node, whole.at, whole.n_nodes, whole.version))
+    slim = decision_of(replace(whole, advice=slimmed(whole.advice)))
     assert slim.rank == rank
     assert (slim.nodes, slim.advised_points, slim.margin) == (6, 12, 3)
 

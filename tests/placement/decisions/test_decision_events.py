@@ -38,7 +38,6 @@ class Server:
     ("node", "changes", "note"),
     [
         ("n1", {}, f"node n1 of 3: {PEAK}; 3 points ahead of n7; {MODEL}"),
-        ("n1", {"is_shadow": True}, f"shadow mode: node n1 of 3: {PEAK}; 3 points ahead of n7; {MODEL}"),
         ("n2", {}, f"node n2, rank 3 of 3, n1 was advised: {PEAK}; 5 points ahead of n2; {MODEL}"),
         ("n1", NOTHING_KNOWN, "node n1 of 3: 3 points ahead of n7; no model; no model"),
         (
@@ -57,7 +56,7 @@ def test_the_event_keeps_within_what_the_api_server_lets_through() -> None:
     made = decision(
         {"n1": 1}, "n1", pod=f"shop/{'a' * 230}-{'b' * 22}", reasons=tuple(f"because of ä {n}" for n in range(200))
     )
-    event = event_of(made, instance="x" * 300)
+    event = event_of(made, controller="us", instance="x" * 300)
     assert len(event["note"].encode()) <= 1024 and len(event["note"].encode()) > 1000
     assert len(event["reportingInstance"]) == 128
     assert re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", event["metadata"]["name"])
@@ -67,7 +66,7 @@ def test_the_event_keeps_within_what_the_api_server_lets_through() -> None:
 
 def test_events_are_posted_to_the_pods_namespace_and_limited() -> None:
     server = Server()
-    sink = EventSink(server, instance="one", rate=5, burst=3)
+    sink = EventSink(server, controller="us", instance="one", rate=5, burst=3)
     sink.start()
     for number in range(10):
         sink.take(binding(advice({"n1": 1}, uid=f"uid-{number}"), "n1", at=AT))
@@ -79,21 +78,21 @@ def test_events_are_posted_to_the_pods_namespace_and_limited() -> None:
 
 def test_a_namespace_that_is_a_path_leads_nowhere_else() -> None:
     server = Server()
-    sink = EventSink(server, instance="one")
+    sink = EventSink(server, controller="us", instance="one")
     sink.start()
     sink.take(binding(advice({"n1": 1}, pod="..%2f?x#/cart"), "n1"))
     sink.stop()
     assert server.posted[0][0] == "/apis/events.k8s.io/v1/namespaces/..%252f%3Fx%23/events"
 
 
-def test_shadow_advice_is_told_only_when_asked() -> None:
-    for in_shadow in (False, True):
-        server = Server()
-        sink = EventSink(server, instance="one", in_shadow=in_shadow)
-        sink.start()
-        sink.take(binding(advice({"n1": 1}, is_shadow=True), "n1"))
-        sink.stop()
-        assert [event["reason"] for _, event in server.posted] == (["ForecastShadow"] if in_shadow else [])
+def test_a_shadow_leaves_no_traces_on_pods() -> None:
+    server = Server()
+    sink = EventSink(server, controller="us", instance="one")
+    sink.start()
+    sink.take(binding(advice({"n1": 1}, is_shadow=True), "n1"))
+    sink.take(binding(advice({"n1": 1}), "n1"))
+    sink.stop()
+    assert [event["reportingController"] for _, event in server.posted] == ["us"]
 
 
 @pytest.mark.parametrize(
@@ -109,7 +108,7 @@ def test_an_api_server_that_fails_costs_events_only_and_is_told_once(
     answer: int | Exception, why: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     server = Server(answer)
-    sink = EventSink(server, instance="one")
+    sink = EventSink(server, controller="us", instance="one")
     sink.start()
     for number in range(4):
         sink.take(binding(advice({"n1": 1}, uid=f"uid-{number}"), "n1"))
@@ -127,7 +126,7 @@ def test_an_api_server_that_hangs_fills_the_queue_and_no_more() -> None:
         assert free.wait(30)
         return 201
 
-    sink = EventSink(hang, instance="one", rate=1e6, burst=1e6, max_waiting=10)
+    sink = EventSink(hang, controller="us", instance="one", rate=1e6, burst=1e6, max_waiting=10)
     sink.start()
     sink.take(binding(advice({"n1": 1}), "n1"))
     assert at_work.wait(10)

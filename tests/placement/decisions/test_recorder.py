@@ -46,7 +46,7 @@ def test_a_pod_advised_on_and_bound_is_a_decision_once(taken: Taken, clock: Sett
     (only,) = taken.bindings
     assert told is only.advice
     assert records.bound(pod(node="n2")) is None
-    assert (only.node, only.at, only.n_nodes, only.version) == ("n2", AT + 2, 2, "1.2.3")
+    assert (only.node, only.at, only.advice.n_nodes, only.version) == ("n2", AT + 2, 2, "1.2.3")
     assert only.advice.best == "n1"
     figures = records.figures()
     assert (figures.advised, figures.as_advised, figures.elsewhere, figures.pending) == (1, 0, 1, 0)
@@ -124,7 +124,7 @@ def test_the_oldest_lose_their_lists_when_these_grow_too_large(taken: Taken, clo
         records.bound(pod(f"uid-{number}", node="n50"))
     assert [len(one.advice.points) for one in taken.bindings] == [2, 2, 2, 100, 100]
     assert [decision_of(one).rank for one in taken.bindings] == [None, None, None, 50, 50]
-    assert {one.n_nodes for one in taken.bindings} == {100}
+    assert {one.advice.n_nodes for one in taken.bindings} == {100}
     # What was bound no longer counts: as much may wait as before.
     for number in range(2):
         records.advised(advice(points, uid=f"later-{number}"))

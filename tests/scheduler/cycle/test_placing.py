@@ -9,18 +9,33 @@ import pytest
 
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
-from tests.scheduler.cycle.varied_cluster import varied_cluster
+from tests.scheduler.cycle.varied_cluster import VariedCluster, varied_cluster
 
 
 def assert_same(seed: int, **kind: Any) -> None:
     batches, single = varied_cluster(seed, **kind), varied_cluster(seed, **kind)
     together, alone = batches.place(one_by_one=False), single.place(one_by_one=True)
     assert together == alone
+    assert_same_choices(batches, single)
     with batches.scorer.tables.reading() as one, single.scorer.tables.reading() as other:
         np.testing.assert_array_equal(one.state.requested, other.state.requested)
         if one.predicted is not None and other.predicted is not None:
             everything = np.arange(one.state.n_rows)
             np.testing.assert_array_equal(one.predicted.load.share(everything), other.predicted.load.share(everything))
+
+
+def assert_same_choices(batches: VariedCluster, single: VariedCluster) -> None:
+    """How the chosen nodes stood among the others: one by one, all sums are made and compared."""
+    assert batches.choices.keys() == single.choices.keys()
+    for uid, choice in batches.choices.items():
+        alone = single.choices[uid]
+        assert (choice.row, choice.n_nodes, choice.total is None) == (alone.row, alone.n_nodes, alone.total is None)
+        if choice.total is not None and alone.total is not None:
+            assert choice.total == pytest.approx(alone.total, rel=1e-6)
+        assert (choice.runner_up is None) == (alone.runner_up is None)
+        if choice.runner_up is not None and alone.runner_up is not None:
+            assert choice.runner_up[1] == pytest.approx(alone.runner_up[1], rel=1e-6)
+            assert choice.runner_up[0] == alone.runner_up[0]
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -29,6 +29,7 @@ from placement.filters.filter import ClusterView
 from placement.index.index import INDEXED_KINDS, PlacementIndex
 from placement.policies.policy import OnePolicy, Policy
 from scheduler.binding.binding_plugins import BindingPlugins
+from scheduler.cycle.choice import Choice
 from scheduler.cycle.equivalence import Likeness
 from scheduler.cycle.placing import Placer
 from scheduler.profile import SchedulingProfile
@@ -45,12 +46,13 @@ FILTERS = (Domain(""), *standard_filters())
 
 @dataclass(frozen=True)
 class VariedCluster:
-    """pods: those that wait, in the order in which they are placed."""
+    """pods: those that wait, in the order in which they are placed; choices: by UID, of those that were placed."""
 
     scorer: Scorer
     view: ClusterView
     policy: Policy
     pods: list[PodInfo]
+    choices: dict[str, Choice] = field(default_factory=dict)
 
     def runs(self) -> Iterator[slice]:
         """Of pods that go together; to be asked for while the lock is held."""
@@ -79,6 +81,7 @@ class VariedCluster:
                     )
                     placed = placer.place(some, FILTERS, self.policy)
                     scan_from = placer.scan_from
+                    self.choices.update(placer.choices)
                     names = [self.view.state.names[row] for row in placed.rows]
                     nodes |= dict(zip([pod.uid for pod in some], names, strict=False))
         return [nodes.get(pod.uid, "") for pod in self.pods]

@@ -1,0 +1,86 @@
+"""What a scheduling cycle decided, as advice that the recorder keeps until the pod is bound (placement/decisions)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from kube.objects.objects import PodInfo
+from placement.decisions.advice import Advice
+from scheduler.cycle.choice import Choice
+from scorer.live_tables import LiveTables
+from scorer.scores.capacity import limited
+from scorer.tracking import TrackedCluster
+
+
+def advice_of_cycle(
+    tables: LiveTables,
+    cluster: TrackedCluster,
+    placed: Sequence[tuple[PodInfo, str]],
+    choices: Mapping[str, Choice],
+    *,
+    because: Callable[[PodInfo], str],
+    at: float,
+    seconds: float,
+) -> list[Advice]:
+    """Advice about the pods of a cycle, which are assumed on their nodes. Under the lock of the tables.
+
+    choices : by UID; a pod without one gets no advice
+    because : what chose the policy of a pod
+    at      : unix seconds; seconds: that the cycle took
+    """
+    level, reasons = tables.level()
+    version = None if cluster.predicted is None else tables.version
+    model_age = tables.model_age() if version is not None else None
+    metrics_age = tables.metrics_age()
+    names = cluster.state.names
+    known = [(pod, choices[pod.uid]) for pod, _ in placed if pod.uid in choices]
+    shares = _peak_shares(cluster, sorted({choice.row for _, choice in known}))
+    found = []
+    for pod, choice in known:
+        node, runner_up = names[choice.row], None if choice.runner_up is None else names[choice.runner_up[0]]
+        points = {} if choice.total is None else {node: round(choice.total)}
+        if choice.runner_up is not None and runner_up is not None:
+            points[runner_up] = round(choice.runner_up[1])
+        found.append(
+            Advice(
+                uid=pod.uid,
+                pod=f"{pod.namespace}/{pod.name}",
+                service=str(cluster.state.service_key(pod)),
+                at=at,
+                n_nodes=choice.n_nodes,
+                nodes=(),
+                points=points,
+                best=node,
+                runner_up=runner_up,
+                margin=None if runner_up is None else points[node] - points[runner_up],
+                share=shares.get(choice.row),
+                level=level.name.lower(),
+                reasons=reasons,
+                model_version=version,
+                model_age_seconds=model_age,
+                metrics_age_seconds=metrics_age,
+                seconds=seconds,
+                policy=choice.policy.name,
+                policy_because=because(pod),
+            )
+        )
+    return found
+
+
+def _peak_shares(cluster: TrackedCluster, rows: Sequence[int]) -> dict[int, float]:
+    """By row, the share of its capacity that a node's fullest resource is predicted to use. Rows of which no capacity
+    is known are left out: an assumed one makes no node full.
+    """
+    predicted = cluster.predicted
+    if predicted is None:
+        return {}
+    load = predicted.load
+    there = np.array([row for row in rows if row < load.n_nodes and load.known[row]], dtype=np.int64)
+    if not len(there):
+        return {}
+    peaks = load.peaks(there)
+    is_known = limited(predicted.capacity[there]) & ~predicted.capacity_assumed[there]
+    highest = np.where(is_known, peaks, -np.inf).max(axis=1)
+    return {row: share for row, share in zip(there.tolist(), highest.tolist(), strict=True) if share >= 0.0}
