@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from testing.processes.scorer_process import ROOT
+from testing.processes.shipped_schedule import shipped
+from testing.processes.webhook_process import Api
+from testing.servers.kubectl.binary import kubectl
 from tests.dashboards.grafana_queries import (
     Asked,
     annotation_queries,
@@ -19,6 +26,7 @@ from tests.dashboards.grafana_queries import (
 )
 from tests.dashboards.silence import rules_that_are_not_well
 from tests.dashboards.world import World
+from tests.docs.pages import blocks, commands
 
 FOLDER = ROOT / "dashboards" / "grafana"
 NAMES = ("gpu-and-jobs", "model", "peaks", "scheduling")
@@ -126,3 +134,36 @@ def test_usage_is_held_against_what_the_model_says_of_all_nodes(world: World) ->
     )
     assert world.value(f"count({model})") >= len(world.days.nodes)
     assert world.value(f"sum(abs({predicted} - {model}))") > 0
+
+
+def test_every_command_of_the_runbooks_answers(world: World, tmp_path: Path) -> None:
+    """Against the processes of this world, with the shipped trainer installed beside them."""
+    with Api(world.plane) as api:
+        for path, manifest in shipped("base/trainer/trainer.yaml"):
+            api.request("POST", path, manifest)
+        for name in ("models", "policies.yaml"):
+            (tmp_path / name).symlink_to(world.directory / name)
+        (tmp_path / "kubectl").symlink_to(kubectl())
+        given = {
+            "PATH": f"{tmp_path}:{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "KUBECONFIG": str(world.plane.kubeconfig),
+            "SCORER": world.processes["scorer"].url,
+            "SCHEDULER": world.processes["schedule"].url,
+        }
+        hottest = world.processes["scorer"].get("/v1/nodes?sort=peak&top=1")["nodes"][0]["name"]
+        # Our loops have no Lease here: one replica needs none.
+        lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "forecast-scheduler"}}
+        api.request("POST", "/apis/coordination.k8s.io/v1/namespaces/forecast-scheduler/leases", lease)
+        runbooks = (ROOT / "docs" / "operate" / "alerts.md").read_text().partition("\n## How to look\n")[2]
+        lines = [line for block in blocks(runbooks) if block.language == "console" for line in commands(block)]
+        assert len(lines) >= 15
+        for line in lines:
+            done = subprocess.run(
+                ["bash", "-o", "pipefail", "-c", line.replace("worker-1", hottest)],
+                cwd=tmp_path, env=os.environ | given, capture_output=True, text=True, timeout=120,
+            )  # fmt: skip
+            found_nothing = "| grep" in line and done.returncode == 1 and not done.stderr  # which is an answer
+            assert done.returncode == 0 or found_nothing, f"{line}: {done.stdout[-2000:]}{done.stderr}"
+            assert not line.startswith("curl") or isinstance(json.loads(done.stdout), dict), line
+        jobs = "/apis/batch/v1/namespaces/forecast-scheduler/jobs"
+        assert [one["metadata"]["name"] for one in api.request("GET", jobs)["items"]] == ["train-now"]

@@ -100,6 +100,11 @@ class World:
         """The time in the world."""
         return datetime.now(UTC)
 
+    @property
+    def directory(self) -> Path:
+        """With `models` and `policies.yaml`, which the processes read."""
+        return self._directory
+
     def ask(self, path: str, **parameters: str) -> Any:
         """What Prometheus answers at /api/v1/...; raises AssertionError unless it is a success without warnings."""
         url = f"{self.prometheus.url}/api/v1/{path}?{urlencode(parameters)}"
@@ -145,7 +150,7 @@ class World:
         self._use(writer, workload)
 
     def _control_plane(self, stack: ExitStack) -> ControlPlane:
-        plane = stack.enter_context(control_plane())
+        plane = self.plane = stack.enter_context(control_plane())
         with Api(plane) as api:
             for path, manifest in shipped(*_CRDS):
                 api.request("POST", path, manifest)
