@@ -125,10 +125,10 @@ class Scorer:
                 in_order = [cluster.state.names[row] for row in rows[order]]
                 n_usable = sum(map(judgement.may_use, in_order))
             seat = cluster.state.seat_of.get(pod.uid)
-            runs_on = "" if judgement is None else judgement.runs_on
-            runs_on = runs_on or ("" if seat is None else cluster.state.names[seat.node])
+            sits_on = "" if seat is None else cluster.state.names[seat.node]
+            own_node = sits_on if judgement is None else judgement.runs_on or sits_on
             listed = np.arange(min(top, n_usable if nodes is None else len(order)))
-            own = np.flatnonzero(rows[order] == cluster.state.row_of.get(runs_on, -1))
+            own = np.flatnonzero(rows[order] == cluster.state.row_of.get(own_node, -1))
             listed = np.union1d(listed, own)
             best = order[listed]
             ranks = [at + 1 if at < n_usable else None for at in listed.tolist()]
@@ -154,7 +154,7 @@ class Scorer:
             ranked = [judgement.totals[name] for name in in_order if name in judgement.totals]
             margin = ranked[0] - ranked[1] if len(ranked) > 1 else None  # nodes passed over have no sum
             runner_up = runner_up if margin is not None else None
-        explained = explained_nodes(scored, best, names, found, ranks, np.asarray(ages), runs_on, judgement)
+        explained = explained_nodes(scored, best, names, found, ranks, np.asarray(ages), sits_on, judgement)
         return Explanation(
             pod=f"{pod.namespace}/{pod.name}",
             service=str(service),

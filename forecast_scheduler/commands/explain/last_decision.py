@@ -58,7 +58,7 @@ def decision_lines(decision: Decision) -> list[str]:
     waited = max(0.0, decision.time - decision.advised_at)
     lines.append(f"decided {_moment(decision.advised_at)} in {took}, seen bound {short_duration(waited)} later")
     if decision.model_age_seconds is not None and math.isfinite(decision.model_age_seconds):
-        lines.append(f"the model was {decision.model_age_seconds / 3600:.0f} h old")
+        lines.append(f"the first day of the model had begun {decision.model_age_seconds / 3600:.0f} h before")
     lines.append(f"degradation level: {decision.level or 'not known'}")
     return lines
 

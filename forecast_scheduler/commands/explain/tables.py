@@ -17,11 +17,20 @@ _NAMED = 5
 
 
 def explanation_tables(explanation: Explanation) -> list[Table]:
-    """Nodes, best first; and, where more than one score counts, what each contributed."""
+    """Nodes, best first, with their peaks without -> with the pod; and, where more than one score counts, what each
+    contributed.
+    """
     totals = {} if explanation.judgement is None else explanation.judgement.totals
     title = f"{explanation.pod} ({explanation.service}) on {explanation.n_nodes} nodes, best first"
-    peaks = (">today's peak", ">week's peak without it", ">with the pod")
-    columns = (">rank", "node", *((">sum",) if totals else ()), ">score", *peaks, "")
+    columns = (
+        ">rank",
+        "node",
+        *((">sum",) if totals else ()),
+        ">score",
+        ">today's peak\nwithout -> with it",
+        ">week's peak\nwithout -> with it",
+        "when, with it",
+    )
     nodes = titled_table(escape(title), *columns, wrap_first=False)
     for node in explanation.nodes:
         after = node.peak_with
@@ -33,8 +42,7 @@ def explanation_tables(explanation: Explanation) -> list[Table]:
             *total,
             f"{node.score:.1f}",
             _change(node.today_before, node.today_with),
-            _peak(node.peak_before),
-            _peak(after),
+            _change(node.peak_before, after),
             escape(notes),
         )
     tables = [nodes]
@@ -91,17 +99,8 @@ def remarks(explanation: Explanation) -> list[str]:
     return lines
 
 
-def _peak(peak: Peak | None) -> str:
-    if peak is None:
-        return "–"
-    share = "" if peak.share is None else f"{100 * peak.share:.0f} % "
-    if peak.assumed:
-        share = f"{100 * (peak.share or 0.0):.0f} % of assumed "
-    return f"{share}{peak.resource}, {amount(peak.expected, peak.unit)}"
-
-
 def _change(before: Peak | None, after: Peak | None) -> str:
-    """The peak without and with the pod: 67 -> 70 % cpu."""
+    """The peak without and with the pod: 67 -> 70 % cpu. The resource may be another with it."""
     if before is None or after is None or after.share is None:
         return UNKNOWN
     first = percent(before.share).removesuffix(" %")
@@ -110,8 +109,9 @@ def _change(before: Peak | None, after: Peak | None) -> str:
 
 
 def _when(peak: Peak) -> str:
+    """When the week's peak comes, and how much that is."""
     bound = "" if peak.bound is None else f", at most {amount(peak.bound, peak.unit)}"
-    return f"{peak.at:%a %H:%M}{bound}"
+    return f"{peak.at:%a %H:%M}: {amount(peak.expected, peak.unit)}{bound}"
 
 
 def _age(seconds: float | None) -> str | None:

@@ -14,7 +14,7 @@ from tests.scorer.service.fake_scorer import FakeScorer
 
 DOCS = Path(__file__).parents[3] / "docs"
 SCORERS, _, PAGE = (DOCS / "use" / "http-api.md").read_text().partition("\n## The scheduling process\n")
-ELSEWHERE = ("forecast_overcommit", "forecast_pod_group", "forecast_colocation")
+ELSEWHERE = ("forecast_overcommit", "forecast_pod_group", "forecast_colocation", "forecast_decision")
 """Metrics of parts that are only there in a whole process; their own tests look at them."""
 
 

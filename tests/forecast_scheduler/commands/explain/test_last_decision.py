@@ -31,7 +31,7 @@ def test_the_latest_decision_about_a_pod_of_this_name(log: Path, capfd: pytest.C
     assert "shop/cart-1 (shop/Deployment/cart): node n7 of 2: predicted peak 61 % of capacity; 5 points" in text
     assert "the advice was not given" in text and "degradation level: fresh" in text
     assert "decided 2026-09-21 14:13:20 UTC in 2.1 ms, seen bound 60 s later" in text
-    assert "the model was 2 h old" in text
+    assert "the first day of the model had begun 2 h before" in text
     row = next(line for line in text.splitlines() if "advised, bound" in line)
     assert "n7" in row and "9" in row
     assert json.loads((log.parent / "out").read_text())["uid"] == "second"

@@ -79,8 +79,8 @@ def test_nodes_come_with_their_peaks_hours_and_notes() -> None:
         "3 │",
         "71.2",
         "45 -> 52 % cpu",
-        "52 % cpu, 21.00 cores",
-        "Tue 20:00, at most 24.00 cores; it runs here",
+        "52 -> 52 % cpu",
+        "Tue 20:00: 21.00 cores, at most 24.00 cores; it runs here",
     ):
         assert part in row
     assert "–" in next(line for line in text.splitlines() if "node-2" in line)
@@ -128,7 +128,7 @@ def test_assumed_capacities_are_marked() -> None:
     explanation = replace(
         EXPLANATION, nodes=(replace(NODE, peak_before=tight, peak_with=tight),), assumed_capacities=("disk", "log")
     )
-    assert "52 % of assumed log, 2.0 MB/s" in shown(explanation)
+    assert "52 -> 52 % of assumed log" in shown(explanation)
     (line,) = [line for line in remarks(explanation) if "assumed" in line]
     assert line.startswith("capacity of disk, log assumed")
     assert "assumed" not in shown(EXPLANATION) + "".join(remarks(EXPLANATION))
