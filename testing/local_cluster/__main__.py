@@ -73,6 +73,7 @@ def _write_environment(directory: Path, cluster: LocalCluster, program: Path) ->
     lines = {
         "KUBECONFIG": str(cluster.kubeconfig),
         "PROMETHEUS": cluster.prometheus_url,
+        "SCHEDULER": f"http://127.0.0.1:{cluster.ports.schedule}",
         "EXTENDER": f"http://127.0.0.1:{cluster.ports.extender}",
         "FORECAST_SCHEDULER_CONFIG": str(cluster.settings),
     }

@@ -47,6 +47,7 @@ ADDED_PODS: Final = {
 _SERVICE = ("shop", "checkout")
 _OUR_NAMESPACE = "forecast-scheduler"  # of the Lease of our own loops
 _SCRAPE_SECONDS = 15
+_RULES = Path(__file__).resolve().parents[2] / "dashboards" / "prometheus"
 _BESIDE_OWN_LOOPS = SAMPLE.parents[1] / "deploy" / "kube-scheduler" / "beside-own-loops.yaml"
 
 
@@ -118,7 +119,8 @@ class LocalCluster:
         write_blocks(list(past(sample, now)), blocks)
         exporter = stack.enter_context(Exporter(lambda: page(sample, time.time())))
         scrapes = [_scrape("sample", exporter.address), *(_scrape(*one) for one in self._our_services())]
-        stack.enter_context(PrometheusServer(blocks, scrapes=scrapes, port=self.ports.prometheus))
+        rules = [_RULES / name for name in ("peaks.yaml", "alerts.yaml")]
+        stack.enter_context(PrometheusServer(blocks, rule_files=rules, scrapes=scrapes, port=self.ports.prometheus))
         plane = stack.enter_context(ControlPlane(below=self.directory))
         moment = sample.moment(now)
         there = [pod for pod in sample.pods if pod.course.at(moment) is not None]

@@ -90,7 +90,8 @@ class PrometheusServer:
         rules = "".join(f"  - {path}\n" for path in self._rule_files)
         # JSON is YAML, too.
         scrapes = f"scrape_configs: {json.dumps(self._scrapes)}\n"
-        config.write_text(scrapes + (f"rule_files:\n{rules}" if rules else ""))
+        every = "global: {evaluation_interval: 15s}\n"  # of groups that do not say how often
+        config.write_text(every + scrapes + (f"rule_files:\n{rules}" if rules else ""))
         log = (self.blocks / "prometheus.log").open("ab")
         self._process = subprocess.Popen(
             [
