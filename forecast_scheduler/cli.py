@@ -33,6 +33,7 @@ from forecast_scheduler.commands.jobs import jobs
 from forecast_scheduler.commands.log_format import LogFormat, log_format_option
 from forecast_scheduler.commands.models import models
 from forecast_scheduler.commands.nodes import node, nodes
+from forecast_scheduler.commands.output_format import OutputFormat, output_format, reporting
 from forecast_scheduler.commands.policy.command import policy
 from forecast_scheduler.commands.render.command import render
 from forecast_scheduler.commands.replay.command import replay
@@ -87,24 +88,25 @@ def options_of_all(
 ) -> None:
     """Forecast what every Kubernetes service will use, and place pods where tonight's peak stays lowest."""
     log_format_option.set(log_format)
+    output_format.set(OutputFormat.TABLE)  # of commands without --output
 
 
 app.command()(demo)
-app.command()(train)
-app.command()(backtest)
-app.command()(replay)
-app.command()(report)
+app.command()(reporting(train))
+app.command()(reporting(backtest))
+app.command()(reporting(replay))
+app.command()(reporting(report))
 app.command()(scorer)
 app.command()(extender)
-app.command()(schedule)
-app.command()(nodes)
-app.command()(node)
-app.command()(explain)
-app.command()(jobs)
-app.command()(tide)
+app.command()(reporting(schedule))
+app.command()(reporting(nodes))
+app.command()(reporting(node))
+app.command()(reporting(explain))
+app.command()(reporting(jobs))
+app.command()(reporting(tide))
 app.command()(rules)
 app.command()(render)
-app.command()(canary)
+app.command()(reporting(canary))
 app.command()(webhook)
 app.add_typer(models, name="models")
 app.add_typer(policy, name="policy")

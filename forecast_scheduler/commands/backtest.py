@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from forecast_scheduler.commands.options.common import ConfigOption, HistoryOption, JsonOption, VerboseOption
-from forecast_scheduler.commands.shell import check_writable, open_shell, write_json
+from forecast_scheduler.commands.shell import check_writable, open_shell, write_figures
 from forecast_scheduler.reports.backtest_tables import baselines_table
 
 
@@ -32,4 +32,4 @@ def backtest(
     tell_what_was_cleaned(shell, files)
     report = result.to_json()
     shell.out.print(baselines_table(report))
-    write_json(json, report)
+    write_figures(json, report)

@@ -17,7 +17,7 @@ from forecast_scheduler.commands.options.remote_scheduler import (
     TokenOption,
     default_server,
 )
-from forecast_scheduler.commands.shell import check_writable, open_shell, write_json
+from forecast_scheduler.commands.shell import check_writable, open_shell, write_figures
 
 NamespaceOption = Annotated[
     str | None, typer.Option("--namespace", "-n", metavar="NAME", help="Only jobs of this namespace.")
@@ -53,4 +53,4 @@ def jobs(
         shell.out.print(table)
     for line in job_plan_lines(plan):
         shell.say(line)
-    write_json(json, plan)
+    write_figures(json, plan)

@@ -8,7 +8,8 @@ import typer
 
 from forecast.errors import InputError
 from forecast_scheduler.commands.options.common import ConfigOption, JsonOption, ModelsOption, VerboseOption
-from forecast_scheduler.commands.shell import check_writable, open_shell, write_json
+from forecast_scheduler.commands.output_format import reporting
+from forecast_scheduler.commands.shell import check_writable, open_shell, write_figures
 
 models = typer.Typer(help="List published models and go back to an older one.", no_args_is_help=True)
 
@@ -18,6 +19,7 @@ Version = Annotated[
 
 
 @models.command("list")
+@reporting
 def list_models(
     models: ModelsOption = None,
     json: JsonOption = None,
@@ -43,7 +45,7 @@ def list_models(
         shell.out.print(models_table(found))
     else:
         shell.out.print(f"no models at {registry.url}: publish one with forecast-scheduler train", highlight=False)
-    write_json(json, {"versions": versions, "in_use": in_use, "models": found})
+    write_figures(json, {"versions": versions, "in_use": in_use, "models": found})
 
 
 @models.command()

@@ -32,7 +32,7 @@ from forecast_scheduler.commands.options.remote_scheduler import (
     KeyOption,
     TokenOption,
 )
-from forecast_scheduler.commands.shell import check_writable, open_shell, write_json
+from forecast_scheduler.commands.shell import check_writable, open_shell, write_figures
 
 if TYPE_CHECKING:
     from forecast_scheduler.commands.node_reports import NodeReports
@@ -87,7 +87,7 @@ def nodes(
     shell.out.print(nodes_table(found))
     if found.day is None:
         shell.say("there is no forecast: no model has been published, or none can be used")
-    write_json(json, msgspec.to_builtins(found))
+    write_figures(json, msgspec.to_builtins(found))
 
 
 def node(
@@ -126,7 +126,7 @@ def node(
         shell.out.print(table)
     for line in node_lines(report):
         shell.say(line)
-    write_json(json, msgspec.to_builtins(report))
+    write_figures(json, msgspec.to_builtins(report))
 
 
 _Remote = tuple[str | None, Path | None, Path | None, Path | None, Path | None]

@@ -24,6 +24,7 @@ from forecast.errors import InputError
 from forecast.progress import Progress
 from forecast.redaction import redacted
 from forecast_scheduler.commands.log_format import LogFormat, formatter_of, log_format_option
+from forecast_scheduler.commands.output_format import OutputFormat, output_format
 from forecast_scheduler.commands.progress import show_progress
 
 STDOUT = Path("-")
@@ -71,7 +72,8 @@ class Shell:
 def open_shell(
     config: Path | None, *, verbose: bool = False, json_file: Path | None = None, service: bool = False
 ) -> Shell:
-    """Read the settings and set up log and consoles. With `--json -` standard output belongs to the JSON alone.
+    """Read the settings and set up log and consoles. With `--json -` standard output belongs to the JSON alone; with
+    another `--output` than tables there are none.
 
     service : it runs for long: the log says when, and what happens, not only what goes wrong
     """
@@ -84,7 +86,11 @@ def open_shell(
         from serving.allocator import limit_arenas
 
         limit_arenas()
-    return Shell(settings=settings, out=err if json_file == STDOUT else _console(stderr=False), err=err)
+    if output_format.get() is not OutputFormat.TABLE:
+        out = Console(quiet=True)
+    else:
+        out = err if json_file == STDOUT else _console(stderr=False)
+    return Shell(settings=settings, out=out, err=err)
 
 
 def check_writable(path: Path | None) -> None:
@@ -100,15 +106,24 @@ def check_writable(path: Path | None) -> None:
         raise InputError(f"cannot write {path}: permission denied, choose another file")
 
 
-def write_json(path: Path | None, figures: dict[str, Any]) -> None:
-    """Write figures as JSON; nothing if no file was asked for. NaN, which JSON does not have, becomes null."""
-    if path is None:
-        return
-    text = redacted(json.dumps(_without_nan(figures), indent=2, allow_nan=False)) + "\n"
-    if path == STDOUT:
-        sys.stdout.write(text)
-    else:
-        write_text(path, text)
+def write_figures(path: Path | None, figures: dict[str, Any]) -> None:
+    """Write figures as JSON to the file of `--json`, and print them as `--output` says, if either is given.
+
+    NaN, which JSON does not have, becomes null.
+    """
+    figures, output = _without_nan(figures), output_format.get()
+    if path is not None or output is OutputFormat.JSON:
+        text = redacted(json.dumps(figures, indent=2, allow_nan=False)) + "\n"
+        if path == STDOUT or output is OutputFormat.JSON:
+            sys.stdout.write(text)
+        if path is not None and path != STDOUT:
+            write_text(path, text)
+    if output is OutputFormat.YAML:
+        import yaml
+
+        # By way of JSON: keys and values are the same in both.
+        plain = json.loads(json.dumps(figures))
+        sys.stdout.write(redacted(yaml.safe_dump(plain, sort_keys=False, allow_unicode=True)))
 
 
 def write_text(path: Path, text: str) -> None:

@@ -24,7 +24,7 @@ from forecast_scheduler.commands.options.common import (
 )
 from forecast_scheduler.commands.options.policies import PoliciesOption, policies_option
 from forecast_scheduler.commands.options.templates import TemplatesOption
-from forecast_scheduler.commands.shell import Shell, check_writable, open_shell, write_json
+from forecast_scheduler.commands.shell import Shell, check_writable, open_shell, write_figures
 
 if TYPE_CHECKING:
     from forecast_scheduler.commands.canary.expected_placing import ExpectedPlacing
@@ -119,7 +119,7 @@ def canary(
         for line in what_if_lines(found, left_out):
             shell.say(line)
     shell.say(FORECAST_ONLY)
-    write_json(json, figures_of(effects, found, left_out))
+    write_figures(json, figures_of(effects, found, left_out))
 
 
 def _what_if(

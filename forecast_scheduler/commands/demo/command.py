@@ -10,7 +10,7 @@ import typer
 
 from forecast.errors import InputError
 from forecast_scheduler.commands.options.common import ConfigOption, HistoryOption, VerboseOption
-from forecast_scheduler.commands.shell import Shell, open_shell, write_json, write_text
+from forecast_scheduler.commands.shell import Shell, open_shell, write_figures, write_text
 from forecast_scheduler.reports.backtest_tables import ServicePeak, baselines_table, peaks_table
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def demo(
         tested = backtest(known, lambda before, previous: fit(before, previous=previous), progress=progress)
     shell.out.print(peaks_table(largest_peaks(known, tested), day=tested.origins[-1]))
     shell.out.print(baselines_table(tested.to_json()))
-    write_json(output / "backtest.json", tested.to_json())
+    write_figures(output / "backtest.json", tested.to_json())
 
     shell.say("\n2. The model that would be used tonight.")
     registry = open_registry(shell.settings.models, str(output / "models"))
@@ -99,7 +99,7 @@ def demo(
     first, *ladder = replay_tables(played)
     for table in (first, *([doubled_table(doubled)] if doubled else []), *ladder):
         shell.out.print(table)
-    write_json(output / "replay.json", played.to_json())
+    write_figures(output / "replay.json", played.to_json())
     write_text(output / "report.html", replay_page(played, known))
 
     shell.say(f"\nReport with plots: {(output / 'report.html').resolve()}")

@@ -26,7 +26,7 @@ from forecast_scheduler.commands.options.common import (
 )
 from forecast_scheduler.commands.options.policies import PoliciesOption, policies_option
 from forecast_scheduler.commands.options.profiles import DomainOption, ProfileOption, ShareOption
-from forecast_scheduler.commands.shell import Shell, check_writable, open_shell, write_json
+from forecast_scheduler.commands.shell import Shell, check_writable, open_shell, write_figures
 
 if TYPE_CHECKING:
     from forecast_scheduler.settings.document import Settings
@@ -158,7 +158,7 @@ def explain(
             for one in judgement.rejections
         ],
     }
-    write_json(json, figures | gaps_json(explained.gaps, explained.unread))
+    write_figures(json, figures | gaps_json(explained.gaps, explained.unread))
 
 
 def _explain_last(shell: Shell, pod: str, files: list[Path], json: Path | None) -> None:
@@ -174,7 +174,7 @@ def _explain_last(shell: Shell, pod: str, files: list[Path], json: Path | None) 
         shell.say(line)
     if (table := decision_table(decision)) is not None:
         shell.out.print(table)
-    write_json(json, decision.to_json())
+    write_figures(json, decision.to_json())
 
 
 def _check_nodes(scorer: Scorer, named: list[str]) -> None:

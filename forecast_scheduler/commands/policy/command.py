@@ -21,7 +21,8 @@ from forecast_scheduler.commands.options.common import (
     VerboseOption,
     parse_moment,
 )
-from forecast_scheduler.commands.shell import Shell, check_writable, open_shell, write_json
+from forecast_scheduler.commands.output_format import reporting
+from forecast_scheduler.commands.shell import Shell, check_writable, open_shell, write_figures
 
 if TYPE_CHECKING:
     from forecast_scheduler.commands.policy.reading import ReadPolicies
@@ -59,6 +60,7 @@ def _group() -> None:
 
 
 @policy.command()
+@reporting
 def check(
     file: PolicyFile,
     kubeconfig: ServerOption = None,
@@ -105,7 +107,7 @@ def check(
     if in_place is not None:
         inputs = Inputs(cluster, kubeconfig, models, prometheus, history, moment)
         figures |= {"against": in_place.where, "cluster": _compare(shell, inputs, in_place, read, top)}
-    write_json(json, figures)
+    write_figures(json, figures)
 
 
 def _compare(shell: Shell, inputs: Inputs, in_place: ReadPolicies, read: ReadPolicies, top: int) -> dict[str, Any]:

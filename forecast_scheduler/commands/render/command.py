@@ -14,7 +14,7 @@ from forecast_scheduler.commands.options.cluster import ClusterOption, Kubeconfi
 from forecast_scheduler.commands.options.common import ConfigOption, JsonOption, VerboseOption
 from forecast_scheduler.commands.options.policies import PoliciesOption
 from forecast_scheduler.commands.options.templates import TemplatesOption
-from forecast_scheduler.commands.shell import check_writable, open_shell, write_json
+from forecast_scheduler.commands.shell import check_writable, open_shell, write_figures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -112,7 +112,7 @@ def render(
         told.print(line, highlight=False, markup=False, soft_wrap=True)
     if output is Output.DIFF:
         shell.say(affinity_diff(rendering) or "nothing changes: the pod stays as it is")
-    write_json(json, figures_of(rendering, read, chosen))
+    write_figures(json, figures_of(rendering, read, chosen))
 
 
 def _pod(named: str, cluster: Path | None, api: Callable[[], client.ApiClient]) -> PodObject:

@@ -15,7 +15,7 @@ from forecast_scheduler.commands.options.common import (
     VerboseOption,
     parse_moment,
 )
-from forecast_scheduler.commands.shell import check_writable, open_shell, write_json, write_text
+from forecast_scheduler.commands.shell import check_writable, open_shell, write_figures, write_text
 
 AtOption = Annotated[
     str | None,
@@ -69,7 +69,7 @@ def replay(
     tell_what_was_cleaned(shell, files)
     for table in replay_tables(played):
         shell.out.print(table)
-    write_json(json, played.to_json())
+    write_figures(json, played.to_json())
     if report is not None:
         from scorer.replay.html import replay_page
 

@@ -17,7 +17,7 @@ from forecast_scheduler.commands.options.common import (
     ModelsOption,
     VerboseOption,
 )
-from forecast_scheduler.commands.shell import Shell, check_writable, open_shell, write_json, write_text
+from forecast_scheduler.commands.shell import Shell, check_writable, open_shell, write_figures, write_text
 
 if TYPE_CHECKING:
     from forecast.history import History
@@ -110,7 +110,7 @@ def report(
             now = datetime.now(UTC)
             view = read_peaks(shell, known, models, made=now, days=days, top=top, rehearse=rehearse, adopted=adopted)
             _peaks(shell, view, figures)
-    write_json(json, figures)
+    write_figures(json, figures)
     if html is None:
         return
     if view is None:

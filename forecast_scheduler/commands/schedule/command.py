@@ -35,7 +35,8 @@ from forecast_scheduler.commands.options.serving import (
     TokenOption,
     serving_options,
 )
-from forecast_scheduler.commands.shell import Shell, check_writable, open_shell, write_json
+from forecast_scheduler.commands.output_format import OutputFormat, output_format
+from forecast_scheduler.commands.shell import Shell, check_writable, open_shell, write_figures
 
 if TYPE_CHECKING:
     from forecast_scheduler.commands.scorer.setup import Inputs
@@ -120,8 +121,10 @@ def schedule(
     if cluster is not None:
         _decide_once(shell, settings, inputs, json)
         return
-    if json is not None:
-        raise InputError("--json is for a cluster from a file, which is decided on once: pass --cluster FILE, too")
+    if json is not None or output_format.get() is not OutputFormat.TABLE:
+        raise InputError(
+            "--json and --output are for a cluster from a file, which is decided on once: pass --cluster FILE, too"
+        )
     _serve(shell, settings, inputs)
 
 
@@ -140,7 +143,7 @@ def _decide_once(shell: Shell, settings: Settings, inputs: Inputs, json: Path | 
         shell.out.print(plan_table(decided.planned))
     for line in plan_lines(decided, settings.schedule.scheduler_names.values()):
         shell.say(line)
-    write_json(json, plan_json(decided))
+    write_figures(json, plan_json(decided))
 
 
 _SWITCH_SECONDS = 0.001

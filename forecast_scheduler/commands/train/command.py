@@ -16,7 +16,7 @@ from forecast_scheduler.commands.options.common import (
     ReportOption,
     VerboseOption,
 )
-from forecast_scheduler.commands.shell import Shell, check_writable, open_shell, write_json, write_text
+from forecast_scheduler.commands.shell import Shell, check_writable, open_shell, write_figures, write_text
 
 if TYPE_CHECKING:
     from forecast_scheduler.commands.train.train_night import Trained
@@ -116,7 +116,7 @@ def train(
             progress=progress,
         )
     _tell(shell, trained, registry.url)
-    write_json(json, trained.report.to_json())
+    write_figures(json, trained.report.to_json())
     if report is not None:
         from trainer.run_report.html import run_page
 

@@ -16,7 +16,7 @@ _LISTED = 1000
 
 
 def figures_json(view: PeaksView) -> dict[str, Any]:
-    """Everything but the curves. NaN stays NaN: `write_json` makes it null."""
+    """Everything but the curves. NaN stays NaN: `write_figures` makes it null."""
     history = view.history
     return {
         "history": {

@@ -12,22 +12,22 @@ import numpy as np
 import pytest
 
 from forecast.errors import InputError
-from forecast_scheduler.commands.shell import STDOUT, check_writable, open_shell, write_json, write_text
+from forecast_scheduler.commands.shell import STDOUT, check_writable, open_shell, write_figures, write_text
 
 
 def test_what_json_cannot_say_becomes_null(tmp_path: Path) -> None:
     file = tmp_path / "figures.json"
-    write_json(file, {"a": float("nan"), "b": [np.float64("inf"), np.float64(0.5)], "c": {"d": (1, None, "x")}})
+    write_figures(file, {"a": float("nan"), "b": [np.float64("inf"), np.float64(0.5)], "c": {"d": (1, None, "x")}})
     assert json.loads(file.read_text()) == {"a": None, "b": [None, 0.5], "c": {"d": [1, None, "x"]}}
 
 
 def test_no_file_asked_for_writes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    write_json(None, {"a": 1})
+    write_figures(None, {"a": 1})
     assert capsys.readouterr().out == ""
 
 
 def test_a_dash_is_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
-    write_json(STDOUT, {"a": 1})
+    write_figures(STDOUT, {"a": 1})
     assert json.loads(capsys.readouterr().out) == {"a": 1}
 
 

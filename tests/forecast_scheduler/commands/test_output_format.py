@@ -1,0 +1,86 @@
+"""`--output`: the figures of `--json`, alone on standard output."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import typer
+import yaml
+from typer.core import TyperCommand, TyperGroup
+
+from forecast_scheduler.cli import app, run
+from tests.forecast_scheduler.recorded_evening import Evening, recorded_evening
+
+_OTHERWISE = {"render"}
+"""Commands whose --output means something else; they have --json."""
+
+
+def _commands(group: TyperGroup, path: str = "") -> Iterator[tuple[str, TyperCommand]]:
+    for name, command in group.commands.items():
+        if isinstance(command, TyperGroup):
+            yield from _commands(command, f"{path}{name} ")
+        elif isinstance(command, TyperCommand):
+            yield f"{path}{name}", command
+
+
+def test_every_command_with_json_has_it() -> None:
+    group = typer.main.get_command(app)
+    assert isinstance(group, TyperGroup)
+    options = {name: {one.name for one in command.params} for name, command in _commands(group)}
+    with_json = {name for name, names in options.items() if "json" in names}
+    assert len(with_json) > 10
+    assert {name for name in with_json if "output" not in options[name]} == set()
+    assert {name for name, names in options.items() if "output" in names} - with_json == {"demo", "rules"}  # a file
+    assert with_json >= _OTHERWISE
+
+
+@pytest.fixture(scope="module")
+def evening(tmp_path_factory: pytest.TempPathFactory) -> Evening:
+    return recorded_evening(tmp_path_factory.mktemp("evening"))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("nodes", "--cluster", "--models", "--at"),
+        ("node", "node-0", "--cluster", "--models", "--at"),
+        ("explain", "shop/cart-0", "--cluster", "--models", "--at"),
+        ("models", "list", "--models"),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_json_and_yaml_are_the_figures_of_json(
+    arguments: tuple[str, ...], evening: Evening, capfd: pytest.CaptureFixture[str]
+) -> None:
+    given = dict(zip(evening.options()[::2], evening.options()[1::2], strict=True))
+    line = [part for one in arguments for part in ((one, given[one]) if one in given else (one,))]
+
+    def said(*more: str) -> str:
+        capfd.readouterr()
+        assert run([*line, *more]) == 0
+        printed = capfd.readouterr()
+        assert more[:1] == ("--json",) or not printed.err  # no table there either
+        return printed.out
+
+    def known(figures: dict[str, Any]) -> dict[str, Any]:
+        """Without what is another at each run."""
+        text = json.dumps(figures)
+        return {name: value for name, value in json.loads(text).items() if "age" not in name and name != "models"}
+
+    plain = json.loads(said("--json", "-"))
+    assert plain and known(json.loads(said("--output", "json"))) == known(plain)
+    assert known(yaml.safe_load(said("-o", "yaml"))) == known(plain)
+    assert "\u250f" in said()  # a table, as ever
+
+
+def test_another_format_is_refused(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["models", "list", "-o", "xml"]) == 2
+    assert "'xml' is not one of 'table', 'json', 'yaml'" in capfd.readouterr().err
+
+
+def test_a_scheduler_that_follows_its_cluster_has_no_figures(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["schedule", "--output", "json"]) == 2
+    assert "pass --cluster FILE" in capfd.readouterr().err
