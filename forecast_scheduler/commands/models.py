@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from forecast.errors import InputError
+from forecast.errors import ForecastError, InputError
+from forecast.redaction import redacted
 from forecast_scheduler.commands.options.common import ConfigOption, JsonOption, ModelsOption, VerboseOption
 from forecast_scheduler.commands.output_format import reporting
-from forecast_scheduler.commands.shell import check_writable, open_shell, write_figures
+from forecast_scheduler.commands.shell import Shell, check_writable, open_shell, write_figures
+
+if TYPE_CHECKING:
+    from forecast_scheduler.commands.model_users import Users
+
+UsersOption = Annotated[
+    str | None,
+    typer.Option(
+        "--prometheus",
+        metavar="URL",
+        help="Prometheus that scrapes us: also say who uses which model. Default: prometheus.url of the settings.",
+    ),
+]
 
 models = typer.Typer(help="List published models and go back to an older one.", no_args_is_help=True)
 
@@ -22,11 +35,15 @@ Version = Annotated[
 @reporting
 def list_models(
     models: ModelsOption = None,
+    prometheus: UsersOption = None,
     json: JsonOption = None,
     config: ConfigOption = None,
     verbose: VerboseOption = False,
 ) -> None:
-    """List published models, oldest first, with age, losses beside last week's and the gate's verdict; * is in use."""
+    """List published models, oldest first, with age, losses beside last week's, the gate's verdict, and who uses them.
+
+    * is the one that services take up.
+    """
     shell = open_shell(config, verbose=verbose, json_file=json)
     check_writable(json)
 
@@ -41,11 +58,31 @@ def list_models(
             found.append(model_facts(version, registry.manifest(version), in_use, registry.now()))
         except InputError as error:  # of another release, altered or unsigned: it is there, and cannot be used
             found.append({"version": version, "in_use": version == in_use, "problem": str(error)})
+    users = _users(shell, prometheus)
+    if users is not None:
+        for one in found:
+            one["used_by"] = dict(users.get(one["version"], {}))
     if versions:
         shell.out.print(models_table(found))
     else:
         shell.out.print(f"no models at {registry.url}: publish one with forecast-scheduler train", highlight=False)
     write_figures(json, {"versions": versions, "in_use": in_use, "models": found})
+
+
+def _users(shell: Shell, url: str | None) -> Users | None:
+    """None = Prometheus is not known, or does not answer, which is a note: the models are there all the same."""
+    url = url or shell.settings.prometheus.url
+    if url is None:
+        return None
+
+    from forecast_scheduler.commands.model_users import model_users
+
+    try:
+        return model_users(url, shell.settings.prometheus)
+    except ForecastError as error:
+        why = redacted(str(error))
+        shell.err.print(f"note: who uses the models is not known: {why}", highlight=False, markup=False)
+        return None
 
 
 @models.command()

@@ -63,17 +63,26 @@ def model_facts(version: str, manifest: Manifest, in_use: str | None, now: datet
 
 def models_table(models: Sequence[Facts]) -> Table:
     """One row per model, oldest first; losses are means over the resources that have both."""
-    columns = ("version", ">age", ">loss 0.5", ">loss 0.95", "gate")
+    with_users = any("used_by" in one for one in models)
+    columns = ("version", ">age", ">loss 0.5", ">loss 0.95", "gate", *(("used by",) if with_users else ()))
     title = "Published models; * is in use. Losses of daily peaks/last week's, lower is better"
     table = titled_table(title, *columns, wrap_first=False)
     for one in models:
         name = plain(f"{'*' if one['in_use'] else ' '} {one['version']}")
         if "problem" in one:
-            table.add_row(name, *[""] * 3, plain(one["problem"]))
+            table.add_row(name, *[""] * 3, plain(one["problem"]), *_users(one))
             continue
         losses = (f"{number(ours)}/{number(theirs)}" for ours, theirs in _means(one["resources"].values()))
-        table.add_row(name, _age(one["age_seconds"]), *losses, _gate(one["resources"]))
+        table.add_row(name, _age(one["age_seconds"]), *losses, _gate(one["resources"]), *_users(one))
     return table
+
+
+def _users(one: Facts) -> Sequence[str]:
+    """A cell, if users are known: "scorer 2, schedule 1"."""
+    if "used_by" not in one:
+        return ()
+    jobs = {job.removeprefix("forecast-scheduler-"): n for job, n in one["used_by"].items()}
+    return (plain(", ".join(f"{job} {n}" for job, n in sorted(jobs.items()))) or UNKNOWN,)
 
 
 def _last_week(backtest: Mapping[str, Any], gate: Mapping[str, Any], resource: str) -> Mapping[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -148,6 +149,7 @@ def test_every_command_of_the_runbooks_answers(world: World, tmp_path: Path) -> 
             "PATH": f"{tmp_path}:{Path(sys.executable).parent}:{os.environ['PATH']}",
             "KUBECONFIG": str(world.plane.kubeconfig),
             "SCORER": world.processes["scorer"].url,
+            "PROMETHEUS": world.prometheus.url,
             "SCHEDULER": world.processes["schedule"].url,
         }
         hottest = world.processes["scorer"].get("/v1/nodes?sort=peak&top=1")["nodes"][0]["name"]
@@ -160,10 +162,12 @@ def test_every_command_of_the_runbooks_answers(world: World, tmp_path: Path) -> 
         for line in lines:
             done = subprocess.run(
                 ["bash", "-o", "pipefail", "-c", line.replace("worker-1", hottest)],
-                cwd=tmp_path, env=os.environ | given, capture_output=True, text=True, timeout=120,
+                cwd=tmp_path, env=os.environ | given | {"COLUMNS": "180"}, capture_output=True, text=True, timeout=120,
             )  # fmt: skip
             found_nothing = "| grep" in line and done.returncode == 1 and not done.stderr  # which is an answer
             assert done.returncode == 0 or found_nothing, f"{line}: {done.stdout[-2000:]}{done.stderr}"
+            if "models list" in line:  # all three took up the newer model
+                assert re.search(r"\* \S+ .* extender 1, schedule 1, scorer 1 ", done.stdout), done.stdout
             assert not line.startswith("curl") or isinstance(json.loads(done.stdout), dict), line
         jobs = "/apis/batch/v1/namespaces/forecast-scheduler/jobs"
         assert [one["metadata"]["name"] for one in api.request("GET", jobs)["items"]] == ["train-now"]
