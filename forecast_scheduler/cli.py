@@ -65,6 +65,7 @@ app = typer.Typer(
     epilog="Try it without a cluster: forecast-scheduler demo",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # boxes leave 18 of 80 columns for what an option does
 )
 
 
@@ -91,23 +92,27 @@ def options_of_all(
     output_format.set(OutputFormat.TABLE)  # of commands without --output
 
 
-app.command()(demo)
-app.command()(reporting(train))
-app.command()(reporting(backtest))
-app.command()(reporting(replay))
-app.command()(reporting(report))
-app.command()(scorer)
-app.command()(extender)
-app.command()(reporting(schedule))
-app.command()(reporting(nodes))
-app.command()(reporting(node))
-app.command()(reporting(explain))
-app.command()(reporting(jobs))
-app.command()(reporting(tide))
-app.command()(rules)
-app.command()(render)
-app.command()(reporting(canary))
-app.command()(webhook)
+for _command in (
+    demo,
+    reporting(train),
+    reporting(backtest),
+    reporting(replay),
+    reporting(report),
+    scorer,
+    extender,
+    reporting(schedule),
+    reporting(nodes),
+    reporting(node),
+    reporting(explain),
+    reporting(jobs),
+    reporting(tide),
+    rules,
+    render,
+    reporting(canary),
+    webhook,
+):
+    # The whole first paragraph in the list of commands, where typer would cut it after 45 characters.
+    app.command(short_help=" ".join((_command.__doc__ or "").partition("\n\n")[0].split()))(_command)
 app.add_typer(models, name="models")
 app.add_typer(policy, name="policy")
 

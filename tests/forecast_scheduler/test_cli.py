@@ -10,19 +10,18 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import pytest
 import typer
-from rich.text import Text
+from typer.core import TyperCommand
 from typer.testing import CliRunner
 
 from forecast.errors import ForecastError, InputError, PublishError
 from forecast_scheduler import cli
 from forecast_scheduler.cli import app, run
+from tests.forecast_scheduler.command_tree import commands
 
 COMMANDS = ["demo", "train", "backtest", "replay", "scorer", "explain", "models"]
 COMMAND = Path(sys.executable).with_name("forecast-scheduler")
@@ -60,27 +59,23 @@ def test_every_command_explains_itself(command: str) -> None:
         assert "--verbose" in shown.output
 
 
-def _helps(command: Any, name: str) -> Iterator[tuple[str, str]]:
-    """Of a command, its options and what is below it."""
-    yield name, command.help or ""
-    for one in command.params:
-        yield f"{name} {one.name}", getattr(one, "help", None) or ""
-    for below, other in getattr(command, "commands", {}).items():
-        yield from _helps(other, f"{name} {below}".strip())
-
-
 def test_the_version_is_that_of_the_package(capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["--version"]) == 0
     assert capfd.readouterr().out == f"forecast-scheduler {version('forecast-scheduler')}\n"
 
 
-def test_no_help_loses_words_to_markup() -> None:
-    """Rich takes what stands in brackets for a style, and leaves it out."""
-    helps = dict(_helps(typer.main.get_command(app), ""))
-    assert "schedule profile" in helps and "models rollback" in helps
-    assert not [name for name, text in helps.items() if Text.from_markup(text).plain != text]
-    shown = CliRunner().invoke(app, ["schedule", "--help"], env={"COLUMNS": "200"}).output
-    assert "Default: online." in shown and "Default: 127.0.0.1." in shown
+@pytest.mark.parametrize(("name", "command"), commands(), ids=lambda one: one if isinstance(one, str) else "")
+def test_every_explanation_has_forty_of_eighty_columns(name: str, command: TyperCommand) -> None:
+    shown = CliRunner().invoke(app, [*name.split(), "--help"], env={"COLUMNS": "80"}).output
+    lines = shown.partition("Options:\n")[2].splitlines()
+    begins = {len(line) - len(line.lstrip()) for line in lines if line.startswith(" " * 10)}
+    assert len(begins) == 1 and max(begins) <= 40, shown
+    assert max(map(len, shown.splitlines())) <= 80
+    words = " ".join(shown.split())
+    assert "Show this message and exit." in words
+    # Brackets are no styles.
+    for text in [getattr(one, "help", None) or "" for one in command.params]:
+        assert text.replace("-", "").replace(" ", "") in words.replace("-", "").replace(" ", "")
 
 
 @pytest.mark.parametrize("command", ["backtest", "replay", "explain"])

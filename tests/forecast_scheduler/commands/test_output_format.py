@@ -3,33 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import typer
 import yaml
-from typer.core import TyperCommand, TyperGroup
 
-from forecast_scheduler.cli import app, run
+from forecast_scheduler.cli import run
+from tests.forecast_scheduler.command_tree import commands
 from tests.forecast_scheduler.recorded_evening import Evening, recorded_evening
 
 _OTHERWISE = {"render"}
 """Commands whose --output means something else; they have --json."""
 
 
-def _commands(group: TyperGroup, path: str = "") -> Iterator[tuple[str, TyperCommand]]:
-    for name, command in group.commands.items():
-        if isinstance(command, TyperGroup):
-            yield from _commands(command, f"{path}{name} ")
-        elif isinstance(command, TyperCommand):
-            yield f"{path}{name}", command
-
-
 def test_every_command_with_json_has_it() -> None:
-    group = typer.main.get_command(app)
-    assert isinstance(group, TyperGroup)
-    options = {name: {one.name for one in command.params} for name, command in _commands(group)}
+    options = {name: {one.name for one in command.params} for name, command in commands()}
     with_json = {name for name, names in options.items() if "json" in names}
     assert len(with_json) > 10
     assert {name for name in with_json if "output" not in options[name]} == set()
