@@ -25,7 +25,9 @@ ALONE := $(shell grep -rl --include='test_*.py' 'mark\.alone' tests)
 # $KUBERNETES_VERSION chooses the programs of a run; `make test-long` compares the filters with those of the others, too.
 OTHER_KUBERNETES = $(shell $(BIN)/python -c "from testing.servers.control_plane.binaries import *; \
 	print(*(one for one in VERSIONS if one != kubernetes_version()))")
-PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt
+# One line per package that is fetched or installed, not the rest of what pip says; its errors go to standard error.
+SAY := | grep --line-buffered -E "^  (Downloading|Using cached) |^Installing collected|^Successfully" | cut -c1-100
 
 .PHONY: help setup setup-bench demo cluster dashboards settings test test-together test-fast audit lint types test-long bench clean
 
@@ -128,20 +130,24 @@ $(VENV)/.python:
 	@"$(PYTHON)" -c "$(NEW_ENOUGH)" 2>/dev/null || { \
 		echo "forecast-scheduler needs Python 3.11 or newer, found: $$(python3 --version 2>&1)." \
 		     "Install one, or name it: make PYTHON=/path/to/python3.11 setup" >&2; exit 2; }
-	"$(PYTHON)" -m venv $(VENV)
+	@echo "making the environment $(VENV) ..."
+	@"$(PYTHON)" -m venv $(VENV)
 	@touch $@
 
 # The build backend comes from constraints.txt too, hence no isolated build.
 $(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/.python
-	$(PIP_INSTALL) hatchling
-	$(PIP_INSTALL) --no-build-isolation --editable .
+	@echo "installing the command and what it needs into $(VENV) ..."
+	@set -o pipefail; $(PIP_INSTALL) hatchling $(SAY)
+	@set -o pipefail; $(PIP_INSTALL) --no-build-isolation --editable . $(SAY)
 	@touch $@
 
 $(VENV)/.installed-test: pyproject.toml constraints.txt | $(VENV)/.python
-	$(PIP_INSTALL) hatchling
-	$(PIP_INSTALL) --no-build-isolation --editable ".[test]"
+	@echo "installing the command, what it needs and what the tests need into $(VENV) ..."
+	@set -o pipefail; $(PIP_INSTALL) hatchling $(SAY)
+	@set -o pipefail; $(PIP_INSTALL) --no-build-isolation --editable ".[test]" $(SAY)
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-bench: $(VENV)/.installed-test
-	$(PIP_INSTALL) --no-build-isolation --editable ".[test,bench]"
+	@echo "installing what the benchmarks need into $(VENV) ..."
+	@set -o pipefail; $(PIP_INSTALL) --no-build-isolation --editable ".[test,bench]" $(SAY)
 	@touch $@
