@@ -40,7 +40,7 @@ from benchmarks.job_day_cluster import RecordedDay, recorded_day
 from benchmarks.job_day_jobs import SIZE, DrawnRun, drawn_day
 from forecast.arrays import Floats
 from forecast.calendar import SLOTS_PER_DAY
-from forecast.resources import CPU, MEMORY
+from forecast.resources import CPU, HOT_SHARE, MEMORY
 from forecast.service_key import Owner, ServiceKey
 from kube.decoding.decoding import Kind, decode_pod
 from kube.decoding.jobs import JobInfo
@@ -63,7 +63,7 @@ from scorer.live.usage import NodeUsage
 from scorer.model_watch import LoadedModel
 from scorer.options import ScorerOptions
 from scorer.predicted.declared_use import VIRTUAL_REQUEST_ANNOTATION
-from scorer.replay.metrics import HOT_SHARE, hot_node_slots, shares
+from scorer.replay.metrics import hot_node_slots, shares
 from scorer.runs.declared_run import EXPECTED_RUN_ANNOTATION, said_run
 from scorer.scorer import Scorer
 

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup
+
+from forecast.load_scale import FULL_COLOUR, HOT_COLOUR
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+_TRANSPARENT = "rgba(0,0,0,0)"
 
 
 def _source(path: str) -> str:
@@ -25,4 +33,13 @@ def html_report(template: str, **values: Any) -> str:
 
     template : its path, package first: "scorer/replay/report.html.j2"
     """
-    return _TEMPLATES.get_template(template).render(values)
+    return _TEMPLATES.get_template(template).render(values, hot_colour=HOT_COLOUR, full_colour=FULL_COLOUR)
+
+
+def embedded_plot(figure: Figure) -> Markup:
+    """A plotly figure as a piece of a report: as wide as the page, without a background of its own, so that it can be
+    read on a dark page, too. The page has plotly's script once.
+    """
+    figure.update_layout(paper_bgcolor=_TRANSPARENT, plot_bgcolor=_TRANSPARENT, autosize=True)
+    config = {"displayModeBar": False, "responsive": True}
+    return Markup(figure.to_html(include_plotlyjs=False, full_html=False, config=config))

@@ -127,7 +127,9 @@ class Scorer:
             seat = cluster.state.seat_of.get(pod.uid)
             sits_on = "" if seat is None else cluster.state.names[seat.node]
             own_node = sits_on if judgement is None else judgement.runs_on or sits_on
-            listed = np.arange(min(top, n_usable if nodes is None else len(order)))
+            # If the pod may go nowhere, all are shown: each says what rejects it.
+            n_shown = n_usable if nodes is None and n_usable else len(order)
+            listed = np.arange(min(top, n_shown))
             own = np.flatnonzero(rows[order] == cluster.state.row_of.get(own_node, -1))
             listed = np.union1d(listed, own)
             best = order[listed]

@@ -9,13 +9,16 @@ from typing import Final
 
 from dashboards.alerting.alert import Alert, Severity
 from dashboards.alerting.peaks import THREE_DAYS
+from forecast.load_scale import FULL_SHARE
+from forecast.resources import HOT_SHARE
 
-_HOT: Final = 0.8
-"""Share of capacity from which a node is hot, as everywhere (scorer/replay/metrics.py)."""
+_HOT: Final = HOT_SHARE
+"""Of the expected peak. Memory counts here, too: it makes no node half hour of a replay hot, since it does not slow a
+node down before it runs out; a person wants to know before that."""
 
-_OVER: Final = 1.0
-"""Share of capacity: more than there is. CPU is throttled, memory is taken from pods by force. Of the 0.95 bound, which
-holds on 19 days of 20."""
+_OVER: Final = FULL_SHARE
+"""Of the 0.95 bound, which holds on 19 days of 20: more than there is. CPU is throttled, memory is taken from pods by
+force."""
 
 _NAMED: Final = 10
 """Nodes that a notification names."""

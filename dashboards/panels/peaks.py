@@ -15,10 +15,11 @@ from dashboards.panels.marks import marks
 from dashboards.panels.plots import GREEN, ORANGE, RED, Limits, Query, bars, columns, lines, values
 from dashboards.panels.selecting import Variable, own, top, variable, where
 from dashboards.panels.units import COUNT, DATE, RATIO, SHARE, resource_unit
-from forecast.resources import RESOURCES
+from forecast.load_scale import FULL_COLOUR, FULL_SHARE, HOT_COLOUR
+from forecast.resources import HOT_SHARE, RESOURCES
 
-_HOT: Final[Limits] = ((0.8, ORANGE), (0.9, RED))
-"""From 80 % on a node is hot (scorer/replay/metrics.py); and we alert (docs/operate/alerts.md)."""
+_HOT: Final[Limits] = ((HOT_SHARE, HOT_COLOUR), (FULL_SHARE, FULL_COLOUR))
+"""From HOT_SHARE on a node is hot, and there we alert (docs/operate/alerts.md)."""
 
 _NODE: Final = "by (cluster, node, resource)"
 _SERVICE: Final = "by (cluster, namespace, kind, name, resource)"
@@ -67,7 +68,7 @@ def _known(share: str) -> str:
 
 
 def _tonight() -> list[Placed]:
-    bound = _known(_peak_share("0.95"))
+    bound, tomorrow = _known(_peak_share("0.95")), _known(_peak_share("0.95", day="tomorrow"))
     hottest = f"topk($top, {bound})"
     at = f"max {_NODE} (forecast_node_predicted_peak_timestamp_seconds{where(**_SELECTED, day='today')})"
     free = f"max {_NODE} (forecast_node_virtual_available{where(**_SELECTED)}) / {_capacity()}"
@@ -85,7 +86,7 @@ def _tonight() -> list[Placed]:
         figure(
             "Nodes that will be hot today",
             "Nodes whose 0.95 bound passes 80 % of capacity in any of the selected resources today.",
-            f"count (max by (cluster, node) ({bound}) > 0.8) or vector(0)",
+            f"count (max by (cluster, node) ({bound}) > {HOT_SHARE}) or vector(0)",
             COUNT,
             ((1, ORANGE),),
             width=5,
@@ -93,7 +94,7 @@ def _tonight() -> list[Placed]:
         figure(
             "Nodes that will be hot tomorrow",
             "The same of tomorrow: what can still be moved in time.",
-            f"count (max by (cluster, node) ({_known(_peak_share('0.95', day='tomorrow'))}) > 0.8) or vector(0)",
+            f"count (max by (cluster, node) ({tomorrow}) > {HOT_SHARE}) or vector(0)",
             COUNT,
             ((1, ORANGE),),
             width=5,

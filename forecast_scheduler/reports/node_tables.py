@@ -8,12 +8,11 @@ from typing import Final
 from rich.table import Table
 from rich.text import Text
 
+from forecast.load_scale import FULL_COLOUR, FULL_SHARE, HOT_COLOUR
+from forecast.resources import HOT_SHARE
 from forecast_scheduler.reports.table_format import UNKNOWN, amount, percent, plain, titled_table
 from scorer.answers import NodeReport, Nodes, NodeSummary, Peak, PodOnNode
 from scorer.degradation import Level
-
-_HOT, _VERY_HOT = 0.8, 0.9
-"""Shares of capacity, with the colours that dashboards give them (dashboards/panels/peaks.py)."""
 
 _BAR: Final = 40
 """Characters of a bar at 100 %."""
@@ -72,7 +71,7 @@ def _remarks(node: NodeSummary) -> Iterator[str]:
 
 
 def _coloured(share: float | None) -> Text:
-    style = "" if share is None or share < _HOT else "red" if share >= _VERY_HOT else "yellow"
+    style = "" if share is None or share < HOT_SHARE else HOT_COLOUR if share < FULL_SHARE else FULL_COLOUR
     return Text(percent(share), style=style)
 
 

@@ -6,11 +6,10 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from markupsafe import Markup
-from plotly.graph_objects import Figure
 from plotly.offline import get_plotlyjs
 
 from forecast.history import History
-from forecast.html_report import html_report
+from forecast.html_report import embedded_plot, html_report
 from scorer.replay import plots
 from scorer.replay.remarks import no_gap_remarks, regression_remark
 from scorer.replay.replay import Replay
@@ -45,9 +44,9 @@ def replay_page(replay: Replay, history: History) -> str:
         zone=history.calendar.time_zone,
         assumed=replay.to_json()["assumed_capacities"],
         tiles=list(_tiles(replay)),
-        before_after=_plot(plots.before_and_after(replay)),
-        peaks=_plot(plots.evening_peaks(replay)),
-        over_time=_plot(plots.nodes_over_time(replay)),
+        before_after=embedded_plot(plots.before_and_after(replay)),
+        peaks=embedded_plot(plots.evening_peaks(replay)),
+        over_time=embedded_plot(plots.nodes_over_time(replay)),
         header=["", "hot", *heads, "CPU max", "bound held", "unplaced"],
         rule_rows=list(_rows(replay.figures, plots.LABELS, resources)),
         notes=[
@@ -55,12 +54,8 @@ def replay_page(replay: Replay, history: History) -> str:
             *no_gap_remarks(replay.no_gap(), replay.figures["native"].peak_cv),
         ],
         ladder_rows=list(_rows(replay.ladder, RUNGS, resources)),
-        services=_plot(plots.services_forecast_and_actual(replay, history)),
+        services=embedded_plot(plots.services_forecast_and_actual(replay, history)),
     )
-
-
-def _plot(figure: Figure) -> Markup:
-    return Markup(figure.to_html(include_plotlyjs=False, full_html=False, config={"displayModeBar": False}))
 
 
 def _tiles(replay: Replay) -> Iterator[tuple[str, str, str]]:

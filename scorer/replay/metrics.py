@@ -13,14 +13,11 @@ import numpy as np
 from forecast.arrays import AnyFloats, Bools, Floats
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.composition import node_load, peak_at
-from forecast.resources import HOT_RESOURCES, RESOURCES
+from forecast.resources import HOT_RESOURCES, HOT_SHARE, RESOURCES
 from scorer.replay.curves import CurveForecast
 from scorer.replay.playback import Playback
 from scorer.replay.recording import Recording
 from scorer.scores.capacity import limited
-
-HOT_SHARE = 0.8
-"""Above this share of any hot resource's capacity a node is hot: latency has left the flat part of its curve."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from plotly.subplots import make_subplots
 from forecast.arrays import Floats
 from forecast.calendar import SLOT_MINUTES
 from forecast.history import History
-from forecast.resources import CPU
-from scorer.replay.metrics import HOT_SHARE
+from forecast.load_scale import LOAD_SCALE
+from forecast.resources import CPU, HOT_SHARE
 from scorer.replay.replay import Replay
 
 COLOURS = {
@@ -21,8 +21,8 @@ COLOURS = {
     "live": "#e0a458",
     "last_week": "#7d8ca3",
     "forecast": "#1f7a8c",
-    "configured": "#6a4c93",
-    "oracle": "#2b2d42",
+    "configured": "#9067c6",
+    "oracle": "#946c3c",
 }
 LABELS = {
     "native": "kube-scheduler (requests)",
@@ -33,16 +33,8 @@ LABELS = {
     "oracle": "true future",
 }
 
-# Calm below the hot line, alarming above it. Positions are shares of capacity over the colour range 0..1.2.
-_RANGE = 1.2
-_SCALE = [
-    [0.0, "#f4f7f9"],
-    [0.4 / _RANGE, "#b9d6dc"],
-    [0.7 / _RANGE, "#5fa3b0"],
-    [HOT_SHARE / _RANGE, "#f2c14e"],
-    [1.0 / _RANGE, "#d1495b"],
-    [1.0, "#6d1a36"],
-]
+_RANGE = LOAD_SCALE[-1].share
+_SCALE = [[one.share / _RANGE, one.light] for one in LOAD_SCALE]
 _GRID = "#e6eaee"
 
 
@@ -193,9 +185,8 @@ def _line(times: list[datetime], values: Floats, colour: str, *, width: float) -
 
 def _hot_line(figure: go.Figure, row: int | None = None) -> None:
     place = {} if row is None else {"row": row, "col": 1}
-    figure.add_hline(
-        y=HOT_SHARE, line={"color": "#8a8f98", "dash": "dot", "width": 1.2}, annotation_text="80 %: hot", **place
-    )
+    dotted = {"color": "#8a8f98", "dash": "dot", "width": 1.2}
+    figure.add_hline(y=HOT_SHARE, line=dotted, annotation_text=f"{HOT_SHARE:.0%}: hot", **place)
 
 
 def _transparent(colour: str, opacity: float) -> str:
@@ -207,8 +198,6 @@ def _styled(figure: go.Figure, *, height: int) -> go.Figure:
     figure.update_layout(
         height=height,
         margin={"l": 60, "r": 20, "t": 50, "b": 45},
-        paper_bgcolor="white",
-        plot_bgcolor="white",
         font={"family": "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif", "size": 13, "color": "#2b2d42"},
         legend={"orientation": "h", "y": 1.08, "x": 0},
         hovermode="closest",

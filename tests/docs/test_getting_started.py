@@ -16,7 +16,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from scorer.replay.metrics import HOT_SHARE
+from forecast.resources import HOT_SHARE
 from testing.processes.scorer_process import eventually
 from tests.docs.pages import ROOT, Block, blocks, commands, text_of
 

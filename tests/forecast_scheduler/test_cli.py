@@ -64,7 +64,7 @@ def test_the_version_is_that_of_the_package(capfd: pytest.CaptureFixture[str]) -
     assert capfd.readouterr().out == f"forecast-scheduler {version('forecast-scheduler')}\n"
 
 
-@pytest.mark.parametrize(("name", "command"), commands(), ids=lambda one: one if isinstance(one, str) else "")
+@pytest.mark.parametrize(("name", "command"), list(commands()), ids=lambda one: one if isinstance(one, str) else "")
 def test_every_explanation_has_forty_of_eighty_columns(name: str, command: TyperCommand) -> None:
     shown = CliRunner().invoke(app, [*name.split(), "--help"], env={"COLUMNS": "80"}).output
     lines = shown.partition("Options:\n")[2].splitlines()

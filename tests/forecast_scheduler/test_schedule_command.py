@@ -153,7 +153,7 @@ def test_pods_of_low_priority_are_held_back_as_they_would_be(tmp_path: Path, cap
         (["--profile", "online,online"], "each profile may be named once"),
         (["--profile", ","], "--profile ',' names no profile: there is online, gpu, job"),
         (["--cluster", "x.json"], "cannot be bound: pass --dry-run, too"),
-        (["--json", "-"], "--json is for a cluster from a file"),
+        (["--json", "-"], "--json and --output are for a cluster from a file"),
         (["--dry-run", "--cluster", "x.json", "--kubeconfig", "y"], "name two clusters"),
         (["--share-nodes", "forecast-scheduler"], "is the domain of this scheduler"),
         (["--dry-run", "--cluster", "nowhere.json"], "nowhere.json"),

@@ -180,6 +180,8 @@ def test_only_nodes_that_the_pod_may_use_are_ranked_and_its_own_node_is_always_t
     # A node that is asked for by name is shown, too.
     named = tested.scorer.explain(PODS[0], [others[2]], judgement=judgement)
     assert [(one.node, one.rank) for one in named.nodes] == [(others[2], None)]
+    nowhere = Judgement("profile online", ranking=(), totals={}, rejections=(rejected,), n_nodes=4)
+    assert {one.rank for one in tested.scorer.explain(PODS[0], judgement=nowhere).nodes} == {None}
     # Without a judgement all nodes are ranked, and the pod's own stands at its rank.
     alone = tested.scorer.explain(PODS[0], top=1)
     ranks = {one.node: one.rank for one in alone.nodes}

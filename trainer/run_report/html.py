@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from forecast.html_report import html_report
+from forecast.html_report import embedded_plot, html_report
 from forecast.resources import RESOURCES
 from trainer.gate.gate_verdict import GateResult, GateVerdict
 from trainer.run_report.changes import Changes
@@ -23,7 +23,7 @@ _SHOWN = 300
 """Lines of a list that are shown; the JSON report holds all of them."""
 
 _UNITS = {resource.name: resource.unit for resource in RESOURCES}
-_COLOURS = {"cpu": "#1f7a8c", "memory": "#7d8ca3", "disk": "#c8553d", "network": "#e0a458", "log": "#6d1a36"}
+_COLOURS = {"cpu": "#1f7a8c", "memory": "#7d8ca3", "disk": "#c8553d", "network": "#e0a458", "log": "#b0436b"}
 _VERDICTS = {
     GateVerdict.PASSED: "new model",
     GateVerdict.HELD_BACK: "held back: old arrays",
@@ -124,7 +124,7 @@ def _issued_plots(scores: tuple[IssuedScore, ...]) -> Markup:
             )
     for figure in (coverage, loss):
         figure.update_xaxes(type="category", nticks=10)  # one day alone would get an axis of milliseconds
-    coverage.add_hline(y=0.95, line={"color": "#2b2d42", "dash": "dot", "width": 1})
+    coverage.add_hline(y=0.95, line={"color": "#8a8f98", "dash": "dot", "width": 1})
     coverage.update_yaxes(title="peaks within the 0.95 bound", tickformat=".0%")
     loss.update_yaxes(title="loss (share of the peaks)", rangemode="tozero")
     return _plot(coverage) + _plot(loss)
@@ -228,9 +228,7 @@ def _plot(figure: Any, height: int = 300) -> Markup:
     figure.update_layout(
         height=height,
         margin={"l": 60, "r": 20, "t": 20, "b": 40},
-        paper_bgcolor="white",
-        plot_bgcolor="white",
         legend={"orientation": "h", "y": -0.2},
     )
     figure.update_yaxes(gridcolor="#e6eaee")
-    return Markup(figure.to_html(include_plotlyjs=False, full_html=False, config={"displayModeBar": False}))
+    return embedded_plot(figure)

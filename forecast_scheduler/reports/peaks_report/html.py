@@ -13,13 +13,12 @@ from plotly.offline import get_plotlyjs
 
 from forecast.arrays import AnyFloats
 from forecast.html_report import html_report
-from forecast.resources import CPU, RESOURCES
+from forecast.resources import CPU, HOT_SHARE, RESOURCES
 from forecast_scheduler.reports.decisions_page import decision_values
 from forecast_scheduler.reports.peaks_report.basis import basis_values
 from forecast_scheduler.reports.peaks_report.figures_json import figures_json
 from forecast_scheduler.reports.peaks_report.view import Curves, PeaksView
 from forecast_scheduler.reports.table_format import percent
-from scorer.replay.metrics import HOT_SHARE
 
 _HOTTEST = 12
 """Nodes in the table; the figures of `--json` hold more."""

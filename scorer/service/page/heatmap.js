@@ -1,31 +1,34 @@
-// Nodes by hour on a canvas. Viridis (CC0, Smith & van der Walt): even steps of lightness, readable without colour vision.
+// Nodes by hour on a canvas, in the colours of forecast/load_scale.py, which scorer/service/routes/page.py puts in here.
 import { clock, day, percent } from "./format.js";
 
-const VIRIDIS = [
-  [68, 1, 84], [71, 44, 122], [59, 81, 139], [44, 113, 142], [33, 144, 141], [39, 173, 129], [92, 200, 99], [170, 220, 50],
-  [253, 231, 37],
-];
+const SCALE = [/* LOAD_SCALE */];  // [{share, light, dark}, ...] by share
+const HIGHEST = SCALE.at(-1).share;
+
+const channels = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
 
 export function colour(share, styles) {
   if (share === null) return styles.unknown;
-  if (share > 1) return styles.over;
-  const at = Math.max(0, share) * (VIRIDIS.length - 1);
-  const low = Math.min(VIRIDIS.length - 2, Math.floor(at));
-  const part = at - low;
-  const mixed = VIRIDIS[low].map((value, i) => Math.round(value + part * (VIRIDIS[low + 1][i] - value)));
-  return `rgb(${mixed.join(",")})`;
+  const within = Math.min(Math.max(share, 0), HIGHEST);
+  const high = Math.max(1, SCALE.findIndex((one) => one.share >= within));
+  const [low, next] = [SCALE[high - 1], SCALE[high]];
+  const part = (within - low.share) / (next.share - low.share);
+  const [from, to] = [low, next].map((one) => channels(one[styles.mode]));
+  return `rgb(${from.map((value, i) => Math.round(value + part * (to[i] - value))).join(",")})`;
 }
+
+const mode = () => (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
 
 function stylesOf(node) {
   const read = getComputedStyle(node);
   const value = (name) => read.getPropertyValue(name).trim();
-  return { over: value("--over"), unknown: value("--unknown"), ink: value("--ink"), soft: value("--soft") };
+  return { mode: mode(), unknown: value("--unknown"), ink: value("--ink"), soft: value("--soft") };
 }
 
 export function drawLegend(canvas) {
   const pen = canvas.getContext("2d");
+  const styles = { mode: mode() };
   for (let x = 0; x < canvas.width; x += 1) {
-    pen.fillStyle = colour(x / (canvas.width - 1), {});
+    pen.fillStyle = colour((HIGHEST * x) / (canvas.width - 1), styles);
     pen.fillRect(x, 0, 1, canvas.height);
   }
 }

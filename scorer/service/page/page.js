@@ -295,6 +295,7 @@ window.addEventListener("hashchange", () => {
 });
 
 drawLegend(by("legend"));
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawLegend(by("legend")));
 fromAddress();
 (async function again() {
   await refresh();

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from importlib import resources
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from forecast.load_scale import LOAD_SCALE
 from scorer.service.report_file import REPORT_POLICY
 from serving.open_paths import PAGE_FILES
 
@@ -15,13 +17,22 @@ from serving.open_paths import PAGE_FILES
 _POLICIES = {"/report-view": REPORT_POLICY}
 
 
+_SCALE_HERE = b"/* LOAD_SCALE */"
+
+
 def page_router() -> APIRouter:
     """Reads the files once; a browser asks whether they changed."""
     router = APIRouter(include_in_schema=False)
     folder = resources.files("scorer.service") / "page"
     for path, (name, kind) in PAGE_FILES.items():
-        _add(router, path, (folder / name).read_bytes(), kind, _POLICIES.get(path))
+        content = (folder / name).read_bytes().replace(_SCALE_HERE, _scale())
+        _add(router, path, content, kind, _POLICIES.get(path))
     return router
+
+
+def _scale() -> bytes:
+    """The colours of load, as elements of an array in JavaScript."""
+    return json.dumps([one._asdict() for one in LOAD_SCALE])[1:-1].encode()
 
 
 def _add(router: APIRouter, path: str, content: bytes, kind: str, policy: str | None) -> None:

@@ -53,10 +53,9 @@ def model_at(n_days: int) -> PeakModel:
     return fit(history().before(n_days))
 
 
-@pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> RunReport:
+def made_report(folder: Path) -> RunReport:
     """The third night of a small cluster."""
-    store = open_store(str(tmp_path_factory.mktemp("store")))
+    store = open_store(str(folder))
     before, model = model_at(N_DAYS - 2), model_at(N_DAYS)
     store_issued(store, before, "v1")
     return run_report(
@@ -72,6 +71,11 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> RunReport:
         recorded_share=0.75,
         stage_seconds={"read": 1.0, "fit": 2.5},
     )
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> RunReport:
+    return made_report(tmp_path_factory.mktemp("store"))
 
 
 def test_the_json_report_is_plain_and_complete(report: RunReport) -> None:
