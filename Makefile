@@ -29,7 +29,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --constr
 # One line per package that is fetched or installed, not the rest of what pip says; its errors go to standard error.
 SAY := | grep --line-buffered -E "^  (Downloading|Using cached) |^Installing collected|^Successfully" | cut -c1-100
 
-.PHONY: help setup setup-bench demo cluster dashboards settings test test-together test-fast audit lint types test-long bench clean
+.PHONY: help setup setup-bench demo cluster dashboards settings chart test test-together test-fast audit lint types test-long bench clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
@@ -77,6 +77,9 @@ dashboards: $(VENV)/.installed-test  ## write dashboards, rules and alerts anew 
 
 settings: $(VENV)/.installed-test  ## write docs/use/settings.md anew from the settings classes
 	$(BIN)/python -m forecast_scheduler.settings.page
+
+chart: $(VENV)/.installed  ## write the Helm chart of deploy/ into dist/
+	@$(BIN)/python -m deploy.chart
 
 bench: $(VENV)/.installed-bench  ## the figures in docs/understand/benchmarks.md
 	$(BIN)/python -m benchmarks.backtest $(if $(TRACES),--traces $(TRACES))
