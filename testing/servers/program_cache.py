@@ -63,8 +63,8 @@ def program_of(module: Path, name: str, package: str, *, otherwise: str) -> Path
     return built_once(cache_directory() / f"{name}-{digest}" / name, build)
 
 
-def run_go(what: str, arguments: Sequence[str | Path], *, directory: Path, otherwise: str) -> None:
-    """One call of Go without cgo. Raises RuntimeError.
+def run_go(what: str, arguments: Sequence[str | Path], *, directory: Path, otherwise: str) -> str:
+    """One call of Go without cgo. Returns its standard output; raises RuntimeError.
 
     what      : is built, for people who wait
     directory : of the module
@@ -88,3 +88,4 @@ def run_go(what: str, arguments: Sequence[str | Path], *, directory: Path, other
     )
     if done.returncode:
         raise RuntimeError(f"{what} was not built: {done.stderr[-2000:]}")
+    return done.stdout
