@@ -213,3 +213,20 @@ def test_the_chart_applies_on_a_real_api_server(chart: Path) -> None:
         first = {"Namespace": 0, "CustomResourceDefinition": 1}
         applier.apply_all(sorted(manifests, key=lambda one: first.get(one["kind"], 2)))
         assert applier.warnings == []
+
+
+def test_helm_installs_upgrades_and_uninstalls(chart: Path) -> None:
+    with ControlPlane() as plane, Applier(plane) as applier:
+        applier.apply(yaml.safe_load((DEPLOY / "base" / "common" / "namespace.yaml").read_text()))
+        kubeconfig = plane.write_kubeconfig("helm", plane.token)
+        where = ("--namespace", "forecast-scheduler", "--kubeconfig", kubeconfig)
+        for arguments in (
+            ["upgrade", "--install", "forecast-scheduler", chart, "--set", "schedule.enabled=true"],
+            ["upgrade", "--install", "forecast-scheduler", chart, "--set", "webhook.enabled=true"],
+            ["uninstall", "forecast-scheduler"],
+        ):
+            done = subprocess.run([helm(), *arguments, *where], capture_output=True, text=True, timeout=120)
+            assert done.returncode == 0, done.stderr
+        for kept in _rendered(chart, {}):
+            if kept["kind"] == "PersistentVolumeClaim":
+                applier.read(kept)
