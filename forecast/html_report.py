@@ -37,9 +37,11 @@ def html_report(template: str, **values: Any) -> str:
 
 
 def embedded_plot(figure: Figure) -> Markup:
-    """A plotly figure as a piece of a report: as wide as the page, without a background of its own, so that it can be
-    read on a dark page, too. The page has plotly's script once.
+    """A plotly figure as a piece of a report, as wide as the page; on a phone it scrolls by itself.
+
+    It has no background of its own, so that it can be read on a dark page, too. The page has plotly's script once.
     """
     figure.update_layout(paper_bgcolor=_TRANSPARENT, plot_bgcolor=_TRANSPARENT, autosize=True)
     config = {"displayModeBar": False, "responsive": True}
-    return Markup(figure.to_html(include_plotlyjs=False, full_html=False, config=config))
+    drawn = figure.to_html(include_plotlyjs=False, full_html=False, config=config)
+    return Markup(f'<div class="scroll plotted">{drawn}</div>')
