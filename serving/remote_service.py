@@ -43,7 +43,8 @@ class RemoteAddress:
 
 
 class _ErrorBody(msgspec.Struct):
-    error: str
+    error: str = ""
+    message: str = ""
 
 
 class RemoteService:
@@ -51,7 +52,7 @@ class RemoteService:
 
     def __init__(self, remote: RemoteAddress, name: str) -> None:
         """Raises InputError: a URL or file that cannot be used."""
-        self._remote, self._name = remote, name
+        self._remote, self._name, self.address = remote, name, remote.url
         if not _is_url(remote.url):
             raise InputError(f"{name} {remote.url!r} is not a URL: write for instance http://{name}:8080")
         if urllib3.util.parse_url(remote.url).auth is not None:
@@ -89,7 +90,7 @@ class RemoteService:
             raise ServiceUnavailable(f"the {name} {self._remote.url} does not answer: {_one_line(error)}") from error
         if response.status != 200:
             kind = ServiceRefused if 400 <= response.status < 500 else ServiceUnavailable
-            raise kind(f"the {name} {self._remote.url} answered {response.status}: {_words(response.data)}")
+            raise kind(f"the {name} {self._remote.url} answered {response.status}: {error_words(response.data)}")
         return response.data
 
     def close(self) -> None:
@@ -121,12 +122,13 @@ def _tls(remote: RemoteAddress, name: str) -> ssl.SSLContext:
     return context
 
 
-def _words(body: bytes) -> str:
-    """The sentence of an error of ours (serving/errors.py), else the beginning of the text."""
+def error_words(body: bytes) -> str:
+    """The sentence of an error of ours (serving/errors.py) or of the API server, else the beginning of the text."""
     try:
-        return _one_line(msgspec.json.decode(body, type=_ErrorBody).error)
+        said = msgspec.json.decode(body, type=_ErrorBody)
     except msgspec.DecodeError:
         return _one_line(body.decode("utf-8", "replace")) or "nothing"
+    return _one_line(said.error or said.message)
 
 
 def _one_line(error: object) -> str:

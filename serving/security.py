@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Final
 
 from fastapi import FastAPI
 from starlette.responses import Response
@@ -25,6 +26,9 @@ from serving.open_paths import OPEN_PATHS
 logger = logging.getLogger(__name__)
 
 CHECK_SECONDS = 1.0
+
+PROXIED_AUTHORIZATION: Final = "Forecast-Scheduler-Authorization"
+"""Header that counts if there is no Authorization: the API server takes that out of what it passes on to a Service."""
 
 Stamp = tuple[int, int, int]
 
@@ -131,7 +135,8 @@ class Authentication:
         await self._app(scope, receive, send)
 
     async def _refusal(self, scope: Scope) -> Response | None:
-        given = next((value for name, value in scope["headers"] if name == b"authorization"), None)
+        sent = dict(reversed(scope["headers"]))  # of several of one name the first
+        given = sent.get(b"authorization") or sent.get(PROXIED_AUTHORIZATION.lower().encode())
         if not given:
             return self._unauthorized("a token is needed: send Authorization: Bearer TOKEN", "")
         if self._tokens is not None and self._tokens.accepts(given):

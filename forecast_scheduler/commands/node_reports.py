@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import date
 from typing import Protocol
 from urllib.parse import quote
 
 from forecast_scheduler.commands.policy.follow_policies import read_policies
-from forecast_scheduler.commands.remote_server import Answer, asked_server
+from forecast_scheduler.commands.remote_server import Answer, Service, asked_server
 from forecast_scheduler.commands.scorer.setup import Inputs, open_scorer
 from forecast_scheduler.settings.document import Settings
 from scorer.answers import NodeReport, Nodes
-from serving.remote_service import RemoteAddress
 
 _SYNC_SECONDS = 120.0
 
@@ -31,8 +30,9 @@ class NodeReports(Protocol):
 class RemoteNodeReports:
     """Asks a running scorer (docs/use/http-api.md). Implements NodeReports; raises InputError."""
 
-    def __init__(self, remote: RemoteAddress) -> None:
-        self._remote = remote
+    def __init__(self, connect: Callable[[], Service]) -> None:
+        """connect: to the scorer, for one question"""
+        self._connect = connect
 
     def nodes(self, *, by_peak: bool, top: int | None, day: date | None) -> Nodes:
         query = {"sort": "peak" if by_peak else "name"} | ({} if top is None else {"top": str(top)})
@@ -44,7 +44,7 @@ class RemoteNodeReports:
     def _asked(self, path: str, query: dict[str, str], day: date | None, body: type[Answer]) -> Answer:
         query |= {} if day is None else {"on": day.isoformat()}
         way_out = "name a running scorer with --scorer URL, or a cluster file with --cluster FILE"
-        return asked_server(self._remote, path, query, body, name="scorer", way_out=way_out)
+        return asked_server(self._connect(), path, query, body, name="scorer", way_out=way_out)
 
 
 @contextmanager

@@ -40,9 +40,15 @@ if TYPE_CHECKING:
 
 _TOP: Final = 10
 
+_IN_CLUSTER = "kubernetes"
 ScorerOption = Annotated[
     str | None,
-    typer.Option("--scorer", metavar="URL", help="URL of a running scorer. Default: compute from the cluster itself."),
+    typer.Option(
+        "--scorer",
+        metavar="URL|kubernetes",
+        help="URL of a running scorer; kubernetes: the one in the cluster, through its API server. Default: compute "
+        "from the cluster itself.",
+    ),
 ]
 OnOption = Annotated[
     str | None, typer.Option("--on", metavar="DAY", help="Day of the forecast, such as 2026-03-12. Default: today.")
@@ -138,17 +144,25 @@ def _reports(settings: Settings, remote: _Remote, local: _Local) -> Iterator[Nod
     """Ask the scorer that is named, else compute from the cluster. Raises InputError."""
     from forecast_scheduler.commands.node_reports import RemoteNodeReports, local_node_reports
     from forecast_scheduler.commands.scorer.setup import Inputs
-    from serving.remote_service import RemoteAddress
+    from serving.remote_service import RemoteAddress, RemoteService
 
     url, token_file, ca, client_cert, client_key = remote
     cluster, kubeconfig, models, prometheus, history, at = local
+    if url == _IN_CLUSTER:
+        if any(remote[1:]) or any(one is not None for one in (cluster, models, prometheus, history, at)):
+            raise InputError("--scorer kubernetes asks the scorer in the cluster: pass --kubeconfig at most with it")
+        from forecast_scheduler.commands.api_server_proxy import ProxiedScorer
+
+        yield RemoteNodeReports(lambda: ProxiedScorer(kubeconfig, seconds=SERVER_SECONDS))
+        return
     if url is not None:
         if any(one is not None for one in local):
             raise InputError(
                 "--scorer asks a running scorer, which has its own cluster, models and usage: pass it alone, or leave "
                 "it out"
             )
-        yield RemoteNodeReports(RemoteAddress(url, token_file, ca, client_cert, client_key, SERVER_SECONDS))
+        address = RemoteAddress(url, token_file, ca, client_cert, client_key, SERVER_SECONDS)
+        yield RemoteNodeReports(lambda: RemoteService(address, "scorer"))
         return
     if any(remote):
         raise InputError("--token-file, --ca, --client-cert and --client-key are for --scorer URL: pass it, too")

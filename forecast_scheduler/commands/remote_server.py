@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import closing
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
@@ -15,16 +15,31 @@ from serving.remote_service import RemoteAddress, RemoteService, ServiceRefused,
 Answer = TypeVar("Answer", bound=msgspec.Struct)
 
 
+class Service(Protocol):
+    """serving.remote_service.RemoteService, or one that is reached through the API server."""
+
+    @property
+    def address(self) -> str:
+        """Where it is, for errors."""
+
+    def request(self, method: str, path: str) -> bytes:
+        """Return the body of an answer 200. Raises ServiceUnavailable, ServiceRefused."""
+
+    def close(self) -> None:
+        """End its connections."""
+
+
 def asked_server(
-    remote: RemoteAddress, path: str, query: Mapping[str, str], body: type[Answer], *, name: str, way_out: str
+    made: Service, path: str, query: Mapping[str, str], body: type[Answer], *, name: str, way_out: str
 ) -> Answer:
     """Return what the path answers. Raises InputError, also if no server answers: the user has to name another one.
 
+    made    : closed at the end
     body    : type that the answer is decoded as
     name    : of the service, for errors: "scorer"
     way_out : what to do if it does not answer
     """
-    with closing(RemoteService(remote, name)) as service:
+    with closing(made) as service:
         try:
             answer = service.request("GET", f"{path}?{urlencode(query)}" if query else path)
             return msgspec.json.decode(answer, type=body)
@@ -34,7 +49,7 @@ def asked_server(
             raise InputError(f"{error}; {way_out}") from error
         except msgspec.DecodeError as error:
             raise InputError(
-                f"{remote.url} does not answer as a {name} of this version ({error}): name one of this version"
+                f"{service.address} does not answer as a {name} of this version ({error}): name one of this version"
             ) from error
 
 
@@ -43,6 +58,6 @@ def asked_scheduler(
 ) -> dict[str, Any]:
     """Return the plan that a running scheduler answers. profile: that has the path. Raises InputError."""
     way_out = f"name a running `forecast-scheduler schedule --profile {profile}` with --server URL"
-    plan = asked_server(remote, path, query, body, name="scheduler", way_out=way_out)
+    plan = asked_server(RemoteService(remote, "scheduler"), path, query, body, name="scheduler", way_out=way_out)
     found: dict[str, Any] = msgspec.to_builtins(plan)
     return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -117,19 +117,20 @@ def send(
     *,
     content_type: str = "application/json",
     seconds: float,
+    headers: Mapping[str, str] | None = None,
 ) -> urllib3.BaseHTTPResponse:
-    """Send one request and return its whole answer, whatever the status. seconds: timeout.
+    """Send one request and return its whole answer, whatever the status. seconds: timeout; headers: further ones.
 
     No retries and no redirects: the writer must know what became of the request. Raises urllib3's HTTPError and
     OSError.
     """
-    headers = {"Accept": "application/json", "User-Agent": "forecast-scheduler"} | authorization(api)
+    sent = {"Accept": "application/json", "User-Agent": "forecast-scheduler", **(headers or {})} | authorization(api)
     pool: urllib3.PoolManager = api.rest_client.pool_manager
     return pool.request(
         method,
         api.configuration.host + path,
         body=body,
-        headers=headers if body is None else headers | {"Content-Type": content_type},
+        headers=sent if body is None else sent | {"Content-Type": content_type},
         retries=False,
         redirect=False,
         timeout=urllib3.Timeout(total=seconds),

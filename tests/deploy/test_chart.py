@@ -45,6 +45,7 @@ BESIDE: Final[Mapping[str, Mapping[str, Any]]] = {
 """Overlays that go beside another one."""
 
 COMPONENTS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "reports-through-api-server": {"scorer": {"throughApiServer": True}},
     "pushgateway": {"pushgateway": ON},
     "signed-models": {"models": {"signed": True}},
     "certificates-by-cert-manager": {"extender": {"enabled": True, "certificates": "certManager"}},

@@ -19,7 +19,7 @@ POLICY: Final = re.compile(r"`(forecast-scheduler-[a-z-]+)`")
 
 def _objects() -> list[dict[str, Any]]:
     """Of all files in deploy/: every base, component and overlay."""
-    files = sorted(DEPLOY.rglob("*.yaml"))
+    files = sorted(file for file in DEPLOY.rglob("*.yaml") if not file.is_relative_to(DEPLOY / "chart"))
     return [one for file in files for one in yaml.safe_load_all(file.read_text()) if isinstance(one, dict)]
 
 

@@ -1,0 +1,62 @@
+"""Asks the scorer in the cluster through the API server's proxy of Services, with the rights of a kubeconfig.
+
+    kubeconfig --create serviceaccounts/token--> API server: a token of the viewer account, for ten minutes
+               --get services/proxy------------> API server --that token--> scorer
+
+The API server takes Authorization out of what it passes on, so the token travels in PROXIED_AUTHORIZATION. Source:
+https://kubernetes.io/docs/tasks/access-application-cluster/access-cluster-services/
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Final
+
+import urllib3
+
+from kube.client.kubernetes_client import api_client, send
+from serving.remote_service import ServiceRefused, ServiceUnavailable, error_words
+from serving.security import PROXIED_AUTHORIZATION
+
+_NAMESPACE: Final = "forecast-scheduler"
+_SERVICE: Final = "http:forecast-scheduler-scorer:http"
+_ACCOUNT: Final = "forecast-scheduler-viewer"
+_TOKEN_SECONDS: Final = 600  # the shortest that the API server gives
+
+
+class ProxiedScorer:
+    """Implements remote_server.Service. Raises InputError if there is no kubeconfig."""
+
+    def __init__(self, kubeconfig: Path | None, *, seconds: float) -> None:
+        """seconds: within which an answer comes"""
+        self._api, self._seconds = api_client(kubeconfig), seconds
+        self._token = ""
+        self.address: Final = f"{self._api.configuration.host} (services/proxy of {_SERVICE})"
+
+    def request(self, method: str, path: str) -> bytes:
+        """Return the body of an answer 200. Raises ServiceUnavailable, ServiceRefused."""
+        self._token = self._token or self._viewer_token()
+        url = f"/api/v1/namespaces/{_NAMESPACE}/services/{_SERVICE}/proxy{path}"
+        return self._send(method, url, headers={PROXIED_AUTHORIZATION: f"Bearer {self._token}"})
+
+    def close(self) -> None:
+        self._api.rest_client.pool_manager.clear()
+
+    def _viewer_token(self) -> str:
+        url = f"/api/v1/namespaces/{_NAMESPACE}/serviceaccounts/{_ACCOUNT}/token"
+        kind = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}
+        wish = kind | {"spec": {"expirationSeconds": _TOKEN_SECONDS}}
+        answer = json.loads(self._send("POST", url, json.dumps(wish).encode()))
+        return str(answer["status"]["token"])
+
+    def _send(self, method: str, url: str, body: bytes | None = None, headers: dict[str, str] | None = None) -> bytes:
+        try:
+            answer = send(self._api, method, url, body, seconds=self._seconds, headers=headers)
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            host, why = self._api.configuration.host, " ".join(str(error).split())[:300]
+            raise ServiceUnavailable(f"the API server {host} does not answer: {why}") from error
+        if answer.status in (200, 201):
+            return answer.data
+        kind = ServiceRefused if 400 <= answer.status < 500 else ServiceUnavailable
+        raise kind(f"the scorer behind {self.address} answered {answer.status}: {error_words(answer.data)}")

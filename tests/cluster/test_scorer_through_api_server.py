@@ -1,0 +1,122 @@
+"""`nodes --scorer kubernetes`: with a kubeconfig alone, by the shipped rights.
+
+The API server sends proxied requests to no loopback address. So a small server in front of it does that hop: it asks
+the real API server about each proxied request, which says 403, or 503 for a Service without endpoints, and only then
+passes it on to the scorer, without Authorization, as the API server does.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+import urllib3
+
+from forecast_scheduler.cli import run
+from kube.client.kubernetes_client import api_client
+from scorer.service.app import create_app
+from serving.kubernetes_access import KubernetesAccess
+from serving.kubernetes_reviews import api_server_ask
+from testing.processes.scorer_process import eventually
+from testing.processes.shipped_schedule import shipped
+from testing.processes.webhook_process import Api
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.pool import control_plane
+from tests.scorer.service.fake_scorer import FakeScorer
+from tests.serving.served import served
+
+NAMESPACE = "/api/v1/namespaces/forecast-scheduler"
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+_PROXIED = re.compile(r".*/services/http:forecast-scheduler-scorer:http/proxy(/.*)")
+
+
+@contextmanager
+def passing_on(plane: ControlPlane, scorer: str) -> Iterator[str]:
+    """The address of the server in front of the API server."""
+    pool = urllib3.PoolManager(ca_certs=str(plane.ca_file), retries=False)
+
+    class Handler(BaseHTTPRequestHandler):
+        def _pass_on(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0))) or None
+            headers = {name: value for name, value in self.headers.items() if name.lower() != "host"}
+            answer = pool.request(self.command, plane.url + self.path, body=body, headers=headers)
+            if answer.status == 503 and (proxied := _PROXIED.match(self.path)):
+                assert b"no endpoints available" in answer.data
+                headers.pop("Authorization")
+                answer = pool.request(self.command, scorer + proxied[1], headers=headers)
+            self.send_response(answer.status)
+            self.send_header("Content-Length", str(len(answer.data)))
+            self.end_headers()
+            self.wfile.write(answer.data)
+
+        do_GET = do_POST = _pass_on  # noqa: N815 - names of http.server
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(10)
+
+
+@pytest.fixture(scope="module")
+def plane() -> Iterator[ControlPlane]:
+    component = "components/reports-through-api-server/rbac.yaml"
+    common = ("base/common/namespace.yaml", "base/common/readers.yaml", component)
+    with control_plane() as running, Api(running) as api:
+        for path, manifest in shipped(*common, "base/scorer/rbac.yaml", "base/scorer/scorer.yaml"):
+            if manifest["kind"] not in ("Deployment", "PodDisruptionBudget"):
+                api.request("POST", path, manifest)
+        for name in ("on-call", "stranger"):
+            api.request("POST", "/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": name}})
+        subjects = [{"kind": "ServiceAccount", "namespace": "default", "name": "on-call"}]
+        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "forecast-scheduler-reports"}
+        binding = {"metadata": {"name": "on-call"}, "roleRef": role, "subjects": subjects}
+        api.request("POST", f"{RBAC}/namespaces/forecast-scheduler/rolebindings", binding)
+        yield running
+
+
+def kubeconfig(plane: ControlPlane, account: str, url: str) -> Path:
+    namespace, name = account.split("/")
+    with Api(plane) as api:
+        path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"
+        token = api.request("POST", path, {"spec": {"expirationSeconds": 3600}})["status"]["token"]
+    return plane.write_kubeconfig(name, token, url=url)
+
+
+def test_a_kubeconfig_with_the_shipped_role_is_enough(plane: ControlPlane, capfd: pytest.CaptureFixture[str]) -> None:
+    of_scorer = kubeconfig(plane, "forecast-scheduler/forecast-scheduler-scorer", plane.url)
+    access = KubernetesAccess(api_server_ask(api_client(of_scorer), 3.0))
+    with served(create_app(FakeScorer(5), access=access)) as scorer, passing_on(plane, scorer) as url:
+        on_call, stranger = (str(kubeconfig(plane, f"default/{name}", url)) for name in ("on-call", "stranger"))
+        asks = ["nodes", "--scorer", "kubernetes", "--top", "2", "-o", "json", "--kubeconfig"]
+        assert eventually(lambda: run([*asks, on_call]) == 0, 30), capfd.readouterr().err
+        printed = capfd.readouterr().out
+        assert len(json.loads(printed[printed.rindex('{\n  "nodes"') :])["nodes"]) == 2
+        assert run(["node", "node-03", "--scorer", "kubernetes", "--kubeconfig", on_call]) == 0
+        assert "node-03 on " in capfd.readouterr().out
+        assert run([*asks, stranger]) == 2
+        assert 'cannot create resource "serviceaccounts/token"' in capfd.readouterr().err
+        # The API server itself has no endpoint to pass it on to.
+        assert run([*asks, str(kubeconfig(plane, "default/on-call", plane.url))]) == 2
+        assert "no endpoints available" in capfd.readouterr().err
+        # The header alone opens nothing.
+        made_up = {"Forecast-Scheduler-Authorization": "Bearer made-up"}
+        assert urllib3.request("GET", f"{scorer}/v1/nodes", headers=made_up, retries=False).status == 401
+
+
+def test_nothing_else_is_said_with_it(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["nodes", "--scorer", "kubernetes", "--models", "m"]) == 2
+    assert "pass --kubeconfig at most" in capfd.readouterr().err
