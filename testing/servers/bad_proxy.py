@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import ssl
 import threading
 import time
@@ -16,6 +17,9 @@ from typing import Self
 Behaviour = Callable[[int, str], str]
 """(number of the request from 0, its path with query) -> pass, drop, text, half, slow, drip, an HTTP status as text, or
 the name of a lie."""
+
+Refusal = Callable[[str, str, Mapping[str, str], bytes], str]
+"""(method, path with query, headers by names in small letters, body) -> why a gateway refuses it, "" = it does not."""
 
 Lie = Callable[[bytes], bytes]
 """The body of the real server -> what is sent in its place."""
@@ -32,6 +36,7 @@ class BadProxy:
     """Context manager. `requests` counts what came in, `headers` are those of the last request.
 
     token, password : demanded if set ("Bearer <token>", basic user:password)
+    refusal         : what a gateway that looks at whole requests refuses, with 403 and its words
     certificate     : PEM file with certificate and key; speaks TLS if set
     client_authority: PEM file of who signs clients' certificates; asks for one if set
     """
@@ -42,12 +47,14 @@ class BadProxy:
         behaviour: Behaviour = first(),  # noqa: B008 - a pure function
         *,
         authorization: str = "",
+        refusal: Refusal | None = None,
         certificate: Path | None = None,
         client_authority: Path | None = None,
         lies: Mapping[str, Lie] | None = None,
     ) -> None:
         self.lies = lies or {}
         self.upstream, self.behaviour, self.authorization = upstream, behaviour, authorization
+        self.refusal = refusal
         self.requests: list[str] = []
         self.headers: dict[str, str] = {}
         self._lock = threading.Lock()
@@ -125,6 +132,12 @@ def _handler(proxy: BadProxy) -> type[BaseHTTPRequestHandler]:
 
         def do_GET(self) -> None:
             action = proxy.next_action(self.path, self.headers.items())
+            sent = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            if proxy.refusal is not None and (
+                why := proxy.refusal(self.command, self.path, {k.lower(): v for k, v in self.headers.items()}, sent)
+            ):
+                self._answer(403, "application/json", json.dumps({"message": why}).encode())
+                return
             if action == "slow":
                 time.sleep(_SLOW_SECONDS)
             if action == "drop":
@@ -138,9 +151,8 @@ def _handler(proxy: BadProxy) -> type[BaseHTTPRequestHandler]:
                 body = b'{"status":"error","errorType":"execution","error":"%s"}' % error.get(action, "no").encode()
                 self._answer(int(action), "application/json", body)
                 return
-            sent = self.rfile.read(int(self.headers.get("Content-Length", 0))) or None
             try:
-                with urllib.request.urlopen(proxy.upstream + self.path, sent, timeout=60) as answer:
+                with urllib.request.urlopen(proxy.upstream + self.path, sent or None, timeout=60) as answer:
                     status, kind, body = answer.status, answer.headers["Content-Type"], answer.read()
             except urllib.error.HTTPError as error:
                 status, kind, body = error.code, error.headers["Content-Type"], error.read()

@@ -25,15 +25,17 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_aft
 from urllib3.exceptions import HTTPError
 
 from forecast.errors import InputError
+from trainer.prometheus.cloud_credentials import cloud_credentials
 from trainer.prometheus.errors import ImpossibleAnswer, TooManySamples, Transient, Unreachable
 from trainer.prometheus.http_answer import interpret
 from trainer.prometheus.matrix import Matrix, Series, matrix_of, vector_of
-from trainer.prometheus.options import ConnectionOptions
+from trainer.prometheus.options import Cloud, ConnectionOptions
 
 logger = logging.getLogger(__name__)
 
 # Thanos and VictoriaMetrics would otherwise answer without the stores they cannot reach, and the gap would stay in the
-# history. Servers that do not know the parameters pass over them.
+# history. Servers that do not know the parameters pass over them. Google's API refuses unknown ones, and managed
+# servers answer whole anyway: with `cloud` they are left out.
 _WHOLE_ANSWERS = {"partial_response": "false", "deny_partial_response": "1"}
 _LONGEST_URL = 4_000  # characters of a query beyond which it travels in the body of a POST
 _LARGEST_ANSWER = 2**29  # bytes; two million samples, the most asked for at a time, take some 60 MB
@@ -58,12 +60,18 @@ class Connection:
             )
         if bool(options.username) != (options.password_file is not None):
             raise InputError("prometheus.username and prometheus.password_file belong together: set both or neither")
+        if options.cloud is not Cloud.OFF and (options.username or options.bearer_token_file is not None):
+            raise InputError(
+                f"prometheus.cloud is {options.cloud.value}, which shows an identity of its own: take out "
+                "prometheus.username, password_file and bearer_token_file, or set cloud: off"
+            )
         for header, value in options.headers.items():
             if "\n" in value or "\r" in value:
                 raise InputError(f"prometheus.headers: the value of {header} has a line break: write it in one line")
         self.url: Final = url
         self.options, self._sleep, self._reached = options, sleep, threading.Event()
         self._reported = -math.inf  # monotonic seconds of the last line about a retry
+        self._whole = _WHOLE_ANSWERS if options.cloud is Cloud.OFF else {}
         self._current = threading.local()  # name and query of the request under way in this thread
         session = _Session(url, options, self._current)
         if options.ca_file is not None:
@@ -79,7 +87,7 @@ class Connection:
         self._client = PrometheusConnect(
             url.rstrip("/"),
             headers=({} if options.compress else {"Accept-Encoding": "identity"}) | dict(options.headers),
-            auth=_Credentials(options),
+            auth=_Credentials(options) if options.cloud is Cloud.OFF else cloud_credentials(options),
             session=session,
             retry=0,  # tenacity repeats, see _ask
             timeout=options.timeout,
@@ -87,7 +95,7 @@ class Connection:
 
     def instant(self, name: str, query: str, at: datetime | None = None) -> Matrix:
         """Result of an instant query; at None = now. name: of the query in the settings."""
-        params: dict[str, Any] = dict(_WHOLE_ANSWERS) if at is None else {**_WHOLE_ANSWERS, "time": at.timestamp()}
+        params: dict[str, Any] = dict(self._whole) if at is None else {**self._whole, "time": at.timestamp()}
         return self._ask(name, query, lambda: self._client.custom_query(query, params=params), vector_of)
 
     def range(self, name: str, query: str, start: datetime, end: datetime, step_seconds: int) -> Matrix:
@@ -95,7 +103,7 @@ class Connection:
         return self._ask(
             name,
             query,
-            lambda: self._client.custom_query_range(query, start, end, str(step_seconds), params=_WHOLE_ANSWERS),
+            lambda: self._client.custom_query_range(query, start, end, str(step_seconds), params=self._whole),
             lambda result: matrix_of(
                 result, start=round(start.timestamp()), end=round(end.timestamp()), step_seconds=step_seconds
             ),

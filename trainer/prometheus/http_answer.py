@@ -40,7 +40,7 @@ def interpret(status: int, content_type: str, body: bytes, *, name: str, query: 
     if status in (401, 403):
         raise InputError(
             f"{url} refuses the credentials (HTTP {status}{said and ': ' + said}): check prometheus.bearer_token_file, "
-            "user name and password, and what they may read"
+            "user name and password or prometheus.cloud, and what they may read"
         )
     if status in (404, 405):
         raise InputError(
@@ -106,7 +106,8 @@ def _message(body: bytes) -> str:
     """What the server says about an error, one line."""
     try:
         document = orjson.loads(body)
-        text = str(document["error"])
+        # "message": of gateways, such as the one of Amazon's service
+        text = str(document["error"] if "error" in document else document["message"])
     except (orjson.JSONDecodeError, KeyError, TypeError):
         text = re.sub(r"<[^>]*>", " ", body[:2_000].decode("utf-8", "replace"))
     return " ".join(text.split())[:_SHOWN]

@@ -5,19 +5,37 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import fields, replace
+from enum import Enum
 from pathlib import Path
+from typing import Annotated
 
 from pydantic import Field, field_validator
 
-from forecast.setting_group import Duration, SettingGroup
+from forecast.setting_group import Duration, Off, SettingGroup
 from trainer.prometheus.log_source import LogSource
 from trainer.prometheus.queries import Queries
 
 _QUERIES = tuple(field.name for field in fields(Queries))
 
 
+class Cloud(Enum):
+    """Whose identity of the pod is shown to a managed Prometheus."""
+
+    OFF = "off"
+    AWS = "aws"
+    GOOGLE = "google"
+    AZURE = "azure"
+
+
 class ConnectionOptions(SettingGroup):
     """How we show who we are, and how long we wait."""
+
+    cloud: Annotated[Cloud, Off] = Cloud.OFF
+    """Whose managed Prometheus it is: its requests carry the identity that this cloud gives the pod, in place of
+    `bearer_token_file` and `username` (docs/operate/managed-clusters.md)."""
+
+    aws_region: str = ""
+    """Region of the workspace, with `cloud: aws`. Empty: what AWS_DEFAULT_REGION says."""
 
     bearer_token_file: Path | None = None
     """File with a token, read again for every request, since tokens of service accounts rotate."""
