@@ -2,6 +2,7 @@
 #
 #   docker build --tag forecast-scheduler:0.1.0 .
 #
+# For linux/amd64 and linux/arm64: nothing is compiled but Python, and every pinned dependency has wheels of both.
 # Runs as user 65532 with a read-only root file system; /tmp is the one place that must be writable (deploy/ mounts
 # memory there). docs/operate/deployment.md has more.
 
@@ -38,8 +39,16 @@ RUN /opt/forecast-scheduler/bin/pip install --constraint constraints.txt --no-bu
     && python3 -m compileall -q -j 0 /opt/forecast-scheduler/lib
 
 FROM ${PYTHON}
+# Filled in by a release (CONTRIBUTING.md); of a build at one's desk they are unknown.
+ARG VERSION=unknown
+ARG REVISION=unknown
+ARG CREATED=unknown
 LABEL org.opencontainers.image.title="forecast-scheduler" \
-      org.opencontainers.image.licenses="Apache-2.0"
+      org.opencontainers.image.description="Places pods where tonight's predicted peak of the node stays lowest" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}" \
+      org.opencontainers.image.created="${CREATED}"
 COPY --from=build /opt/forecast-scheduler /opt/forecast-scheduler
 ENV PATH=/opt/forecast-scheduler/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 HOME=/tmp
 # Nobody's number in no image's /etc/passwd: nothing in the image belongs to it.

@@ -54,3 +54,18 @@ def test_the_drivers_it_installs_by_default_are_an_extra_whose_versions_are_pinn
     for extra in extras.split(","):
         for wanted in project["project"]["optional-dependencies"][extra]:
             assert f"\n{re.split('[<>=]', wanted)[0]}==" in pinned
+
+
+def test_a_release_says_what_the_image_is(instructions: list[str]) -> None:
+    (label,) = [line for line in instructions if line.startswith("LABEL")]
+    for key in ("title", "description", "licenses", "version", "revision", "created"):
+        assert f"org.opencontainers.image.{key}=" in label
+    arguments = {line.split()[1].partition("=")[0] for line in instructions if line.startswith("ARG")}
+    assert set(re.findall(r"\$\{(\w+)\}", label)) == {"VERSION", "REVISION", "CREATED"} <= arguments
+    recipe = (ROOT / "CONTRIBUTING.md").read_text()
+    assert all(f"--build-arg {name}=" in recipe for name in ("VERSION", "REVISION", "CREATED"))
+    assert "--platform linux/amd64,linux/arm64" in recipe
+
+
+def test_nothing_in_it_is_of_one_architecture(instructions: list[str]) -> None:
+    assert not [line for line in instructions if re.search("amd64|x86_64|arm64|aarch64|--platform", line)]
