@@ -225,3 +225,15 @@ def test_a_token_is_asked_for_and_kept_in_the_tab(browser: Browser, scorer: Fake
         assert "secret" not in page.run("location.href") and "secret" not in page.run("document.body.outerHTML")
         page.command("Page.reload")
         page.wait_for(READY)
+
+
+def test_a_dark_page_is_printed_on_light_paper(browser: Browser, url: str) -> None:
+    with _shown(browser, url, dark=True) as page:
+        page.wait_for("document.querySelector('#heat').height > 50")
+        corner = "[...document.querySelector('#legend').getContext('2d').getImageData(0, 0, 1, 1).data]"
+        dark = page.run(corner)
+        page.run("dispatchEvent(new Event('beforeprint'))")
+        assert page.run("getComputedStyle(document.documentElement).getPropertyValue('--ink').trim()") == "#1f2937"
+        assert sum(page.run(corner)[:3]) > 700 > sum(dark[:3])  # an idle node: nearly white, nearly black
+        page.run("dispatchEvent(new Event('afterprint'))")
+        assert page.run(corner) == dark

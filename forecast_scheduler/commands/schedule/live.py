@@ -121,7 +121,7 @@ def open_schedule(
         collectors: list[Collector] = []
         if not ours.dry_run:  # its pods are never bound
             decisions, of_decisions = stack.enter_context(
-                open_recorder(ours.decisions, session_post(session), controller=CONTROLLER)
+                open_recorder(ours.decisions, api_server_post(api), controller=CONTROLLER)
             )
             collectors.append(of_decisions)
         source = tables.source(api)

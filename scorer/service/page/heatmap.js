@@ -16,7 +16,16 @@ export function colour(share, styles) {
   return `rgb(${from.map((value, i) => Math.round(value + part * (to[i] - value))).join(",")})`;
 }
 
-const mode = () => (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+// Paper is light: canvases are drawn anew for it, since what they hold is a picture already.
+const root = document.documentElement;
+const isDark = matchMedia("(prefers-color-scheme: dark)");
+const mode = () => (isDark.matches && root.dataset.printing === undefined ? "dark" : "light");
+
+export function onChangeOfMode(draw) {
+  isDark.addEventListener("change", draw);
+  addEventListener("beforeprint", () => { root.dataset.printing = ""; draw(); });
+  addEventListener("afterprint", () => { delete root.dataset.printing; draw(); });
+}
 
 function stylesOf(node) {
   const read = getComputedStyle(node);
@@ -49,7 +58,7 @@ export class HeatMap {
     });
     canvas.addEventListener("keydown", (event) => this.key(event));
     new ResizeObserver(() => this.draw()).observe(canvas.parentElement);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
+    onChangeOfMode(() => this.draw());
   }
 
   show(data, now) {

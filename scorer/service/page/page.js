@@ -2,7 +2,7 @@
 // #service=namespace/Kind/name.
 import { chartBlock } from "./chart.js";
 import { age, amount, clock, day, element, LEVELS, partOf, percent } from "./format.js";
-import { drawLegend, HeatMap } from "./heatmap.js";
+import { drawLegend, HeatMap, onChangeOfMode } from "./heatmap.js";
 
 const by = (id) => document.getElementById(id);
 const REFRESH = Math.max(1, Number(new URLSearchParams(location.search).get("refresh")) || 60) * 1000;
@@ -295,7 +295,7 @@ window.addEventListener("hashchange", () => {
 });
 
 drawLegend(by("legend"));
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawLegend(by("legend")));
+onChangeOfMode(() => drawLegend(by("legend")));
 fromAddress();
 (async function again() {
   await refresh();
