@@ -47,6 +47,7 @@ BESIDE: Final[Mapping[str, Mapping[str, Any]]] = {
 COMPONENTS: Final[Mapping[str, Mapping[str, Any]]] = {
     "reports-through-api-server": {"scorer": {"throughApiServer": True}},
     "pushgateway": {"pushgateway": ON},
+    "workload-identity": {"workloadIdentity": ON},
     "signed-models": {"models": {"signed": True}},
     "certificates-by-cert-manager": {"extender": {"enabled": True, "certificates": "certManager"}},
 }
