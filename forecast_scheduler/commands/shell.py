@@ -111,9 +111,9 @@ def write_figures(path: Path | None, figures: dict[str, Any]) -> None:
 
     NaN, which JSON does not have, becomes null.
     """
-    figures, output = _without_nan(figures), output_format.get()
+    figures, output = _shown(figures), output_format.get()
     if path is not None or output is OutputFormat.JSON:
-        text = redacted(json.dumps(figures, indent=2, allow_nan=False)) + "\n"
+        text = json.dumps(figures, indent=2, allow_nan=False) + "\n"
         if path == STDOUT or output is OutputFormat.JSON:
             sys.stdout.write(text)
         if path is not None and path != STDOUT:
@@ -123,7 +123,7 @@ def write_figures(path: Path | None, figures: dict[str, Any]) -> None:
 
         # By way of JSON: keys and values are the same in both.
         plain = json.loads(json.dumps(figures))
-        sys.stdout.write(redacted(yaml.safe_dump(plain, sort_keys=False, allow_unicode=True)))
+        sys.stdout.write(yaml.safe_dump(plain, sort_keys=False, allow_unicode=True))
 
 
 def write_text(path: Path, text: str) -> None:
@@ -152,11 +152,14 @@ def _translated_errors(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _without_nan(value: Any) -> Any:
+def _shown(value: Any) -> Any:
+    """Without NaN, and without secrets: these are hidden before the text is encoded, whose escapes would end a URL."""
     if isinstance(value, dict):
-        return {str(key): _without_nan(inner) for key, inner in value.items()}
+        return {redacted(str(key)): _shown(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_without_nan(inner) for inner in value]
+        return [_shown(inner) for inner in value]
+    if isinstance(value, str):
+        return redacted(value)
     if isinstance(value, float):  # numpy's float64 is one, too
         return float(value) if math.isfinite(value) else None
     return value

@@ -64,3 +64,11 @@ def test_the_log_shows_warnings_with_their_fields_and_more_when_verbose(capfd: p
         said = capfd.readouterr().err
         assert "WARNING trainer.nightly: not built upon url=models" in said
         assert ("INFO trainer.nightly: published version=v1" in said) == shown
+
+
+def test_secrets_in_figures_are_hidden_and_the_file_stays_json(tmp_path: Path) -> None:
+    figures = {"notes": ['asked "http://host/x?token=secret"', "http://user:secret@host"], "n": float("nan")}
+    write_figures(tmp_path / "figures.json", figures)
+    text = (tmp_path / "figures.json").read_text()
+    assert "secret" not in text
+    assert json.loads(text) == {"notes": ['asked "http://host/x?token=***"', "http://***@host"], "n": None}
