@@ -244,7 +244,7 @@ class Scheduler:
                 heapq.heappush(self._again, (self._queue.now() + rejected.retry_seconds, queued.pod.uid))
 
     def _look_around(self, now: float) -> None:
-        """Report to pods kept out of the queue why, and find pods that were lost."""
+        """Report why pods are kept out of the queue, and find pods that were lost."""
         lost, paused = list[str](), set[str]()
         for one in self._queue.waiting():
             if one.part is Part.GATED and not one.pod.gates and now - one.arrived > _GATED_SECONDS:

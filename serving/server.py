@@ -222,8 +222,9 @@ class _Uvicorn(uvicorn.Server):
 
 
 def only_this_machine(host: str) -> bool:
-    """Return whether only processes of this machine can reach a server that listens on this address.\n\nRaises
-    InputError for a name that cannot be looked up: it may be a public address a moment later.
+    """Return whether only processes of this machine can reach a server that listens on this address.
+
+    Raises InputError for a name that cannot be looked up: it may be a public address a moment later.
     """
     found = ipaddress.ip_address(str(_addresses(host, 0)[0][4][0]).partition("%")[0])
     mapped = getattr(found, "ipv4_mapped", None)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from forecast_scheduler.commands.options.common import ConfigOption, JsonOption, VerboseOption
-from forecast_scheduler.commands.options.remote_scheduler import (
+from forecast_scheduler.commands.options.remote_server import (
     SERVER_SECONDS,
     CaOption,
     CertOption,

@@ -21,10 +21,10 @@ class NodeReports(Protocol):
     """scorer.scorer.Scorer, as the commands see it."""
 
     def nodes(self, *, by_peak: bool, top: int | None, day: date | None) -> Nodes:
-        """See ScorerApi."""
+        """Return the nodes, the hottest first with `by_peak`. See ScorerApi."""
 
     def node_report(self, node: str, *, day: date | None, top: int) -> NodeReport:
-        """See ScorerApi."""
+        """Return what makes the peak of a node, and what helps. See ScorerApi."""
 
 
 class RemoteNodeReports:

@@ -25,7 +25,7 @@ from forecast_scheduler.commands.options.common import (
     VerboseOption,
     parse_moment,
 )
-from forecast_scheduler.commands.options.remote_scheduler import (
+from forecast_scheduler.commands.options.remote_server import (
     SERVER_SECONDS,
     CaOption,
     CertOption,

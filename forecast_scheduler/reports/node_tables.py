@@ -46,7 +46,7 @@ def node_lines(report: NodeReport) -> Iterator[str]:
     if not report.ready:
         yield "the node takes no new pods: it is not ready, or cordoned"
     if report.level != Level.FRESH:
-        yield f"the forecast is degraded: {report.level.name.lower()}"
+        yield f"the forecast is degraded: {_words(report.level)}"
     yield from report.notes
     if any(one.better is not None for one in report.largest):
         yield (
@@ -67,7 +67,11 @@ def _remarks(node: NodeSummary) -> Iterator[str]:
     if node.peak is not None and node.peak.assumed:
         yield "assumed capacity"
     if node.level != Level.FRESH:
-        yield node.level.name.lower().replace("_", " ")
+        yield _words(node.level)
+
+
+def _words(level: Level) -> str:
+    return level.name.lower().replace("_", " ")
 
 
 def _coloured(share: float | None) -> Text:

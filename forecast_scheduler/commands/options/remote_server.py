@@ -1,4 +1,4 @@
-"""Options of commands that ask a running scheduler."""
+"""Options of commands that ask a running service."""
 
 from __future__ import annotations
 
