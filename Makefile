@@ -27,7 +27,8 @@ OTHER_KUBERNETES = $(shell $(BIN)/python -c "from testing.servers.control_plane.
 	print(*(one for one in VERSIONS if one != kubernetes_version()))")
 PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt
 # One line per package that is fetched or installed, not the rest of what pip says; its errors go to standard error.
-SAY := | grep --line-buffered -E "^  (Downloading|Using cached) |^Installing collected|^Successfully" | cut -c1-100
+# sed and not grep, which fails if it finds nothing: everything may be installed already.
+SAY := | sed -u -n -E '/^  (Downloading|Using cached) |^Installing collected|^Successfully/s/^(.{0,100}).*/\1/p'
 
 .PHONY: help setup setup-bench demo cluster dashboards settings chart test test-together test-fast audit lint types test-long bench clean
 
