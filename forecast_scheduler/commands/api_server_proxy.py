@@ -23,6 +23,8 @@ _NAMESPACE: Final = "forecast-scheduler"
 _SERVICE: Final = "http:forecast-scheduler-scorer:http"
 _ACCOUNT: Final = "forecast-scheduler-viewer"
 _TOKEN_SECONDS: Final = 600  # the shortest that the API server gives
+_FORBIDDEN: Final = 403
+_BIND_THE_ROLE: Final = ": bind the Role forecast-scheduler-reports (docs/operate/security.md)"
 
 
 class ProxiedScorer:
@@ -38,7 +40,8 @@ class ProxiedScorer:
         """Return the body of an answer 200. Raises ServiceUnavailable, ServiceRefused."""
         self._token = self._token or self._viewer_token()
         url = f"/api/v1/namespaces/{_NAMESPACE}/services/{_SERVICE}/proxy{path}"
-        return self._send(method, url, headers={PROXIED_AUTHORIZATION: f"Bearer {self._token}"})
+        headers = {PROXIED_AUTHORIZATION: f"Bearer {self._token}"}
+        return self._send(f"the scorer behind {self.address}", method, url, headers=headers)
 
     def close(self) -> None:
         self._api.rest_client.pool_manager.clear()
@@ -47,10 +50,14 @@ class ProxiedScorer:
         url = f"/api/v1/namespaces/{_NAMESPACE}/serviceaccounts/{_ACCOUNT}/token"
         kind = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}
         wish = kind | {"spec": {"expirationSeconds": _TOKEN_SECONDS}}
-        answer = json.loads(self._send("POST", url, json.dumps(wish).encode()))
+        who = f"the API server, asked for a token of the account {_ACCOUNT},"
+        answer = json.loads(self._send(who, "POST", url, json.dumps(wish).encode()))
         return str(answer["status"]["token"])
 
-    def _send(self, method: str, url: str, body: bytes | None = None, headers: dict[str, str] | None = None) -> bytes:
+    def _send(
+        self, who: str, method: str, url: str, body: bytes | None = None, headers: dict[str, str] | None = None
+    ) -> bytes:
+        """Return the body of an answer 200 or 201. who: is asked, for errors."""
         try:
             answer = send(self._api, method, url, body, seconds=self._seconds, headers=headers)
         except (urllib3.exceptions.HTTPError, OSError) as error:
@@ -59,4 +66,5 @@ class ProxiedScorer:
         if answer.status in (200, 201):
             return answer.data
         kind = ServiceRefused if 400 <= answer.status < 500 else ServiceUnavailable
-        raise kind(f"the scorer behind {self.address} answered {answer.status}: {error_words(answer.data)}")
+        way_out = _BIND_THE_ROLE if answer.status == _FORBIDDEN else ""
+        raise kind(f"{who} answered {answer.status}: {error_words(answer.data)}{way_out}")

@@ -19,6 +19,7 @@ import pytest
 import urllib3
 
 from forecast_scheduler.cli import run
+from forecast_scheduler.commands.api_server_proxy import _BIND_THE_ROLE
 from kube.client.kubernetes_client import api_client
 from scorer.service.app import create_app
 from serving.kubernetes_access import KubernetesAccess
@@ -108,10 +109,13 @@ def test_a_kubeconfig_with_the_shipped_role_is_enough(plane: ControlPlane, capfd
         assert run(["node", "node-03", "--scorer", "kubernetes", "--kubeconfig", on_call]) == 0
         assert "node-03 on " in capfd.readouterr().out
         assert run([*asks, stranger]) == 2
-        assert 'cannot create resource "serviceaccounts/token"' in capfd.readouterr().err
+        said = " ".join(capfd.readouterr().err.split())
+        assert "the API server, asked for a token of the account forecast-scheduler-viewer, answered 403: " in said
+        assert 'cannot create resource "serviceaccounts/token"' in said and said.endswith(_BIND_THE_ROLE)
         # The API server itself has no endpoint to pass it on to.
         assert run([*asks, str(kubeconfig(plane, "default/on-call", plane.url))]) == 2
-        assert "no endpoints available" in capfd.readouterr().err
+        said = " ".join(capfd.readouterr().err.split())
+        assert "the scorer behind https://" in said and "answered 503: no endpoints available" in said
         # The header alone opens nothing.
         made_up = {"Forecast-Scheduler-Authorization": "Bearer made-up"}
         assert urllib3.request("GET", f"{scorer}/v1/nodes", headers=made_up, retries=False).status == 401
