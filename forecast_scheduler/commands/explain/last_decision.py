@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ from forecast_scheduler.reports.table_format import short_duration, titled_table
 from forecast_scheduler.settings.document import Settings
 from placement.decisions.decision import Decision
 from placement.decisions.event import note_of
+from placement.decisions.log import STDOUT
 from placement.decisions.log_reader import read_decisions
 
 
@@ -26,13 +28,18 @@ def log_files(named: Sequence[Path], settings: Settings) -> Sequence[Path]:
     if named:
         return named
     logs = [options.log for options in (settings.extender.decisions, settings.schedule.decisions)]
-    paths = [Path(log) for log in logs if log is not None and log != "-"]
-    files = [file for path in paths for file in sorted(path.parent.glob(f"{path.name}*")) if file.is_file()]
+    paths = [path for path in map(Path, filter(None, logs)) if path != STDOUT]
+    files = [file for path in paths for file in (path, *_rotated(path)) if file.is_file()]
     if not files:
         where = " nor ".join(str(path) for path in paths)
-        found = f"neither {where} is there" if paths else "the settings name no decision log in a file"
+        found = f"there is no file {where}" if paths else "the settings name no decision log in a file"
         raise InputError(f"{found}: pass --decisions FILE, or - with `kubectl logs` of the component piped in")
     return files
+
+
+def _rotated(path: Path) -> list[Path]:
+    """Return its older files: NAME.1 as we rotate, NAME.1.gz as logrotate does."""
+    return sorted(path.parent.glob(f"{glob.escape(path.name)}.[0-9]*"))
 
 
 def last_decision(pod: str, files: Sequence[Path]) -> Decision:

@@ -10,12 +10,20 @@ import pytest
 
 from forecast_scheduler.cli import run
 from placement.decisions.decision import Decision
+from placement.decisions.log import STDOUT
 from tests.placement.decisions.made_up import AT, decision
 
 
 def written(path: Path, *decisions: Decision) -> Path:
     path.write_text("".join(json.dumps(one.to_json()) + "\n" for one in decisions))
     return path
+
+
+def with_log(log: Path, *, folder: Path) -> str:
+    """Return the path of settings, in the folder, of loops that write this log."""
+    settings = folder / "settings.yaml"
+    settings.write_text(json.dumps({"schedule": {"decisions": {"log": str(log)}}}))
+    return str(settings)
 
 
 @pytest.fixture
@@ -48,16 +56,29 @@ def test_the_log_of_a_component_may_be_piped_in(
     assert "shop/other-1" in capfd.readouterr().out
 
 
-def test_the_logs_of_the_settings_and_their_rotated_files_are_read(
-    log: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    log.rename(log.with_suffix(".jsonl.1"))
-    written(log, decision({"n5": 1}, "n5", pod="shop/third-1", uid="third"))
-    settings = log.parent / "settings.yaml"
-    settings.write_text(f"schedule: {{decisions: {{log: {log}}}}}")
+def test_the_log_of_the_settings_and_its_rotated_files_are_read(log: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    now = log.with_name("log[a].jsonl")  # no pattern
+    log.rename(now.with_name("log[a].jsonl.1"))
+    written(now, decision({"n5": 1}, "n5", pod="shop/third-1", uid="third"))
+    for other in ("log[a].jsonl.bak", "log[a].jsonl-2", "loga.jsonl.1"):
+        (log.parent / other).write_bytes(b"\x1f\x8bno log at all")
+    settings = with_log(now, folder=log.parent)
     for name in ("cart-1", "third-1"):
-        assert run(["explain", f"shop/{name}", "--last", "--config", str(settings)]) == 0
+        assert run(["explain", f"shop/{name}", "--last", "--config", settings]) == 0
     assert "node n5" in capfd.readouterr().out
+
+
+def test_a_missing_log_of_the_settings_is_named(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    missing = tmp_path / "no" / "log.jsonl"
+    assert run(["explain", "shop/cart-1", "--last", "--config", with_log(missing, folder=tmp_path)]) == 2
+    assert f"there is no file {missing}: pass --decisions FILE" in "".join(capfd.readouterr().err.splitlines())
+
+
+def test_standard_output_as_log_of_the_settings_cannot_be_read(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["explain", "shop/cart-1", "--last", "--config", with_log(STDOUT, folder=tmp_path)]) == 2
+    assert "the settings name no decision log in a file" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(
