@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -66,9 +67,14 @@ class _Json(logging.Formatter):
         document |= {key: value for key, value in _fields(record).items() if key not in document}
         if record.exc_info:
             document["exception"] = self.formatException(record.exc_info)
-        return json.dumps({key: _hidden(value) for key, value in document.items()}, default=str)
+        return json.dumps({key: _hidden(value) for key, value in document.items()}, allow_nan=False)
 
 
-def _hidden(value: Any) -> Any:
-    """Hide secrets before the value is encoded: the escapes of JSON would end a URL too early or late."""
-    return value if isinstance(value, int | float | None) else redacted(str(value))
+def _hidden(value: Any) -> int | float | str | None:
+    """Return what JSON has for the value: a finite number as it is, all else, also NaN, as text without secrets.
+
+    Secrets are hidden before the text is encoded: the escapes of JSON would end a URL too early or late.
+    """
+    if value is None or isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    return redacted(str(value))

@@ -17,7 +17,7 @@ Users = Mapping[str, Mapping[str, int]]
 
 
 def model_users(url: str, options: ConnectionOptions) -> Users:
-    """Ask Prometheus. Raises InputError or SourceError if it does not answer."""
+    """Return who uses each model. Raises ForecastError if Prometheus does not answer, or refuses the query."""
     found: dict[str, dict[str, int]] = defaultdict(dict)
     quick = options.model_copy(update={"patience": min(options.patience, _PATIENCE_SECONDS)})
     answer = Connection(url, quick).instant("model_info", _QUERY)

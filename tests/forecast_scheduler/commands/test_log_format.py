@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import subprocess
 import sys
+
+import numpy as np
+import pytest
 
 from forecast_scheduler.commands.log_format import LogFormat, formatter_of
 
@@ -36,6 +40,13 @@ def test_a_field_does_not_take_the_place_of_the_level_and_any_value_is_written()
     record = _record("x", level="no", what={1, 2})
     document = json.loads(formatter_of(LogFormat.JSON, with_time=True).format(record))
     assert document["level"] == "warning" and document["what"] == "{1, 2}"
+
+
+def test_a_figure_that_json_does_not_have_is_text() -> None:
+    record = _record("x", share=math.nan, most=-math.inf, size=np.float64(0.5), pods=np.int64(3), ready=True, node=None)
+    document = json.loads(formatter_of(LogFormat.JSON, with_time=False).format(record), parse_constant=pytest.fail)
+    assert (document["share"], document["most"], document["pods"]) == ("nan", "-inf", "3")
+    assert (document["size"], document["ready"], document["node"]) == (0.5, True, None)
 
 
 def test_a_secret_before_a_quote_or_after_a_line_break_is_hidden_and_the_line_stays_json() -> None:
