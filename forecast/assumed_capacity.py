@@ -28,7 +28,7 @@ ASSUMED_RESOURCES: Final = (DISK, NETWORK, LOG)
 
 MARGIN: Final = 1.5
 """Factor on the sustained rate, 1. The busiest node of a kind then peaks at 67 % of the capacity, which leaves it a
-fifth of growth below the 80 % from which a known capacity makes a node hot. Every training learns the growth anew.
+fifth of growth until 80 %, above which a known capacity makes a node hot. Every training learns the growth anew.
 Measured on the sample with its disk, network and log capacities taken away, hot node half hours by the real ones: none
 assumed 0.82 %, margin 1 0.05 %, 1.5 0.01 %, 2 0.06 %, 3 0.32 %, real capacities 0.02 %
 (docs/understand/placement.md)."""

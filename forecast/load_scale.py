@@ -1,7 +1,7 @@
 """The colours of a node's predicted or measured load, as a share of its capacity: pages, reports, dashboards, terminal.
 
-Calm blue below HOT_SHARE, yellow from there, red from all that the node has. Blue, yellow and red can be told apart
-without seeing red and green as different.
+Blue is calm, yellow is hot (above HOT_SHARE), red is more than the node has (above FULL_SHARE). The scale has no green,
+which some readers do not distinguish from red.
 """
 
 from __future__ import annotations

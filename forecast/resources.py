@@ -33,7 +33,7 @@ RESOURCES: tuple[Resource, ...] = (
 )
 CPU, MEMORY, DISK, NETWORK, LOG = range(5)
 HOT_SHARE = 0.8
-"""From this share of its capacity on a node is hot: latency leaves its flat part."""
+"""A node is hot above this share of its capacity: there latency leaves its flat part."""
 
 HOT_RESOURCES: tuple[int, ...] = tuple(i for i, r in enumerate(RESOURCES) if r.counts_as_hot)
 

@@ -47,7 +47,7 @@ def test_reports_have_it() -> None:
     assert ".bar.hot .mean { background: var(--hot); }" in css and ".bar.over .mean { background: var(--full); }" in css
 
 
-@pytest.mark.parametrize(("share", "colour"), [(0.79, ""), (0.8, HOT_COLOUR), (0.99, HOT_COLOUR), (1.0, FULL_COLOUR)])
+@pytest.mark.parametrize(("share", "colour"), [(0.8, ""), (0.81, HOT_COLOUR), (1.0, HOT_COLOUR), (1.01, FULL_COLOUR)])
 def test_the_terminal_has_it(share: float, colour: str) -> None:
     style = _coloured(share).style
     assert Style.parse(str(style)) == Style.parse(colour)

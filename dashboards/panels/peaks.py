@@ -19,7 +19,7 @@ from forecast.load_scale import FULL_COLOUR, FULL_SHARE, HOT_COLOUR
 from forecast.resources import HOT_SHARE, RESOURCES
 
 _HOT: Final[Limits] = ((HOT_SHARE, HOT_COLOUR), (FULL_SHARE, FULL_COLOUR))
-"""From HOT_SHARE on a node is hot, and there we alert (docs/operate/alerts.md)."""
+"""Above HOT_SHARE a node is hot, and there we alert (docs/operate/alerts.md)."""
 
 _NODE: Final = "by (cluster, node, resource)"
 _SERVICE: Final = "by (cluster, namespace, kind, name, resource)"
@@ -77,7 +77,7 @@ def _tonight() -> list[Placed]:
         figure(
             "Highest predicted peak today",
             "The 0.95 bound of today's peak of the hottest node, as a share of what the node has. It is wrong on "
-            "one node day of twenty. From 80 % on latency leaves its flat part.",
+            "one node day of twenty. Above 80 % latency leaves its flat part.",
             f"max ({bound})",
             SHARE,
             _HOT,

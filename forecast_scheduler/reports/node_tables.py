@@ -75,7 +75,7 @@ def _words(level: Level) -> str:
 
 
 def _coloured(share: float | None) -> Text:
-    style = "" if share is None or share < HOT_SHARE else HOT_COLOUR if share < FULL_SHARE else FULL_COLOUR
+    style = "" if share is None or share <= HOT_SHARE else HOT_COLOUR if share <= FULL_SHARE else FULL_COLOUR
     return Text(percent(share), style=style)
 
 
