@@ -40,8 +40,11 @@ def reporting(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def with_output(*, output: OutputFormat = OutputFormat.TABLE, **given: Any) -> None:
-        output_format.set(output)
-        command(**given)
+        before = output_format.set(output)
+        try:
+            command(**given)
+        finally:
+            output_format.reset(before)
 
     parameters = [*signature.parameters.values(), _OPTION]
     with_output.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]

@@ -26,20 +26,20 @@ class Service(Protocol):
         """Return the body of an answer 200. Raises ServiceUnavailable, ServiceRefused."""
 
     def close(self) -> None:
-        """End its connections."""
+        """Close its connections; nothing is asked any more."""
 
 
 def asked_server(
-    made: Service, path: str, query: Mapping[str, str], body: type[Answer], *, name: str, way_out: str
+    service: Service, path: str, query: Mapping[str, str], body: type[Answer], *, name: str, way_out: str
 ) -> Answer:
     """Return what the path answers. Raises InputError, also if no server answers: the user has to name another one.
 
-    made    : closed at the end
+    service : closed at the end
     body    : type that the answer is decoded as
     name    : of the service, for errors: "scorer"
     way_out : what to do if it does not answer
     """
-    with closing(made) as service:
+    with closing(service):
         try:
             answer = service.request("GET", f"{path}?{urlencode(query)}" if query else path)
             return msgspec.json.decode(answer, type=body)

@@ -73,10 +73,12 @@ def open_shell(
     config: Path | None, *, verbose: bool = False, json_file: Path | None = None, service: bool = False
 ) -> Shell:
     """Read the settings and set up log and consoles. With `--json -` standard output belongs to the JSON alone; with
-    another `--output` than tables there are none.
+    another `--output` than tables there are none. Raises InputError if both print there, or settings cannot be used.
 
     service : it runs for long: the log says when, and what happens, not only what goes wrong
     """
+    if json_file == STDOUT and output_format.get() is OutputFormat.YAML:
+        raise InputError("--json - and --output yaml both print to standard output: choose one of them")
     from forecast_scheduler.settings.document import load_settings  # a fifth of a second: `--help` does without
 
     err = _console(stderr=True)
