@@ -17,14 +17,14 @@ from scorer.tracking import TrackedCluster
 def advice_of_cycle(
     tables: LiveTables,
     cluster: TrackedCluster,
-    placed: Sequence[tuple[PodInfo, str]],
+    placed: Sequence[PodInfo],
     choices: Mapping[str, Choice],
     *,
     because: Callable[[PodInfo], str],
     at: float,
     seconds: float,
 ) -> list[Advice]:
-    """Advice about the pods of a cycle, which are assumed on their nodes. Under the lock of the tables.
+    """Return advice about the pods that a cycle placed, which are assumed on their nodes. Under the lock of the tables.
 
     choices : by UID; a pod without one gets no advice
     because : what chose the policy of a pod
@@ -35,7 +35,7 @@ def advice_of_cycle(
     model_age = tables.model_age() if version is not None else None
     metrics_age = tables.metrics_age()
     names = cluster.state.names
-    known = [(pod, choices[pod.uid]) for pod, _ in placed if pod.uid in choices]
+    known = [(pod, choices[pod.uid]) for pod in placed if pod.uid in choices]
     shares = _peak_shares(cluster, sorted({choice.row for _, choice in known}))
     found = []
     for pod, choice in known:
@@ -70,8 +70,9 @@ def advice_of_cycle(
 
 
 def _peak_shares(cluster: TrackedCluster, rows: Sequence[int]) -> dict[int, float]:
-    """By row, the share of its capacity that a node's fullest resource is predicted to use. Rows of which no capacity
-    is known are left out: an assumed one makes no node full.
+    """Return, by row, the share of its capacity that a node's fullest resource is predicted to use.
+
+    Rows of which no capacity is known are left out: an assumed one makes no node full.
     """
     predicted = cluster.predicted
     if predicted is None:

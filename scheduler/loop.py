@@ -163,7 +163,7 @@ class ScheduleLoop:
         self,
         profiles: Mapping[str, SchedulingProfile],
         cluster: AssumingCluster,
-        placed: Sequence[tuple[PodInfo, str]],
+        placed: Sequence[PodInfo],
         choices: Mapping[str, Choice],
         seconds: float,
     ) -> None:

@@ -50,7 +50,8 @@ _LOST_SECONDS: Final = 60.0
 """Seconds after which a popped pod that is neither assumed nor being bound was lost by a mistake of ours."""
 
 
-Record = Callable[[AssumingCluster, Sequence[tuple[PodInfo, str]], Mapping[str, Choice], float], None]
+Record = Callable[[AssumingCluster, Sequence[PodInfo], Mapping[str, Choice], float], None]
+"""(tables, pods placed, choices by UID, seconds of the cycle); called under the lock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +92,7 @@ class Scheduler:
         """
         may_schedule : quick; asked before every unit
         policies     : another object whenever policies have changed
-        record       : called under the lock with what a cycle placed, how these nodes stood among the others, and the
-                       seconds that it took
+        record       : keeps why the pods of a cycle got their nodes
         """
         self._scorer, self._view = scorer, view
         self._queue, self._follower, self._cycle, self._settling = queue, follower, cycle, settling
@@ -198,9 +198,9 @@ class Scheduler:
                     )
                     decisions = self._cycle.run(popped, placer)
                 self._scan_from = placer.scan_from
+                placed = [queued.pod for queued, _ in decisions.placed]
                 # Before any client can delete one of them: the room that it frees has to be reported, too.
-                self._follower.placed([queued.pod for queued, _ in decisions.placed])
-                placed = [(queued.pod, node) for queued, node in decisions.placed]
+                self._follower.placed(placed)
                 self._record(cluster, placed, placer.choices, self._stopwatch() - began)
         except Exception as error:
             logger.exception("a scheduling cycle failed", extra={"unit": popped.key})
