@@ -1,8 +1,11 @@
-"""Why nodes scored what they did for a pod: contributions, predicted peaks before and with it, what else matters."""
+"""Why nodes scored what they did for a pod: contributions, predicted peaks before and with it, what else matters.
+
+names, the best first --> listing --> gather_peaks (under the lock) --> peaks_before_and_with --> explained_nodes
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +21,55 @@ from scorer.predicted.node_curves import NodeInputs, gather, node_curves
 from scorer.predicted.profiles import Profiles
 from scorer.scoring import PodScores
 from scorer.tracking import LIVE_HALF_LIFE_SLOTS, TrackedCluster
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The nodes that an explanation shows.
+
+    positions : in the order of all nodes scored
+    ranks     : of each, 1 = the best; None = the pod may not go there
+    first_two : names of the best node and the runner-up; fewer if fewer can be compared
+    """
+
+    positions: tuple[int, ...]
+    ranks: tuple[int | None, ...]
+    first_two: tuple[str, ...]
+
+    @property
+    def runner_up(self) -> str | None:
+        """The second node; None = there is none to compare."""
+        return self.first_two[1] if len(self.first_two) > 1 else None
+
+    def margin(self, totals: Mapping[str, float]) -> float | None:
+        """Return by how much the total of the first passes that of the second; None = there are no two."""
+        if len(self.first_two) < 2:
+            return None
+        first, second = self.first_two
+        return totals[first] - totals[second]
+
+
+def listing(
+    in_order: Sequence[str], judgement: Judgement | None, sits_on: str, top: int, *, asked_for: bool
+) -> Listing:
+    """Choose the best `top` nodes that the pod may use, and its own.
+
+    in_order  : all nodes scored, the best first, those that the pod may not use last
+    judgement : of the component that places the pod; None = the pod may use all
+    sits_on   : node of the pod; '' = it is bound to none
+    asked_for : the nodes were named: show also those that the pod may not use
+    """
+    n_usable, own, compared = len(in_order), sits_on, in_order[:2]
+    if judgement is not None:
+        n_usable = sum(map(judgement.may_use, in_order))
+        own = judgement.runs_on or sits_on
+        compared = [name for name in in_order if name in judgement.totals][:2]  # nodes passed over have no sum
+    # If the pod may go nowhere, all are shown: each says what rejects it.
+    n_shown = n_usable if n_usable and not asked_for else len(in_order)
+    positions = list(range(min(top, n_shown)))
+    positions += [at for at, name in enumerate(in_order) if name == own and at >= len(positions)]
+    ranks = tuple(at + 1 if at < n_usable else None for at in positions)
+    return Listing(tuple(positions), ranks, tuple(compared))
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ from scorer.answers import (
 )
 from scorer.assuming_cluster import AssumingCluster
 from scorer.degradation import Level, level_of_nodes
-from scorer.explaining import explained_nodes, gather_peaks, peaks_before_and_with
+from scorer.explaining import explained_nodes, gather_peaks, listing, peaks_before_and_with
 from scorer.forecasting import node_usage_forecast, service_usage_forecast
 from scorer.judgement import Judge, Judgement, not_judged
 from scorer.live.usage import UsageSource
@@ -119,23 +119,14 @@ class Scorer:
             if judgement is None and weights is None:
                 judgement = self.judge(pod)
             order = np.argsort(-scored.total, kind="stable")
-            n_usable = len(order)
+            in_order = [cluster.state.names[row] for row in rows[order].tolist()]
             if judgement is not None:
-                order = order[judgement.order([cluster.state.names[row] for row in rows[order]])]
-                in_order = [cluster.state.names[row] for row in rows[order]]
-                n_usable = sum(map(judgement.may_use, in_order))
+                judged = judgement.order(in_order)
+                order, in_order = order[judged], [in_order[at] for at in judged]
             seat = cluster.state.seat_of.get(pod.uid)
             sits_on = "" if seat is None else cluster.state.names[seat.node]
-            own_node = sits_on if judgement is None else judgement.runs_on or sits_on
-            # If the pod may go nowhere, all are shown: each says what rejects it.
-            n_shown = n_usable if nodes is None and n_usable else len(order)
-            listed = np.arange(min(top, n_shown))
-            own = np.flatnonzero(rows[order] == cluster.state.row_of.get(own_node, -1))
-            listed = np.union1d(listed, own)
-            best = order[listed]
-            ranks = [at + 1 if at < n_usable else None for at in listed.tolist()]
-            names = [cluster.state.names[row] for row in rows[best]]
-            runner_up = cluster.state.names[rows[order[1]]] if n_usable > 1 else None
+            listed = listing(in_order, judgement, sits_on, top, asked_for=nodes is not None)
+            best = order[list(listed.positions)]
             peaks = gather_peaks(cluster, rows[best].tolist(), scored.profile)
             ages = cluster.now - cluster.sampled[rows[best]]
             service = cluster.state.service_key(pod)
@@ -150,21 +141,19 @@ class Scorer:
             reasons = (*reasons, f"virtual-request of the pod is ignored: {request.mistake}")
         if opts_out(pod):
             reasons = (*reasons, "the pod has opted out")
-        top_two = np.round(scored.total[order[:2]], 4)  # as explained_nodes rounds scores
-        margin = float(top_two[0] - top_two[1]) if n_usable > 1 else None
+        totals = dict(zip(in_order[:2], np.round(scored.total[order[:2]], 4).tolist(), strict=True))  # as shown
         if judgement is not None:
-            ranked = [judgement.totals[name] for name in in_order if name in judgement.totals]
-            margin = ranked[0] - ranked[1] if len(ranked) > 1 else None  # nodes passed over have no sum
-            runner_up = runner_up if margin is not None else None
-        explained = explained_nodes(scored, best, names, found, ranks, np.asarray(ages), sits_on, judgement)
+            totals = dict(judgement.totals)
+        names = [in_order[at] for at in listed.positions]
+        explained = explained_nodes(scored, best, names, found, listed.ranks, np.asarray(ages), sits_on, judgement)
         return Explanation(
             pod=f"{pod.namespace}/{pod.name}",
             service=str(service),
             service_known=known,
             nodes=explained,
             n_nodes=len(rows),
-            runner_up=runner_up,
-            margin=margin,
+            runner_up=listed.runner_up,
+            margin=listed.margin(totals),
             level=level,
             reasons=reasons,
             model_version=version,
