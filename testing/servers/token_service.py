@@ -51,4 +51,4 @@ class _Handler(BaseHTTPRequestHandler):
     do_POST = do_GET  # noqa: N815 - the name http.server looks for
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+        """Drop the line that the base class writes to standard error for each request."""
