@@ -24,6 +24,7 @@ from kube.session.api_session import ApiSession
 from placement.filters.catalogue import standard_filters
 from placement.filters.filter import Filter
 from placement.policies.policy import OnePolicy, Policy
+from scheduler.assembly import loop_role
 from scheduler.loop import ScheduleLoop
 from scheduler.loop_parts import LoopParts
 from scheduler.metrics import SchedulingMetrics
@@ -130,6 +131,7 @@ class AnsweredLoop:
         self._loop = ScheduleLoop(
             LoopParts(
                 settings=settings.schedule,
+                role=loop_role(settings.schedule),
                 scorer=self.scorer,
                 tables=self.tables,
                 policies=OnePolicy(self.policy),

@@ -9,6 +9,7 @@ from functools import partial
 from placement.filters.catalogue import standard_filters
 from placement.filters.filter import Filter
 from placement.filters.node_resources_fit import NodeResourcesFit
+from placement.filters.scheduling_gates import SchedulingGates
 from placement.plugins import Bind, NodePreference, PostFilter, PreEnqueue, PreScore, Score
 from placement.policies.policy import Policies
 from scheduler.binding.binding_plugins import BindingPlugins
@@ -17,8 +18,9 @@ from scheduler.binding.in_flight_limit import InFlightLimit
 from scheduler.dry_run import DryRun
 from scheduler.gangs.plugin import Gang
 from scheduler.handle import ProfileParts
-from scheduler.loop_parts import LoopParts
+from scheduler.loop_parts import LoopParts, LoopRole
 from scheduler.node_guard import NodeGuard, change_of
+from scheduler.pods_to_place import PodsToPlace
 from scheduler.preemption.default_preemption import DefaultPreemption
 from scheduler.preemption.nominated_devices import NominatedDevices
 from scheduler.profile import SchedulingProfile
@@ -76,6 +78,7 @@ def assembled_profiles(
     *,
     clock: Callable[[], float],
     volumes: VolumeBinding | None = None,
+    open_gate: str = "",
 ) -> Mapping[str, SchedulingProfile]:
     """Return profiles by scheduler name over the tables of a process: of one that follows its cluster, of a dry run,
     and of an explanation alike.
@@ -83,10 +86,12 @@ def assembled_profiles(
     bind    : binds pods, or only says so
     clock   : unix seconds
     volumes : None = they are not bound
+    open_gate : scheduling gate that keeps no pod from a node
     """
     guard, rules = NodeGuard(tables.view.state), tables.rules
     of_volumes = () if volumes is None else (volumes,)
     of_devices = NominatedDevices(rules.devices, tables.nominated)
+    gates = (SchedulingGates(open_gate),) if open_gate else ()
     no_claims = NoResourceClaims(tables.class_resources)
     preemption = _preemption(settings, tables, clock)
 
@@ -102,7 +107,7 @@ def assembled_profiles(
                 post_bind=tuple(own.post_bind),
             ),
             fit=tables.fit,
-            instead=own.instead,
+            instead=(*own.instead, *gates),
             further_filters=(
                 tables.nominated,
                 of_devices,
@@ -132,18 +137,34 @@ def live_profiles(
     limit   : of all bindings under way
     volumes : None = they are not bound
     """
-    settings, tables = parts.settings, parts.tables
-    bind: Bind = DryRun()
-    if not settings.dry_run:
-        # Whatever profile places it: a pod says which cards it was given.
-        bind = DefaultBinder(
-            parts.session,
-            limit,
-            annotations_of=tables.rules.annotations_of,
-            change_of=partial(change_of, tables.view.state),
-            seconds=settings.binding_timeout,
-        )
-    return assembled_profiles(settings, parts.policies, tables, bind, clock=time.time, volumes=volumes)
+    return assembled_profiles(
+        parts.settings,
+        parts.policies,
+        parts.tables,
+        parts.role.bind(parts, limit),
+        clock=time.time,
+        volumes=volumes,
+        open_gate=parts.role.pods.gate,
+    )
+
+
+def loop_role(settings: ScheduleSettings) -> LoopRole:
+    """Return the role of our own loops: they bind, or in a dry run say what they would."""
+    pods = PodsToPlace(frozenset(settings.scheduler_names.values()))
+    if settings.dry_run:
+        return LoopRole(pods, lambda parts, limit: DryRun(), writes_volumes=False, looks=False)
+    return LoopRole(pods, _default_binder)
+
+
+def _default_binder(parts: LoopParts, limit: InFlightLimit) -> Bind:
+    # Whatever profile places it: a pod says which cards it was given.
+    return DefaultBinder(
+        parts.session,
+        limit,
+        annotations_of=parts.tables.rules.annotations_of,
+        change_of=partial(change_of, parts.tables.view.state),
+        seconds=parts.settings.binding_timeout,
+    )
 
 
 def _preemption(settings: ScheduleSettings, tables: ScheduleTables, clock: Callable[[], float]) -> Sequence[PostFilter]:

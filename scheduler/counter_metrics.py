@@ -14,21 +14,12 @@ from kube.status.pod_condition_writer import ConditionFigures
 
 class SchedulingFigures(Collector):
     """
-    incoming   : pods that came into a part of the queue, by (event, part)
-    throttled  : answers 429 to bindings
-    conditions : None = none are written, as in a dry run
-    events     : likewise
+    incoming  : pods that came into a part of the queue, by (event, part)
+    throttled : answers 429 to bindings
     """
 
-    def __init__(
-        self,
-        *,
-        incoming: Callable[[], Mapping[tuple[str, str], int]],
-        throttled: Callable[[], int],
-        conditions: Callable[[], ConditionFigures] | None = None,
-        events: Callable[[], EventFigures] | None = None,
-    ) -> None:
-        self._incoming, self._throttled, self._conditions, self._events = incoming, throttled, conditions, events
+    def __init__(self, *, incoming: Callable[[], Mapping[tuple[str, str], int]], throttled: Callable[[], int]) -> None:
+        self._incoming, self._throttled = incoming, throttled
 
     def collect(self) -> Iterator[Metric]:
         incoming = CounterMetricFamily(
@@ -40,18 +31,19 @@ class SchedulingFigures(Collector):
         yield CounterMetricFamily(
             "forecast_bindings_throttled", "Bindings that the API server answered with 429.", value=self._throttled()
         )
-        if self._conditions is not None:
-            yield _by_result(
-                "forecast_conditions",
-                "Conditions PodScheduled by what became of them.",
-                asdict(self._conditions()),
-            )
-        if self._events is not None:
-            yield _by_result(
-                "forecast_scheduling_events",
-                "Events of pods by what became of them.",
-                asdict(self._events()),
-            )
+
+
+class ReportFigures(Collector):
+    """What became of conditions and events."""
+
+    def __init__(self, conditions: Callable[[], ConditionFigures], events: Callable[[], EventFigures]) -> None:
+        self._conditions, self._events = conditions, events
+
+    def collect(self) -> Iterator[Metric]:
+        yield _by_result(
+            "forecast_conditions", "Conditions PodScheduled by what became of them.", asdict(self._conditions())
+        )
+        yield _by_result("forecast_scheduling_events", "Events of pods by what became of them.", asdict(self._events()))
 
 
 def _by_result(name: str, text: str, values: Mapping[str, int]) -> Metric:

@@ -23,12 +23,13 @@ def advice_of_cycle(
     because: Callable[[PodInfo], str],
     at: float,
     seconds: float,
+    is_shadow: bool = False,
 ) -> list[Advice]:
     """Return advice about the pods that a cycle placed, which are assumed on their nodes. Under the lock of the tables.
 
     choices : by UID; a pod without one gets no advice
     because : what chose the policy of a pod
-    at      : unix seconds; seconds: that the cycle took
+    at      : unix seconds; seconds: that the cycle took; is_shadow: nothing is done with it
     """
     level, reasons = tables.level()
     version = None if cluster.predicted is None else tables.version
@@ -64,6 +65,7 @@ def advice_of_cycle(
                 seconds=seconds,
                 policy=choice.policy.name,
                 policy_because=because(pod),
+                is_shadow=is_shadow,
             )
         )
     return found

@@ -8,6 +8,8 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from kube.leader_election.lease import running_time
+from kube.leader_election.takeover import Takeover
 from kube.objects.objects import PodInfo
 from scheduler.assembly import live_profiles
 from scheduler.binding.binding_cycles import BindingCycles
@@ -17,8 +19,6 @@ from scheduler.binding_results import BindingResults
 from scheduler.cache.assumptions import Assumptions
 from scheduler.cycle.choice import Choice
 from scheduler.decision_advice import advice_of_cycle
-from scheduler.leader_election.lease import running_time
-from scheduler.leader_election.takeover import Takeover
 from scheduler.loop_parts import LoopParts
 from scheduler.placing_core import placing_core
 from scheduler.preemption.executor import PreemptionExecutor
@@ -49,13 +49,19 @@ class ScheduleLoop:
         )
         self._volumes: VolumeBinding | None = None
         with parts.scorer.tables.reading() as cluster:
-            if not settings.dry_run:  # a dry run writes no node on claims
+            if parts.role.writes_volumes:
                 self._volumes = VolumeBinding(
                     parts.session, tables.view, locked=parts.scorer.tables.reading, keep=cluster.keep
                 )
             profiles = live_profiles(parts, self._limit, self._volumes)
             self._core = core = placing_core(
-                parts.scorer, tables, profiles, settings, clock=time.time, steady=running_time
+                parts.scorer,
+                tables,
+                profiles,
+                settings,
+                clock=time.time,
+                pods=parts.role.pods,
+                steady=running_time,
             )
             self.queue = core.queue
             self.bindings = BindingCycles(
@@ -105,7 +111,7 @@ class ScheduleLoop:
                 cycle,
                 self._settling,
                 telling=parts.reports,
-                may_schedule=self._takeover.may_decide,
+                may_schedule=lambda: parts.role.may_decide() and self._takeover.may_decide(),
                 policies=lambda: getattr(parts.policies, "policies", None),
                 record=partial(self._record, profiles),
                 metrics=parts.metrics,
@@ -156,7 +162,7 @@ class ScheduleLoop:
         gc.freeze()
 
     def _ask(self, reserved: Sequence[Reserved]) -> None:
-        if not self._parts.settings.dry_run:  # a dry run binds none
+        if self._parts.role.looks:
             self._settling.ask_about(reserved)
 
     def _record(
@@ -179,6 +185,7 @@ class ScheduleLoop:
                 because=lambda pod: profiles[pod.scheduler_name].policies.choose(pod).because,
                 at=time.time(),
                 seconds=seconds,
+                is_shadow=self._parts.role.is_shadow,
             )
             for advice in advices:
                 self._parts.decisions.advised(advice)

@@ -1,25 +1,65 @@
-"""What the loop of the scheduling profiles is made of."""
+"""What the loop of the scheduling profiles is made of, and what it does with a decision."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
+from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession
-from placement.decisions.recorder import DecisionRecorder
+from placement.decisions.advice import Advice
+from placement.plugins import Bind
 from placement.policies.policy import Policies
+from scheduler.binding.in_flight_limit import InFlightLimit
+from scheduler.binding_results import Telling
 from scheduler.metrics import SchedulingMetrics
-from scheduler.reporting.logged_reports import LoggedReports
-from scheduler.reporting.reports import Reports
+from scheduler.pods_to_place import PodsToPlace
 from scheduler.settings import ScheduleSettings
 from scheduler.tables import ScheduleTables
 from scorer.scorer import Scorer
+from serving.upkeep import Background
+
+
+class LoopReports(Telling, Background, Protocol):
+    """Reports to users about pods: scheduler.reporting.reports.Reports."""
+
+    def preempted(self, pod: PodInfo, note: str) -> None:
+        """It was evicted for another pod."""
+
+
+class Advised(Protocol):
+    """placement.decisions.recorder.DecisionRecorder."""
+
+    def advised(self, advice: Advice) -> str | None:
+        """Keep what was decided about a pod."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopRole:
+    """What becomes of a decision: the pod is bound, its node is advised to kube-scheduler, or it is only reported.
+
+    pods           : which pods are decided about
+    bind           : makes the plugin that carries decisions out; the limit is of its requests
+    writes_volumes : claims get the node of their pod before that
+    looks          : pods of which nothing is seen for long are looked at
+    may_decide     : quick; asked before every unit, in addition to the Lease
+    is_shadow      : nothing is done with the decision but to compare it
+    """
+
+    pods: PodsToPlace
+    bind: Callable[[LoopParts, InFlightLimit], Bind]
+    writes_volumes: bool = True
+    looks: bool = True
+    may_decide: Callable[[], bool] = lambda: True
+    is_shadow: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class LoopParts:
     """What a loop is made of.
 
+    role      : what becomes of its decisions
     waits_for : what has to be read before the first pod is placed, "" = nothing any more
     may_write : whether this replica leads and is no dry run; the session asks it, too
     instance  : name of this replica, as events show it
@@ -27,13 +67,14 @@ class LoopParts:
     """
 
     settings: ScheduleSettings
+    role: LoopRole
     scorer: Scorer
     tables: ScheduleTables
     policies: Policies
     session: ApiSession
-    reports: Reports | LoggedReports
+    reports: LoopReports
     metrics: SchedulingMetrics
     waits_for: Callable[[], str]
     may_write: Callable[[], bool]
     instance: str
-    decisions: DecisionRecorder | None = None
+    decisions: Advised | None = None

@@ -18,6 +18,7 @@ from placement.plugins import EnqueueExtensions, Nomination
 from placement.status import SUCCESS, Code, Status
 from scheduler.cycle.cycle import Observe, SchedulingCycle
 from scheduler.filter_hints import FILTER_HINTS
+from scheduler.pods_to_place import PodsToPlace
 from scheduler.profile import SchedulingProfile
 from scheduler.queue.options import QueueOptions
 from scheduler.queue.scheduling_queue import SchedulingQueue
@@ -112,17 +113,19 @@ def placing_core(
     options: QueueOptions,
     *,
     clock: Callable[[], float],
+    pods: PodsToPlace | None = None,
     steady: Callable[[], float] | None = None,
 ) -> PlacingCore:
     """Made under the lock of the tables, before the cluster is read. profiles: by scheduler name; clock: unix
-    seconds; steady: see SchedulingQueue."""
+    seconds; pods: None = all of these profiles; steady: see SchedulingQueue."""
+    pods = pods or PodsToPlace(frozenset(profiles))
     queues, units = tables.queues, _Owners() if tables.gangs is None else tables.gangs  # an empty one is false
     hints_of = {name: _hints_of(profile) for name, profile in profiles.items()}
 
     def gate(pod: PodInfo) -> Status:
         """The first PreEnqueue plugin that does not let the pod in decides."""
-        if pod.gates:
-            return Status(Code.UNRESOLVABLE, "SchedulingGates", f"waits for its gates: {', '.join(pod.gates[:5])}")
+        if closed := pods.closed_gates(pod):
+            return Status(Code.UNRESOLVABLE, "SchedulingGates", f"waits for its gates: {', '.join(closed[:5])}")
         for plugin in profiles[pod.scheduler_name].pre_enqueue:
             status = plugin.pre_enqueue(pod)
             if not status.is_success:
@@ -140,7 +143,7 @@ def placing_core(
         steady=steady,
     )
     with scorer.tables.reading() as cluster:
-        follower = ClusterFollower(cluster, tables.view.index, queue, profiles)
+        follower = ClusterFollower(cluster, tables.view.index, queue, pods)
     return PlacingCore(scorer, tables, profiles, queue, follower)
 
 

@@ -8,16 +8,15 @@ Called under the lock of the tables, after all tables have followed.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final
 
 from kube.decoding.decoding import ApiObject, Kind
 from kube.objects.objects import NodeInfo, PodInfo
-from kube.objects.pod_accounting import waits
 from kube.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, one_by_one
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.index.index import PlacementIndex
+from scheduler.pods_to_place import PodsToPlace
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scorer.assuming_cluster import AssumingCluster
 
@@ -31,17 +30,17 @@ class ClusterFollower:
         cluster: AssumingCluster,
         index: PlacementIndex,
         queue: SchedulingQueue,
-        scheduler_names: Collection[str],
+        pods: PodsToPlace,
     ) -> None:
         self._cluster, self._index, self._queue = cluster, index, queue
-        self._names: Final = frozenset(scheduler_names)
+        self._pods = pods
         self._seated: dict[str, PodInfo] = {}  # as they were at the last look
         self._nodes: dict[int, NodeInfo] = {}
         self._is_trying = False
 
     def is_ours(self, pod: PodInfo) -> bool:
         """Whether a profile of this process places it."""
-        return pod.scheduler_name in self._names
+        return pod.scheduler_name in self._pods.scheduler_names
 
     @contextmanager
     def trying(self) -> Iterator[None]:
@@ -101,8 +100,8 @@ class ClusterFollower:
                 self._queue.happened(ClusterEvent(EventKind.POD_BOUND, pod=now))
 
     def is_to_be_placed(self, pod: PodInfo) -> bool:
-        """Whether it is ours and waits."""
-        return self.is_ours(pod) and waits(pod) and not pod.terminating
+        """Whether it waits, and for us."""
+        return self._pods.include(pod)
 
     def _pod_changed(self, change: PodChange) -> None:
         pod, uid = change.pod, change.pod.uid

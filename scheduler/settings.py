@@ -7,9 +7,9 @@ from typing import Annotated, ClassVar, Self
 from pydantic import Field, field_validator, model_validator
 
 from forecast.setting_group import Duration
+from kube.leader_election.options import LeaseOptions
 from placement.decisions.options import DecisionOptions
 from scheduler.gangs.options import GangOptions
-from scheduler.leader_election.options import LeaseOptions
 from scheduler.overcommit.options import RepairOptions
 from scheduler.preemption.options import PreemptionOptions
 from scheduler.profiles.gpu.options import GpuOptions

@@ -30,6 +30,8 @@ MAY_IMPORT = {
     "scheduler": {"scheduler", "placement", "scorer", "serving", "kube", "forecast"},
     "admission": {"admission", "placement", "scorer", "serving", "kube", "forecast"},
 }
+# The advisor decides by the loop of our own scheduler: only what becomes of a decision differs.
+MAY_IMPORT["advisor"] = {"advisor", *MAY_IMPORT["scheduler"]}
 MAY_IMPORT["forecast_scheduler"] = {"forecast_scheduler", *MAY_IMPORT}
 
 NOT_SHIPPED: Final = {"testing": {"testing"}, "benchmarks": {"benchmarks", "testing"}, "tests": {"tests", "testing"}}
@@ -38,17 +40,17 @@ NOT_SHIPPED: Final = {"testing": {"testing"}, "benchmarks": {"benchmarks", "test
 LAYERS: Final = {
     "forecast": "peak_weights predictors",
     "trainer": "gate history < prometheus run_report < own_history",
-    "kube": "objects < decoding < client tables < binding session < events status",
+    "kube": "objects < decoding < client tables < binding leader_election session < events status",
     "scorer": "runs scores service < predicted < live < replay",
     "placement": "decisions index pod_groups virtual_nodes < filters < devices scores < card_types machine_groups "
     "topology < policies",
     "extender": "protocol < service",
-    "scheduler": "binding leader_election overcommit queue < cache gangs queues reporting service volumes < preemption "
+    "scheduler": "binding overcommit queue < cache gangs queues reporting service volumes < preemption "
     "< cycle profiles",
     "scheduler.profiles": "job online < gpu",
     "scheduler.profiles.gpu": "dra fragmentation idle_cpu tide",
     "scheduler.profiles.job": "cron objects service valley < storm < serverless",
-    "admission": "certificates templates < webhook",
+    "admission": "advice certificates templates < webhook",
     "forecast_scheduler": "settings < reports < commands",
 }
 """Folders of a package, lowest first. A folder imports only from those before a `<`. Files beside the folders are free:

@@ -13,12 +13,17 @@ from placement.filters.rejections import every_node
 
 
 class SchedulingGates:
-    """Unresolvable: the controller that set the gates removes them."""
+    """Unresolvable: the controller that set the gates removes them.
+
+    open_gate : does not count, since who asks is the one to remove it
+    """
 
     name = "SchedulingGates"
 
+    def __init__(self, open_gate: str = "") -> None:
+        self._open_gate = open_gate
+
     def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
         """All nodes or none."""
-        if not pod.gates:
-            return ()
-        return every_node(view, f"waiting for scheduling gates: [{' '.join(pod.gates)}]")
+        closed = [gate for gate in pod.gates if gate != self._open_gate]
+        return every_node(view, f"waiting for scheduling gates: [{' '.join(closed)}]") if closed else ()

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from kube.leader_election.lease import LeaseStatus
 from kube.objects.objects import PodInfo
-from scheduler.leader_election.lease import LeaseStatus
 from scheduler.queue.queued import WaitingPod
 from scheduler.service.answers import QueuedPod, QueueShare, SchedulingState, moment
 

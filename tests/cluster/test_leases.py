@@ -17,8 +17,8 @@ import pytest
 import urllib3
 
 from kube.client.kubernetes_client import api_client
-from scheduler.leader_election.lease import Lease
-from scheduler.leader_election.options import LeaseOptions
+from kube.leader_election.lease import Lease
+from kube.leader_election.options import LeaseOptions
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.tcp_proxy import TcpProxy
 from tests.scheduler.binding.made_up import eventually
@@ -154,8 +154,8 @@ def test_never_two_while_connections_fail_again_and_again(plane: ControlPlane, m
 _ALONE = """
 import sys, time
 from pathlib import Path
-from scheduler.leader_election.options import LeaseOptions
-from scheduler.leader_election.lease import Lease
+from kube.leader_election.options import LeaseOptions
+from kube.leader_election.lease import Lease
 from kube.client.kubernetes_client import api_client
 
 kubeconfig, options = sys.argv[1:]

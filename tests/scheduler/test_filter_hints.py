@@ -16,6 +16,7 @@ from placement.filters.filter import ClusterView, Filter, rejected
 from placement.index.index import INDEXED_KINDS, PlacementIndex
 from placement.plugins import Hint
 from scheduler.filter_hints import FILTER_HINTS
+from scheduler.pods_to_place import PodsToPlace
 from scheduler.queue_events import ClusterFollower
 from scorer.scorer import Scorer
 from testing.servers.cluster_objects import Manifest
@@ -61,7 +62,7 @@ class World:
         with self.scorer.tables.reading() as cluster:
             self.view = ClusterView(cluster, PlacementIndex(cluster.state))
             self.scorer.tables.attach((), self.view.index)
-            follower = ClusterFollower(cluster, self.view.index, self.queue, ["nobody"])  # type: ignore[arg-type]
+            follower = ClusterFollower(cluster, self.view.index, self.queue, PodsToPlace(frozenset({"nobody"})))  # type: ignore[arg-type]
             self.scorer.tables.attach(INDEXED_KINDS, follower)
         for kind, items in objects.items():
             self.scorer.tables.replace(kind, items)

@@ -11,6 +11,7 @@ from kube.objects.objects import Phase, PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.filters.filter import ClusterView
 from placement.index.index import INDEXED_KINDS, PlacementIndex
+from scheduler.pods_to_place import PodsToPlace
 from scheduler.queue_events import ClusterFollower
 from scorer.scorer import Scorer
 from tests.placement.small_cluster import node_of
@@ -32,7 +33,7 @@ class World:
             self.cluster = cluster
             view = ClusterView(cluster, PlacementIndex(cluster.state))
             self.scorer.tables.attach((), view.index)
-            self.follower = ClusterFollower(cluster, view.index, self, ["forecast-scheduler"])  # type: ignore[arg-type]
+            self.follower = ClusterFollower(cluster, view.index, self, PodsToPlace(frozenset({"forecast-scheduler"})))  # type: ignore[arg-type]
             self.scorer.tables.attach(INDEXED_KINDS, self.follower)
         self.scorer.tables.replace(Kind.NODES, [node_of("node-0"), node_of("node-1")])
         self.scorer.tables.replace(Kind.PODS, list(pods))

@@ -27,6 +27,7 @@ from scheduler.cycle.cycle import SchedulingCycle
 from scheduler.filter_hints import FILTER_HINTS
 from scheduler.gangs.directory import GangDirectory
 from scheduler.metrics import SchedulingMetrics
+from scheduler.pods_to_place import PodsToPlace
 from scheduler.profile import SchedulingProfile
 from scheduler.queue.options import QueueOptions
 from scheduler.queue.queued import Part
@@ -118,7 +119,9 @@ class World:
                 options=QueueOptions(),
                 clock=lambda: self.now,
             )
-            self.follower = ClusterFollower(cluster, view.index, self.queue, ["forecast-scheduler"])
+            self.follower = ClusterFollower(
+                cluster, view.index, self.queue, PodsToPlace(frozenset({"forecast-scheduler"}))
+            )
             profile = SchedulingProfile(
                 "online",
                 "forecast-scheduler",

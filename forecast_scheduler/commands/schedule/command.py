@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -125,7 +124,10 @@ def schedule(
         raise InputError(
             "--json and --output are for a cluster from a file, which is decided on once: pass --cluster FILE, too"
         )
-    _serve(shell, settings, inputs)
+
+    from forecast_scheduler.commands.schedule.serve import serve
+
+    serve(shell, settings, inputs)
 
 
 def _decide_once(shell: Shell, settings: Settings, inputs: Inputs, json: Path | None) -> None:
@@ -144,35 +146,3 @@ def _decide_once(shell: Shell, settings: Settings, inputs: Inputs, json: Path | 
     for line in plan_lines(decided, settings.schedule.scheduler_names.values()):
         shell.say(line)
     write_figures(json, plan_json(decided))
-
-
-_SWITCH_SECONDS = 0.001
-"""Between threads. With Python's 5 ms binding, which waits for the API server in one thread, came to half of its rate
-while another thread decided."""
-
-
-def _serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
-    from forecast_scheduler.commands.schedule.live import open_schedule
-    from forecast_scheduler.commands.serving_access import check_exposed, hosts_of, kubernetes_access
-    from forecast_scheduler.settings.schedule_options import schedule_service_options
-    from scheduler.service.app import create_app
-    from serving.server import ScorerServer
-
-    check_exposed(settings.schedule)
-    sys.setswitchinterval(_SWITCH_SECONDS)
-    with open_schedule(settings, inputs) as live:
-        app = create_app(
-            live.scorer,
-            live.scheduling,
-            live.metrics,
-            schedule_service_options(settings),
-            access=kubernetes_access(settings.schedule, inputs.kubeconfig or settings.scorer.kubeconfig),
-            collectors=live.collectors,
-            routers=live.routers,
-            bodies=live.bodies,
-            hosts=hosts_of(settings.schedule),
-        )
-        server = ScorerServer(app, settings.schedule, on_started=lambda url: shell.say(f"schedule: {url}"))
-        with live.background, live.running():
-            server.run()
-    shell.say("schedule: ended")

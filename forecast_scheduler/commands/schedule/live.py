@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,20 +26,21 @@ from forecast_scheduler.settings.schedule_options import (
 from kube.client.kubernetes_client import api_client
 from kube.client.kubernetes_source import ResourceSource, source_of
 from kube.events.event_recorder import api_server_post, session_post
+from kube.leader_election.lease import Lease
 from kube.session.api_session import ApiSession
 from placement.decisions.recorder import DecisionRecorder
 from placement.index.index import INDEXED_KINDS
 from placement.node_rule_upkeep import node_rule_upkeep
 from placement.policies.policy import OnePolicy
+from scheduler.assembly import loop_role
 from scheduler.binding.binding_cycles import BindingCycles
-from scheduler.counter_metrics import SchedulingFigures
+from scheduler.counter_metrics import ReportFigures, SchedulingFigures
 from scheduler.gangs.group_creator import GroupCreator, suppose_groups
 from scheduler.gangs.group_events import GroupEvents
 from scheduler.gangs.status_writer import GroupStatusWriter
 from scheduler.handle import Surroundings
-from scheduler.leader_election.lease import Lease
 from scheduler.loop import ScheduleLoop
-from scheduler.loop_parts import LoopParts
+from scheduler.loop_parts import Advised, LoopParts, LoopReports, LoopRole
 from scheduler.metrics import SchedulingGauges, SchedulingMetrics
 from scheduler.overcommit.eviction import api_server_evict
 from scheduler.overcommit.overcommit_events import CONTROLLER
@@ -94,11 +95,101 @@ class LiveSchedule:
     bodies: tuple[type, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Process:
+    """What there is of a process before its loop is made. See LoopParts for the words.
+
+    recorder : None = decisions are not recorded
+    """
+
+    settings: ScheduleSettings
+    scorer: Scorer
+    tables: ScheduleTables
+    session: ApiSession
+    api: ApiClient
+    may_write: Callable[[], bool]
+    instance: str
+    recorder: DecisionRecorder | None
+
+
+@dataclass(frozen=True, slots=True)
+class Driven:
+    """What becomes of the decisions of a loop, and what goes on beside it.
+
+    jobs, collectors : in addition to those that every loop has
+    decisions        : see LoopParts
+    """
+
+    role: LoopRole
+    reports: LoopReports
+    decisions: Advised | None
+    jobs: Sequence[Background]
+    collectors: Sequence[Collector]
+
+
+class Driver(Protocol):
+    """Which loops run: our own, or those of the advisor.
+
+    controller : who decides, as events name it
+    records    : decisions are recorded
+    is_shadow  : and only compared
+    """
+
+    controller: str
+    records: bool
+    is_shadow: bool
+
+    def drive(self, process: Process) -> Driven:
+        """Return what becomes of decisions; called before the cluster is read."""
+
+
+class OwnLoops:
+    """Implements Driver: pods are bound, or in a dry run only reported."""
+
+    controller = CONTROLLER
+    is_shadow = False
+
+    def __init__(self, settings: ScheduleSettings) -> None:
+        self.records = not settings.dry_run  # the pods of a dry run are never bound
+
+    def drive(self, process: Process) -> Driven:
+        settings, scorer, api, may_write = process.settings, process.scorer, process.api, process.may_write
+        post = None if settings.dry_run else api_server_post(api)
+        sharing = RepairLoop(
+            scorer.tables,
+            process.tables.view.index.labels,
+            sharing_options(settings, process.instance),
+            evict=api_server_evict(api),
+            post=post,
+            fit=process.tables.fit,
+            may_write=may_write,
+            after=lambda: scorer.tables.synced,
+        )
+        jobs: list[Background] = [sharing]
+        if post is not None:
+            jobs.append(
+                CapacityEvents(scorer, post, controller=self.controller, instance=process.instance, may_write=may_write)
+            )
+        reports: Reports | LoggedReports = LoggedReports()
+        if not settings.dry_run:
+            reports = Reports(process.session, instance=process.instance, decisions=process.recorder)
+        figures = [sharing.collector, *_figures_of(reports)]
+        return Driven(loop_role(settings), reports, process.recorder, jobs, figures)
+
+
 @contextmanager
 def open_schedule(
-    settings: Settings, inputs: Inputs, make_loop: Callable[[LoopParts], Loop] = ScheduleLoop
+    settings: Settings,
+    inputs: Inputs,
+    make_loop: Callable[[LoopParts], Loop] = ScheduleLoop,
+    *,
+    driver: Driver | None = None,
 ) -> Iterator[LiveSchedule]:
-    """A scheduler that follows its cluster while the context lasts. Raises InputError, see PreparedScorer."""
+    """Loops that follow their cluster while the context lasts. driver: None = our own loops.
+
+    Raises InputError, see PreparedScorer.
+    """
+    driver = driver or OwnLoops(settings.schedule)
     check_inputs(inputs)
     ours, kubeconfig = settings.schedule, inputs.kubeconfig or settings.scorer.kubeconfig
     metrics, instance, api = SchedulingMetrics(), socket.gethostname(), api_client(kubeconfig)
@@ -117,50 +208,41 @@ def open_schedule(
         tables = schedule_tables(scorer, ours, settings.node_rules, None if ours.dry_run else session)
         if provider is not None:
             provider.read_labels_with(tables.view.index.namespaces.labels_of)
-        decisions: DecisionRecorder | None = None
+        recorder: DecisionRecorder | None = None
         collectors: list[Collector] = []
-        if not ours.dry_run:  # its pods are never bound
-            decisions, of_decisions = stack.enter_context(
-                open_recorder(ours.decisions, api_server_post(api), controller=CONTROLLER)
+        if driver.records:
+            recorder, of_decisions = stack.enter_context(
+                open_recorder(
+                    ours.decisions, api_server_post(api), controller=driver.controller, is_shadow=driver.is_shadow
+                )
             )
             collectors.append(of_decisions)
+        driven = driver.drive(Process(ours, scorer, tables, session, api, may_write, instance, recorder))
         source = tables.source(api)
         parts = LoopParts(
             settings=ours,
+            role=driven.role,
             scorer=scorer,
             tables=tables,
             policies=provider or OnePolicy(schedule_policy(settings)),
             session=session,
-            reports=LoggedReports() if ours.dry_run else Reports(session, instance=instance, decisions=decisions),
+            reports=driven.reports,
             metrics=metrics,
             waits_for=lambda: _waits_for(scorer, source),
             may_write=may_write,
             instance=instance,
-            decisions=decisions,
+            decisions=driven.decisions,
         )
         loop = make_loop(parts)
         stack.enter_context(prepared.following(INDEXED_KINDS))
-        sharing = RepairLoop(
-            scorer.tables,
-            tables.view.index.labels,
-            sharing_options(ours, instance),
-            evict=api_server_evict(api),
-            post=None if ours.dry_run else api_server_post(api),
-            fit=tables.fit,
-            may_write=may_write,
-            after=lambda: scorer.tables.synced,
-        )
         # At the end the loop is the first to stop; then its reports, the Lease, and the session last.
-        jobs: list[Background] = [session, *([] if lease is None else [lease]), source, parts.reports]
-        jobs += [*_gang_jobs(tables, session, may_write, instance, ours.dry_run), tables.colocation, sharing]
-        if not ours.dry_run:
-            post = api_server_post(api)
-            jobs.append(CapacityEvents(scorer, post, controller=CONTROLLER, instance=instance, may_write=may_write))
+        jobs: list[Background] = [session, *([] if lease is None else [lease]), source, driven.reports]
+        jobs += [*_gang_jobs(tables, session, may_write, instance, ours.dry_run), tables.colocation, *driven.jobs]
         upkeep = list(_upkeep(parts, loop, api))
         jobs += [thread for one in upkeep for thread in one.threads]
         jobs.append(loop)
         scheduling = _scheduling(ours, loop, tables, lease, lambda: _not_listed(source))
-        collectors += [SchedulingGauges(scheduling.state), _figures(loop, parts.reports), sharing.collector]
+        collectors += [SchedulingGauges(scheduling.state), _figures_of_loop(loop), *driven.collectors]
         if followed is not None:
             collectors.append(followed.collector)
         collectors += [collector for one in upkeep for collector in one.collectors]
@@ -263,17 +345,16 @@ def _scheduling(
     return scheduling if queues is None else replace(scheduling, queue_of=queues.name_of, shares=queues.reports)
 
 
-def _figures(loop: Loop, reports: Reports | LoggedReports) -> SchedulingFigures:
+def _figures_of_loop(loop: Loop) -> SchedulingFigures:
     incoming, bindings = loop.queue.incoming, loop.bindings
+    return SchedulingFigures(incoming=incoming, throttled=lambda: bindings.throttled)
+
+
+def _figures_of(reports: Reports | LoggedReports) -> list[Collector]:
+    """Return what became of conditions and events; a dry run writes none."""
     if isinstance(reports, LoggedReports):
-        return SchedulingFigures(incoming=incoming, throttled=lambda: bindings.throttled)
-    conditions, events = reports.conditions, reports.events
-    return SchedulingFigures(
-        incoming=incoming,
-        throttled=lambda: bindings.throttled,
-        conditions=lambda: conditions.figures,
-        events=lambda: events.figures,
-    )
+        return []
+    return [ReportFigures(lambda: reports.conditions.figures, lambda: reports.events.figures)]
 
 
 def _waits_for(scorer: Scorer, source: ResourceSource) -> str:

@@ -21,9 +21,9 @@ from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.scorer_options import scorer_options
 from kube.decoding.decoding import SCORED_KINDS, Kind
 from kube.decoding.watched_kinds import UndecodableObject
+from kube.leader_election.lease import running_time
 from kube.tables.cluster_file import ClusterObjects, read_cluster_file
 from placement.policies.provider import PolicyProvider
-from scheduler.leader_election.lease import running_time
 from scorer.background import Background
 from scorer.live.usage import UsageSource
 from scorer.model_watch import ModelWatch

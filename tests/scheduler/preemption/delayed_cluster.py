@@ -37,6 +37,7 @@ from scheduler.cycle.cycle import SchedulingCycle
 from scheduler.filter_hints import FILTER_HINTS
 from scheduler.gangs.directory import GangDirectory
 from scheduler.metrics import SchedulingMetrics
+from scheduler.pods_to_place import PodsToPlace
 from scheduler.preemption import executor
 from scheduler.preemption.budgets import DisruptionBudgets
 from scheduler.preemption.default_preemption import DefaultPreemption
@@ -129,7 +130,7 @@ class DelayedCluster:
                 sort=PrioritySort(), gate=gangs.gate, hints=lambda pod: hints, units=gangs,
                 options=QueueOptions(), clock=lambda: self.now,
             )  # fmt: skip
-            follower = ClusterFollower(cluster, view.index, self.queue, [_SCHEDULER])
+            follower = ClusterFollower(cluster, view.index, self.queue, PodsToPlace(frozenset({_SCHEDULER})))
             profile = SchedulingProfile(
                 "online", _SCHEDULER, OnePolicy(Policy(scoring_policy(self.scorer.tables.options))),
                 BindingPlugins(bind=()),

@@ -8,7 +8,7 @@ import pytest
 
 from kube.events.event_recorder import EventFigures
 from kube.status.pod_condition_writer import ConditionFigures
-from scheduler.counter_metrics import SchedulingFigures
+from scheduler.counter_metrics import ReportFigures, SchedulingFigures
 from scheduler.metrics import SchedulingGauges, SchedulingMetrics
 from scheduler.profiles.gpu.tide.report import NO_REPORT
 from scheduler.profiles.gpu.tide.service.bodies import TIDE_BODIES
@@ -42,17 +42,13 @@ def metrics() -> SchedulingMetrics:
 
 @pytest.fixture
 def client(scorer: FakeScorer, scheduling: SimpleScheduling, metrics: SchedulingMetrics) -> Iterator[AppClient]:
-    figures = SchedulingFigures(
-        incoming=dict,
-        throttled=lambda: 0,
-        conditions=lambda: ConditionFigures(0, 0, 0, 0),
-        events=lambda: EventFigures(0, 0, 0, 0),
-    )
+    figures = SchedulingFigures(incoming=dict, throttled=lambda: 0)
+    reports = ReportFigures(lambda: ConditionFigures(0, 0, 0, 0), lambda: EventFigures(0, 0, 0, 0))
     app = create_app(
         scorer,
         scheduling,
         metrics,
-        collectors=[SchedulingGauges(scheduling.state), figures],
+        collectors=[SchedulingGauges(scheduling.state), figures, reports],
         routers=[jobs_router(JobReports(clock=lambda: 0.0).plan), tide_router(lambda: NO_REPORT)],
         bodies=(*bodies_of(answers), *TIDE_BODIES),
     )

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from kube.leader_election.lease import LeaseStatus
 from kube.objects.objects import PodInfo
 from placement.status import SUCCESS, Code, Status
-from scheduler.leader_election.lease import LeaseStatus
 from scheduler.metrics import SchedulingGauges
 from scheduler.queue.options import QueueOptions
 from scheduler.queue.scheduling_queue import SchedulingQueue

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.leader_election.record import LeaseRecord, lease_body, read_lease
+from kube.leader_election.record import LeaseRecord, lease_body, read_lease
 
 
 def lease(**spec: Any) -> bytes:

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecast.errors import InputError
-from scheduler.leader_election.election import Election
-from scheduler.leader_election.options import LeaseOptions
-from scheduler.leader_election.record import LeaseRecord
+from kube.leader_election.election import Election
+from kube.leader_election.options import LeaseOptions
+from kube.leader_election.record import LeaseRecord
 
 TIMING = LeaseOptions(duration=15, renew_deadline=10, retry_period=2)
 

@@ -24,9 +24,9 @@ from kubernetes import client
 
 from kube.client.api_answer import Answer, answered, unanswered
 from kube.client.kubernetes_client import send
-from scheduler.leader_election.election import Election
-from scheduler.leader_election.options import LeaseOptions
-from scheduler.leader_election.record import LeaseRecord, lease_body, read_lease
+from kube.leader_election.election import Election
+from kube.leader_election.options import LeaseOptions
+from kube.leader_election.record import LeaseRecord, lease_body, read_lease
 
 logger = logging.getLogger(__name__)
 

@@ -11,8 +11,8 @@ it *began* to send the last renewal that was confirmed; others saw that renewal 
 
 from __future__ import annotations
 
-from scheduler.leader_election.options import LeaseOptions
-from scheduler.leader_election.record import LeaseRecord
+from kube.leader_election.options import LeaseOptions
+from kube.leader_election.record import LeaseRecord
 
 
 class Election:
