@@ -26,12 +26,14 @@ class Binding:
 
     node    : where it went; at: unix seconds at which that was seen
     version : of this program
+    elsewhere_because : why it is not on the advised node, "" = it is, or that is not known
     """
 
     advice: Advice
     node: str
     at: float
     version: str
+    elsewhere_because: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,7 @@ class Decision:
     rank                : 1 = no node had more points than `node`; None = not known
     nodes               : how many were asked for
     top                 : the best few by name, best first
+    elsewhere_because   : see Binding
     Other fields as in Advice.
     """
 
@@ -74,6 +77,7 @@ class Decision:
     version: str
     policy: str = ""
     policy_because: str = ""
+    elsewhere_because: str = ""
 
     @property
     def agrees(self) -> bool:
@@ -109,6 +113,7 @@ class Decision:
             "version": self.version,
             "policy": self.policy,
             "policy_because": self.policy_because,
+            "elsewhere_because": self.elsewhere_because,
         }
 
 
@@ -161,6 +166,7 @@ def decision_of(binding: Binding) -> Decision:
         version=binding.version,
         policy=advice.policy,
         policy_because=advice.policy_because,
+        elsewhere_because=binding.elsewhere_because,
     )
 
 

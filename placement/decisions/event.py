@@ -48,6 +48,8 @@ def _facts(decision: Decision) -> list[str]:
     if decision.node == decision.advised_node:
         if decision.margin is not None and decision.runner_up is not None:
             facts.append(f"{_points(decision.margin)} ahead of {decision.runner_up}")
+    elif decision.elsewhere_because:
+        facts.append(f"not there: {decision.elsewhere_because}")
     elif decision.advised_points is not None and decision.points is not None:
         facts.append(f"{_points(decision.advised_points - decision.points)} ahead of {decision.node}")
     model = "no model" if decision.model_version is None else f"model {decision.model_version}"

@@ -47,6 +47,7 @@ def decision_from_json(line: Mapping[str, Any]) -> Decision:
         version=_str(line.get("version")) or "",
         policy=_str(line.get("policy")) or "",
         policy_because=_str(line.get("policy_because")) or "",
+        elsewhere_because=_str(line.get("elsewhere_because")) or "",
     )
 
 

@@ -115,8 +115,11 @@ class DecisionRecorder:
         self._hand_on(Binding(advice, early[0], early[1], self._version))
         return early[0]
 
-    def bound(self, pod: PodInfo) -> Advice | None:
-        """The pod is on a node now; to be called once for each pod. Returns what was advised, if anything was."""
+    def bound(self, pod: PodInfo, why_elsewhere: Callable[[Advice], str] = lambda advice: "") -> Advice | None:
+        """The pod is on a node now; to be called once for each pod. Returns what was advised, if anything was.
+
+        why_elsewhere : asked where the pod is on another node than the advised one
+        """
         if not pod.node:
             return None
         now = self._clock()
@@ -126,7 +129,8 @@ class DecisionRecorder:
                 self._remember_early(pod, now)
         if pending is None:
             return None
-        self._hand_on(Binding(pending.advice, pod.node, now, self._version))
+        because = "" if pod.node == pending.advice.best else why_elsewhere(pending.advice)
+        self._hand_on(Binding(pending.advice, pod.node, now, self._version, because))
         return pending.advice
 
     def expire(self, now: float) -> None:

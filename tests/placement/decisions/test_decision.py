@@ -106,6 +106,7 @@ def test_the_line_of_the_log() -> None:
         "version": "1.2.3",
         "policy": "batch",
         "policy_because": "rule 2",
+        "elsewhere_because": "",
     }
     assert decision_from_json(made.to_json()) == made
 
