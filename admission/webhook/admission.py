@@ -1,4 +1,6 @@
-"""Answers AdmissionReviews: new pods are shaped by the templates in effect, everything else passes as it is."""
+"""Answers AdmissionReviews: new pods are shaped by the templates in effect, and held if they ask for advice; everything
+else passes as it is.
+"""
 
 from __future__ import annotations
 
@@ -53,11 +55,25 @@ class _Store(Protocol):
     def namespaces(self) -> _Namespaces: ...
 
 
-class Reviewer:
-    """clock: unix seconds, for what is remembered of errors."""
+GatesOf = Callable[[Mapping[str, Any], str, Mapping[str, str] | None], list[Any] | None]
+"""Pod, namespace and its labels -> all scheduling gates that the pod gets; None = those that it has."""
 
-    def __init__(self, store: _Store, errors: LastErrors, *, clock: Callable[[], float] = time.time) -> None:
-        self._store, self._errors, self._clock = store, errors, clock
+
+class Reviewer:
+    """
+    gates_of : which pods are held for the advisor
+    clock    : unix seconds, for what is remembered of errors
+    """
+
+    def __init__(
+        self,
+        store: _Store,
+        errors: LastErrors,
+        *,
+        gates_of: GatesOf = lambda pod, namespace, labels: None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._store, self._errors, self._gates_of, self._clock = store, errors, gates_of, clock
 
     def review(self, body: bytes) -> Answer:
         """The answer to the body of POST /mutate. Raises Malformed."""
@@ -71,7 +87,7 @@ class Reviewer:
         namespace = request.namespace or ""
         labels = self._store.namespaces.labels_of(namespace)
         shaped = shape(pod, namespace, labels, self._store.templates, canary_point(request.uid))
-        patch = patch_of(pod, shaped.affinity, shaped.annotations)
+        patch = patch_of(pod, shaped.affinity, shaped.annotations, self._gates_of(pod, namespace, labels))
         if not request.dry_run:
             self._remember(shaped, pod, namespace)
         return Answer(

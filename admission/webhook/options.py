@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from pydantic import Field, field_validator
 
+from admission.advice.options import AdviceGateOptions
 from admission.certificates.options import CertificateOptions
 from forecast.setting_group import Duration
 from serving.options import ServingOptions
@@ -41,6 +42,7 @@ class WebhookOptions(ServingOptions):
     statuses: bool = True
     """Write the statuses of templates and bindings, and watch pods for the figures in them."""
 
+    advice: AdviceGateOptions = Field(default_factory=AdviceGateOptions)
     certificates: CertificateOptions = Field(default_factory=CertificateOptions)
 
     @field_validator("kubeconfig")

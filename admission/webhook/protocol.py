@@ -6,7 +6,7 @@ https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-con
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
@@ -70,18 +70,24 @@ def allowed(uid: str, patch: bytes | None = None, warnings: Iterable[str] = ()) 
 
 
 def patch_of(
-    pod: Mapping[str, Any], affinity: Mapping[str, Any] | None, annotations: Mapping[str, str | None]
+    pod: Mapping[str, Any],
+    affinity: Mapping[str, Any] | None,
+    annotations: Mapping[str, str | None],
+    gates: Sequence[Any] | None = None,
 ) -> bytes | None:
-    """The JSON patch (RFC 6902) that gives the pod this affinity and these annotations; None = nothing changes.
+    """The JSON patch (RFC 6902) that gives the pod this affinity, annotations and gates; None = nothing changes.
 
     affinity    : the whole new one; None = it stays
     annotations : to set; None as value = to remove
+    gates       : all scheduling gates; None = they stay
     A place that the pod does not have, or has something else in, is left alone: the API server refuses a pod whose
     patch does not fit.
     """
     operations: list[wire.AddOrReplace | wire.Remove] = []
     if affinity is not None and isinstance(pod.get("spec"), dict):
         operations.append(wire.AddOrReplace("/spec/affinity", affinity))
+    if gates is not None and isinstance(pod.get("spec"), dict):
+        operations.append(wire.AddOrReplace("/spec/schedulingGates", gates))
     metadata = pod.get("metadata")
     if annotations and isinstance(metadata, dict):
         there = metadata.get("annotations")

@@ -64,11 +64,14 @@ class PodMetadata(TypedDict, total=False):
 
 
 class PodSpec(TypedDict, total=False):
-    """What templates look at or change."""
+    """What templates and the gate of the advisor look at or change."""
 
     nodeName: Any
     nodeSelector: Any
     affinity: Any
+    schedulerName: Any
+    schedulingGates: Any
+    hostNetwork: Any
 
 
 class AddOrReplace(Struct, tag_field="op", tag="add", gc=False):

@@ -13,9 +13,12 @@ from fastapi import FastAPI
 from kubernetes.client import ApiClient
 from prometheus_client.registry import Collector
 
+from admission.advice.advisor_lease import LOOK_SECONDS, AdvisorLease
+from admission.advice.gating import gates_with_ours
+from admission.advice.options import AdviceGateOptions
 from admission.certificates.managed_certificates import open_certificates
 from admission.certificates.metrics import CertificateCollector
-from admission.webhook.admission import Reviewer
+from admission.webhook.admission import GatesOf, Reviewer
 from admission.webhook.app import create_app
 from admission.webhook.last_errors import LastErrors
 from admission.webhook.options import WebhookOptions
@@ -65,12 +68,23 @@ def open_webhook(settings: WebhookOptions, kubeconfig: Path | None = None) -> It
         if settings.statuses:
             _write_statuses(api, store, errors, stack)
         server, collectors = _server(settings, api, stack)
-        reviewer = Reviewer(store, errors)
+        reviewer = Reviewer(store, errors, gates_of=_gates_of(settings.advice, api, stack))
         access = kubernetes_access(settings, kubeconfig or settings.kubeconfig)
         app = create_app(
             reviewer.review, store, settings, access=access, collectors=collectors, hosts=hosts_of(settings)
         )
         yield LiveWebhook(app, server)
+
+
+def _gates_of(options: AdviceGateOptions, api: ApiClient, stack: ExitStack) -> GatesOf:
+    """Return who is held for the advisor: nobody while none is alive."""
+    if not options.enabled:
+        return lambda pod, namespace, labels: None
+    lease = AdvisorLease(api, options)
+    every = PeriodicTask("advisor-lease", LOOK_SECONDS, lease.look)
+    every.start()
+    stack.callback(every.stop)
+    return lambda pod, namespace, labels: gates_with_ours(pod, namespace, labels, options) if lease.is_alive() else None
 
 
 def _check(settings: WebhookOptions) -> None:

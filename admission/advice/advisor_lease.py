@@ -1,0 +1,66 @@
+"""Is an advisor alive? Its Lease is looked at every second, and counts while it is renewed by this process's clock."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Final
+
+import urllib3
+from kubernetes import client
+
+from admission.advice.options import AdviceGateOptions
+from kube.client.kubernetes_client import send
+from kube.failure_notice import FailureNotice
+from kube.leader_election.record import LeaseRecord, read_lease
+
+logger = logging.getLogger(__name__)
+
+LOOK_SECONDS: Final = 1.0
+_REQUEST_SECONDS: Final = 2.0
+_MISSING: Final = 404
+
+
+class AdvisorLease:
+    """`look` is to be called every LOOK_SECONDS by one thread; `is_alive` may be asked by any.
+
+    clock : seconds, monotonic: what other machines write as time is not read
+    """
+
+    def __init__(
+        self, api: client.ApiClient, options: AdviceGateOptions, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._api, self._alive_for, self._clock = api, options.alive_for, clock
+        self._path = f"/apis/coordination.k8s.io/v1/namespaces/{options.lease_namespace}/leases/{options.lease_name}"
+        self._seen: LeaseRecord | None = None
+        self._changed_at = float("-inf")
+        self._notice = FailureNotice(
+            logger, "the Lease of the advisor cannot be read (grant get on leases): no pod is held", "it can be again"
+        )
+
+    def is_alive(self) -> bool:
+        """Return whether the Lease is held and was renewed a moment ago."""
+        seen = self._seen
+        return seen is not None and bool(seen.holder) and self._clock() - self._changed_at <= self._alive_for
+
+    def look(self) -> None:
+        """Read the Lease."""
+        began = self._clock()
+        try:
+            answer = send(self._api, "GET", self._path, seconds=_REQUEST_SECONDS)
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            self._notice.failed(str(error))
+            return
+        if answer.status == _MISSING:
+            self._seen = None
+            return
+        record = read_lease(answer.data) if answer.status == 200 else None
+        if record is None:
+            self._notice.failed(f"status {answer.status}")
+            return
+        self._notice.succeeded()
+        before, self._seen = self._seen, record
+        # The first look says nothing about when it was renewed: the second one does.
+        if before is not None and not record.is_same(before):
+            self._changed_at = began

@@ -1,0 +1,52 @@
+"""Is a new pod held for the advisor? Pure: the pod as JSON in, the scheduling gates that it gets out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from admission.advice.options import AdviceGateOptions
+from placement.advice_gate import ADVICE, AdviceMode, labelled_mode, why_not_held
+
+
+def gates_with_ours(
+    pod: Mapping[str, Any], namespace: str, namespace_labels: Mapping[str, str] | None, options: AdviceGateOptions
+) -> list[Any] | None:
+    """Return the whole new spec.schedulingGates, None = the pod is not held, or is so already. Never raises.
+
+    namespace, namespace_labels : of the request; None = labels not known, which ask for nothing
+    """
+    metadata, spec = pod.get("metadata"), pod.get("spec")
+    if not isinstance(metadata, Mapping) or not isinstance(spec, Mapping):
+        return None
+    gates = spec.get("schedulingGates")
+    there = gates if isinstance(gates, list) else []
+    if any(isinstance(gate, Mapping) and gate.get("name") == ADVICE for gate in there):
+        return None
+    labels, annotations = _texts(metadata.get("labels")), _texts(metadata.get("annotations"))
+    if labelled_mode(labels, namespace_labels or {}, options.unlabelled) is not AdviceMode.ADVISE:
+        return None
+    if why_not_held(
+        namespace,
+        scheduler_name=spec.get("schedulerName") or "default-scheduler",
+        scheduler_names=options.scheduler_names,
+        excluded_namespaces=options.excluded_namespaces,
+        owner_kind=_controller_kind(metadata.get("ownerReferences")),
+        host_network=spec.get("hostNetwork") is True,
+        node_name=spec.get("nodeName") or "",
+        annotations=annotations,
+    ):
+        return None
+    return [*there, {"name": ADVICE}]
+
+
+def _texts(of: object) -> Mapping[str, str]:
+    return {k: v for k, v in of.items() if isinstance(v, str)} if isinstance(of, Mapping) else {}
+
+
+def _controller_kind(references: object) -> str:
+    for one in references if isinstance(references, list) else ():
+        if isinstance(one, Mapping) and one.get("controller") is True:
+            kind = one.get("kind")
+            return kind if isinstance(kind, str) else ""
+    return ""

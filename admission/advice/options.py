@@ -1,0 +1,35 @@
+"""Settings of advice at admission: `webhook.advice`."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from forecast.setting_group import Duration, SettingGroup
+from placement.advice_gate import AdviceMode
+
+
+class AdviceGateOptions(SettingGroup):
+    """Which new pods are held for the advisor (docs/use/advisor.md). The label forecast-scheduler.io/advice of a pod or
+    its namespace asks for advice: `advise`, `prefer` or `off`."""
+
+    enabled: bool = True
+    """Hold pods that ask for advice, while an advisor is alive: without one, nothing is held."""
+
+    unlabelled: AdviceMode = AdviceMode.OFF
+    """What pods ask for that have no such label, nor has their namespace."""
+
+    scheduler_names: list[str] = Field(default_factory=lambda: ["default-scheduler"], min_length=1)
+    """schedulerNames of the kube-scheduler that is advised; pods of others are left alone."""
+
+    excluded_namespaces: list[str] = Field(default_factory=lambda: ["forecast-scheduler"])
+    """Namespaces whose pods are left alone, in addition to kube-system, kube-public and kube-node-lease."""
+
+    lease_namespace: str = Field(default="forecast-scheduler", min_length=1)
+    """Namespace of the advisor's Lease."""
+
+    lease_name: str = Field(default="forecast-scheduler-advisor", min_length=1)
+    """Name of the advisor's Lease."""
+
+    alive_for: Duration = Field(default=5, ge=1, le=60)
+    """An advisor that has not renewed its Lease for this time counts as dead: new pods are not held. It renews it every
+    second."""
