@@ -31,6 +31,7 @@ COPY scorer scorer
 COPY placement placement
 COPY extender extender
 COPY scheduler scheduler
+COPY advisor advisor
 COPY admission admission
 COPY forecast_scheduler forecast_scheduler
 # Compiled here: the root file system is read-only where it runs. The tools that built it stay behind.

@@ -24,6 +24,7 @@ import typer
 
 from forecast.errors import ForecastError, InputError, PublishError, StoreError
 from forecast.redaction import redacted
+from forecast_scheduler.commands.advise.command import advise
 from forecast_scheduler.commands.backtest import backtest
 from forecast_scheduler.commands.canary.command import canary
 from forecast_scheduler.commands.demo.command import demo
@@ -99,6 +100,7 @@ for _command in (
     reporting(replay),
     reporting(report),
     scorer,
+    advise,
     extender,
     reporting(schedule),
     reporting(nodes),

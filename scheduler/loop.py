@@ -61,6 +61,7 @@ class ScheduleLoop:
                 settings,
                 clock=time.time,
                 pods=parts.role.pods,
+                units=parts.role.units,
                 steady=running_time,
             )
             self.queue = core.queue
@@ -115,7 +116,12 @@ class ScheduleLoop:
                 policies=lambda: getattr(parts.policies, "policies", None),
                 record=partial(self._record, profiles),
                 metrics=parts.metrics,
-                options=LoopOptions(batch=settings.batch, bounded_scan=settings.bounded_scan, gather=settings.gather),
+                options=LoopOptions(
+                    batch=settings.batch,
+                    bounded_scan=settings.bounded_scan,
+                    gather=settings.gather,
+                    most_unfinished=parts.role.most_unfinished,
+                ),
             )
             parts.scorer.tables.attach((), self._settling)
             core.attach()

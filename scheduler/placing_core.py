@@ -23,7 +23,7 @@ from scheduler.profile import SchedulingProfile
 from scheduler.queue.options import QueueOptions
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue.sorting import PrioritySort
-from scheduler.queue.unit import UnitOf, unit_by_owner
+from scheduler.queue.unit import UnitOf, Units, unit_by_owner
 from scheduler.queue_events import ClusterFollower
 from scheduler.tables import ScheduleTables
 from scorer.assuming_cluster import AssumingCluster
@@ -114,12 +114,15 @@ def placing_core(
     *,
     clock: Callable[[], float],
     pods: PodsToPlace | None = None,
+    units: Units | None = None,
     steady: Callable[[], float] | None = None,
 ) -> PlacingCore:
     """Made under the lock of the tables, before the cluster is read. profiles: by scheduler name; clock: unix
-    seconds; pods: None = all of these profiles; steady: see SchedulingQueue."""
+    seconds; pods: None = all of these profiles; units: None = as gangs and queues say; steady: see SchedulingQueue."""
     pods = pods or PodsToPlace(frozenset(profiles))
-    queues, units = tables.queues, _Owners() if tables.gangs is None else tables.gangs  # an empty one is false
+    queues = tables.queues
+    if units is None:
+        units = _Owners() if tables.gangs is None else tables.gangs  # an empty one is false
     hints_of = {name: _hints_of(profile) for name, profile in profiles.items()}
 
     def gate(pod: PodInfo) -> Status:

@@ -39,9 +39,6 @@ from scorer.scorer import Scorer
 logger = logging.getLogger(__name__)
 
 _IDLE_SECONDS: Final = 0.2
-_MOST_UNFINISHED: Final = 4096
-"""Bindings that wait or are under way; beyond that nothing more is decided: who decides later knows more."""
-
 _LOOK_AROUND_SECONDS: Final = 15.0
 _GATED_SECONDS: Final = 30.0
 """Seconds after which a gated pod gets a condition that says why: pods of a group rarely come all at once."""
@@ -61,11 +58,14 @@ class LoopOptions:
     bounded_scan : nodes looked at beyond the pods of a batch, 0 = all
     gather       : seconds between the first of two cycles and the second, if the queue was empty between them: what
                    comes meanwhile is placed together. A pod that comes after a pause does not wait
+    most_unfinished : bindings that wait or are under way; beyond that nothing more is decided: who decides later knows
+                      more
     """
 
     batch: int = 1024
     bounded_scan: int = 0
     gather: float = 0.0
+    most_unfinished: int = 4096
 
 
 class Scheduler:
@@ -175,7 +175,7 @@ class Scheduler:
             try:
                 if not self._may_schedule():
                     self._stopping.wait(_IDLE_SECONDS)
-                elif self._settling.unfinished >= _MOST_UNFINISHED:
+                elif self._settling.unfinished >= self._options.most_unfinished:
                     self._stopping.wait(0.005)
                 else:
                     self.round()

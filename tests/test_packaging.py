@@ -26,6 +26,7 @@ PACKAGES = {
     "placement",
     "extender",
     "scheduler",
+    "advisor",
     "admission",
     "forecast_scheduler",
 }

@@ -18,6 +18,7 @@ import yaml
 from pydantic import BaseModel, Field, ValidationError
 
 from admission.webhook.options import WebhookOptions
+from advisor.options import AdviseOptions
 from forecast.errors import InputError
 from forecast.setting_group import Country, SettingGroup, what_is_allowed
 from forecast_scheduler.settings.extender_settings import ExtenderSettings
@@ -97,6 +98,7 @@ class Settings(SettingGroup):
     replay: ReplaySettings = Field(default_factory=ReplaySettings)
     scorer: ScorerSettings = Field(default_factory=ScorerSettings)
     extender: ExtenderSettings = Field(default_factory=ExtenderSettings)
+    advise: AdviseOptions = Field(default_factory=AdviseOptions)
     schedule: ScheduleSettings = Field(default_factory=ScheduleSettings)
     node_rules: NodeRuleOptions = Field(default_factory=NodeRuleOptions)
     policies: PolicySettings = Field(default_factory=PolicySettings)

@@ -1,0 +1,107 @@
+"""What the advisor asks of the API server: bodies of patches, without I/O. The UID in each is a precondition: a later
+pod of the same name is left alone.
+
+    nominate : status.nominatedNodeName, which kube-scheduler tries before all other nodes (KEP-5278;
+               evaluateNominatedNode in pkg/scheduler/schedule_one.go)
+    release  : our gate goes, and no other; what was advised, or why nothing was, comes with it in the same write
+    withdraw : the nomination goes, if the pod has not changed since it was read
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import orjson
+
+from kube.objects.objects import PodInfo
+from placement.advice_gate import ADVICE
+from placement.decisions.advice import Advice
+
+
+@dataclass(frozen=True, slots=True)
+class PendingPod:
+    """What a look at a pod says.
+
+    node      : that it is bound to, '' = none
+    nominated : status.nominatedNodeName
+    is_tried  : kube-scheduler has found no place for it, and says so in its condition PodScheduled
+    """
+
+    version: str
+    node: str
+    nominated: str
+    is_gated: bool
+    is_tried: bool
+
+
+def advice_note(advice: Advice | None, because: str = "", *, nominated: str = "") -> str:
+    """Return the text of the annotation. because: why there is no advice; nominated: node that is named all the same"""
+    if advice is None or advice.best is None:
+        return orjson.dumps({"node": nominated or None, "because": because}).decode()
+    said: dict[str, Any] = {"node": advice.best}
+    if advice.share is not None:
+        said["predicted_peak"] = round(advice.share, 4)
+    if advice.runner_up is not None:
+        said["runner_up"] = advice.runner_up
+    if advice.model_version is not None:
+        said["model"] = advice.model_version
+    return orjson.dumps(said).decode()
+
+
+def release_body(pod: PodInfo, note: str) -> bytes:
+    """Return a strategic merge patch that removes our gate. note: text of the annotation."""
+    gate = {"$patch": "delete", "name": ADVICE}
+    metadata = {"uid": pod.uid, "annotations": {ADVICE: note}}
+    return orjson.dumps({"metadata": metadata, "spec": {"schedulingGates": [gate]}})
+
+
+def withdraw_body(pod: PodInfo, version: str) -> bytes:
+    """Return a merge patch of the status. version: resourceVersion of the pod when its nomination was read."""
+    metadata = {"uid": pod.uid, "resourceVersion": version}
+    return orjson.dumps({"metadata": metadata, "status": {"nominatedNodeName": None}})
+
+
+def pending_pod(body: bytes) -> PendingPod:
+    """Read the answer to a GET of a pod. Raises msgspec.DecodeError."""
+    pod = msgspec.json.decode(body, type=_Pod)
+    conditions = pod.status.conditions or ()
+    tried = (one for one in conditions if one.type == "PodScheduled" and one.status == "False")
+    return PendingPod(
+        version=pod.metadata.resource_version,
+        node=pod.spec.node_name or "",
+        nominated=pod.status.nominated_node_name or "",
+        is_gated=any(gate.name == ADVICE for gate in pod.spec.scheduling_gates or ()),
+        is_tried=any(one.reason != "SchedulingGated" for one in tried),
+    )
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    resource_version: str = ""
+
+
+class _Gate(msgspec.Struct):
+    name: str = ""
+
+
+class _Spec(msgspec.Struct, rename="camel"):
+    node_name: str | None = None
+    scheduling_gates: list[_Gate] | None = None
+
+
+class _Condition(msgspec.Struct):
+    type: str = ""
+    status: str = ""
+    reason: str | None = None
+
+
+class _PodStatus(msgspec.Struct, rename="camel"):
+    nominated_node_name: str | None = None
+    conditions: list[_Condition] | None = None
+
+
+class _Pod(msgspec.Struct):
+    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+    status: _PodStatus = msgspec.field(default_factory=_PodStatus)

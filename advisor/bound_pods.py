@@ -1,0 +1,57 @@
+"""Which node each pod got that was advised on, and why it is another one than was advised. Follows the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+from kube.objects.objects import PodInfo
+from kube.tables.changes import Change, PodChange
+from placement.decisions.advice import Advice
+from placement.decisions.recorder import DecisionRecorder
+from placement.feasibility import verdict
+from placement.filters.filter import ClusterView, Filter
+from scorer.assuming_cluster import AssumingCluster
+from scorer.follower import NodesAndPodsOnly
+
+_KUBE_SCHEDULER: str = "all filters that are known here pass: kube-scheduler decided otherwise"
+
+
+class BoundPods(NodesAndPodsOnly):
+    """Implements Follower. filters_of: all filters that a pod has to pass."""
+
+    def __init__(
+        self,
+        cluster: AssumingCluster,
+        view: ClusterView,
+        recorder: DecisionRecorder,
+        filters_of: Callable[[PodInfo], Sequence[Filter]],
+    ) -> None:
+        self._cluster, self._view, self._recorder, self._filters_of = cluster, view, recorder, filters_of
+
+    def apply(self, changes: Sequence[Change]) -> None:
+        """Report pods that the watch shows on a node. Many pods at once are only assumed there."""
+        for change in changes:
+            if not isinstance(change, PodChange) or change.after is None:
+                continue
+            if change.pod.uid in self._cluster.assumed:
+                continue
+            # One that was bound where it was assumed keeps its seat.
+            if change.before is None or change.before == change.after:
+                self._recorder.bound(change.pod, partial(self._why_elsewhere, change.pod))
+
+    def rebuild(self) -> None:
+        """Nothing: pods that are bound unseen expire in the recorder."""
+
+    def _why_elsewhere(self, pod: PodInfo, advice: Advice) -> str:
+        """As the cluster is now: what kept the pod from the node may have gone again."""
+        row = None if advice.best is None else self._view.state.row_of.get(advice.best)
+        if row is None:
+            return f"node {advice.best} is gone"
+        waiting = replace(pod, node="")
+        found = verdict(waiting, self._view, self._filters_of(waiting))
+        for name, rejection in found.rejections:
+            if rejection.nodes[row]:
+                return f"{name}: {rejection.reason}"
+        return _KUBE_SCHEDULER

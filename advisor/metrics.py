@@ -1,0 +1,40 @@
+"""What became of pods that our gate held, for /metrics. Whether advice was followed: placement/decisions/metrics.py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from advisor.advice_binder import AdviceFigures
+from advisor.gated_pods import GatedPods
+from advisor.releases import Outcome, Releases
+
+
+class AdviceCollector(Collector):
+    """Reads the figures at each scrape."""
+
+    def __init__(self, gated: GatedPods, releases: Releases, figures: AdviceFigures) -> None:
+        self._gated, self._releases, self._figures = gated, releases, figures
+
+    def collect(self) -> Iterator[Metric]:
+        pods = CounterMetricFamily(
+            "forecast_advice_pods",
+            "Pods whose gate this replica removed: advised, or without advice because no node passed the filters "
+            "(no_node), none was named in time (overdue), or there was no usable forecast (no_forecast).",
+            labels=["outcome"],
+        )
+        pods.add_metric(["advised"], self._figures.advised)
+        for outcome in Outcome:
+            pods.add_metric([outcome.value], self._releases.released[outcome])
+        yield pods
+        yield CounterMetricFamily(
+            "forecast_advice_withdrawn",
+            "Nominations taken back because kube-scheduler found no place for the pod.",
+            self._figures.withdrawn,
+        )
+        yield GaugeMetricFamily("forecast_gated_pods", "Pods that our gate alone holds.", len(self._gated))
+        yield GaugeMetricFamily(
+            "forecast_gated_longest_seconds", "Time for which our gate has held a pod longest.", self._gated.longest()
+        )

@@ -1,0 +1,89 @@
+"""Settings of the advisor: `advise`."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import Field, field_validator
+
+from forecast.setting_group import Duration
+from kube.leader_election.options import LeaseOptions
+from placement.decisions.options import DecisionOptions
+from scheduler.gangs.options import GangOptions
+from scheduler.overcommit.options import RepairOptions
+from scheduler.preemption.options import PreemptionOptions
+from scheduler.settings import ScheduleSettings
+from serving.options import ServingOptions
+
+
+class AdviseLease(LeaseOptions):
+    """Which of several replicas advises. The webhook holds new pods only while this Lease is renewed."""
+
+    name: str = Field(default="forecast-scheduler-advisor", min_length=1)
+    """Name of the Lease: the same for all replicas and for the webhook."""
+
+
+class AdviseOptions(ServingOptions):
+    """How `advise` runs (docs/use/advisor.md). It has its scorer inside: the settings under `scorer` count, too, but
+    for serving."""
+
+    group: ClassVar[str] = "advise"
+
+    port: int = Field(default=8890, ge=0, le=65_535)
+    """0: any free one, which is printed; `--port`."""
+
+    scheduler_name: str = Field(default="default-scheduler", min_length=1)
+    """schedulerName of the kube-scheduler that is advised; `--scheduler-name`."""
+
+    domain: str = ""
+    """Pods are only advised to nodes whose label forecast-scheduler.io/domain says this; empty: to those without it."""
+
+    shadow: bool = False
+    """Decide about pods that ask for advice, compare with what kube-scheduler does, and write nothing; `--shadow`."""
+
+    gate_timeout: Duration = Field(default=2, gt=0, le=60)
+    """A pod that our gate alone has held for this time is released without advice, by any replica."""
+
+    follow_timeout: Duration = Field(default=10, gt=0, le=300)
+    """A pod that is not bound so long after its advice is looked at: if kube-scheduler found no place for it, the
+    nomination is withdrawn."""
+
+    decisions: DecisionOptions = Field(default_factory=DecisionOptions)
+
+    score_per_point: float = Field(default=0.05, gt=0, le=100)
+    """With the default weights: percent of a node's capacity that counts 10 points in kube-scheduler's scores."""
+
+    gather: Duration = Field(default=0.02, ge=0, le=1)
+    """Time for which pods that come one after the other are gathered and decided about together."""
+
+    requests_in_flight: int = Field(default=32, ge=1, le=4096)
+    """Pods whose advice is being written at once. Those behind them are decided about when their turn comes, the
+    biggest first."""
+
+    lease: AdviseLease = Field(default_factory=AdviseLease)
+
+    @field_validator("scheduler_name")
+    @classmethod
+    def _not_ours(cls, name: str) -> str:
+        if name == ScheduleSettings.model_fields["scheduler_name"].default:
+            raise ValueError("this is the name of our own loops, which need no advice: name a kube-scheduler")
+        return name
+
+    def loop_settings(self) -> ScheduleSettings:
+        """Return the settings of the loop that decides. Making room, gangs and repairs are kube-scheduler's matter."""
+        return ScheduleSettings(
+            **{name: getattr(self, name) for name in ServingOptions.model_fields},
+            scheduler_name=self.scheduler_name,
+            domain=self.domain,
+            decisions=self.decisions,
+            batch=self.requests_in_flight,
+            score_per_point=self.score_per_point,
+            gather=self.gather,
+            bindings_in_flight=self.requests_in_flight,
+            binding_timeout=self.gate_timeout,
+            assume_timeout=self.follow_timeout,
+            gangs=GangOptions(enabled=False),
+            preemption=PreemptionOptions(enabled=False),
+            repair=RepairOptions(enabled=False),
+            lease=self.lease,
+        )

@@ -1,0 +1,1 @@
+"""`advise`: place pods through an untouched kube-scheduler."""

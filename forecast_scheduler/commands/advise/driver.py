@@ -1,0 +1,114 @@
+"""The advisor put together: the loop of `schedule`, whose decisions become nominations."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from advisor.advice_binder import AdviceBinder, AdviceFigures
+from advisor.advice_notes import AdviceNotes
+from advisor.biggest_first import BiggestFirst
+from advisor.bound_pods import BoundPods
+from advisor.gated_pods import GatedPods
+from advisor.metrics import AdviceCollector
+from advisor.options import AdviseOptions
+from advisor.releases import Releases
+from advisor.reports import AdviceReports
+from advisor.shadow import ShadowBinder, asks_for_advice
+from forecast_scheduler.commands.schedule.live import Driven, Process
+from kube.session.api_session import ApiSession
+from placement.advice_gate import ADVICE
+from placement.plugins import Bind
+from scheduler.binding.in_flight_limit import InFlightLimit
+from scheduler.loop_parts import LoopParts, LoopRole
+from scheduler.pods_to_place import PodsToPlace
+from scheduler.reporting.logged_reports import LoggedReports
+from scorer.degradation import Level
+from scorer.periodic_task import PeriodicTask
+from scorer.scorer import Scorer
+from serving.upkeep import Background
+
+CONTROLLER: Final = "forecast-scheduler.io/advisor"
+
+_RELEASE_SECONDS: Final = 0.1
+_LEVEL_SECONDS: Final = 0.2
+_RELEASE_CONNECTIONS: Final = 64
+_REQUEST_SECONDS: Final = 5.0
+
+
+class Advising:
+    """Implements Driver: kube-scheduler is advised, or in shadow mode only compared with."""
+
+    controller = CONTROLLER
+    records = True
+
+    def __init__(self, options: AdviseOptions) -> None:
+        self._options = options
+        self.is_shadow = options.shadow
+
+    def drive(self, process: Process) -> Driven:
+        recorder, scorer, names = process.recorder, process.scorer, frozenset({self._options.scheduler_name})
+        assert recorder is not None  # `records`
+        notes, has_forecast = AdviceNotes(recorder), _has_forecast(scorer)
+        with scorer.tables.reading() as cluster:
+            gated, order = GatedPods(cluster), BiggestFirst(cluster)
+            filters = process.tables.rules.profile_filters
+            bound = BoundPods(
+                cluster, process.tables.view, recorder, lambda pod: filters.by_scheduler_name[pod.scheduler_name](pod)
+            )
+        scorer.tables.attach((), bound)
+        if self.is_shadow:
+            labels_of = process.tables.view.index.namespaces.labels_of
+            pods = PodsToPlace(names, wanted=asks_for_advice(labels_of, names))
+            role = LoopRole(
+                pods,
+                lambda parts, limit: ShadowBinder(),
+                writes_volumes=False,
+                looks=False,
+                may_decide=has_forecast,
+                is_shadow=True,
+                units=order,
+            )
+            return Driven(role, LoggedReports(), notes, [], [])
+        scorer.tables.attach((), gated)
+        # Replicas that do not lead release what is overdue, too.
+        session = ApiSession(process.api, connections=_RELEASE_CONNECTIONS)
+        releases = Releases(
+            session,
+            gated,
+            seconds=self._options.gate_timeout,
+            has_forecast=has_forecast,
+            leads=process.may_write,
+        )
+        figures = AdviceFigures()
+
+        def bind(parts: LoopParts, limit: InFlightLimit) -> Bind:
+            return AdviceBinder(
+                parts.session, limit, notes=notes, gated=gated, seconds=_REQUEST_SECONDS, figures=figures
+            )
+
+        role = LoopRole(
+            PodsToPlace(names, gate=ADVICE),
+            bind,
+            writes_volumes=False,
+            may_decide=has_forecast,
+            units=order,
+            most_unfinished=self._options.requests_in_flight,
+        )
+        upkeep = PeriodicTask("release-gates", _RELEASE_SECONDS, releases.keep_up, after=lambda: scorer.tables.synced)
+        jobs: list[Background] = [session, upkeep]
+        return Driven(role, AdviceReports(releases), notes, jobs, [AdviceCollector(gated, releases, figures)])
+
+
+def _has_forecast(scorer: Scorer) -> Callable[[], bool]:
+    """Return whether a model says where load will be: below that, advice would be no better than kube-scheduler's."""
+    looked_at, found = float("-inf"), False
+
+    def has_forecast() -> bool:
+        nonlocal looked_at, found
+        if (now := time.monotonic()) - looked_at > _LEVEL_SECONDS:
+            looked_at, found = now, scorer.tables.level()[0] < Level.REQUESTS
+        return found
+
+    return has_forecast
