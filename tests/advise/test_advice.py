@@ -1,0 +1,149 @@
+"""An untouched kube-scheduler places pods where the advisor nominates them: real API server, real kube-scheduler."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from placement.advice_gate import ADVICE
+from testing.clusters.own_nodes import LONG
+from testing.processes.command import command
+from testing.processes.scorer_process import eventually
+from testing.processes.webhook_process import Api
+from testing.servers.control_plane.kube_scheduler import KubeScheduler
+from tests.advise.conftest import Site, Started, note_of
+
+OTHER = "example.com/other"
+
+
+@pytest.fixture
+def kube_scheduler(site: Site) -> Iterator[KubeScheduler]:
+    with KubeScheduler(site.plane) as running:
+        yield running
+
+
+def test_pods_go_where_they_are_advised_to_go(
+    site: Site, start: Started, kube_scheduler: KubeScheduler, tmp_path: Path
+) -> None:
+    n_pods, log = 60, tmp_path / "decisions.jsonl"
+    process = start("--decisions", str(log))
+    site.pods("burst", n_pods)
+    site.await_bound(n_pods, log=lambda: process.log)
+    for one in site.stored():
+        note = note_of(one)
+        assert note["node"] == one["spec"]["nodeName"] == one["status"].get("nominatedNodeName", note["node"])
+        assert 0 <= note["predicted_peak"] < 10 and note["model"] and note["runner_up"] != note["node"]
+    assert eventually(lambda: process.metric("forecast_advice_pods_total") == n_pods, LONG)
+    decisions = [json.loads(line) for line in log.read_text().splitlines()]
+    assert eventually(lambda: len(log.read_text().splitlines()) == n_pods, LONG)
+    assert all(one["node"] == one["advised_node"] and not one["elsewhere_because"] for one in decisions)
+    with Api(site.plane) as api:
+
+        def posted() -> bool:
+            events = api.request("GET", "/apis/events.k8s.io/v1/events")["items"]
+            return any(one["reportingController"] == "forecast-scheduler.io/advisor" for one in events)
+
+        assert eventually(posted, LONG)
+
+
+def test_gates_of_other_controllers_are_waited_for_and_left_alone(
+    site: Site, start: Started, kube_scheduler: KubeScheduler
+) -> None:
+    process = start(gate_timeout="1s")
+    (held,) = site.pods("other", 1, gates=[OTHER, ADVICE])
+    time.sleep(3.0)
+    (stored,) = site.stored("other")
+    assert [gate["name"] for gate in stored["spec"]["schedulingGates"]] == [OTHER, ADVICE], process.log
+    with Api(site.plane) as api:
+        api.patch({"kind": "Pod", "metadata": held["metadata"]}, {"spec": {"schedulingGates": [{"name": ADVICE}]}})
+    site.await_bound(1, "other", log=lambda: process.log)
+    assert note_of(site.stored("other")[0])["node"] == site.stored("other")[0]["spec"]["nodeName"]
+
+
+def test_a_pod_that_fits_nowhere_is_left_to_kube_scheduler_with_the_reason(site: Site, start: Started) -> None:
+    process = start()
+    site.pods("huge", 1, nodeSelector={"disk": "golden"})
+    assert eventually(lambda: not site.held(), LONG), process.log
+    note = note_of(site.stored("huge")[0])
+    assert note["node"] is None and "node(s) didn't match" in note["because"]
+
+
+def test_without_a_forecast_no_pod_waits(site: Site, start: Started, tmp_path: Path) -> None:
+    process = start(models=tmp_path / "none", gate_timeout="60s")
+    site.pods("blind", 5)
+    assert eventually(lambda: not site.held(), LONG), process.log
+    assert all("no usable forecast" in note_of(one)["because"] for one in site.stored("blind"))
+
+
+def test_a_nomination_that_came_to_nothing_is_withdrawn_and_that_of_others_stays(site: Site, start: Started) -> None:
+    process = start(follow_timeout="1s")
+    made = site.pods("stale", 2)
+    assert eventually(lambda: not site.held(), LONG), process.log
+    nodes = site.writer.list_all("nodes")
+    for one in nodes:
+        site.writer.patch(one, {"spec": {"unschedulable": True}})
+    # Nominated by a preemption, for instance: no business of ours.
+    other = next(
+        one["metadata"]["name"]
+        for one in nodes
+        if one["metadata"]["name"] != note_of(site.stored("stale-0001")[0])["node"]
+    )
+    site.writer.patch_status(made[1], {"nominatedNodeName": other})
+    for one in made:  # as kube-scheduler does, but that it ends nominations that are in vain by itself
+        site.writer.patch_status(one, {"conditions": [_UNSCHEDULABLE]})
+    assert eventually(lambda: "nominatedNodeName" not in site.stored("stale-0000")[0]["status"], LONG), process.log
+    assert eventually(lambda: process.metric("forecast_assumed_pods") == 0, LONG)
+    assert site.stored("stale-0001")[0]["status"]["nominatedNodeName"] == other
+    assert process.metric("forecast_advice_withdrawn_total") == 1
+
+
+_UNSCHEDULABLE = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no node"}
+
+
+def test_a_pod_that_is_pending_because_the_advised_node_is_full_goes_elsewhere(site: Site, start: Started) -> None:
+    """kube-scheduler comes late: the advised nodes take no pods any more by then."""
+    log = start(follow_timeout="1s")
+    site.pods("late", 3)
+    assert eventually(lambda: not site.held(), LONG), log.log
+    advised = {note_of(one)["node"] for one in site.stored("late")}
+    for one in site.writer.list_all("nodes"):
+        if one["metadata"]["name"] in advised:
+            site.writer.patch(one, {"spec": {"unschedulable": True}})
+    with KubeScheduler(site.plane):
+        site.await_bound(3, "late", log=lambda: log.log)
+    assert not advised & {one["spec"]["nodeName"] for one in site.stored("late")}
+    assert eventually(lambda: log.metric("forecast_assumed_pods") == 0, LONG)
+
+
+def test_a_shadow_decides_and_writes_nothing(
+    site: Site, start: Started, kube_scheduler: KubeScheduler, tmp_path: Path
+) -> None:
+    log = tmp_path / "decisions.jsonl"
+    process = start("--decisions", str(log), "--shadow")
+    site.writer.patch(
+        {"kind": "Namespace", "metadata": {"name": site.sets[0]["metadata"]["namespace"]}},
+        {"metadata": {"labels": {ADVICE: "advise"}}},
+    )
+    kube_scheduler.stop()
+    site.pods("shadow", 6, gates=())
+    assert eventually(lambda: process.metric("forecast_decisions_pending") == 6, LONG), process.log
+    for one in site.stored("shadow"):
+        assert not note_of(one) and "nominatedNodeName" not in one["status"]
+    kube_scheduler.start()
+    site.await_bound(6, "shadow")
+    assert eventually(lambda: len(log.read_text().splitlines()) == 6, LONG)
+    assert all(json.loads(line)["shadow"] for line in log.read_text().splitlines())
+
+
+def test_one_command_releases_pods_when_no_advisor_is_left(site: Site) -> None:
+    site.pods("left", 5)
+    site.pods("both", 1, gates=[OTHER, ADVICE])
+    released = command("advise", "--release", "--kubeconfig", site.plane.kubeconfig)
+    assert released.returncode == 0, released.stderr
+    assert released.stdout.strip() == f"6 pod(s) released from {ADVICE}"
+    assert not site.held()
+    assert [gate["name"] for gate in site.stored("both")[0]["spec"]["schedulingGates"]] == [OTHER]

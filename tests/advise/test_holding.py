@@ -1,0 +1,67 @@
+"""New pods from the webhook to their node: held only if they ask for advice, and only while an advisor is alive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from placement.advice_gate import ADVICE
+from testing.clusters.own_nodes import LONG, QUICK_LEASE
+from testing.processes.scorer_process import eventually
+from testing.processes.webhook_process import Api, WebhookProcess, configuration
+from testing.servers.cluster_objects import Manifest
+from testing.servers.control_plane.kube_scheduler import KubeScheduler
+from tests.advise.conftest import Site, Started, note_of
+
+
+@pytest.fixture
+def api(site: Site, tmp_path: Path) -> Iterator[Api]:
+    """With the webhook in front, as it is shipped, and a namespace whose pods ask for advice."""
+    with ExitStack() as running:
+        api = running.enter_context(Api(site.plane))
+        api.install_crds()
+        settings = {"webhook": {"advice": {"alive_for": "2s"}}}
+        webhook = running.enter_context(WebhookProcess(tmp_path / "webhook", site.plane.kubeconfig, settings=settings))
+        api.create(configuration(webhook, failurePolicy="Fail"))
+        namespace = {"kind": "Namespace", "metadata": {"name": site.sets[0]["metadata"]["namespace"]}}
+        api.patch(namespace, {"metadata": {"labels": {ADVICE: "advise"}}})
+        yield api
+
+
+def test_pods_are_held_while_an_advisor_is_alive_and_placed_by_it(site: Site, start: Started, api: Api) -> None:
+    assert not _would_be_held(site, api), "no advisor has been started"
+    process = start(lease={"enabled": True, **QUICK_LEASE})
+    assert eventually(lambda: _would_be_held(site, api), LONG), process.log
+    assert not _would_be_held(site, api, labels={ADVICE: "off"})
+    assert not _would_be_held(site, api, spec={"schedulerName": "another"})
+    assert not _would_be_held(site, api, spec={"hostNetwork": True})
+    assert not _would_be_held(site, api, spec={"nodeName": "somewhere"})
+    assert not _would_be_held(site, api, namespace="default")
+    assert _would_be_held(site, api, namespace="default", labels={ADVICE: "advise"})
+    with KubeScheduler(site.plane):
+        site.pods("held", 12, gates=())
+        site.await_bound(12, "held", log=lambda: process.log)
+    assert all(note_of(one)["node"] == one["spec"]["nodeName"] for one in site.stored("held"))
+    process.kill()
+    assert eventually(lambda: not _would_be_held(site, api), LONG), "the advisor is dead"
+
+
+def _would_be_held(
+    site: Site, api: Api, *, namespace: str = "", labels: Manifest | None = None, spec: Manifest | None = None
+) -> bool:
+    """Whether a pod that is created now gets our gate; it is not stored."""
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": "tried",
+            "namespace": namespace or site.sets[0]["metadata"]["namespace"],
+            "labels": labels or {},
+        },
+        "spec": {"containers": [{"name": "main", "image": "app:1"}]} | (spec or {}),
+    }
+    made = api.create(pod, "?dryRun=All")
+    return any(gate["name"] == ADVICE for gate in made["spec"].get("schedulingGates", []))
