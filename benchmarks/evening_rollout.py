@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -88,7 +89,7 @@ class EveningRollout:
             for key, count in zip(self.keys, counts, strict=True)
         ]
 
-    def pods(self, replica_sets: Sequence[Manifest], **fields: str) -> list[Manifest]:
+    def pods(self, replica_sets: Sequence[Manifest], **fields: Any) -> list[Manifest]:
         """Pods to be scheduled, in the order of their arrival. replica_sets: as the API server made them."""
         owner = {made["metadata"]["name"]: made for made in replica_sets}
         manifests = []

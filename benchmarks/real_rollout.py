@@ -1,111 +1,179 @@
-"""A rollout through the real kube-scheduler, with and without the extender, and the evenings that followed.
+"""A rollout by the real kube-scheduler, alone and with each of our ways to help it, and the evenings that followed.
 
-python -m benchmarks.real_rollout [--seeds N] [--weights 1,3] [--points 0.2,1] [--night-jobs]
+    python -m benchmarks.real_rollout [--seeds N] [--ways extender,advisor,loops] [--traces DIR] [--weights 1,3]
+                                      [--points 0.2,1] [--night-jobs]
 
-300 pods of the sample on 60 nodes of ratio 1 : 2 : 4 (benchmarks/evening_rollout.py): kube-scheduler alone, the same
-with the extender as shipped, and an oracle that knows the week. Node-half-hours from 17:00 to 23:00 over six days in
-which a node is over 80 % of its CPU, disk, network or log capacity. With --night-jobs every second node runs a CronJob
-pod at the release, which ends an hour later (benchmarks/night_jobs.py).
+300 pods of a history on 60 nodes of ratio 1 : 2 : 4 (benchmarks/evening_rollout.py). Node-half-hours from 17:00 to
+23:00 over six days in which a node is over 80 % of its CPU, disk, network or log capacity:
+
+    alone     kube-scheduler
+    extender  kube-scheduler with the extender as shipped
+    advisor   kube-scheduler, with pods that the advisor holds until it has nominated their node
+    loops     our own loops instead of kube-scheduler
+    oracle    one after the other, knowing the week
+
+The histories are the sample and, with --traces, clusters made of the public traces ASD and Bitbrains. With --night-jobs
+every second node runs a CronJob pod at the release, which ends an hour later (benchmarks/night_jobs.py).
 """
 
 from __future__ import annotations
 
-import argparse
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 import httpx
 
+from benchmarks.clusters import build_asd_cluster, build_bitbrains_cluster
 from benchmarks.evening_rollout import EveningRollout, Outcome, evening_rollout
-from benchmarks.harness import numbers
+from benchmarks.harness import command_line, numbers
 from benchmarks.night_jobs import day_and_zone_of_four_o_clock
 from benchmarks.real_scheduler import Cluster
+from forecast.arrays import Ints
+from placement.advice_gate import ADVICE
 from testing.servers.shipped_extender import shipped_extender
+
+ALONE, EXTENDER, ADVISOR, LOOPS, ORACLE = "alone", "extender", "advisor", "loops", "oracle"
+WAYS: Final = (EXTENDER, ADVISOR, LOOPS)
+SAMPLE: Final = Path("data/sample")
 
 _NEUTRAL = ('outcome="late"', 'outcome="failed"', 'outcome="not_ready"')
 
 
 @dataclass(frozen=True, slots=True)
 class RolloutOutcome:
-    """One rollout by three schedulers.
+    """One rollout.
 
-    neutral_answers : times that the extender did not answer in earnest
-    charged         : pods charged to the node that kube-scheduler took, and to another
+    by   : outcome by way, ALONE and ORACLE among them
+    said : what the services counted, for people
     """
 
-    native: Outcome
-    extender: Outcome
-    oracle: Outcome
-    neutral_answers: int
-    charged: tuple[int, int]
+    by: Mapping[str, Outcome]
+    said: Sequence[str]
 
 
-def roll_out(of: EveningRollout, directory: Path, *, weight: int = 1, point: float = 0.2) -> RolloutOutcome:
-    """Place the pods by kube-scheduler alone, and with the extender. The defaults are those that are shipped."""
+def roll_out(
+    of: EveningRollout, directory: Path, ways: Sequence[str] = WAYS, *, weight: int = 1, point: float = 0.2
+) -> RolloutOutcome:
+    """Place the pods by kube-scheduler alone, and in each of these ways. Defaults of the extender: as shipped."""
+    said = list[str]()
+
+    def by_extender(cluster: Cluster) -> Ints:
+        with cluster.extender(EXTENDER, score_per_point=point, weight=weight) as process:
+            placed = cluster.place([shipped_extender(process.url, weight=weight)])
+            said.append(_extender_figures(process.http))
+            return placed
+
+    def by_advisor(cluster: Cluster) -> Ints:
+        with cluster.advisor(ADVISOR) as process:
+            placed = cluster.place([], schedulingGates=[{"name": ADVICE}])
+            said.append(f"{process.metric('forecast_advice_pods_total'):.0f} pods released: " + _outcomes(process.http))
+            return placed
+
+    def by_loops(cluster: Cluster) -> Ints:
+        with cluster.loops(LOOPS):
+            return cluster.place([], schedulerName="forecast-scheduler")
+
+    place: dict[str, Callable[[Cluster], Ints]] = {EXTENDER: by_extender, ADVISOR: by_advisor, LOOPS: by_loops}
     with Cluster(of, directory) as cluster:
-        native = of.outcome(cluster.place([]))
-        with cluster.extender("extender", score_per_point=point, weight=weight) as process:
-            placed = of.outcome(cluster.place([shipped_extender(process.url, weight=weight)]))
-            neutral, charged = _figures(process.http)
-    return RolloutOutcome(native, placed, of.outcome(of.oracle()), neutral, charged)
+        by = {ALONE: of.outcome(cluster.place([]))}
+        by |= {way: of.outcome(place[way](cluster)) for way in ways}
+    return RolloutOutcome(by | {ORACLE: of.outcome(of.oracle())}, said)
 
 
-def gap_closed(outcomes: Sequence[RolloutOutcome]) -> float:
+def gap_closed(outcomes: Sequence[RolloutOutcome], way: str) -> float:
     """Share of the way from kube-scheduler alone to the oracle, by all hot evening half hours together."""
-    native, ours, oracle = (
-        sum(getattr(one, rule).hot for one in outcomes) for rule in ("native", "extender", "oracle")
-    )
-    return float((native - ours) / (native - oracle))
+    alone, ours, oracle = (sum(one.by[rule].hot for one in outcomes) for rule in (ALONE, way, ORACLE))
+    return float((alone - ours) / (alone - oracle))
+
+
+@contextmanager
+def histories(traces: Path | None) -> Iterator[Mapping[str, Path]]:
+    """Yield directories of histories by name; the traces are written into one that is gone afterwards."""
+    found = {"sample": SAMPLE}
+    if traces is None:
+        print("NOT MEASURED: ASD and Bitbrains; pass --traces DIR (data/README.md)")
+        yield found
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        for name, build in (("asd", build_asd_cluster), ("bitbrains", build_bitbrains_cluster)):
+            found[name] = Path(scratch) / name
+            build(traces, found[name], 0)
+        yield found
 
 
 def main() -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--seeds", type=int, default=4, help="rollouts of different services")
+    parser = command_line(__doc__)
+    parser.add_argument("--seeds", default="0,1,2,3", help="each draws other services, by commas")
+    parser.add_argument("--ways", default=",".join(WAYS), help="by commas")
+    parser.add_argument("--traces", type=Path, help="directory of the public traces")
+    parser.add_argument("--only", default="", help="one of the histories")
     parser.add_argument("--weights", default="1", help="weights of the extender to try, by commas")
-    parser.add_argument("--points", default="0.2", help="score_per_point to try, by commas")
+    parser.add_argument("--points", default="0.2", help="score_per_point of the extender to try, by commas")
     parser.add_argument("--night-jobs", action="store_true", help="CronJob pods run on every second node until 05:00")
     asked = parser.parse_args()
-    print(f"{'':>34}  hot evening   hot all day   CV of CPU peaks   gap closed")
-    for weight in numbers(asked.weights):
-        for point in map(float, asked.points.split(",")):
-            outcomes = []
-            for seed in range(asked.seeds):
-                today, zone = datetime.now(UTC).date(), None
-                if asked.night_jobs:
-                    today, zone = day_and_zone_of_four_o_clock(datetime.now(UTC))
-                of = evening_rollout(today, seed=seed, night_zone=zone)
-                with tempfile.TemporaryDirectory() as scratch:
-                    outcomes.append(roll_out(of, Path(scratch), weight=weight, point=point))
-                _show(seed, f"weight {weight}, {point:g} %", outcomes[-1])
-            print(
-                f"weight {weight}, {point:g} %, all together: {gap_closed(outcomes):.1%} of the gap closed", flush=True
-            )
+    ways = asked.ways.split(",")
+    with histories(asked.traces) as found:
+        for name, history in found.items():
+            if asked.only not in ("", name):
+                continue
+            for weight in numbers(asked.weights):
+                for point in map(float, asked.points.split(",")):
+                    print(f"{name}, extender with weight {weight} and {point:g} % a point")
+                    _one_history(history, numbers(asked.seeds), ways, weight, point, night_jobs=asked.night_jobs)
 
 
-def _show(seed: int, what: str, one: RolloutOutcome) -> None:
-    lines = {"kube-scheduler": one.native, f"+ extender, {what}": one.extender, "oracle": one.oracle}
-    for name, outcome in lines.items():
-        figures = f"{outcome.hot:10.2%}   {outcome.hot_all:10.2%}   {outcome.cpu_peak_variation:14.3f}"
-        closed = f"   {gap_closed([one]):9.1%}" if outcome is one.extender else ""
-        print(f"{f'seed {seed}: {name}':>34}  {figures}{closed}")
-    right, wrong = one.charged
-    print(f"{'':>34}  {right} pods charged rightly, {wrong} wrongly; {one.neutral_answers} neutral answers", flush=True)
+def _one_history(
+    history: Path, seeds: Sequence[int], ways: Sequence[str], weight: int, point: float, *, night_jobs: bool
+) -> None:
+    print(f"{'':>18}  hot evening  hot all day  CV of CPU peaks  gap closed")
+    outcomes = []
+    for seed in seeds:
+        today, zone = datetime.now(UTC).date(), None
+        if night_jobs:
+            today, zone = day_and_zone_of_four_o_clock(datetime.now(UTC))
+        of = evening_rollout(today, history=history, seed=seed, night_zone=zone)
+        with tempfile.TemporaryDirectory() as scratch:
+            outcomes.append(roll_out(of, Path(scratch), ways, weight=weight, point=point))
+        _show(seed, outcomes[-1], ways)
+    for way in ways:
+        least = min(gap_closed([one], way) for one in outcomes)
+        print(f"  {way}: {gap_closed(outcomes, way):.1%} of the gap closed, {least:.1%} at least", flush=True)
 
 
-def _figures(http: httpx.Client) -> tuple[int, tuple[int, int]]:
+def _show(seed: int, one: RolloutOutcome, ways: Sequence[str]) -> None:
+    for way, outcome in one.by.items():
+        closed = f"{gap_closed([one], way):11.1%}" if way in ways else ""
+        print(
+            f"{f'seed {seed}: {way}':>18}  {outcome.hot:11.2%}  {outcome.hot_all:11.2%}  "
+            f"{outcome.cpu_peak_variation:15.3f} {closed}"
+        )
+    for line in one.said:
+        print(f"{'':>20}{line}", flush=True)
+
+
+def _extender_figures(http: httpx.Client) -> str:
     """Neutral answers, and charges that were right and wrong."""
-    values = {}
-    for line in http.get("/metrics").raise_for_status().text.splitlines():
-        if line.startswith(("forecast_extender_requests_total{", "forecast_extender_charges_total{")):
-            name, _, value = line.rpartition(" ")
-            values[name] = int(float(value))
+    values = _counters(http, ("forecast_extender_requests_total{", "forecast_extender_charges_total{"))
     neutral = sum(value for name, value in values.items() if any(one in name for one in _NEUTRAL))
     right, wrong = (values[f'forecast_extender_charges_total{{outcome="{one}"}}'] for one in ("right", "wrong"))
-    return neutral, (right, wrong)
+    return f"{right} pods charged rightly, {wrong} wrongly; {neutral} neutral answers"
+
+
+def _outcomes(http: httpx.Client) -> str:
+    values = _counters(http, ("forecast_advice_pods_total{", "forecast_decisions_total{"))
+    return ", ".join(f"{value} {name.partition('{')[2].rstrip('}')}" for name, value in values.items() if value)
+
+
+def _counters(http: httpx.Client, names: tuple[str, ...]) -> dict[str, int]:
+    lines = http.get("/metrics").raise_for_status().text.splitlines()
+    split = (line.rpartition(" ") for line in lines if line.startswith(names))
+    return {name: int(float(value)) for name, _, value in split}
 
 
 if __name__ == "__main__":

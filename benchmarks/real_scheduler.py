@@ -74,7 +74,8 @@ class Cluster:
         self.directory.mkdir(parents=True, exist_ok=True)
         self.models = self.directory / "models"
         Registry(str(self.models)).publish(artefact_of(self.rollout.model, datetime.now(UTC)))
-        for namespace in sorted({key.namespace for key in self.rollout.keys} - {"default"}):
+        leases = "forecast-scheduler"
+        for namespace in sorted({leases, *(key.namespace for key in self.rollout.keys)} - {"default"}):
             self.writer.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
         self.writer.create_many(self.rollout.nodes())
         self.sets: list[Manifest] = self.writer.create_many(self.rollout.replica_sets())
@@ -97,20 +98,39 @@ class Cluster:
         url      : of a proxy to the API server; "" = it talks to the API server itself
         settings : of the group `extender`
         """
+        return self._process("extender", name, *arguments, url=url, settings={"extender": settings})
+
+    def advisor(self, name: str, **settings: Any) -> ScorerProcess:
+        """The command `advise` for this cluster, not started yet. settings: of the group `advise`"""
+        return self._process("advise", name, settings={"advise": settings})
+
+    def loops(self, name: str, **settings: Any) -> ScorerProcess:
+        """The command `schedule` for this cluster, on all its nodes, not started yet.
+
+        settings : of the group `schedule`
+        """
+        return self._process("schedule", name, settings={"schedule": {"domain": ""} | settings})
+
+    def _process(
+        self, command: str, name: str, *arguments: str, url: str = "", settings: Mapping[str, Any]
+    ) -> ScorerProcess:
         kubeconfig = self.plane.write_kubeconfig("admin", self.plane.token, url=url)
         quick = {"usage_every": "1s", "model_every": "1s", "overview_every": "60s"}
         return ScorerProcess(
             self.directory / name,
             "--kubeconfig", kubeconfig, "--models", self.models, "--prometheus", self.prometheus.url,
             *arguments,
-            settings={"scorer": quick, "extender": settings},
-            command="extender",
+            settings={"scorer": quick, **settings},
+            command=command,
         )  # fmt: skip
 
-    def place(self, extenders: Sequence[Mapping[str, Any]], seconds: float = 120) -> Ints:
-        """Schedule all pods of the rollout, (n_pods,) row of the node of each; they are gone afterwards."""
+    def place(self, extenders: Sequence[Mapping[str, Any]], seconds: float = 120, **fields: Any) -> Ints:
+        """Schedule all pods of the rollout, (n_pods,) row of the node of each; they are gone afterwards.
+
+        fields : of the specification of each pod, such as its schedulerName
+        """
         with KubeScheduler(self.plane, extenders) as scheduler:
-            made = self.writer.create_many(self.rollout.pods(self.sets))
+            made = self.writer.create_many(self.rollout.pods(self.sets, **fields))
             bound = wait_until_bound(self.writer, len(made) + len(self.running_jobs), seconds, scheduler.end_of_log)
         self.writer.delete_many(made)
         return self.rollout.placement(bound)

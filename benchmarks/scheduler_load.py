@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -79,14 +79,33 @@ class LoadedCluster:
         n_services: int = _SERVICES_ROLLED_OUT,
         scheduler_name: str = "default-scheduler",
         labels_of: Callable[[int], Mapping[str, str]] = lambda i: {},
+        gates: Sequence[str] = (),
     ) -> list[Manifest]:
         """Pods that wait to be scheduled, of so many services in turn; created now.
 
         labels_of : further labels, by number of the pod
+        gates     : scheduling gates of each
         """
+        made = self.manifests(
+            name, n_pods, n_services=n_services, scheduler_name=scheduler_name, labels_of=labels_of, gates=gates
+        )
+        return self.writer.create_many(made)
+
+    def manifests(
+        self,
+        name: str,
+        n_pods: int,
+        *,
+        n_services: int = _SERVICES_ROLLED_OUT,
+        scheduler_name: str = "default-scheduler",
+        labels_of: Callable[[int], Mapping[str, str]] = lambda i: {},
+        gates: Sequence[str] = (),
+    ) -> Iterator[Manifest]:
+        """Yield the same pods, to be created one by one."""
         sets = self.sets[:n_services]
-        return self.writer.create_many(
-            pod(
+        for i in range(n_pods):
+            owner = sets[i % len(sets)]
+            made = pod(
                 f"{name}-{i:05d}",
                 namespace=owner["metadata"]["namespace"],
                 owner=owner,
@@ -95,9 +114,9 @@ class LoadedCluster:
                 labels=owner["spec"]["selector"]["matchLabels"] | {BATCH_LABEL: name} | dict(labels_of(i)),
                 scheduler_name=scheduler_name,
             )
-            for i in range(n_pods)
-            for owner in (sets[i % len(sets)],)
-        )
+            if gates:
+                made["spec"]["schedulingGates"] = [{"name": gate} for gate in gates]
+            yield made
 
     def bindings(self, batch: str) -> Bindings:
         """A watch of a batch's bindings."""
@@ -118,13 +137,16 @@ class LoadedCluster:
 
 
 class Bindings:
-    """Context manager: a thread that notes when pods of a batch are bound. It reads no JSON: that costs nothing."""
+    """Context manager: a thread that notes when pods of a batch are bound. It reads no JSON: that costs nothing.
+
+    seen : by name of the pod, when it was seen bound, by time.perf_counter()
+    """
 
     def __init__(self, plane: ControlPlane, batch: str) -> None:
         query = f"watch=true&labelSelector={BATCH_LABEL}%3D{batch}&fieldSelector=spec.nodeName%21%3D"
         self._url, self._headers = f"{plane.url}/api/v1/pods?{query}", {"Authorization": f"Bearer {plane.token}"}
         self._pool = urllib3.PoolManager(ca_certs=str(plane.ca_file), retries=False)
-        self._times: list[float] = []
+        self.seen: dict[str, float] = {}
         self._thread = threading.Thread(target=self._follow, daemon=True)
         self._ended = False
 
@@ -148,13 +170,13 @@ class Bindings:
         Raises TimeoutError with what the scheduler said last.
         """
         deadline = time.perf_counter() + seconds
-        while len(self._times) < n_pods:
+        while len(self.seen) < n_pods:
             if not self._thread.is_alive():
                 raise RuntimeError("the watch of bindings has failed")
             if time.perf_counter() > deadline:
-                raise TimeoutError(f"{len(self._times)} of {n_pods} were bound in {seconds:.0f} s: {end_of_log()}")
+                raise TimeoutError(f"{len(self.seen)} of {n_pods} were bound in {seconds:.0f} s: {end_of_log()}")
             time.sleep(0.1)
-        return self._times[:n_pods]
+        return list(self.seen.values())[:n_pods]
 
     def _watch(self, since: str) -> urllib3.BaseHTTPResponse:
         answer = self._pool.request(
@@ -185,12 +207,17 @@ class Bindings:
                 *lines, rest = (rest + chunk).split(b"\n")
                 now = time.perf_counter()
                 # A pod comes into the selection when it is bound: that is an addition. Later changes are none.
-                self._times += [now] * sum(line.startswith(b'{"type":"ADDED"') for line in lines)
+                self.seen |= {_name_in(line): now for line in lines if line.startswith(b'{"type":"ADDED"')}
                 last = lines[-1] if lines else last
         except (urllib3.exceptions.HTTPError, OSError, ValueError):
             if not self._ended:
                 raise
         return last
+
+
+def _name_in(line: bytes) -> str:
+    """Of the object of an event: the first name in it."""
+    return line.partition(b'"name":"')[2].partition(b'"')[0].decode()
 
 
 def _stored_node(one: NodeInfo) -> Manifest:
