@@ -75,6 +75,7 @@ def _write_environment(directory: Path, cluster: LocalCluster, program: Path) ->
         "PROMETHEUS": cluster.prometheus_url,
         "SCHEDULER": f"http://127.0.0.1:{cluster.ports.schedule}",
         "EXTENDER": f"http://127.0.0.1:{cluster.ports.extender}",
+        "ADVISOR": f"http://127.0.0.1:{cluster.ports.advise}",
         "FORECAST_SCHEDULER_CONFIG": str(cluster.settings),
     }
     text = "".join(f"export {name}='{value}'\n" for name, value in lines.items())

@@ -58,12 +58,16 @@ def pod_object(of: PodCourse, made_sets: Mapping[tuple[str, str], Manifest]) -> 
     )
 
 
-def one_more(sibling: PodCourse, made_set: Manifest, name: str, scheduler_name: str) -> Manifest:
+def one_more(
+    sibling: PodCourse, made_set: Manifest, name: str, scheduler_name: str, gates: Iterable[str] = ()
+) -> Manifest:
     """Another pod of a service, that has no node yet."""
     waiting = pod_object(sibling, {(sibling.namespace, made_set["metadata"]["name"]): made_set})
     del waiting["spec"]["nodeName"], waiting["status"]
     waiting["metadata"]["name"] = name
     waiting["spec"]["schedulerName"] = scheduler_name
+    if gates:
+        waiting["spec"]["schedulingGates"] = [{"name": gate} for gate in gates]
     return waiting
 
 

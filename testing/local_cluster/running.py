@@ -23,6 +23,7 @@ from typing import Any, Final, Self
 import httpx
 import yaml
 
+from placement.advice_gate import ADVICE
 from testing.local_cluster.metrics import page, past
 from testing.local_cluster.objects import node_object, one_more, pod_object, replica_set_objects
 from testing.local_cluster.sample import SAMPLE, PodCourse, read_sample
@@ -38,11 +39,13 @@ from testing.servers.shipped_extender import shipped_extender
 
 ADDED_PODS: Final = {
     "first.yaml": ("first", "default-scheduler"),
+    "advised.yaml": ("advised", "default-scheduler"),
     "second.yaml": ("second", "default-scheduler"),
     "third.yaml": ("third", "default-scheduler"),
     "fourth.yaml": ("fourth", "forecast-scheduler"),
 }
-"""Manifests that are left for whoever looks at the cluster: name of the pod, and who is to place it."""
+"""Manifests that are left for whoever looks at the cluster: name of the pod, and who is to place it. The one that is to
+be advised has the gate that the webhook would add."""
 
 _SERVICE = ("shop", "checkout")
 _OUR_NAMESPACE = "forecast-scheduler"  # of the Lease of our own loops
@@ -59,10 +62,11 @@ class Ports:
     scorer: int = 8080
     extender: int = 8888
     schedule: int = 8889
+    advise: int = 8890
 
     def free(self) -> Ports:
         """The same, with others in place of those that somebody listens on."""
-        wanted = (self.prometheus, self.scorer, self.extender, self.schedule)
+        wanted = (self.prometheus, self.scorer, self.extender, self.schedule, self.advise)
         return Ports(*(port if _is_free(port) else free_port() for port in wanted))
 
     def moved(self) -> list[str]:
@@ -152,7 +156,12 @@ class LocalCluster:
         return bool(httpx.get(f"{self.prometheus_url}/api/v1/query", params=asked).json()["data"]["result"])
 
     def _our_services(self) -> list[tuple[str, str]]:
-        ports = {"scorer": self.ports.scorer, "extender": self.ports.extender, "schedule": self.ports.schedule}
+        ports = {
+            "scorer": self.ports.scorer,
+            "extender": self.ports.extender,
+            "schedule": self.ports.schedule,
+            "advisor": self.ports.advise,
+        }
         return [(f"forecast-scheduler-{name}", f"127.0.0.1:{port}") for name, port in ports.items()]
 
     def _settings(self) -> dict[str, Any]:
@@ -162,13 +171,15 @@ class LocalCluster:
             "scorer": {"port": self.ports.scorer},
             "extender": {"port": self.ports.extender},
             "schedule": {"port": self.ports.schedule},
+            "advise": {"port": self.ports.advise},
         }
 
     def _leave_manifests(self, there: list[PodCourse], sets: Mapping[tuple[str, str], Manifest]) -> None:
         sibling = next(pod for pod in there if (pod.namespace, pod.owner[1]) == _SERVICE)
         of = sets[sibling.namespace, sibling.controller[1]]
         for file, (name, scheduler_name) in ADDED_PODS.items():
-            manifest = one_more(sibling, of, f"{_SERVICE[1]}-{name}", scheduler_name)
+            gates = [ADVICE] if name == "advised" else []
+            manifest = one_more(sibling, of, f"{_SERVICE[1]}-{name}", scheduler_name, gates)
             (self.directory / file).write_text(yaml.safe_dump(manifest, sort_keys=False))
 
 

@@ -34,10 +34,13 @@ _SAID = {
     "forecast-scheduler replay": r"forecast .* \d\.\d\d % ",
     "forecast-scheduler nodes --scorer": r"2 of 50 nodes, peaks of 20\d\d-\d\d-\d\d",
     "forecast-scheduler node small-01": r"small-01 on (.|\n)*What makes the peak(.|\n)*What helps",
-    "forecast-scheduler explain shop/checkout-third --last": r"node \S+ of \d+: predicted peak \d+ % of capacity",
+    "forecast-scheduler explain shop/checkout-third --last": r"node \S+ .*of \d+.*: predicted peak \d+ % of capacity",
     "FORECAST_SCHEDULER_HOLIDAY_COUNTRY=DE forecast-scheduler train": r"published \S+ at local-cluster/models",
     "forecast-scheduler models rollback": r"model in use: \S+",
     "kubectl -n shop get pod checkout-first": r"checkout-first +1/1 +Running .* (small|medium|large)-\d\d ",
+    "kubectl -n shop get pod checkout-advised": (
+        r'^((small|medium|large)-\d\d) .*\\"node\\":\\"\1\\",\\"predicted_peak\\":0\.\d+'
+    ),
     "python -m json.tool": r'"pod": "shop/checkout-second"(.|\n)*"advised_node": "(small|medium|large)-\d\d"',
     "kubectl -n shop events --for pod/checkout-third": r"ForecastScheduled .* predicted peak \d+ % of capacity",
     "kubectl -n shop get pod checkout-fourth": r"checkout-fourth +1/1 +Running .* (large-41|medium-25|small-01) ",
@@ -164,7 +167,7 @@ def test_a_newcomer_gets_from_a_clone_to_pods_that_were_placed_by_their_forecast
     status = f"{reader.environment['SCHEDULER']}/v1/status"
     version = rolled_back.removeprefix("model in use: ").strip()
     assert eventually(lambda: httpx.get(status).json()["model"]["version"] == version, 60)
-    shadow, real = (reader.terminals[number] for number in (1, 2))
+    shadow, real = (reader.terminals[number] for number in (2, 3))
     assert shadow.process.returncode == 0, shadow.said()
     assert "Traceback" not in "".join(terminal.said() for terminal in (shadow, real))
     for terminal in reversed(reader.terminals):
