@@ -29,10 +29,13 @@ _DAY: Final = 86400
 _PROCESS: Final = "by (cluster, job)"
 _REPLICA: Final = "(cluster, job, instance)"
 
+_HELD_SECONDS: Final = 30
+"""Fifteen times as long as a pod is to be held."""
+
 
 def loop_alerts() -> list[Alert]:
     """Who is not deployed has no series, and no alert."""
-    return [*_loops(), *_extender(), *_webhook()]
+    return [*_loops(), *_advisor(), *_extender(), *_webhook()]
 
 
 def _loops() -> list[Alert]:
@@ -110,6 +113,20 @@ def _loops() -> list[Alert]:
             "{{ $labels.job }}: the policy document is not in effect",
             "It has a mistake, is gone, or cannot be read. The last good policies stay in effect; after a restart only "
             "those of the settings.",
+        ),
+    ]
+
+
+def _advisor() -> list[Alert]:
+    return [
+        Alert(
+            "ForecastPodsHeld",
+            Severity.CRITICAL,
+            f"max {_PROCESS} (forecast_gated_longest_seconds) > {_HELD_SECONDS}",
+            "1m",
+            "{{ $labels.job }}: our gate has held a pod for {{ $value | humanizeDuration }}",
+            "A pod that asked for advice is held two seconds at most, and this one waits for us alone. The log says "
+            "why its gate cannot be removed; `forecast-scheduler advise --release` removes it by hand.",
         ),
     ]
 

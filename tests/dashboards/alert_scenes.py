@@ -369,6 +369,15 @@ _LOOPS = (
         10,
     ),
     Scene(
+        "ForecastPodsHeld",
+        "nobody may remove the gate",
+        (_steady("forecast_gated_longest_seconds", 45, **LOOP),),
+        5,
+        {CRITICAL: "forecast-scheduler-schedule: our gate has held a pod for 45s"},
+        LOOP_JOB,
+    ),
+    Scene("ForecastPodsHeld", "half a minute", (_steady("forecast_gated_longest_seconds", 30, **LOOP),), 5),
+    Scene(
         "ForecastGangStarving",
         "for more than an hour",
         (_steady("forecast_gang_longest_wait_seconds", 3660, **LOOP),),
