@@ -1,0 +1,167 @@
+"""Which new pods get our gate, beside which gates, and that no pod, however odd, raises."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from admission.advice.gating import gates_with_ours
+from admission.advice.options import AdviceGateOptions
+from placement.advice_gate import ADVICE, AdviceMode
+
+OURS = {"name": ADVICE}
+OPTIONS = AdviceGateOptions()
+ASKS = {"app": "cart", ADVICE: "advise"}
+
+
+def a_pod(labels: Any = ASKS, *, metadata: Mapping[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
+    return {"metadata": {"generateName": "cart-", "labels": labels} | dict(metadata or {}), "spec": spec}
+
+
+def _gates(
+    pod: Mapping[str, Any],
+    namespace: str = "shop",
+    labels: Mapping[str, str] | None = None,
+    **options: Any,
+) -> list[Any] | None:
+    return gates_with_ours(pod, namespace, labels, AdviceGateOptions(**options))
+
+
+def _owned_by(kind: Any, *, controller: Any = True) -> dict[str, Any]:
+    return {"ownerReferences": [{"kind": "Backup", "name": "b"}, {"kind": kind, "name": "x", "controller": controller}]}
+
+
+def test_a_pod_that_asks_is_held() -> None:
+    assert _gates(a_pod()) == [OURS]
+    assert _gates(a_pod(schedulerName="default-scheduler", nodeName="", hostNetwork=False)) == [OURS]
+    assert _gates(a_pod(metadata=_owned_by("ReplicaSet"))) == [OURS]
+
+
+@pytest.mark.parametrize(
+    ("of_pod", "of_namespace", "setting", "is_held"),
+    [
+        (None, {}, AdviceMode.OFF, False),
+        (None, {}, AdviceMode.ADVISE, True),
+        (None, {}, AdviceMode.PREFER, False),
+        (None, {ADVICE: "advise"}, AdviceMode.OFF, True),
+        (None, {ADVICE: "off"}, AdviceMode.ADVISE, False),
+        ("off", {ADVICE: "advise"}, AdviceMode.ADVISE, False),
+        ("prefer", {ADVICE: "advise"}, AdviceMode.ADVISE, False),
+        ("advise", {ADVICE: "off"}, AdviceMode.OFF, True),
+        ("true", {ADVICE: "advise"}, AdviceMode.ADVISE, False),
+        # A namespace that is not known yet asks for nothing: the pod and the settings decide.
+        (None, None, AdviceMode.OFF, False),
+        (None, None, AdviceMode.ADVISE, True),
+        ("advise", None, AdviceMode.OFF, True),
+    ],
+)
+def test_who_asks(
+    of_pod: str | None, of_namespace: Mapping[str, str] | None, setting: AdviceMode, is_held: bool
+) -> None:
+    pod = a_pod({"app": "cart"} | ({} if of_pod is None else {ADVICE: of_pod}))
+    assert _gates(pod, labels=of_namespace, unlabelled=setting) == ([OURS] if is_held else None)
+
+
+@pytest.mark.parametrize(
+    ("namespace", "pod"),
+    [
+        ("kube-system", a_pod()),
+        ("kube-public", a_pod()),
+        ("kube-node-lease", a_pod()),
+        ("forecast-scheduler", a_pod()),
+        ("shop", a_pod(metadata=_owned_by("DaemonSet"))),
+        ("shop", a_pod(metadata=_owned_by("Node"))),
+        ("shop", a_pod(metadata={"annotations": {"kubernetes.io/config.mirror": "8a2f"}})),
+        ("shop", a_pod(hostNetwork=True)),
+        ("shop", a_pod(nodeName="n1")),
+        ("shop", a_pod(schedulerName="forecast-scheduler")),
+        ("shop", a_pod(schedulerName="volcano")),
+    ],
+)
+def test_pods_that_must_not_wait_are_not_held_whatever_their_labels_say(namespace: str, pod: dict[str, Any]) -> None:
+    assert _gates(pod, namespace, {ADVICE: "advise"}, unlabelled=AdviceMode.ADVISE) is None
+
+
+def test_the_settings_name_namespaces_and_schedulers() -> None:
+    assert _gates(a_pod(), "shop", excluded_namespaces=["shop"]) is None
+    assert _gates(a_pod(), "forecast-scheduler", excluded_namespaces=[]) == [OURS]
+    assert _gates(a_pod(), "kube-system", excluded_namespaces=[]) is None
+    assert _gates(a_pod(schedulerName="second"), scheduler_names=["second"]) == [OURS]
+    assert _gates(a_pod(), scheduler_names=["second"]) is None
+
+
+def test_an_owner_that_is_no_controller_does_not_count() -> None:
+    assert _gates(a_pod(metadata=_owned_by("DaemonSet", controller=False))) == [OURS]
+
+
+def test_gates_of_others_are_kept_in_their_order_and_ours_is_added_once() -> None:
+    others = [{"name": "kueue.x-k8s.io/admission"}, {"name": "b.io/quota", "later": "field"}]
+    pod = a_pod(schedulingGates=others)
+    before = deepcopy(pod)
+    assert _gates(pod) == [*others, OURS]
+    assert pod == before
+    assert _gates(a_pod(schedulingGates=[*others, OURS])) is None
+    assert _gates(a_pod(schedulingGates=[])) == [OURS]
+    assert _gates(a_pod(schedulingGates=None)) == [OURS]
+
+
+_json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.sampled_from(["advise"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from([ADVICE, "name", "kind", "controller", "kubernetes.io/config.mirror"]) | st.text(),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=10,
+)
+
+
+def _object(*members: str) -> st.SearchStrategy[Any]:
+    """JSON that has some of these members, or is something else altogether."""
+    return st.dictionaries(st.sampled_from(members), _json, max_size=len(members)) | _json
+
+
+@given(
+    pod=st.fixed_dictionaries(
+        {},
+        optional={
+            "metadata": _object("labels", "annotations", "ownerReferences", "name"),
+            "spec": _object("schedulingGates", "schedulerName", "hostNetwork", "nodeName"),
+        },
+    ),
+    setting=st.sampled_from(AdviceMode),
+)
+def test_a_pod_of_any_shape_is_held_or_left_alone(pod: dict[str, Any], setting: AdviceMode) -> None:
+    before = json.dumps(pod)
+    gates = gates_with_ours(pod, "shop", None, AdviceGateOptions(unlabelled=setting))
+    assert json.dumps(pod) == before
+    if gates is not None:
+        assert gates[-1] == OURS and gates.count(OURS) == 1
+        there = pod["spec"].get("schedulingGates")
+        assert gates[:-1] == (there if isinstance(there, list) else [])
+        pod["spec"]["schedulingGates"] = gates
+        assert gates_with_ours(pod, "shop", None, AdviceGateOptions(unlabelled=setting)) is None
+
+
+@given(
+    member=st.sampled_from(["schedulingGates", "schedulerName", "hostNetwork", "nodeName"]),
+    value=_json,
+)
+def test_an_odd_member_of_a_pod_that_asks_raises_nothing(member: str, value: Any) -> None:
+    gates = gates_with_ours(a_pod(**{member: value}), "shop", {}, OPTIONS)
+    assert gates is None or gates[-1] == OURS
+
+
+@given(member=st.sampled_from(["labels", "annotations", "ownerReferences"]), value=_json)
+def test_odd_metadata_raises_nothing(member: str, value: Any) -> None:
+    gates = gates_with_ours(a_pod(metadata={member: value}), "shop", {ADVICE: "advise"}, OPTIONS)
+    assert gates is None or gates == [OURS]
