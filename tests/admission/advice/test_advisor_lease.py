@@ -1,0 +1,176 @@
+"""An advisor is alive while its Lease changes, by our own clock; whatever else is answered, it is not."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import urllib3
+from kubernetes import client
+
+from admission.advice import advisor_lease
+from admission.advice.advisor_lease import AdvisorLease
+from admission.advice.options import AdviceGateOptions
+from kube.leader_election.record import lease_body, read_lease
+from testing.settable_clock import SettableClock
+
+LONG_AGO, FAR_AHEAD = 0.0, 4_000_000_000.0
+
+
+class World:
+    """What the API server answers to a look: a status and a body, or an exception."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, **options: Any) -> None:
+        self.clock = SettableClock(1000.0)
+        self.answer: tuple[int, bytes] | Exception = (404, b"{}")
+        self.paths: list[str] = []
+        monkeypatch.setattr(advisor_lease, "send", self._send)
+        api = client.ApiClient(client.Configuration())
+        self.lease = AdvisorLease(api, AdviceGateOptions(**options), clock=self.clock)
+
+    def _send(self, api: client.ApiClient, method: str, path: str, *, seconds: float) -> urllib3.HTTPResponse:
+        assert method == "GET" and 0 < seconds < 5
+        self.paths.append(path)
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        status, body = self.answer
+        return urllib3.HTTPResponse(body, status=status)
+
+    def holds(self, holder: str, written: float) -> None:
+        """What the Lease says from now on. written: as its holder has the time."""
+        before = read_lease(self.answer[1]) if isinstance(self.answer, tuple) else None
+        self.answer = (200, lease_body("ns", "l", holder=holder, seconds=10, now=written, before=before))
+
+    def look(self, *, later: float = 0.0) -> bool:
+        self.clock.now += later
+        self.lease.look()
+        return self.lease.is_alive()
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    return World(monkeypatch)
+
+
+@pytest.fixture
+def alive(world: World) -> World:
+    """Seen to be renewed, just now."""
+    world.holds("a", LONG_AGO)
+    world.look()
+    world.holds("a", LONG_AGO + 1)
+    assert world.look(later=1)
+    return world
+
+
+def test_the_lease_of_the_settings_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(monkeypatch, lease_namespace="ops", lease_name="advisor-2")
+    world.look()
+    assert world.paths == ["/apis/coordination.k8s.io/v1/namespaces/ops/leases/advisor-2"]
+
+
+def test_nobody_is_alive_before_a_look_nor_before_a_change_was_seen(world: World) -> None:
+    assert not world.lease.is_alive()
+    world.holds("a", FAR_AHEAD)
+    assert not world.look()
+    assert not world.look(later=1), "the same again may be what a dead one left"
+    world.holds("a", FAR_AHEAD + 1)
+    assert world.look(later=1)
+
+
+def test_it_is_alive_while_it_is_renewed_and_dead_some_time_after(alive: World) -> None:
+    for second in range(2, 60):
+        alive.holds("a", LONG_AGO + second)
+        assert alive.look(later=1)
+    alive.clock.now += 5.0
+    assert alive.lease.is_alive()
+    alive.clock.now += 0.1
+    assert not alive.lease.is_alive() and not alive.look()
+    alive.holds("a", LONG_AGO + 70)
+    assert alive.look(later=1), "it is back"
+
+
+def test_how_long_it_counts_is_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(monkeypatch, alive_for=30)
+    world.holds("a", LONG_AGO)
+    world.look()
+    world.holds("a", LONG_AGO + 1)
+    world.look(later=1)
+    world.clock.now += 30.0
+    assert world.lease.is_alive()
+    world.clock.now += 0.1
+    assert not world.lease.is_alive()
+
+
+@pytest.mark.parametrize("written", [LONG_AGO, FAR_AHEAD])
+def test_the_time_that_is_written_does_not_count(alive: World, written: float) -> None:
+    alive.holds("a", written + 7)
+    assert alive.look(later=1)
+    alive.clock.now += 5.1
+    assert not alive.look()
+
+
+def test_a_renewal_counts_from_when_it_was_asked_for(alive: World) -> None:
+    """A slow answer may be as old as the question."""
+    alive.holds("a", LONG_AGO + 2)
+    answer = alive.lease.look
+
+    def slow(*arguments: Any, **options: Any) -> urllib3.HTTPResponse:
+        alive.clock.now += 4.0
+        return World._send(alive, *arguments, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(advisor_lease, "send", slow)
+        answer()
+    alive.clock.now += 1.1
+    assert not alive.lease.is_alive()
+
+
+def test_a_lease_that_was_given_back_counts_at_once_and_a_successor_revives_it(alive: World) -> None:
+    alive.holds("", LONG_AGO + 2)
+    assert not alive.look(later=1)
+    alive.holds("b", LONG_AGO + 3)
+    assert alive.look(later=1)
+
+
+def test_a_lease_that_was_deleted_counts_at_once_and_a_new_one_must_be_renewed(alive: World) -> None:
+    alive.answer = (404, b"{}")
+    assert not alive.look(later=1)
+    alive.clock.now += 60
+    alive.holds("a", LONG_AGO)
+    assert not alive.look()
+    alive.holds("a", LONG_AGO + 1)
+    assert alive.look(later=1)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        (403, b'{"message":"forbidden"}'),
+        (401, b"{}"),
+        (500, b""),
+        (200, b"<html>"),
+        (200, b"\xff"),
+        (200, b"[]"),
+        (200, json.dumps({"metadata": {}, "spec": {"leaseTransitions": "x"}}).encode()),
+        urllib3.exceptions.ConnectTimeoutError("cut"),
+        urllib3.exceptions.ProtocolError("cut"),
+        OSError("no route"),
+    ],
+)
+def test_an_answer_that_says_nothing_raises_nothing_and_lets_it_die(
+    alive: World, answer: tuple[int, bytes] | Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    alive.answer = answer
+    assert alive.look(later=1), "one that was renewed a moment ago"
+    assert alive.look(later=1)
+    assert not alive.look(later=5)
+    assert len(caplog.records) == 1 and "grant get on leases" in caplog.text
+    alive.holds("a", LONG_AGO + 9)
+    assert alive.look(later=1)
+
+
+@pytest.mark.parametrize("answer", [(403, b"{}"), (200, b"garbage"), OSError("no route")])
+def test_what_was_never_seen_is_not_alive(world: World, answer: tuple[int, bytes] | Exception) -> None:
+    world.answer = answer
+    assert not any(world.look(later=1) for _ in range(3))
