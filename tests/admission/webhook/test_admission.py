@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from admission.advice.gating import gates_with_ours
+from admission.advice.options import AdviceGateOptions
 from admission.templates.pod_arguments import ARGUMENTS_ANNOTATION
 from admission.templates.shaping_annotations import TEMPLATES_ANNOTATION
 from admission.webhook.admission import AdmissionOutcome, Reviewer
@@ -17,6 +19,7 @@ from admission.webhook.protocol import Malformed
 from admission.webhook.template_store import TemplateStore
 from kube.decoding.stored_templates import LastError
 from kube.objects.objects import NamespaceInfo
+from placement.advice_gate import ADVICE
 from testing.reviews import patched, review_of
 from tests.admission.webhook.made_up import a_binding, a_template
 
@@ -119,6 +122,76 @@ def test_a_conflict_that_the_pod_wins_is_no_error(reviewer: Reviewer, errors: La
     assert "warnings" not in json.loads(said.body)["response"], "the pod says itself what was left out"
 
 
+def _holding(errors: LastErrors, *, is_alive: bool = True) -> Reviewer:
+    """A reviewer that asks for the gate as the webhook does."""
+    options = AdviceGateOptions()
+    return Reviewer(
+        _store(),
+        errors,
+        gates_of=lambda pod, namespace, labels: gates_with_ours(pod, namespace, labels, options) if is_alive else None,
+    )
+
+
+def _asking(**spec: Any) -> dict[str, Any]:
+    pod = _pod("x", **spec)
+    pod["metadata"]["labels"][ADVICE] = "advise"
+    return pod
+
+
+def test_a_pod_that_asks_for_advice_is_held_and_asked_about_again_it_is_not_changed(errors: LastErrors) -> None:
+    reviewer, other = _holding(errors), {"name": "kueue.x-k8s.io/admission"}
+    answer = reviewer.review(review_of(_asking(schedulingGates=[other])))
+    assert answer.outcome is AdmissionOutcome.SHAPED and answer.applied == ()
+    made = patched(_asking(schedulingGates=[other]), answer.body)
+    assert made["spec"]["schedulingGates"] == [other, {"name": ADVICE}]
+    again = reviewer.review(review_of(made))
+    assert again.outcome is AdmissionOutcome.UNCHANGED
+
+
+def test_nothing_is_held_while_no_advisor_is_alive(errors: LastErrors) -> None:
+    reviewer = _holding(errors, is_alive=False)
+    assert reviewer.review(review_of(_asking())).outcome is AdmissionOutcome.UNCHANGED
+
+
+def test_a_pod_is_shaped_and_held_in_one_patch(errors: LastErrors) -> None:
+    pod = _asking()
+    pod["metadata"]["labels"]["app"] = "cart"
+    made = patched(pod, _holding(errors).review(review_of(pod)).body)
+    assert "nodeAffinity" in made["spec"]["affinity"] and made["spec"]["schedulingGates"] == [{"name": ADVICE}]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "spec"),
+    [
+        ({"ownerReferences": [{"kind": "DaemonSet", "name": "log", "controller": True}]}, {}),
+        ({"annotations": {"kubernetes.io/config.mirror": "8a2f"}}, {}),
+        ({}, {"hostNetwork": True}),
+        ({}, {"nodeName": "n1"}),
+        ({}, {"schedulerName": "volcano"}),
+        ({"labels": {ADVICE: "off"}}, {}),
+    ],
+)
+def test_what_says_that_a_pod_must_not_wait_reaches_the_gate(
+    errors: LastErrors, metadata: dict[str, Any], spec: dict[str, Any]
+) -> None:
+    """Only some members of a pod are decoded."""
+    pod = _asking(**spec)
+    pod["metadata"] |= metadata
+    assert _holding(errors).review(review_of(pod)).outcome is AdmissionOutcome.UNCHANGED
+
+
+def test_the_label_of_a_namespace_asks_for_all_its_pods(errors: LastErrors) -> None:
+    seen: list[Any] = []
+
+    def gates_of(pod: Any, namespace: str, labels: Any) -> None:
+        seen.append((namespace, labels))
+
+    reviewer = Reviewer(_store(), errors, gates_of=gates_of)
+    reviewer.review(review_of(_pod(), namespace="team-a"))
+    reviewer.review(review_of(_pod(), namespace="new"))
+    assert seen == [("team-a", {"team": "a"}), ("new", None)]
+
+
 _json = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
     lambda inner: (
@@ -148,7 +221,7 @@ def test_no_question_breaks_anything(pod: Any, namespace: Any, uid: Any) -> None
     patched(pod, answer.body)
 
 
-_REVIEWER = Reviewer(_store(), LastErrors())
+_REVIEWER = _holding(LastErrors())
 
 
 def test_errors_wait_until_they_are_told_and_the_newest_counts(errors: LastErrors) -> None:

@@ -75,6 +75,16 @@ def test_annotations_are_removed_where_they_are() -> None:
     assert patch_of({"metadata": {}, "spec": {}}, None, {"a/b": None}) is None
 
 
+@pytest.mark.parametrize("spec", [{}, {"schedulingGates": None}, {"schedulingGates": [{"name": "a"}]}])
+def test_gates_are_set_as_a_whole(spec: dict[str, Any]) -> None:
+    gates = [{"name": "a"}, {"name": "b"}]
+    pod = {"metadata": {}, "spec": spec}
+    made = patched(pod, allowed("u-1", patch_of(pod, None, {}, gates)))
+    assert made == {"metadata": {}, "spec": {"schedulingGates": gates}}
+    shaped = patched(pod, allowed("u-1", patch_of(pod, AFFINITY, {"a": "b"}, gates)))
+    assert shaped["spec"] == {"affinity": AFFINITY, "schedulingGates": gates}
+
+
 def test_without_a_change_there_is_no_patch() -> None:
     pod: dict[str, Any] = {"metadata": {}, "spec": {}}
     assert patch_of(pod, None, {}) is None
@@ -87,7 +97,7 @@ def test_without_a_change_there_is_no_patch() -> None:
 
 @pytest.mark.parametrize("pod", [{}, {"spec": 7, "metadata": []}, {"spec": None, "metadata": None}])
 def test_a_pod_without_the_places_is_left_alone(pod: Any) -> None:
-    assert patch_of(pod, AFFINITY, {"a": "b"}) is None
+    assert patch_of(pod, AFFINITY, {"a": "b"}, [{"name": "a"}]) is None
 
 
 _json = st.recursive(
