@@ -25,7 +25,7 @@ FOREIGN = member("f", of="", scheduler_name="another")
 class World:
     """Two nodes, and who listens in place of the queue: what it was told, in order."""
 
-    def __init__(self, *pods: PodInfo) -> None:
+    def __init__(self, *pods: PodInfo, to_place: PodsToPlace | None = None) -> None:
         self.told: list[tuple[str, str]] = []
         self.events: list[ClusterEvent] = []
         self.scorer = Scorer(clock=lambda: 0.0)
@@ -33,7 +33,8 @@ class World:
             self.cluster = cluster
             view = ClusterView(cluster, PlacementIndex(cluster.state))
             self.scorer.tables.attach((), view.index)
-            self.follower = ClusterFollower(cluster, view.index, self, PodsToPlace(frozenset({"forecast-scheduler"})))  # type: ignore[arg-type]
+            to_place = to_place or PodsToPlace(frozenset({"forecast-scheduler"}))
+            self.follower = ClusterFollower(cluster, view.index, self, to_place)  # type: ignore[arg-type]
             self.scorer.tables.attach(INDEXED_KINDS, self.follower)
         self.scorer.tables.replace(Kind.NODES, [node_of("node-0"), node_of("node-1")])
         self.scorer.tables.replace(Kind.PODS, list(pods))
@@ -71,6 +72,21 @@ def test_who_waits_no_more_is_removed(after: PodInfo) -> None:
     world = World(WAITING)
     world.watch(after)
     assert world.told == [("remove", "a")]
+
+
+def test_of_pods_that_are_advised_on_those_with_the_gate_are_put_and_removed_when_it_is_gone() -> None:
+    gate = "forecast-scheduler.io/advice"
+    world = World(to_place=PodsToPlace(frozenset({"forecast-scheduler"}), gate=gate))
+    world.watch(WAITING, replace(WAITING, gates=(gate,)))
+    assert world.told == [("remove", "a"), ("put", "a")]
+    world.watch(WAITING)
+    assert world.told[2:] == [("remove", "a")]
+    with world.scorer.tables.reading() as cluster:
+        world.scorer.tables.put(Kind.PODS, replace(WAITING, gates=(gate,)))
+        cluster.assume(WAITING, "node-0", 60.0)
+    world.told.clear()
+    world.watch(WAITING)
+    assert world.told == [], "its gate is gone since its advice was written: it is assumed still"
 
 
 def test_who_is_deleted_is_removed() -> None:

@@ -14,3 +14,11 @@ def test_gates_are_named() -> None:
     pod = pod_with({"schedulingGates": [{"name": "foo"}, {"name": "bar"}]})
 
     assert verdict(SchedulingGates(), pod, node_named("n")) == Verdict.no("waiting for scheduling gates: [foo bar]")
+
+
+def test_the_gate_of_who_asks_is_open_and_others_are_not() -> None:
+    asks, node = SchedulingGates("ours"), node_named("n")
+    assert verdict(asks, pod_with({"schedulingGates": [{"name": "ours"}]}), node) == PASSES
+    pod = pod_with({"schedulingGates": [{"name": "foo"}, {"name": "ours"}, {"name": "bar"}]})
+    assert verdict(asks, pod, node) == Verdict.no("waiting for scheduling gates: [foo bar]")
+    assert verdict(SchedulingGates(), pod, node) == Verdict.no("waiting for scheduling gates: [foo ours bar]")
