@@ -40,12 +40,15 @@ def advice(points: Mapping[str, int], nodes: Sequence[str] | None = None, **chan
     return Advice(**(facts | changes))
 
 
-def binding(given: Advice, node: str, *, at: float = AT + 1) -> Binding:
-    return Binding(given, node, at, "1.2.3")
+def binding(given: Advice, node: str, *, at: float = AT + 1, because: str = "") -> Binding:
+    return Binding(given, node, at, "1.2.3", because)
 
 
-def decision(points: Mapping[str, int], node: str, *, at: float = AT + 1, **changes: Any) -> Decision:
-    return decision_of(binding(advice(points, **changes), node, at=at))
+def decision(
+    points: Mapping[str, int], node: str, *, at: float = AT + 1, because: str = "", **changes: Any
+) -> Decision:
+    """because: why the pod is not where it was advised to."""
+    return decision_of(binding(advice(points, **changes), node, at=at, because=because))
 
 
 def pod(uid: str = "uid-1", node: str = "n1", *, created: float = AT) -> PodInfo:

@@ -52,6 +52,13 @@ def test_the_note(node: str, changes: dict[str, Any], note: str) -> None:
     assert note_of(decision({"n1": 6, "n7": 3, "n2": 1}, node, **changes)) == note
 
 
+def test_the_note_says_why_a_pod_is_elsewhere_instead_of_by_how_much_the_other_was_better() -> None:
+    why = "NodeResourcesFit: Insufficient cpu"
+    note = note_of(decision({"n1": 6, "n7": 3, "n2": 1}, "n2", because=why))
+    assert note == f"node n2, rank 3 of 3, n1 was advised: {PEAK}; not there: {why}; {MODEL}"
+    assert "not there" not in note_of(decision({"n1": 6, "n7": 3}, "n1", because=why))
+
+
 def test_the_event_keeps_within_what_the_api_server_lets_through() -> None:
     made = decision(
         {"n1": 1}, "n1", pod=f"shop/{'a' * 230}-{'b' * 22}", reasons=tuple(f"because of ä {n}" for n in range(200))

@@ -37,6 +37,20 @@ def test_a_decision_is_a_line(tmp_path: Path) -> None:
     assert log.figures == LogFigures(written=2, dropped=0, failed=0)
 
 
+def test_why_a_pod_is_elsewhere_is_written_and_read_back(tmp_path: Path) -> None:
+    path, why = tmp_path / "decisions.jsonl", "TaintToleration: node(s) had untolerated taint(s)"
+    log = open_decision_log(path)
+    log.start()
+    log.take(binding(advice({"n1": 2, "n2": 1}), "n2", because=why))
+    log.stop()
+    assert orjson.loads(path.read_bytes())["elsewhere_because"] == why
+    old = orjson.loads(path.read_bytes()) | {"uid": "another"}
+    del old["elsewhere_because"]
+    with path.open("ab") as file:
+        file.write(orjson.dumps(old) + b"\n")  # of an earlier version
+    assert [one.elsewhere_because for one in read_decisions([path]).decisions] == [why, ""]
+
+
 def test_a_new_start_appends(tmp_path: Path) -> None:
     path = tmp_path / "decisions.jsonl"
     write(open_decision_log(path), "a")

@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from placement.decisions.advice import Advice
 from placement.decisions.decision import Binding, decision_of
 from placement.decisions.recorder import DecisionRecorder
 from testing.settable_clock import SettableClock
@@ -50,6 +51,24 @@ def test_a_pod_advised_on_and_bound_is_a_decision_once(taken: Taken, clock: Sett
     assert only.advice.best == "n1"
     figures = records.figures()
     assert (figures.advised, figures.as_advised, figures.elsewhere, figures.pending) == (1, 0, 1, 0)
+
+
+def test_why_a_pod_is_elsewhere_is_asked_only_where_it_is(taken: Taken, clock: SettableClock[float]) -> None:
+    records, asked = recorder(taken, clock), list[str | None]()
+
+    def why(given: Advice) -> str:
+        asked.append(given.best)
+        return "NodePorts: taken"
+
+    for uid, node in (("there", "n1"), ("elsewhere", "n2")):
+        records.advised(advice({"n1": 3, "n2": 1}, uid=uid))
+        records.bound(pod(uid, node), why)
+    records.bound(pod("without", "n2"), why)
+    assert asked == ["n1"]
+    assert [(one.advice.uid, one.elsewhere_because) for one in taken.bindings] == [
+        ("there", ""),
+        ("elsewhere", "NodePorts: taken"),
+    ]
 
 
 def test_the_last_advice_counts_when_a_pod_is_tried_again(taken: Taken, clock: SettableClock[float]) -> None:
