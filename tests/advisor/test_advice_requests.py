@@ -1,0 +1,96 @@
+"""Bodies of patches, the note on a pod, and what a look at a pod says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import orjson
+import pytest
+
+from advisor.advice_requests import PendingPod, advice_note, pending_pod, release_body, withdraw_body
+from placement.advice_gate import ADVICE
+from tests.advisor.made_up import OTHER_GATE, gated, pod_answer, scheduled_is
+from tests.placement.decisions.made_up import advice
+
+
+def test_a_release_takes_our_gate_alone_and_that_pod_alone() -> None:
+    assert orjson.loads(release_body(gated("a", OTHER_GATE), '{"node":"n1"}')) == {
+        "metadata": {"uid": "uid-a", "annotations": {ADVICE: '{"node":"n1"}'}},
+        "spec": {"schedulingGates": [{"$patch": "delete", "name": ADVICE}]},
+    }
+
+
+def test_a_nomination_is_withdrawn_from_the_pod_as_it_was_read() -> None:
+    assert orjson.loads(withdraw_body(gated("a"), "41")) == {
+        "metadata": {"uid": "uid-a", "resourceVersion": "41"},
+        "status": {"nominatedNodeName": None},
+    }
+
+
+def test_the_note_says_what_was_advised() -> None:
+    made = advice({"n1": 6, "n2": 3}, share=0.612345, model_version="2026-09-20T02-00")
+    assert orjson.loads(advice_note(made)) == {
+        "node": "n1",
+        "predicted_peak": 0.6123,
+        "runner_up": "n2",
+        "model": "2026-09-20T02-00",
+    }
+
+
+def test_the_note_leaves_out_what_is_not_known() -> None:
+    assert orjson.loads(advice_note(advice({"n1": 6}, share=None, model_version=None))) == {"node": "n1"}
+    assert orjson.loads(advice_note(advice({"n1": 6}, share=0.0, model_version=None))) == {
+        "node": "n1",
+        "predicted_peak": 0.0,
+    }, "a peak of 0 is one"
+
+
+@pytest.mark.parametrize("given", [None, advice({})])
+def test_the_note_says_why_there_is_no_advice(given: Any) -> None:
+    assert orjson.loads(advice_note(given, "no node")) == {"node": None, "because": "no node"}
+    assert orjson.loads(advice_note(given, "late", nominated="n3")) == {"node": "n3", "because": "late"}
+
+
+def test_a_pending_pod_is_read() -> None:
+    held = gated("a", OTHER_GATE, nominated_node="n1")
+    body = pod_answer(held, version="41", **scheduled_is("False", "SchedulingGated")).body
+    assert pending_pod(body) == PendingPod("41", node="", nominated="n1", is_gated=True, is_tried=False)
+    bound = pod_answer(gated("a", node="n2", gates=()), **scheduled_is("True", None)).body
+    assert pending_pod(bound) == PendingPod("7", node="n2", nominated="", is_gated=False, is_tried=False)
+    other = pod_answer(gated("a", gates=(OTHER_GATE,))).body
+    assert not pending_pod(other).is_gated
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "is_tried"),
+    [
+        ("False", "Unschedulable", True),
+        ("False", "SchedulerError", True),
+        ("False", None, True),
+        ("False", "SchedulingGated", False),
+        ("True", None, False),
+        ("Unknown", "Unschedulable", False),
+    ],
+)
+def test_the_condition_says_whether_kube_scheduler_has_tried(status: str, reason: str | None, is_tried: bool) -> None:
+    body = pod_answer(gated("a", gates=()), **scheduled_is(status, reason)).body
+    assert pending_pod(body).is_tried is is_tried
+
+
+def test_other_conditions_say_nothing_of_it() -> None:
+    condition = {"type": "Ready", "status": "False", "reason": "ContainersNotReady"}
+    assert not pending_pod(pod_answer(gated("a"), conditions=[condition]).body).is_tried
+
+
+@pytest.mark.parametrize(
+    "body", [b"{}", b'{"metadata":{},"spec":{"schedulingGates":null,"nodeName":null},"status":{"conditions":null}}']
+)
+def test_a_pod_that_says_nothing_waits_nowhere(body: bytes) -> None:
+    assert pending_pod(body) == PendingPod("", "", "", is_gated=False, is_tried=False)
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"<html>", b'{"spec":{"schedulingGates":{}}}', b'{"metadata":7}'])
+def test_what_is_no_pod_raises_what_callers_expect(body: bytes) -> None:
+    with pytest.raises(msgspec.DecodeError):
+        pending_pod(body)
