@@ -1,0 +1,313 @@
+"""In place of a binding: the node nominated, then our gate removed; and what a later look does about it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import orjson
+import pytest
+
+from advisor.advice_binder import AdviceBinder, AdviceFigures
+from advisor.advice_notes import AdviceNotes
+from advisor.gated_pods import GatedPods
+from kube.binding.binding_steps import BindingVerdict
+from kube.client.api_answer import Answer, answered, not_sent, unanswered
+from kube.objects.objects import PodInfo
+from kube.status.pod_conditions import STRATEGIC_MERGE
+from placement.advice_gate import ADVICE
+from placement.decisions.recorder import DecisionRecorder
+from placement.status import Code
+from scheduler.binding.in_flight_limit import InFlightLimit
+from scheduler.binding.outcome import BindStatus, Ending, outcome_of_binding
+from scheduler.preemption.eviction_requests import MERGE
+from scorer.assuming_cluster import AssumingCluster
+from scorer.options import ScorerOptions
+from testing.settable_clock import SettableClock
+from tests.advisor.made_up import (
+    ANOTHER_UID,
+    DONE,
+    FORBIDDEN,
+    INVALID,
+    MISSING,
+    OTHER_GATE,
+    UID_CONFLICT,
+    Asked,
+    Session,
+    gated,
+    pod_answer,
+    scheduled_is,
+)
+from tests.placement.decisions.made_up import advice
+
+POD = gated("a")
+PATH = "/api/v1/namespaces/shop/pods/a"
+THROTTLED, BUSY, SILENT = answered(429, b""), answered(503, b"busy"), unanswered(TimeoutError())
+CONFLICT = answered(409, b'{"message":"the object has been modified"}')
+
+
+class Scene:
+    """A binder, and one pod that our gate holds."""
+
+    def __init__(self, *answers: Answer, held: bool = True) -> None:
+        self.session, self.figures = Session(*answers), AdviceFigures()
+        self.limit = InFlightLimit(32, clock=lambda: 0.0)
+        cluster = AssumingCluster(ScorerOptions(), now=0.0)
+        self.gated = GatedPods(cluster, clock=SettableClock(0.0))
+        cluster.listeners.append(self.gated.apply)
+        self.notes = AdviceNotes(DecisionRecorder([], version="1.2.3"))
+        self.binder = AdviceBinder(
+            self.session, self.limit, notes=self.notes, gated=self.gated, seconds=5.0, figures=self.figures
+        )
+        if held:
+            cluster.put_pod(POD)
+
+    def bind(self, pod: PodInfo = POD, node: str = "n1") -> BindStatus:
+        return asyncio.run(self.binder.bind(pod, node))
+
+    def look(self, pod: PodInfo = POD, node: str = "n1") -> BindStatus:
+        return asyncio.run(self.binder.look(pod, node))
+
+    @property
+    def asked(self) -> list[Asked]:
+        return self.session.asked
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        return self.figures.advised, self.figures.not_advised, self.figures.withdrawn
+
+    @property
+    def is_free(self) -> bool:
+        """Whether another one may remove the gate now."""
+        return self.gated.held_for(0.0) == [POD]
+
+
+def _verdict(status: BindStatus) -> BindingVerdict:
+    assert status.plugin == "Advice" and status.result is not None
+    return status.result.verdict
+
+
+def test_first_the_node_is_nominated_then_the_gate_removed() -> None:
+    scene = Scene()
+    scene.notes.advised(advice({"n1": 3, "n2": 1}, uid=POD.uid, share=0.5, model_version=None))
+    assert scene.bind().is_success
+    nominated, released = scene.asked
+    assert nominated == Asked(
+        "PATCH", f"{PATH}/status", {"metadata": {"uid": "uid-a"}, "status": {"nominatedNodeName": "n1"}}, MERGE
+    )
+    assert (released.method, released.path, released.content_type) == ("PATCH", PATH, STRATEGIC_MERGE)
+    assert released.body["spec"] == {"schedulingGates": [{"$patch": "delete", "name": ADVICE}]}
+    note = orjson.loads(released.body["metadata"]["annotations"][ADVICE])
+    assert note == {"node": "n1", "predicted_peak": 0.5, "runner_up": "n2"}
+    assert scene.counts == (1, 0, 0)
+    assert not scene.is_free, "until the watch shows it"
+
+
+def test_a_note_that_is_not_known_any_more_stops_nothing() -> None:
+    scene = Scene()
+    assert scene.bind().is_success
+    note = orjson.loads(scene.asked[1].body["metadata"]["annotations"][ADVICE])
+    assert note == {"node": None, "because": "not known any more"}
+
+
+@pytest.mark.parametrize("claimed", [True, False])
+def test_whose_gate_is_being_removed_or_is_gone_is_asked_nothing_about(claimed: bool) -> None:
+    scene = Scene(held=claimed)
+    if claimed:
+        assert scene.gated.claim(POD.uid)
+    scene.notes.advised(advice({"n1": 1}, uid=POD.uid))
+    status = scene.bind()
+    assert scene.asked == [] and scene.counts == (0, 0, 0)
+    assert (status.code, _verdict(status)) == (Code.UNSCHEDULABLE, BindingVerdict.GONE)
+    assert outcome_of_binding(status).is_gone, "nothing is to be scheduled any more"
+    assert "not known" in scene.notes.take(POD.uid), "its text is not kept for ever"
+    if claimed:
+        assert scene.gated.held_for(0.0) == [], "the claim of the other one stays"
+
+
+@pytest.mark.parametrize("answer", [FORBIDDEN, INVALID, BUSY, SILENT, THROTTLED, CONFLICT, not_sent("does not lead")])
+def test_nothing_is_released_if_the_nomination_fails(answer: Answer) -> None:
+    scene = Scene(*[answer] * 9)
+    status = scene.bind()
+    assert {one.path for one in scene.asked} == {f"{PATH}/status"}
+    assert (status.code, _verdict(status)) == (Code.UNSCHEDULABLE, BindingVerdict.REFUSED)
+    assert answer.text in status.reason and "n1 was not nominated" in status.reason
+    assert scene.counts == (0, 1, 0) and scene.is_free
+
+
+@pytest.mark.parametrize("answer", [MISSING, ANOTHER_UID, UID_CONFLICT])
+@pytest.mark.parametrize("before", [[], [DONE]])
+def test_a_pod_that_is_gone_is_left_alone(before: list[Answer], answer: Answer) -> None:
+    scene = Scene(*before, *[answer] * 9)
+    status = scene.bind()
+    assert len(scene.asked) == len(before) + 1, "asked again it would be gone, too"
+    assert (status.code, _verdict(status)) == (Code.UNSCHEDULABLE, BindingVerdict.GONE)
+    assert scene.counts == (0, 0, 0)
+
+
+@pytest.mark.parametrize("answer", [FORBIDDEN, INVALID, BUSY, SILENT, CONFLICT])
+def test_whether_the_gate_is_gone_is_not_known_if_its_removal_fails(answer: Answer) -> None:
+    scene = Scene(DONE, *[answer] * 9)
+    status = scene.bind()
+    assert scene.asked[-1].path == PATH
+    assert (status.code, _verdict(status)) == (Code.ERROR, BindingVerdict.UNKNOWN)
+    assert outcome_of_binding(status).ending is Ending.UNKNOWN, "its nomination is looked at later"
+    assert "our gate was not removed" in status.reason
+    assert scene.counts == (0, 0, 0) and scene.is_free, "who is overdue is released"
+
+
+@pytest.mark.parametrize("answer", [BUSY, SILENT, THROTTLED, CONFLICT, answered(500, b"")])
+@pytest.mark.parametrize("before", [[], [DONE]])
+def test_what_passes_is_tried_again(before: list[Answer], answer: Answer) -> None:
+    scene = Scene(*before, answer)
+    assert scene.bind().is_success
+    paths = [f"{PATH}/status", PATH]
+    paths.insert(len(before), paths[len(before)])
+    assert [one.path for one in scene.asked] == paths
+    assert scene.counts == (1, 0, 0)
+
+
+def test_it_is_tried_twice_and_no_more() -> None:
+    scene = Scene(*[BUSY] * 9)
+    scene.bind()
+    assert len(scene.asked) == 2
+
+
+@pytest.mark.parametrize("answer", [FORBIDDEN, INVALID])
+def test_what_stays_is_not_tried_again(answer: Answer) -> None:
+    scene = Scene(*[answer] * 9)
+    scene.bind()
+    assert len(scene.asked) == 1
+
+
+def test_the_limit_is_told_of_429s_and_of_successes() -> None:
+    scene = Scene(THROTTLED, DONE, DONE)
+    assert scene.bind().is_success
+    assert scene.limit.throttled == 1 and scene.limit.now == 24
+    busy = Scene(BUSY, DONE, DONE)
+    busy.limit.was_throttled()
+    for _ in range(9):
+        busy.limit.went_well()
+    assert busy.limit.now == 24
+    assert busy.bind().is_success and busy.limit.throttled == 1
+
+
+def test_a_success_makes_room_for_more() -> None:
+    scene = Scene()
+    scene.limit.was_throttled()
+    assert scene.bind().is_success
+    for _ in range(24):  # with that one, as many as it takes
+        scene.limit.went_well()
+    assert scene.limit.now == 25
+    failed = Scene(DONE, FORBIDDEN)
+    failed.limit.was_throttled()
+    failed.bind()
+    for _ in range(24):
+        failed.limit.went_well()
+    assert failed.limit.now == 24
+
+
+def test_a_binding_that_is_cut_off_gives_its_claim_back() -> None:
+    scene = Scene()
+
+    def cut() -> None:
+        raise asyncio.CancelledError
+
+    scene.session.before = cut
+    with pytest.raises(asyncio.CancelledError):
+        scene.bind()
+    assert scene.is_free
+
+
+# A later look
+
+OPEN = replace(POD, gates=())
+TRIED = scheduled_is("False", "Unschedulable")
+
+
+def _looked(scene: Scene) -> BindingVerdict:
+    status = scene.look()
+    assert scene.asked[0] == Asked("GET", PATH, None, "")
+    return _verdict(status)
+
+
+def test_bound_there() -> None:
+    scene = Scene(pod_answer(replace(OPEN, node="n1")))
+    assert _looked(scene) is BindingVerdict.BOUND
+
+
+def test_bound_elsewhere() -> None:
+    scene = Scene(pod_answer(replace(OPEN, node="n2", nominated_node="n1"), **TRIED))
+    assert _looked(scene) is BindingVerdict.ELSEWHERE
+    assert len(scene.asked) == 1, "the API server clears the nomination of a pod that is bound"
+
+
+@pytest.mark.parametrize(
+    "answer", [MISSING, pod_answer(replace(OPEN, uid="later")), pod_answer(replace(OPEN, terminating=True))]
+)
+def test_gone(answer: Answer) -> None:
+    scene = Scene(answer)
+    assert _looked(scene) is BindingVerdict.GONE
+    assert len(scene.asked) == 1
+
+
+@pytest.mark.parametrize("other", [(), (OTHER_GATE,)])
+def test_still_gated(other: tuple[str, ...]) -> None:
+    scene = Scene(pod_answer(replace(POD, gates=(ADVICE, *other), nominated_node="n1"), **TRIED))
+    status = scene.look()
+    assert _verdict(status) is BindingVerdict.REFUSED and "gate" in status.reason
+    assert len(scene.asked) == 1 and scene.counts == (0, 0, 0)
+
+
+@pytest.mark.parametrize("status", [{}, scheduled_is("False", "SchedulingGated"), scheduled_is("True", None)])
+def test_while_kube_scheduler_has_not_tried_the_nomination_stays(status: dict[str, Any]) -> None:
+    scene = Scene(pod_answer(replace(OPEN, nominated_node="n1"), **status))
+    assert _looked(scene) is BindingVerdict.UNKNOWN, "it is looked at again"
+    assert len(scene.asked) == 1 and scene.counts == (0, 0, 0)
+
+
+def test_our_nomination_of_a_pod_that_was_tried_in_vain_is_withdrawn() -> None:
+    scene = Scene(pod_answer(replace(OPEN, nominated_node="n1"), version="41", **TRIED))
+    assert _looked(scene) is BindingVerdict.REFUSED
+    body = {"metadata": {"uid": "uid-a", "resourceVersion": "41"}, "status": {"nominatedNodeName": None}}
+    assert scene.asked[1:] == [Asked("PATCH", f"{PATH}/status", body, MERGE)]
+    assert scene.counts == (0, 0, 1)
+
+
+@pytest.mark.parametrize("nominated", ["", "n7"])
+def test_the_nomination_of_another_is_left_alone(nominated: str) -> None:
+    scene = Scene(pod_answer(replace(OPEN, nominated_node=nominated), **TRIED))
+    assert _looked(scene) is BindingVerdict.REFUSED
+    assert len(scene.asked) == 1 and scene.counts == (0, 0, 0)
+
+
+@pytest.mark.parametrize("answer", [CONFLICT, FORBIDDEN, BUSY, SILENT, not_sent("does not lead")])
+def test_a_withdrawal_that_failed_is_to_be_tried_later_on_a_pod_read_anew(answer: Answer) -> None:
+    scene = Scene(pod_answer(replace(OPEN, nominated_node="n1"), **TRIED), answer)
+    status = scene.look()
+    assert _verdict(status) is BindingVerdict.UNKNOWN and "not withdrawn" in status.reason
+    assert len(scene.asked) == 2 and scene.counts == (0, 0, 0)
+
+
+@pytest.mark.parametrize("answer", [MISSING, ANOTHER_UID, UID_CONFLICT])
+def test_a_pod_that_goes_during_the_withdrawal_needs_none(answer: Answer) -> None:
+    scene = Scene(pod_answer(replace(OPEN, nominated_node="n1"), **TRIED), answer)
+    assert _looked(scene) is BindingVerdict.REFUSED
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [SILENT, BUSY, FORBIDDEN, answered(404, b"no such route"), answered(200, b"<html>"), answered(200, b'{"spec":7}')],
+)
+def test_an_answer_that_says_nothing_leaves_it_open(answer: Answer) -> None:
+    scene = Scene(answer)
+    assert _looked(scene) is BindingVerdict.UNKNOWN
+    assert len(scene.asked) == 1
+
+
+def test_a_pod_whose_status_cannot_be_read_leaves_it_open() -> None:
+    answer = pod_answer(OPEN, conditions="many")
+    scene = Scene(answer)
+    status = scene.look()
+    assert _verdict(status) is BindingVerdict.UNKNOWN and "cannot be read" in status.reason
