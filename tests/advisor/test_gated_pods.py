@@ -1,0 +1,187 @@
+"""Pods that our gate alone holds: since when, and who removes it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from advisor.gated_pods import GatedPods
+from kube.decoding.decoding import Kind
+from kube.objects.objects import Phase, PodInfo
+from placement.advice_gate import ADVICE
+from scorer.scorer import Scorer
+from testing.settable_clock import SettableClock
+from tests.advisor.made_up import OTHER_GATE, gated
+from tests.placement.small_cluster import node_of
+
+POD = gated("a")
+
+
+class World:
+    """A node, the pods that are seen, and the time of this process."""
+
+    def __init__(self, *pods: PodInfo) -> None:
+        self.clock = SettableClock(100.0)
+        self.tables = Scorer(clock=lambda: 0.0).tables
+        with self.tables.reading() as cluster:
+            self.cluster = cluster
+            self.gated = GatedPods(cluster, clock=self.clock)
+        self.tables.attach((), self.gated)
+        self.tables.replace(Kind.NODES, [node_of("n1"), node_of("n2")])
+        self.see(*pods)
+
+    def see(self, *pods: PodInfo) -> None:
+        for pod in pods:
+            self.tables.put(Kind.PODS, pod)
+
+    def later(self, seconds: float) -> None:
+        self.clock.now += seconds
+
+    def held(self, seconds: float = 0.0) -> list[str]:
+        return [pod.name for pod in self.gated.held_for(seconds)]
+
+
+def test_a_pod_is_held_since_it_was_seen() -> None:
+    world = World(POD)
+    assert world.held() == ["a"] and world.held(0.1) == []
+    world.later(2.0)
+    world.see(replace(POD, labels={"new": "label"}))
+    assert world.held(2.0) == ["a"] and world.held(2.1) == [], "a change does not start its time anew"
+    (pod,) = world.gated.held_for(0.0)
+    assert pod.labels == {"new": "label"}
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        replace(POD, gates=()),
+        replace(POD, gates=(OTHER_GATE,)),
+        replace(POD, gates=(OTHER_GATE, ADVICE)),
+        replace(POD, gates=(ADVICE, OTHER_GATE)),
+        replace(POD, terminating=True),
+        replace(POD, phase=Phase.FAILED),
+    ],
+)
+def test_others_are_not(pod: PodInfo) -> None:
+    world = World(pod)
+    world.later(60)
+    assert world.held() == [] and len(world.gated) == 0
+    assert not world.gated.claim(pod.uid)
+
+
+def test_a_pod_that_loses_its_last_other_gate_is_held_from_then_on() -> None:
+    world = World(replace(POD, gates=(OTHER_GATE, "b", ADVICE)))
+    world.later(60)
+    world.see(replace(POD, gates=("b", ADVICE)))
+    world.later(60)
+    world.see(POD)
+    assert world.held() == ["a"] and world.held(0.1) == []
+    world.later(2.0)
+    assert world.held(2.0) == ["a"]
+
+
+def test_a_pod_that_gets_another_gate_waits_for_that_and_its_time_begins_anew() -> None:
+    world = World(POD)
+    world.later(5.0)
+    world.see(replace(POD, gates=(ADVICE, OTHER_GATE)))
+    assert len(world.gated) == 0
+    world.see(POD)
+    assert world.held() == ["a"] and world.held(0.1) == []
+
+
+@pytest.mark.parametrize("how", ["gate removed", "terminating", "deleted", "bound"])
+def test_whoever_is_held_no_more_is_forgotten(how: str) -> None:
+    world = World(POD, gated("b"))
+    if how == "deleted":
+        world.tables.delete(Kind.PODS, POD)
+    else:
+        after = {"gate removed": {"gates": ()}, "terminating": {"terminating": True}, "bound": {"node": "n1"}}
+        world.see(replace(POD, **after[how]))
+    assert world.held() == ["b"] and not world.gated.claim("uid-a")
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_pod_that_is_assumed_on_a_node_is_held_until_the_watch_shows_its_gate_gone(at_once: bool) -> None:
+    world = World(POD, gated("b"))
+    world.later(1.0)
+    with world.tables.changing() as cluster:
+        if at_once:
+            row = cluster.state.row_of["n1"]
+            cluster.assume_all([POD, gated("b")], [row, row], 60.0)
+        else:
+            cluster.assume(POD, "n1", 60.0)
+    world.later(1.0)
+    assert world.held(2.0) == ["a", "b"], "its time goes on"
+    world.see(replace(POD, gates=()))
+    assert world.held() == ["b"]
+    with world.tables.changing() as cluster:
+        cluster.forget("uid-a")
+        cluster.forget("uid-b")
+    assert world.held(2.0) == ["b"]
+
+
+def test_one_claims_a_pod() -> None:
+    world = World(POD)
+    assert world.gated.claim("uid-a") and not world.gated.claim("uid-a")
+    assert world.held() == []
+    world.gated.released("uid-a", is_gone=False)
+    assert world.held() == ["a"] and world.gated.claim("uid-a")
+    assert not world.gated.claim("nobody")
+
+
+def test_a_claim_outlasts_what_the_watch_shows_meanwhile() -> None:
+    world = World(POD)
+    assert world.gated.claim("uid-a")
+    world.see(replace(POD, labels={"new": "label"}))
+    world.later(60)
+    assert world.held() == [] and not world.gated.claim("uid-a"), "a write may take long"
+
+
+def test_a_release_that_the_watch_does_not_show_is_forgotten_after_a_while() -> None:
+    world = World(POD)
+    world.gated.claim("uid-a")
+    world.gated.released("uid-a", is_gone=True)
+    world.later(5.0)
+    assert world.held() == [] and not world.gated.claim("uid-a")
+    world.later(0.5)
+    assert world.held(5.5) == ["a"] and world.gated.claim("uid-a")
+
+
+def test_a_release_of_a_pod_that_is_gone_changes_nothing() -> None:
+    world = World(POD)
+    world.gated.claim("uid-a")
+    world.tables.delete(Kind.PODS, POD)
+    world.gated.released("uid-a", is_gone=True)
+    assert len(world.gated) == 0
+    world.see(POD)
+    assert world.held() == ["a"]
+
+
+def test_who_has_been_held_longest() -> None:
+    world = World()
+    assert world.gated.longest() == 0.0
+    world.see(POD)
+    world.later(3.0)
+    world.see(gated("b"))
+    world.later(1.0)
+    assert world.gated.longest() == 4.0 and len(world.gated) == 2
+    world.gated.claim("uid-a")
+    assert world.gated.longest() == 4.0, "a claim removes no gate"
+    world.gated.released("uid-a", is_gone=True)
+    assert world.gated.longest() == 1.0
+    world.later(6.0)
+    world.held()
+    assert world.gated.longest() == 10.0, "its release has been in vain"
+
+
+def test_after_tables_were_made_anew_all_pods_are_looked_at() -> None:
+    world = World(POD, gated("b"))
+    world.later(2.0)
+    state = world.cluster.state
+    state.put_pod(replace(POD, gates=()))  # as if these had not been followed
+    state.put_pod(gated("c"))
+    state.put_pod(gated("d", OTHER_GATE))
+    assert world.held() == ["a", "b"]
+    world.gated.rebuild()
+    assert sorted(world.held()) == ["b", "c"] and world.held(2.0) == ["b"]
