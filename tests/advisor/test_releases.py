@@ -1,0 +1,186 @@
+"""Our gate is removed without advice: when, by whom, with which note, and again after a failure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import orjson
+import pytest
+
+from advisor.advice_requests import release_body
+from advisor.gated_pods import GatedPods
+from advisor.releases import Outcome, Releases
+from advisor.reports import AdviceReports
+from kube.client.api_answer import Answer, answered, unanswered
+from kube.objects.objects import PodInfo
+from kube.status.pod_conditions import STRATEGIC_MERGE
+from placement.advice_gate import ADVICE
+from scorer.assuming_cluster import AssumingCluster
+from scorer.options import ScorerOptions
+from testing.settable_clock import SettableClock
+from tests.advisor.made_up import ANOTHER_UID, FORBIDDEN, MISSING, OTHER_GATE, Session, gated
+
+POD = gated("a")
+PATH = "/api/v1/namespaces/shop/pods/a"
+BUSY, SILENT = answered(503, b"busy"), unanswered(TimeoutError())
+CONFLICT = answered(409, b'{"message":"the object has been modified"}')
+
+
+class Scene:
+    """A leader with a forecast, whose pods are overdue after 2 s."""
+
+    def __init__(self, *pods: PodInfo, answers: tuple[Answer, ...] = ()) -> None:
+        self.clock, self.session = SettableClock(100.0), Session(*answers)
+        self.has_forecast = self.leads = True
+        self.cluster = AssumingCluster(ScorerOptions(), now=0.0)
+        self.gated = GatedPods(self.cluster, clock=self.clock)
+        self.cluster.listeners.append(self.gated.apply)
+        self.releases = Releases(
+            self.session.as_session,
+            self.gated,
+            seconds=2.0,
+            has_forecast=lambda: self.has_forecast,
+            leads=lambda: self.leads,
+        )
+        for pod in pods or (POD,):
+            self.cluster.put_pod(pod)
+
+    def keep_up(self, *, later: float = 0.0) -> list[str]:
+        """Names of the pods that were asked about."""
+        self.clock.now += later
+        before = len(self.session.asked)
+        self.releases.keep_up()
+        return [one.path.rpartition("/")[2] for one in self.session.asked[before:]]
+
+    def note(self) -> Any:
+        return orjson.loads(self.session.asked[-1].body["metadata"]["annotations"][ADVICE])
+
+    @property
+    def is_free(self) -> bool:
+        return bool(self.gated.held_for(0.0))
+
+
+def test_a_leader_releases_what_is_overdue() -> None:
+    scene = Scene()
+    assert scene.keep_up() == scene.keep_up(later=1.5) == []
+    assert scene.keep_up(later=0.5) == ["a"]
+    (asked,) = scene.session.asked
+    assert (asked.method, asked.path, asked.content_type) == ("PATCH", PATH, STRATEGIC_MERGE)
+    body = orjson.loads(release_body(POD, "?"))
+    assert asked.body["spec"] == body["spec"] and asked.body["metadata"]["uid"] == "uid-a"
+    assert scene.note() == {"node": None, "because": "no advice within 2 s"}
+    assert scene.releases.released == {Outcome.OVERDUE: 1}
+    assert scene.keep_up(later=1) == [], "it waits for the watch"
+
+
+def test_others_give_the_leader_a_second_more() -> None:
+    scene = Scene()
+    scene.leads = False
+    assert scene.keep_up(later=2.5) == []
+    assert scene.keep_up(later=0.5) == ["a"]
+    assert scene.releases.released == {Outcome.OVERDUE: 1}
+    assert scene.note()["because"] == "no advice within 2 s"
+
+
+@pytest.mark.parametrize("leads", [True, False])
+def test_without_a_forecast_no_pod_waits(leads: bool) -> None:
+    scene = Scene(POD, gated("b", OTHER_GATE))
+    scene.leads, scene.has_forecast = leads, False
+    assert scene.keep_up() == ["a"]
+    assert scene.note() == {"node": None, "because": "there is no usable forecast"}
+    assert scene.releases.released == {Outcome.NO_FORECAST: 1}
+
+
+def test_a_nomination_that_is_there_all_the_same_is_named() -> None:
+    scene = Scene(replace(POD, nominated_node="n3"))
+    scene.keep_up(later=2)
+    assert scene.note()["node"] == "n3"
+
+
+def test_a_pod_without_a_node_is_released_at_once() -> None:
+    scene = Scene()
+    AdviceReports(scene.releases).failed(POD, "0/3 nodes are available")
+    assert scene.note() == {"node": None, "because": "0/3 nodes are available"}
+    assert scene.releases.released == {Outcome.NO_NODE: 1}
+
+
+def test_pods_that_our_gate_does_not_hold_alone_are_not_released() -> None:
+    bare, waiting = gated("b", gates=()), gated("c", OTHER_GATE)
+    scene = Scene(bare, waiting)
+    for pod in (bare, waiting, gated("unknown")):
+        scene.releases.without_advice(pod, "no node")
+    assert scene.keep_up(later=60) == [] and scene.session.asked == []
+
+
+def test_whose_gate_is_being_removed_is_left_alone() -> None:
+    scene = Scene()
+    assert scene.gated.claim(POD.uid)
+    assert scene.keep_up(later=60) == []
+    scene.releases.without_advice(POD, "no node")
+    assert scene.session.asked == []
+
+
+@pytest.mark.parametrize("answer", [BUSY, SILENT, CONFLICT, answered(429, b"")])
+def test_what_passes_is_tried_again(answer: Answer) -> None:
+    scene = Scene(answers=(answer, answer))
+    assert scene.keep_up(later=2) == ["a"] * 3
+    assert scene.releases.released == {Outcome.OVERDUE: 1} and not scene.is_free
+
+
+@pytest.mark.parametrize(("answer", "tries"), [(BUSY, 3), (SILENT, 3), (FORBIDDEN, 1)])
+def test_what_fails_is_tried_again_the_next_time_and_logged_once(
+    answer: Answer, tries: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    scene = Scene(answers=(answer,) * 2 * tries)
+    assert scene.keep_up(later=2) == scene.keep_up(later=0.1) == ["a"] * tries
+    assert scene.releases.released == {} and scene.is_free
+    assert [record.getMessage() for record in caplog.records] == ["our gate was not removed (grant patch on pods)"]
+    assert scene.keep_up(later=0.1) == ["a"] and scene.releases.released == {Outcome.OVERDUE: 1}
+
+
+@pytest.mark.parametrize("answer", [MISSING, ANOTHER_UID])
+def test_a_pod_that_is_gone_is_no_failure(answer: Answer, caplog: pytest.LogCaptureFixture) -> None:
+    scene = Scene(answers=(answer,))
+    assert scene.keep_up(later=2) == ["a"]
+    assert scene.releases.released == {} and not caplog.records
+
+
+def test_a_session_that_is_over_leaves_pods_to_others() -> None:
+    scene = Scene(POD, gated("b"))
+    scene.session.is_over = True
+    assert scene.keep_up(later=2) == []
+    assert len(scene.gated.held_for(0.0)) == 2
+    scene.session.is_over = False
+    assert scene.keep_up() == ["a", "b"]
+
+
+def test_a_mistake_is_logged_and_the_pod_is_released_the_next_time(caplog: pytest.LogCaptureFixture) -> None:
+    scene = Scene()
+
+    def mistake() -> None:
+        raise KeyError("a mistake of ours")
+
+    scene.session.before = mistake
+    scene.keep_up(later=2)
+    assert [record.getMessage() for record in caplog.records] == ["a pod was not released"]
+    scene.session.before = lambda: None
+    assert scene.keep_up() == ["a"]
+
+
+def test_many_pods_are_released_at_once() -> None:
+    scene = Scene(*[gated(f"a-{number}") for number in range(200)])
+    assert len(scene.keep_up(later=2)) == 200
+    assert scene.releases.released == {Outcome.OVERDUE: 200}
+
+
+def test_whatever_else_is_reported_asks_for_nothing() -> None:
+    scene = Scene()
+    reports = AdviceReports(scene.releases)
+    reports.start()
+    reports.paused(POD, "gates of others", by="SchedulingGates")
+    reports.scheduled(POD, "n1")
+    reports.preempted(POD, "evicted")
+    reports.forget(POD.uid)
+    reports.stop()
+    assert scene.session.asked == [] and scene.is_free
