@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from kube.objects.objects import PodInfo
-from kube.tables.changes import Change, PodChange
+from kube.tables.changes import Change, PodChange, one_by_one
 from placement.decisions.advice import Advice
 from placement.decisions.recorder import DecisionRecorder
 from placement.feasibility import verdict
@@ -29,20 +29,26 @@ class BoundPods(NodesAndPodsOnly):
         filters_of: Callable[[PodInfo], Sequence[Filter]],
     ) -> None:
         self._cluster, self._view, self._recorder, self._filters_of = cluster, view, recorder, filters_of
+        self._awaited: set[str] = set()  # assumed at the last look
 
     def apply(self, changes: Sequence[Change]) -> None:
-        """Report pods that the watch shows on a node. Many pods at once are only assumed there."""
-        for change in changes:
-            if not isinstance(change, PodChange) or change.after is None:
+        """Report pods that the watch shows on a node, each once: a running pod changes often."""
+        for change in one_by_one(changes):
+            if not isinstance(change, PodChange):
                 continue
-            if change.pod.uid in self._cluster.assumed:
+            uid = change.pod.uid
+            if uid in self._cluster.assumed:
+                self._awaited.add(uid)
                 continue
-            # One that was bound where it was assumed keeps its seat.
-            if change.before is None or change.before == change.after:
+            # One that was bound where it was assumed had its seat before.
+            is_new = change.before is None or uid in self._awaited
+            self._awaited.discard(uid)
+            if is_new and change.after is not None:
                 self._recorder.bound(change.pod, partial(self._why_elsewhere, change.pod))
 
     def rebuild(self) -> None:
-        """Nothing: pods that are bound unseen expire in the recorder."""
+        """Look anew at what is assumed. Pods that were bound unseen expire in the recorder."""
+        self._awaited = set(self._cluster.assumed.uids())
 
     def _why_elsewhere(self, pod: PodInfo, advice: Advice) -> str:
         """As the cluster is now: what kept the pod from the node may have gone again."""
