@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import quote
 
-import msgspec
 import urllib3
 from kubernetes import client
 
@@ -13,7 +13,8 @@ from advisor.advice_requests import advice_note, release_body
 from forecast.errors import ForecastError
 from kube.client.api_answer import answered, is_gone
 from kube.client.kubernetes_client import send
-from kube.decoding.decoding import WATCHED, Kind
+from kube.decoding.decoding import Kind, decode_list
+from kube.decoding.watched_kinds import UndecodableObject
 from kube.objects.objects import PodInfo
 from kube.status.pod_conditions import STRATEGIC_MERGE
 from placement.advice_gate import ADVICE
@@ -29,13 +30,21 @@ class ReleaseFailed(ForecastError):
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """held: pods that our gate held; failed: of these, how many it still holds, and why the last of them."""
+    """
+    held   : pods that our gate held
+    failed : of these, how many it still holds, and why the last of them
+    unread : why pods cannot be read, which it may hold, too; one sentence each
+    """
 
     held: int
     failed: int
     why: str
+    unread: tuple[str, ...] = ()
 
     def __str__(self) -> str:
+        if self.unread:
+            counted = Released(self.held, self.failed, self.why)
+            return f"{counted}; {len(self.unread)} pod(s) cannot be read and may be held: {self.unread[-1]}"
         if self.failed:
             return f"{self.failed} of {self.held} pods are still held by {ADVICE}: {self.why}"
         return f"{self.held} pod(s) released from {ADVICE}"
@@ -43,32 +52,36 @@ class Released:
 
 def release_all(api: client.ApiClient) -> Released:
     """Raises ReleaseFailed."""
-    held, failed, why = 0, 0, ""
-    for pod in _held(api):
-        held += 1
+    failed, why = 0, ""
+    held, unread = _held(api)
+    for pod in held:
         body = release_body(pod, advice_note(None, "released by hand"))
         answer = answered(*_sent(api, "PATCH", pod_path(pod), body))
         if not answer.is_success and not is_gone(answer):
             failed, why = failed + 1, answer.text
-    if failed:
-        raise ReleaseFailed(str(Released(held, failed, why)))
-    return Released(held, failed, why)
+    released = Released(len(held), failed, why, unread)
+    if failed or unread:
+        raise ReleaseFailed(str(released))
+    return released
 
 
-def _held(api: client.ApiClient) -> list[PodInfo]:
-    pods, token = list[PodInfo](), ""
-    decode = WATCHED[Kind.PODS].decode
+def _held(api: client.ApiClient) -> tuple[list[PodInfo], tuple[str, ...]]:
+    """Return the pods that our gate holds, and why others cannot be read."""
+    pods, unread, token = list[PodInfo](), list[str](), ""
     while True:
-        query = f"?limit={_PAGE}" + (f"&continue={token}" if token else "")
+        query = f"?limit={_PAGE}" + (f"&continue={quote(token, safe='')}" if token else "")
         status, body = _sent(api, "GET", "/api/v1/pods" + query)
         if status != 200:
             raise ReleaseFailed(f"pods cannot be listed: {answered(status, body).text}")
-        page = msgspec.json.decode(body, type=_List)
-        decoded = (decode(item)[0] for item in page.items)
-        pods += [pod for pod in decoded if isinstance(pod, PodInfo) and ADVICE in pod.gates]
-        token = page.metadata.continue_
+        try:
+            page = decode_list(Kind.PODS, body)
+        except UndecodableObject as error:
+            raise ReleaseFailed(f"pods cannot be listed: {error}") from error
+        pods += [pod for pod in page.objects if isinstance(pod, PodInfo) and ADVICE in pod.gates]
+        unread += page.undecodable
+        token = page.continue_token
         if not token:
-            return pods
+            return pods, tuple(unread)
 
 
 def _sent(api: client.ApiClient, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
@@ -77,12 +90,3 @@ def _sent(api: client.ApiClient, method: str, path: str, body: bytes | None = No
     except (urllib3.exceptions.HTTPError, OSError) as error:
         raise ReleaseFailed(f"the API server does not answer: {error}") from error
     return answer.status, answer.data
-
-
-class _ListMetadata(msgspec.Struct):
-    continue_: str = msgspec.field(name="continue", default="")
-
-
-class _List(msgspec.Struct):
-    items: list[msgspec.Raw]
-    metadata: _ListMetadata = msgspec.field(default_factory=_ListMetadata)
