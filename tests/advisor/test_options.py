@@ -1,0 +1,99 @@
+"""Settings of the advisor, and of the loop that decides for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from admission.advice.options import AdviceGateOptions
+from advisor.options import AdviseOptions
+from forecast.errors import InputError
+from placement.decisions.options import DecisionOptions
+from scheduler.settings import ScheduleSettings
+from serving.options import ServingOptions
+
+
+def test_the_loop_gets_what_is_set() -> None:
+    loop = AdviseOptions(
+        scheduler_name="second",
+        domain="evening",
+        decisions=DecisionOptions(events=False),
+        score_per_point=0.2,
+        gather=0.1,
+        requests_in_flight=7,
+        gate_timeout=3,
+        follow_timeout=30,
+        lease={"name": "advisor-2", "enabled": False},
+    ).loop_settings()
+    assert (loop.scheduler_name, loop.domain, loop.share_nodes) == ("second", "evening", [])
+    assert loop.decisions == DecisionOptions(events=False)
+    assert (loop.score_per_point, loop.gather) == (0.2, 0.1)
+    assert (loop.batch, loop.bindings_in_flight) == (7, 7)
+    assert (loop.binding_timeout, loop.assume_timeout) == (3, 30)
+    assert (loop.lease.name, loop.lease.enabled) == ("advisor-2", False)
+
+
+def test_the_loop_is_served_as_the_advisor_is() -> None:
+    served: dict[str, Any] = {"host": "127.0.0.2", "port": 0, "token_files": (Path("token"),)}
+    loop = AdviseOptions(**served).loop_settings()
+    assert {name: getattr(loop, name) for name in served} == served
+    defaults = AdviseOptions()
+    assert {name: getattr(defaults, name) for name in ServingOptions.model_fields} == {
+        name: getattr(defaults.loop_settings(), name) for name in ServingOptions.model_fields
+    }
+
+
+def test_nothing_is_evicted_grouped_or_repaired_and_everything_else_is_as_usual() -> None:
+    loop = AdviseOptions().loop_settings()
+    assert not (loop.gangs.enabled or loop.preemption.enabled or loop.repair.enabled)
+    assert loop.profiles == ["online"] and not loop.dry_run
+    set_here = {
+        *ServingOptions.model_fields,
+        *("scheduler_name", "domain", "decisions", "batch", "score_per_point", "gather", "bindings_in_flight"),
+        *("binding_timeout", "assume_timeout", "gangs", "preemption", "repair", "lease"),
+    }
+    usual = ScheduleSettings()
+    for name in ScheduleSettings.model_fields.keys() - set_here:
+        assert getattr(loop, name) == getattr(usual, name), name
+
+
+def test_the_defaults() -> None:
+    options = AdviseOptions()
+    assert (options.scheduler_name, options.domain, options.shadow) == ("default-scheduler", "", False)
+    assert (options.gate_timeout, options.follow_timeout) == (2, 10)
+
+
+def test_the_advisor_and_the_webhook_mean_the_same_lease() -> None:
+    ours, webhook = AdviseOptions().lease, AdviceGateOptions()
+    assert (ours.namespace, ours.name) == (webhook.lease_namespace, webhook.lease_name)
+    assert ours.name != ScheduleSettings().lease.name, "our loops have one of their own"
+    assert ours.retry_period < webhook.alive_for / 2, "one renewal that is late stops nothing"
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"scheduler_name": "forecast-scheduler"}, "name a kube-scheduler"),
+        ({"scheduler_name": ""}, "at least 1 character"),
+        ({"gate_timeout": 0}, "greater than 0"),
+        ({"gate_timeout": "2m"}, "less than or equal to 60"),
+        ({"follow_timeout": 0}, "greater than 0"),
+        ({"requests_in_flight": 0}, "greater than or equal to 1"),
+        ({"gatetimeout": 3}, "gatetimeout"),
+        ({"lease": {"duration": 5}}, "protects nothing"),
+    ],
+)
+def test_what_is_refused(changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        AdviseOptions(**changed)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"unlabelled": "sometimes"}, {"alive_for": 0.5}, {"alive_for": 61}, {"scheduler_names": []}, {"lease_name": ""}],
+)
+def test_what_the_webhook_refuses(changed: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        AdviceGateOptions(**changed)
