@@ -1,0 +1,44 @@
+"""Names and values of what the advisor counts."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, generate_latest
+
+from advisor.advice_binder import AdviceFigures
+from advisor.gated_pods import GatedPods
+from advisor.metrics import AdviceCollector
+from advisor.releases import Outcome, Releases
+from scorer.assuming_cluster import AssumingCluster
+from scorer.options import ScorerOptions
+from testing.settable_clock import SettableClock
+from tests.advisor.made_up import Session, gated
+
+
+def test_names_and_values() -> None:
+    clock, cluster, figures = SettableClock(0.0), AssumingCluster(ScorerOptions(), now=0.0), AdviceFigures()
+    held = GatedPods(cluster, clock=clock)
+    cluster.listeners.append(held.apply)
+    releases = Releases(Session().as_session, held, seconds=2.0, has_forecast=lambda: True, leads=lambda: True)
+    registry = CollectorRegistry()
+    registry.register(AdviceCollector(held, releases, figures))
+
+    def shown() -> dict[str, float]:
+        lines = generate_latest(registry).decode().splitlines()
+        return {name: float(value) for name, value in (line.split(" ") for line in lines if not line.startswith("#"))}
+
+    nothing = shown()
+    assert nothing == {
+        'forecast_advice_pods_total{outcome="advised"}': 0.0,
+        'forecast_advice_pods_total{outcome="no_node"}': 0.0,
+        'forecast_advice_pods_total{outcome="overdue"}': 0.0,
+        'forecast_advice_pods_total{outcome="no_forecast"}': 0.0,
+        "forecast_advice_withdrawn_total": 0.0,
+        "forecast_gated_pods": 0.0,
+        "forecast_gated_longest_seconds": 0.0,
+    }, "all are there before anything has happened"
+    for pod in (gated("a"), gated("b")):
+        cluster.put_pod(pod)
+    clock.now = 1.5
+    figures.advised, figures.withdrawn = 7, 3
+    releases.released.update({Outcome.NO_NODE: 1, Outcome.OVERDUE: 2, Outcome.NO_FORECAST: 4})
+    assert list(shown().values()) == [7.0, 1.0, 2.0, 4.0, 3.0, 2.0, 1.5] and shown().keys() == nothing.keys()
