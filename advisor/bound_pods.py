@@ -12,6 +12,7 @@ from placement.decisions.advice import Advice
 from placement.decisions.recorder import DecisionRecorder
 from placement.feasibility import verdict
 from placement.filters.filter import ClusterView, Filter
+from scheduler.preemption.what_if import WithoutPods
 from scorer.assuming_cluster import AssumingCluster
 from scorer.follower import NodesAndPodsOnly
 
@@ -19,7 +20,10 @@ _KUBE_SCHEDULER: str = "all filters that are known here pass: kube-scheduler dec
 
 
 class BoundPods(NodesAndPodsOnly):
-    """Implements Follower. filters_of: all filters that a pod has to pass."""
+    """Implements Follower, to be attached after the tables of the view.
+
+    filters_of : all filters that a pod has to pass
+    """
 
     def __init__(
         self,
@@ -55,8 +59,12 @@ class BoundPods(NodesAndPodsOnly):
         row = None if advice.best is None else self._view.state.row_of.get(advice.best)
         if row is None:
             return f"node {advice.best} is gone"
-        waiting = replace(pod, node="")
-        found = verdict(waiting, self._view, self._filters_of(waiting))
+        waiting, at = replace(pod, node=""), self._view.state.row_of.get(pod.node)
+        with WithoutPods(self._view) as without:
+            # Where it sits it would keep itself away, by a term or a volume. A row without a Node would be given up.
+            if at is not None and self._view.state.alive[at]:
+                without.take(pod.uid)
+            found = verdict(waiting, self._view, self._filters_of(waiting))
         for name, rejection in found.rejections:
             if rejection.nodes[row]:
                 return f"{name}: {rejection.reason}"

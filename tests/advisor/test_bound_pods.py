@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -10,15 +10,17 @@ import pytest
 from advisor.bound_pods import BoundPods
 from kube.decoding.decoding import Kind
 from kube.objects.objects import NodeInfo, Phase, PodInfo
+from kube.tables.changes import Change
 from placement.decisions.decision import Binding
 from placement.decisions.recorder import DecisionRecorder
 from placement.filters.filter import ClusterView
+from placement.filters.inter_pod_affinity import InterPodAffinity
 from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.filters.node_unschedulable import NodeUnschedulable
 from placement.index.index import INDEXED_KINDS, PlacementIndex
 from scorer.scorer import Scorer
 from testing.objects import pod_info
-from testing.placement.views import node_named
+from testing.placement.views import node_named, pod_with
 from tests.placement.decisions.made_up import AT, advice
 
 WAITING = pod_info("a", requests={"cpu": 1.0}, created=AT)
@@ -34,7 +36,7 @@ class World:
         with self.tables.reading() as cluster:
             view = ClusterView(cluster, PlacementIndex(cluster.state))
             self.tables.attach(INDEXED_KINDS, view.index)
-            filters = (NodeUnschedulable(), NodeResourcesFit())
+            filters = (NodeUnschedulable(), NodeResourcesFit(), InterPodAffinity())
             self.bound = BoundPods(cluster, view, self.recorder, lambda pod: filters)
             self.tables.attach((), self.bound)
         self.tables.replace(Kind.NODES, [node_named("n1"), node_named("n2")])
@@ -104,6 +106,56 @@ def test_a_full_node_elsewhere_is_no_reason() -> None:
     world.see(node_named("n2", unschedulable=True), on("n2"))
     ((_, _, why),) = world.said()
     assert why.startswith("all filters that are known here pass")
+
+
+def test_a_pod_does_not_keep_itself_away() -> None:
+    """Failed before: a pod that wants no other of its kind in its zone was rejected because of itself."""
+    spec = {
+        "affinity": {
+            "podAntiAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": [
+                    {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}
+                ]
+            }
+        }
+    }
+    pod = pod_with(spec, labels={"app": "web"})
+    other = replace(pod, uid="other", name="other", node="n1")
+    world = World(pod)
+    world.see(*(node_named(name, labels={"zone": "z"}) for name in ("n1", "n2")))
+    world.advised(pod)
+    world.see(on("n2", pod))
+    ((_, _, why),) = world.said()
+    assert why.startswith("all filters that are known here pass")
+    world.see(other, replace(pod, uid="late", name="late"))
+    world.advised(replace(pod, uid="late"))
+    world.see(on("n2", replace(pod, uid="late", name="late")))
+    _, (_, _, why) = world.said()
+    assert why.startswith("InterPodAffinity: "), "others, this one before them among them, do"
+
+
+def test_to_ask_why_changes_no_table() -> None:
+    world = World(WAITING, pod_info("b", node="n1", requests={"cpu": 3.5}))
+    world.advised(WAITING)
+    heard: list[Sequence[Change]] = []
+    with world.tables.reading() as cluster:
+        cluster.listeners.append(heard.append)
+    world.see(on("n2"))
+    assert [len(changes) for changes in heard] == [1], "nothing but the binding is told of"
+    with world.tables.reading() as cluster:
+        state = cluster.state
+        assert state.pods["a"] == on("n2") and state.names[state.seat_of["a"].node] == "n2"
+        cpu = state.requested[:, state.kinds["cpu"]].tolist()
+        assert [cpu[state.row_of[name]] for name in ("n1", "n2")] == [3.5, 1.0]
+
+
+def test_a_pod_on_a_node_that_is_not_known_yet_keeps_its_row() -> None:
+    world = World(WAITING)
+    world.advised(WAITING)
+    world.see(on("n9"))
+    assert [where for _, where, _ in world.said()] == ["n9"]
+    with world.tables.reading() as cluster:
+        assert cluster.state.names[cluster.state.seat_of["a"].node] == "n9"
 
 
 def test_a_node_that_is_gone() -> None:
