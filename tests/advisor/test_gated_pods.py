@@ -96,8 +96,12 @@ def test_whoever_is_held_no_more_is_forgotten(how: str) -> None:
     if how == "deleted":
         world.tables.delete(Kind.PODS, POD)
     else:
-        after = {"gate removed": {"gates": ()}, "terminating": {"terminating": True}, "bound": {"node": "n1"}}
-        world.see(replace(POD, **after[how]))
+        after = {
+            "gate removed": replace(POD, gates=()),
+            "terminating": replace(POD, terminating=True),
+            "bound": replace(POD, node="n1"),
+        }
+        world.see(after[how])
     assert world.held() == ["b"] and not world.gated.claim("uid-a")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from admission.advice.options import AdviceGateOptions
-from advisor.options import AdviseOptions
+from advisor.options import AdviseLease, AdviseOptions
 from forecast.errors import InputError
 from placement.decisions.options import DecisionOptions
 from scheduler.settings import ScheduleSettings
@@ -25,7 +25,7 @@ def test_the_loop_gets_what_is_set() -> None:
         requests_in_flight=7,
         gate_timeout=3,
         follow_timeout=30,
-        lease={"name": "advisor-2", "enabled": False},
+        lease=AdviseLease(name="advisor-2", enabled=False),
     ).loop_settings()
     assert (loop.scheduler_name, loop.domain, loop.share_nodes) == ("second", "evening", [])
     assert loop.decisions == DecisionOptions(events=False)

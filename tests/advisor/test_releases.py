@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Coroutine
+from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
 
@@ -168,10 +171,30 @@ def test_a_mistake_is_logged_and_the_pod_is_released_the_next_time(caplog: pytes
     assert scene.keep_up() == ["a"]
 
 
-def test_many_pods_are_released_at_once() -> None:
-    scene = Scene(*[gated(f"a-{number}") for number in range(200)])
-    assert len(scene.keep_up(later=2)) == 200
-    assert scene.releases.released == {Outcome.OVERDUE: 200}
+def test_of_many_pods_some_are_released_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene, works = Scene(*[gated(f"a-{number}") for number in range(200)]), list[Coroutine[Any, Any, Any]]()
+    request, under_way, most = scene.session.request, 0, 0
+
+    def submit(work: Coroutine[Any, Any, Any]) -> Future[Any]:
+        works.append(work)
+        return Future()
+
+    async def slow(*arguments: Any, **options: Any) -> Answer:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0)
+        under_way -= 1
+        return await request(*arguments, **options)
+
+    async def run() -> None:
+        await asyncio.gather(*works)
+
+    monkeypatch.setattr(scene.session, "submit", submit)
+    monkeypatch.setattr(scene.session, "request", slow)
+    assert scene.keep_up(later=2) == [] and len(works) == 200
+    asyncio.run(run())
+    assert scene.releases.released == {Outcome.OVERDUE: 200} and most == 64
 
 
 def test_whatever_else_is_reported_asks_for_nothing() -> None:

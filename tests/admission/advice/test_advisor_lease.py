@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from typing import Any
 
 import pytest
@@ -161,6 +162,7 @@ def test_a_lease_that_was_deleted_counts_at_once_and_a_new_one_must_be_renewed(a
 def test_an_answer_that_says_nothing_raises_nothing_and_lets_it_die(
     alive: World, answer: tuple[int, bytes] | Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.INFO)
     alive.answer = answer
     assert alive.look(later=1), "one that was renewed a moment ago"
     assert alive.look(later=1)
@@ -168,6 +170,7 @@ def test_an_answer_that_says_nothing_raises_nothing_and_lets_it_die(
     assert len(caplog.records) == 1 and "grant get on leases" in caplog.text
     alive.holds("a", LONG_AGO + 9)
     assert alive.look(later=1)
+    assert [record.getMessage() for record in caplog.records[1:]] == ["it can be again"]
 
 
 @pytest.mark.parametrize("answer", [(403, b"{}"), (200, b"garbage"), OSError("no route")])

@@ -161,6 +161,21 @@ def test_an_odd_member_of_a_pod_that_asks_raises_nothing(member: str, value: Any
     assert gates is None or gates[-1] == OURS
 
 
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"labels": {ADVICE: ["advise"]}},
+        {"labels": {ADVICE: {}}, "annotations": {"kubernetes.io/config.mirror": []}},
+        {"labels": [ADVICE], "ownerReferences": [[], "DaemonSet", {"controller": True, "kind": ["DaemonSet"]}]},
+        {"ownerReferences": {"kind": "DaemonSet", "controller": True}},
+    ],
+)
+def test_texts_that_are_none_say_nothing(metadata: dict[str, Any]) -> None:
+    pod = a_pod({}, metadata=metadata)
+    assert _gates(pod, labels={}) is None
+    assert _gates(pod, labels={ADVICE: "advise"}) == [OURS]
+
+
 @given(member=st.sampled_from(["labels", "annotations", "ownerReferences"]), value=_json)
 def test_odd_metadata_raises_nothing(member: str, value: Any) -> None:
     gates = gates_with_ours(a_pod(metadata={member: value}), "shop", {ADVICE: "advise"}, OPTIONS)
