@@ -23,7 +23,7 @@ from kube.binding.binder import BindingRequest
 from kube.binding.binding_steps import BindingResult, BindingVerdict, Seen, what_is_seen
 from kube.client.api_answer import Answer, is_gone
 from kube.objects.objects import PodInfo
-from kube.session.request_retries import Requests, is_passing_or_conflict, request_with_retries
+from kube.session.request_retries import Requests, is_passing, is_passing_or_conflict, request_with_retries
 from kube.status.pod_conditions import STRATEGIC_MERGE
 from scheduler.binding.in_flight_limit import InFlightLimit
 from scheduler.binding.outcome import BindStatus, bind_status
@@ -35,10 +35,9 @@ _THROTTLED: Final = 429
 
 @dataclass(slots=True)
 class AdviceFigures:
-    """Since the start: pods with advice, without, and nominations that were taken back."""
+    """Since the start: pods with advice, and nominations that were taken back."""
 
     advised: int = 0
-    not_advised: int = 0
     withdrawn: int = 0
 
 
@@ -94,8 +93,9 @@ class AdviceBinder:
                 return self._status(BindingVerdict.UNKNOWN, f"our gate was not removed: {answer.text}")
         if is_gone(answer):
             return self._status(BindingVerdict.GONE, f"the pod is gone: {answer.text}")
-        self.figures.not_advised += 1
-        return self._status(BindingVerdict.REFUSED, f"{node} was not nominated: {answer.text}")
+        # After no answer it may be nominated all the same: the pod is looked at again.
+        verdict = BindingVerdict.UNKNOWN if is_passing(answer) else BindingVerdict.REFUSED
+        return self._status(verdict, f"{node} was not nominated: {answer.text}")
 
     async def look(self, pod: PodInfo, node: str) -> BindStatus:
         """What became of the advice; UNSCHEDULABLE = the pod is not bound there, and the nomination is no more."""

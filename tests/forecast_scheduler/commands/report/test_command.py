@@ -60,7 +60,7 @@ def decided(
     pod: str, node: str, advised: str, at: pd.Timestamp = RELEASE, *, namespace: str = "shop", **changes: Any
 ) -> Decision:
     points = dict.fromkeys([*CORES, node], 1) | {advised: 4}
-    facts = {"pod": f"{namespace}/{pod}", "uid": f"uid-{pod}", "is_shadow": True} | changes
+    facts: dict[str, Any] = {"pod": f"{namespace}/{pod}", "uid": f"uid-{pod}", "is_shadow": True} | changes
     return decision(points, node, at=at.timestamp(), **facts)
 
 
