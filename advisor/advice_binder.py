@@ -17,7 +17,7 @@ from typing import Final
 import msgspec
 
 from advisor.advice_notes import AdviceNotes
-from advisor.advice_requests import pending_pod, release_body, withdraw_body
+from advisor.advice_requests import advice_note, pending_pod, release_body, withdraw_body
 from advisor.gated_pods import GatedPods
 from kube.binding.binder import BindingRequest
 from kube.binding.binding_steps import BindingResult, BindingVerdict, Seen, what_is_seen
@@ -69,15 +69,17 @@ class AdviceBinder:
 
     async def bind(self, pod: PodInfo, node: str) -> BindStatus:
         """SUCCESS = nominated and released, UNSCHEDULABLE = not nominated, ERROR = it is not known whether released."""
-        note = self._notes.take(pod.uid)
+        advice = self._notes.take(pod.uid)
         if not self._gated.claim(pod.uid):
             return self._status(BindingVerdict.GONE, "the pod has been released without advice, or is gone")
         is_released = False
         try:
-            status = await self._write(pod, node, note)
+            status = await self._write(pod, node, advice_note(advice, "not known any more", nominated=node))
             is_released = status.is_success
         finally:
             self._gated.released(pod.uid, is_gone=is_released)
+        if is_released:
+            self._notes.written(advice)
         return status
 
     async def _write(self, pod: PodInfo, node: str, note: str) -> BindStatus:

@@ -1,4 +1,4 @@
-"""Advice between the cycle that made it and the write that carries it, and the recorder that keeps it longer."""
+"""Advice between the cycle that made it and the write that carries it; the recorder keeps it once it is written."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import threading
 from collections import OrderedDict
 from typing import Final
 
-from advisor.advice_requests import advice_note
 from placement.decisions.advice import Advice
 from placement.decisions.recorder import DecisionRecorder
 
@@ -19,18 +18,21 @@ class AdviceNotes:
     def __init__(self, recorder: DecisionRecorder) -> None:
         self._recorder = recorder
         self._lock = threading.Lock()
-        self._notes: OrderedDict[str, str] = OrderedDict()
+        self._notes: OrderedDict[str, Advice] = OrderedDict()
 
-    def advised(self, advice: Advice) -> str | None:
-        """Keep it until its pod is bound, and its text until it is written."""
+    def advised(self, advice: Advice) -> None:
+        """Keep it until it is written."""
         with self._lock:
-            self._notes[advice.uid] = advice_note(advice)
+            self._notes[advice.uid] = advice
             if len(self._notes) > _MOST:
                 self._notes.popitem(last=False)
-        return self._recorder.advised(advice)
 
-    def take(self, uid: str) -> str:
-        """Return the text of the annotation, once."""
+    def take(self, uid: str) -> Advice | None:
+        """Return the advice about a pod, once; None = it is not known any more."""
         with self._lock:
-            note = self._notes.pop(uid, None)
-        return advice_note(None, "not known any more") if note is None else note
+            return self._notes.pop(uid, None)
+
+    def written(self, advice: Advice | None) -> None:
+        """kube-scheduler has it: keep it until the pod is bound."""
+        if advice is not None:
+            self._recorder.advised(advice)

@@ -32,7 +32,7 @@ class LoopReports(Telling, Background, Protocol):
 class Advised(Protocol):
     """placement.decisions.recorder.DecisionRecorder."""
 
-    def advised(self, advice: Advice) -> str | None:
+    def advised(self, advice: Advice) -> object:
         """Keep what was decided about a pod."""
 
 

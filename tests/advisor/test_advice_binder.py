@@ -108,7 +108,7 @@ def test_a_note_that_is_not_known_any_more_stops_nothing() -> None:
     scene = Scene()
     assert scene.bind().is_success
     note = orjson.loads(scene.asked[1].body["metadata"]["annotations"][ADVICE])
-    assert note == {"node": None, "because": "not known any more"}
+    assert note == {"node": "n1", "because": "not known any more"}
 
 
 @pytest.mark.parametrize("claimed", [True, False])
@@ -121,7 +121,7 @@ def test_whose_gate_is_being_removed_or_is_gone_is_asked_nothing_about(claimed: 
     assert scene.asked == [] and scene.counts == (0, 0)
     assert (status.code, _verdict(status)) == (Code.UNSCHEDULABLE, BindingVerdict.GONE)
     assert outcome_of_binding(status).is_gone, "nothing is to be scheduled any more"
-    assert "not known" in scene.notes.take(POD.uid), "its text is not kept for ever"
+    assert scene.notes.take(POD.uid) is None, "it is not kept for ever"
     if claimed:
         assert scene.gated.held_for(0.0) == [], "the claim of the other one stays"
 

@@ -70,7 +70,7 @@ class Advising:
                 is_shadow=True,
                 units=order,
             )
-            return Driven(role, LoggedReports(), notes, [], [])
+            return Driven(role, LoggedReports(), recorder, [], [])
         scorer.tables.attach((), gated)
         # Replicas that do not lead release what is overdue, too.
         session = ApiSession(process.api, connections=_RELEASE_CONNECTIONS)
