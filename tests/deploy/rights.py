@@ -32,6 +32,11 @@ def account_of(part: str) -> str:
     return f"system:serviceaccount:{NAMESPACE}:forecast-scheduler-{part}"
 
 
+def command_of(part: str) -> str:
+    """The command that a part runs, and its group of settings."""
+    return {"advisor": "advise"}.get(part, part)
+
+
 def granted(manifests: Iterable[Manifest], part: str) -> set[Right]:
     """By all its bindings."""
     manifests = list(manifests)

@@ -21,13 +21,15 @@ from tests.deploy.shown import block_about, built_as_shown, file_shown
 Manifest = dict[str, Any]
 
 OVERLAYS: Final = (
-    "observe", "shadow", "extender", "own-loops", "extender-and-own-loops", "gpu", "webhook", "kube-prometheus",
-    "prometheus-network-policy", "local",
+    "observe", "shadow", "extender", "own-loops", "extender-and-own-loops", "gpu", "webhook", "advisor",
+    "kube-prometheus", "prometheus-network-policy", "local",
 )  # fmt: skip
 OPERATORS: Final = Path(__file__).with_name("operators.yaml")
 EVERYTHING: Final = {
-    "resources": ["crds", "overlays/gpu", "base/extender", "base/webhook"],
+    "resources": ["overlays/gpu", "base/extender"],
     "components": [
+        "components/webhook",
+        "components/advisor",
         "components/pushgateway",
         "components/signed-models",
         "components/certificates-by-cert-manager",
@@ -116,7 +118,7 @@ def test_all_parts_together_with_what_no_overlay_has(
 
 
 def test_models_in_an_object_store(tmp_path: Path, apply_twice: Callable[[list[Manifest]], None]) -> None:
-    parts = [f"base/{part}" for part in ("common", "trainer", "scorer", "extender", "schedule")]
+    parts = [f"base/{part}" for part in ("common", "trainer", "scorer", "extender", "schedule", "advisor")]
     manifests = built_from(tmp_path / "store", resources=parts, components=["components/models-on-object-store"])
     assert not [one for one in manifests if one["kind"] == "PersistentVolumeClaim"]
     apply_twice(manifests)
@@ -146,12 +148,12 @@ def test_what_scrapes_all_parts_applies(tmp_path: Path, apply_twice: Callable[[l
     """`our-prometheus` of the page; tests/deploy/test_scraping.py holds it against what is installed."""
     manifests = built_as_shown(tmp_path, file_shown("operate/deployment.md", "our-prometheus/kustomization.yaml"))
     assert {one["metadata"]["name"] for one in manifests if one["kind"] == "ServiceMonitor"} == {
-        f"forecast-scheduler-{part}" for part in ("scorer", "schedule", "extender", "webhook", "pushgateway")
+        f"forecast-scheduler-{part}" for part in ("scorer", "schedule", "advisor", "extender", "webhook", "pushgateway")
     }
     apply_twice(manifests)
 
 
-@pytest.mark.parametrize("overlay", ["shadow", "own-loops"])
+@pytest.mark.parametrize("overlay", ["shadow", "own-loops", "advisor"])
 def test_a_store_behind_a_proxy_finds_token_authority_and_port(
     overlay: str, tmp_path: Path, apply_twice: Callable[[list[Manifest]], None]
 ) -> None:
@@ -266,7 +268,8 @@ def test_the_namespace_admits_our_pods_and_none_that_asks_for_more(tmp_path: Pat
     applier.apply(quota)
     assert eventually(lambda: _is_admitted(critical, applier), 30)
     assert {pod["metadata"]["name"] for pod in pods} == {
-        f"forecast-scheduler-{part}" for part in ("trainer", "scorer", "extender", "schedule", "webhook", "pushgateway")
+        f"forecast-scheduler-{part}"
+        for part in ("trainer", "scorer", "extender", "schedule", "advisor", "webhook", "pushgateway")
     }
     for pod in pods:
         applier.apply(pod)

@@ -12,10 +12,13 @@ import yaml
 
 from forecast_scheduler.settings.document import load_settings
 from testing.servers.kustomize import DEPLOY, built
+from tests.deploy.rights import command_of
 
 Manifest = dict[str, Any]
 
-OVERLAYS: Final = ("observe", "shadow", "extender", "own-loops", "extender-and-own-loops", "gpu", "webhook", "local")
+OVERLAYS: Final = (
+    "observe", "shadow", "extender", "own-loops", "extender-and-own-loops", "gpu", "webhook", "advisor", "local",
+)  # fmt: skip
 NAMESPACE: Final = "forecast-scheduler"
 SETTINGS: Final = "/etc/forecast-scheduler/settings.yaml"
 DNS: Final = {53, 5353}
@@ -23,7 +26,9 @@ API_SERVER: Final = {443, 6443}
 PROMETHEUS: Final = 9090
 ANYBODY: Final[list[Manifest]] = []
 NEIGHBOURS: Final[list[Manifest]] = [{"podSelector": {}}]
-FROM: Final = {"scorer": NEIGHBOURS, "schedule": NEIGHBOURS, "extender": ANYBODY, "webhook": ANYBODY}
+FROM: Final = {
+    "scorer": NEIGHBOURS, "schedule": NEIGHBOURS, "advisor": NEIGHBOURS, "extender": ANYBODY, "webhook": ANYBODY,
+}  # fmt: skip
 """Who may send: the extender and the webhook are asked from the host network, which no selector names."""
 
 _built = cache(built)
@@ -125,10 +130,10 @@ def test_settings_are_settings_and_listen_where_the_manifests_say(manifests: lis
     for workload, template in _workloads(manifests):
         if workload["kind"] == "Deployment":
             part = workload["metadata"]["name"].removeprefix("forecast-scheduler-")
-            serving = getattr(settings, part)
+            serving = getattr(settings, command_of(part))
             [container] = template["spec"]["containers"]
             assert [one["containerPort"] for one in container["ports"]] == [serving.port]
-            assert container["args"][0] == part
+            assert container["args"][0] == command_of(part)
             assert container["args"][container["args"].index("--config") + 1] == SETTINGS
             [mount] = [one for one in container["volumeMounts"] if one["mountPath"] == str(Path(SETTINGS).parent)]
             [volume] = [one for one in template["spec"]["volumes"] if one["name"] == mount["name"]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from admission.webhook.options import WebhookOptions
+from advisor.options import AdviseOptions
 from forecast_scheduler.settings.extender_settings import ExtenderSettings
 from forecast_scheduler.settings.scorer_settings import ScorerSettings
 from scheduler.settings import ScheduleSettings
@@ -14,7 +15,7 @@ from serving.handshakes import MOST_HANDSHAKES
 from serving.options import ServerOptions, ServingOptions
 from tests.processes.floods import MIB, memory_limit
 
-OWN = {"scorer": 350, "extender": 350, "schedule": 450, "webhook": 110}
+OWN = {"scorer": 350, "extender": 350, "schedule": 450, "advisor": 450, "webhook": 110}
 """MiB with 1,000 nodes and their model (docs/understand/soak.md), in the webhook's case with hundreds of templates."""
 OF_A_CONNECTION = 256 * 1024  # with TLS and all its buffers full; 200 are measured
 OF_A_HANDSHAKE = 56 * 1024
@@ -27,6 +28,7 @@ OF_A_VALUE = 500  # bytes that a decoder makes of it at most
         ("scorer", ScorerSettings()),
         ("extender", ExtenderSettings()),
         ("schedule", ScheduleSettings()),
+        ("advisor", AdviseOptions()),
         ("webhook", WebhookOptions()),
     ],
 )

@@ -14,9 +14,11 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from advisor.advice_requests import release_body, withdraw_body
 from kube.decoding.decoding import Kind, decode_object
 from kube.objects.objects import PodInfo
 from kube.status.pod_conditions import STRATEGIC_MERGE, WaitingCondition, condition_patch
+from placement.advice_gate import ADVICE
 from scheduler.preemption.eviction_requests import MERGE, condition_body, nomination_body
 from testing.authority import Authority
 from testing.processes.scorer_process import eventually
@@ -26,6 +28,9 @@ from testing.servers.control_plane.pool import control_plane
 from testing.servers.kustomize import DEPLOY, built_from
 from tests.deploy.rights import NAMESPACE, Installed
 
+LATER: Final = "example.com/later"
+"""A scheduling gate of somebody else."""
+
 JSON: Final = "application/json-patch+json"
 APPLY: Final = "application/apply-patch+yaml"
 WORKLOADS: Final = {
@@ -34,7 +39,8 @@ WORKLOADS: Final = {
     "replicasets": ("apps", "ReplicaSet"),
     "jobs": ("batch", "Job"),
 }
-POD: Final = "/api/v1/namespaces/default/pods/train"
+PODS: Final = "/api/v1/namespaces/default/pods"
+POD: Final = f"{PODS}/train"
 CONFIGURATION: Final = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/forecast-scheduler"
 SECRETS: Final = f"/api/v1/namespaces/{NAMESPACE}/secrets"
 SECRET: Final = "forecast-scheduler-webhook-certificates"
@@ -57,32 +63,35 @@ class World:
     admin: Applier
     loops: Applier
     webhook: Applier
+    advisor: Applier
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     place = tmp_path_factory.mktemp("policies")
-    manifests = built_from(place / "all", resources=["overlays/gpu", "base/webhook"])
+    manifests = built_from(place / "all", resources=["overlays/gpu", "base/webhook", "base/advisor"])
     with control_plane() as plane, Applier(plane) as admin:
         installed = Installed(plane, admin, Audit(place, []), manifests)
-        tokens = [installed.token(f"forecast-scheduler-{part}") for part in ("schedule", "webhook")]
-        loops, webhook = (Applier(_Account(plane.url, token, Path(plane.ca_file))) for token in tokens)
+        tokens = [installed.token(f"forecast-scheduler-{part}") for part in ("schedule", "webhook", "advisor")]
+        loops, webhook, advisor = (Applier(_Account(plane.url, token, Path(plane.ca_file))) for token in tokens)
         admin.apply(yaml.safe_load((DEPLOY / "base" / "webhook" / "configuration.yaml").read_text()))
         for resource in WORKLOADS:
             admin.send("POST", _path(resource).rpartition("/")[0], _workload(resource), kind="application/json")
         admin.send("POST", SECRETS, _secret(SECRET), kind="application/json")
-        admin.send("POST", POD.rpartition("/")[0], _pod("train"), kind="application/json")
+        admin.send("POST", PODS, _pod("train"), kind="application/json")
         label, secret = {"metadata": {"labels": {"a": "b"}}}, _secret("another")
         for by, path, body, method in (
             (loops, _path("deployments"), label, "PATCH"),
             (loops, f"{POD}/status", label, "PATCH"),
             (webhook, CONFIGURATION, label, "PATCH"),
             (webhook, SECRETS, secret, "POST"),
+            (advisor, POD, label, "PATCH"),
+            (advisor, f"{POD}/status", label, "PATCH"),
         ):  # a policy counts a moment after it was made
             kind = MERGE if method == "PATCH" else "application/json"
             asked = partial(_refused, by, f"{path}?dryRun=All", body, kind=kind, method=method)
             assert eventually(asked, 30)
-        yield World(admin, loops, webhook)
+        yield World(admin, loops, webhook, advisor)
 
 
 def _path(resource: str) -> str:
@@ -213,8 +222,137 @@ def test_the_loops_write_what_becomes_of_a_pod(world: World) -> None:
     assert status["nominatedNodeName"] == "node" and len(status["conditions"]) == 2
 
 
+def _held(world: World, name: str, **spec: Any) -> tuple[str, PodInfo]:
+    """A new pod under the name that our gate and one of others hold. Returns its path, and what we read of it."""
+    path, made = f"{PODS}/{name}", _pod(name)
+    made["spec"] |= {"schedulingGates": [{"name": LATER}, {"name": ADVICE}]} | spec
+    world.admin.delete(made | {"metadata": made["metadata"] | {"namespace": "default"}})
+    stored = world.admin.send("POST", PODS, made, kind="application/json")
+    pod, _ = decode_object(Kind.PODS, json.dumps(stored).encode())
+    assert isinstance(pod, PodInfo)
+    return path, pod
+
+
+def _gates(manifest: dict[str, Any]) -> list[str]:
+    return [one["name"] for one in manifest["spec"].get("schedulingGates", [])]
+
+
+HELD_ATTACKS: Final[dict[str, list[dict[str, Any]]]] = {
+    "another image": [{"op": "replace", "path": "/spec/containers/0/image", "value": "mine"}],
+    "more tolerations": [{"op": "add", "path": "/spec/tolerations/-", "value": {"operator": "Exists"}}],
+    "other nodes": [{"op": "add", "path": "/spec/nodeSelector", "value": {"owner": "me"}}],
+    "an end": [{"op": "add", "path": "/spec/activeDeadlineSeconds", "value": 1}],
+    "without the gate of others": [{"op": "remove", "path": "/spec/schedulingGates/0"}],
+    "without any gate": [{"op": "remove", "path": "/spec/schedulingGates"}],
+    "gates in another order": [
+        {"op": "replace", "path": "/spec/schedulingGates", "value": [{"name": ADVICE}, {"name": LATER}]}
+    ],
+    "another Service, NetworkPolicy and controller": [{"op": "add", "path": "/metadata/labels/app", "value": "others"}],
+    "no finalizers": [{"op": "remove", "path": "/metadata/finalizers"}],
+    "an owner that is gone, for the garbage collector": [
+        {
+            "op": "add",
+            "path": "/metadata/ownerReferences",
+            "value": [{"apiVersion": "v1", "kind": "Pod", "name": "gone", "uid": "gone"}],
+        }
+    ],
+    "an annotation of others": [{"op": "remove", "path": "/metadata/annotations/kept"}],
+    "another annotation": [{"op": "add", "path": "/metadata/annotations/forecast-scheduler.io~1opt-out", "value": "x"}],
+}
+
+
+@pytest.mark.parametrize("with_release", [False, True], ids=["alone", "with its release"])
+@pytest.mark.parametrize("attack", HELD_ATTACKS)
+def test_the_advisor_changes_nothing_else_of_a_pod(attack: str, with_release: bool, world: World) -> None:
+    path, _ = _held(world, "held")
+    before = world.admin.send("GET", path)
+    release = [
+        {"op": "remove", "path": "/spec/schedulingGates/1"},
+        {"op": "add", "path": "/metadata/annotations/forecast-scheduler.io~1advice", "value": "{}"},
+    ]
+    is_about_gates = any("schedulingGates" in one["path"] for one in HELD_ATTACKS[attack])
+    body = [*(release[is_about_gates:] if with_release else []), *HELD_ATTACKS[attack]]
+    assert _refused(world.advisor, path, body, kind=JSON)
+    assert world.admin.send("GET", path) == before
+
+
+def test_the_advisor_removes_its_gate_and_writes_its_annotation_also_again_and_of_a_large_pod(world: World) -> None:
+    many = [
+        {"name": f"c-{i}", "image": "i", "env": [{"name": f"E{j}", "value": "v" * 50} for j in range(40)]}
+        for i in range(100)
+    ]
+    for name, spec in (("released", {}), ("large", {"containers": many})):
+        path, pod = _held(world, name, **spec)
+        for note in ('{"node":"node"}', '{"node":null}'):  # the second time there is no gate of ours any more
+            body = json.loads(release_body(pod, note))
+            assert not _refused(world.advisor, path, body, kind=STRATEGIC_MERGE)
+            now = world.admin.send("GET", path)
+            assert (_gates(now), now["metadata"]["annotations"]) == ([LATER], {"kept": "yes", ADVICE: note})
+
+
+STATUS_ATTACKS: Final[dict[str, dict[str, Any]]] = {
+    "labels": {"metadata": {"labels": {"app": "others"}}},
+    "annotations": {"metadata": {"annotations": {ADVICE: "{}"}}},
+    "no finalizers": {"metadata": {"finalizers": None}},
+    "an end": {"status": {"phase": "Failed"}},
+    "an address": {"status": {"podIPs": [{"ip": "192.0.2.1"}], "podIP": "192.0.2.1"}},
+    "ready": {"status": {"conditions": [{"type": "Ready", "status": "True"}]}},
+    "a message": {"status": {"message": "m"}},
+}
+
+
+@pytest.mark.parametrize("attack", STATUS_ATTACKS)
+def test_the_advisor_changes_nothing_of_a_status_but_the_nomination(attack: str, world: World) -> None:
+    path, _ = _held(world, "held")
+    before = world.admin.send("GET", path)
+    body = {"status": {"nominatedNodeName": "node"} | STATUS_ATTACKS[attack].get("status", {})}
+    assert _refused(world.advisor, f"{path}/status", STATUS_ATTACKS[attack] | body)
+    assert world.admin.send("GET", path) == before
+
+
+def test_the_advisor_nominates_and_withdraws(world: World) -> None:
+    path, pod = _held(world, "nominated")
+    for body, nominated in ((nomination_body(pod, "node"), "node"), (nomination_body(pod, "other"), "other")):
+        assert not _refused(world.advisor, f"{path}/status", json.loads(body))
+        now = world.admin.send("GET", path)
+        assert now["status"]["nominatedNodeName"] == nominated
+    version = now["metadata"]["resourceVersion"]
+    assert not _refused(world.advisor, f"{path}/status", json.loads(withdraw_body(pod, version)))
+    assert "nominatedNodeName" not in world.admin.send("GET", path)["status"]
+
+
+@pytest.mark.parametrize(
+    ("method", "below", "body"),
+    [
+        ("POST", "/binding", {"apiVersion": "v1", "kind": "Binding", "target": {"kind": "Node", "name": "node"}}),
+        ("POST", "/eviction", {"apiVersion": "policy/v1", "kind": "Eviction"}),
+        ("DELETE", "", None),
+        ("PATCH", "/ephemeralcontainers", {}),
+        ("PATCH", "/resize", {}),
+    ],
+)
+def test_the_advisor_neither_binds_nor_ends_nor_enters_a_pod(method: str, below: str, body: Any, world: World) -> None:
+    path, _ = _held(world, "held")
+    named = body if body is None else body | {"metadata": {"name": "held"}}
+    with pytest.raises(NotApplied, match="forbidden") as refused:
+        world.advisor.send(method, path + below, named, kind=MERGE if method == "PATCH" else "application/json")
+    assert refused.value.status == 403
+
+
+def test_the_advisor_cannot_create_a_pod_by_applying_it(world: World) -> None:
+    with pytest.raises(NotApplied, match="cannot create resource"):
+        world.advisor.send("PATCH", f"{PODS}/new?fieldManager=advisor", _pod("new"), kind=APPLY)
+
+
+def test_others_release_pods_as_before(world: World) -> None:
+    """`advise --release` of an administrator, too."""
+    path, pod = _held(world, "held")
+    assert not _refused(world.admin, path, json.loads(release_body(pod, "{}")), kind=STRATEGIC_MERGE)
+    assert not _refused(world.admin, path, {"metadata": {"labels": {"more": "labels"}}})
+
+
 def test_a_binding_gives_a_pod_annotations_and_labels_as_the_page_says(world: World) -> None:
-    world.admin.send("POST", POD.rpartition("/")[0], _pod("waits"), kind="application/json")
+    world.admin.send("POST", PODS, _pod("waits"), kind="application/json")
     metadata = {"name": "waits", "annotations": {"kept": "no"}, "labels": {"team": "mine"}}
     target = {"apiVersion": "v1", "kind": "Node", "name": "node"}
     path = f"{POD.rpartition('/')[0]}/waits"

@@ -16,6 +16,7 @@ import pytest
 from admission.certificates.certificate_secret import KEYS
 from forecast_scheduler.settings.document import Settings, load_settings
 from testing.servers.kustomize import DEPLOY
+from tests.deploy.rights import command_of
 from tests.deploy.shown import Fields, block_about, built_as_shown, file_shown, secrets_made_by_hand
 
 Manifest = dict[str, Any]
@@ -65,8 +66,9 @@ COMBINATIONS: Final = {
         file_shown("operate/certificates.md", "my-webhook/kustomization.yaml"),
         block_about("operate/certificates.md", "kind: ServiceMonitor"),
     ),
+    "advisor": Combination(_overlay("advisor"), _scraped_besides("webhook")),
     "all parts": Combination(
-        {"resources": [f"../deploy/{one}" for one in ("crds", "overlays/gpu", "base/extender", "base/webhook")]},
+        _overlay("gpu", "extender", "webhook", "advisor"),
         file_shown("operate/deployment.md", "our-prometheus/kustomization.yaml"),
         by_hand=True,
     ),
@@ -154,7 +156,7 @@ def test_it_is_asked_in_the_way_that_the_service_answers(installed: list[Manifes
             name = service["metadata"]["name"]
             if name == f"{OURS}-pushgateway":  # not ours: it answers anybody
                 continue
-            serving = getattr(_settings(), name.removeprefix(f"{OURS}-"))
+            serving = getattr(_settings(), command_of(name.removeprefix(f"{OURS}-")))
             assert ("bearerTokenFile" in endpoint) == serving.kubernetes_auth
             assert ("cert" in endpoint.get("tlsConfig", {})) == (serving.client_ca is not None)
             if endpoint.get("scheme") == "https":
