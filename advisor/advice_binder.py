@@ -11,6 +11,7 @@ has tried in vain, room is reserved for nothing, and the nomination is withdrawn
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,12 +23,15 @@ from advisor.gated_pods import GatedPods
 from kube.binding.binder import BindingRequest
 from kube.binding.binding_steps import BindingResult, BindingVerdict, Seen, what_is_seen
 from kube.client.api_answer import Answer, is_gone
+from kube.failure_notice import FailureNotice
 from kube.objects.objects import PodInfo
 from kube.session.request_retries import Requests, is_passing, is_passing_or_conflict, request_with_retries
 from kube.status.pod_conditions import STRATEGIC_MERGE
 from scheduler.binding.in_flight_limit import InFlightLimit
 from scheduler.binding.outcome import BindStatus, bind_status
 from scheduler.preemption.eviction_requests import MERGE, nomination_body, pod_path
+
+logger = logging.getLogger(__name__)
 
 _TRIES: Final = 2
 _THROTTLED: Final = 429
@@ -65,6 +69,9 @@ class AdviceBinder:
     ) -> None:
         self._session, self._limit, self._seconds = session, limit, seconds
         self._notes, self._gated = notes, gated
+        self._notice = FailureNotice(
+            logger, "no node was nominated (grant patch on pods/status)", "nodes are nominated again"
+        )
         self.figures: Final = figures
 
     async def bind(self, pod: PodInfo, node: str) -> BindStatus:
@@ -86,6 +93,7 @@ class AdviceBinder:
         path = pod_path(pod)
         answer = await self._patch(f"{path}/status", nomination_body(pod, node), MERGE)
         if answer.is_success:
+            self._notice.succeeded()
             answer = await self._patch(path, release_body(pod, note), STRATEGIC_MERGE)
             if answer.is_success:
                 self._limit.went_well()
@@ -95,6 +103,7 @@ class AdviceBinder:
                 return self._status(BindingVerdict.UNKNOWN, f"our gate was not removed: {answer.text}")
         if is_gone(answer):
             return self._status(BindingVerdict.GONE, f"the pod is gone: {answer.text}")
+        self._notice.failed(answer.text)
         # After no answer it may be nominated all the same: the pod is looked at again.
         verdict = BindingVerdict.UNKNOWN if is_passing(answer) else BindingVerdict.REFUSED
         return self._status(verdict, f"{node} was not nominated: {answer.text}")
