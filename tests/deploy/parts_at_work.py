@@ -6,16 +6,22 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 import httpx
 import yaml
 
+from placement.advice_gate import ADVICE
 from placement.pod_groups.by_annotation import CREATED_FOR, MIN_MEMBER
+from scorer.degradation import Level
+from testing.clusters.large_cluster import large_cluster
 from testing.clusters.own_nodes import QUICK_LEASE, group, member, our_node, our_pod, settings_of_schedule
+from testing.processes.scenery import publish
 from testing.processes.scorer_process import ScorerProcess, eventually, settings_of
 from testing.processes.webhook_process import manifests
 from testing.servers.applying import NotApplied
@@ -23,7 +29,7 @@ from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod, 
 from testing.servers.control_plane.binaries import kubernetes_version
 from testing.servers.kustomize import DEPLOY
 from tests.cluster.test_schedule_volumes import claim, storage_class, using, volume
-from tests.deploy.rights import NAMESPACE, Installed
+from tests.deploy.rights import NAMESPACE, Installed, command_of
 from tests.schedule.test_native_gangs import GROUPS as NATIVE_GROUPS
 from tests.schedule.test_native_gangs import native_group, native_member
 
@@ -35,19 +41,25 @@ Work = Callable[[Installed, ClusterWriter, ScorerProcess], None]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """arguments: of the command, beside the kubeconfig."""
+    """
+    arguments : of the command, beside the kubeconfig
+    predicts  : has nothing to do without a model: it finds one of another cluster, made today
+    """
 
     name: str
     settings: dict[str, Any]
     work: Work
     arguments: tuple[str, ...] = ()
+    predicts: bool = False
 
     def process(self, installed: Installed, directory: Path) -> ScorerProcess:
         """With the rights of its account; not started yet."""
-        return ScorerProcess(
-            directory, "--kubeconfig", installed.kubeconfig(self.name), *self.arguments,
-            settings=self.settings, ready=False, command=self.name,
-        )  # fmt: skip
+        arguments: list[str | Path] = ["--kubeconfig", installed.kubeconfig(self.name), *self.arguments]
+        if self.predicts:
+            models = directory / "models"
+            publish(models, large_cluster(2, 8, 2, first_day=datetime.now(UTC).date()))
+            arguments += ["--models", models]
+        return ScorerProcess(directory, *arguments, settings=self.settings, ready=False, command=command_of(self.name))
 
 
 def _ask_with_a_token(installed: Installed, process: ScorerProcess) -> None:
@@ -111,6 +123,46 @@ def _have_groups_written(installed: Installed, writer: ClusterWriter, owner: Man
         native = native_group("native", members=1)
         installed.applier.send("POST", NATIVE_GROUPS, native, kind="application/json")
         writer.create(native_member("native", 0, cpu="100m"))
+
+
+def _work_of_advisor(installed: Installed, writer: ClusterWriter, process: ScorerProcess) -> None:
+    """A pod that is advised and bound, and one for which kube-scheduler finds no place."""
+    writer.create_many(node(f"at-work-{i}") for i in (1, 2))
+    eventually(lambda: process.metric("forecast_degradation_level") < Level.REQUESTS, _LITTLE)
+    writer.create_many(gated_pod(name) for name in (ADVISED, FOLLOWED))
+    eventually(lambda: not is_held(writer, FOLLOWED), _LITTLE)
+    if not is_held(writer, FOLLOWED):
+        writer.bind(FOLLOWED, nominated(writer, FOLLOWED) or "at-work-1")
+    _ask_with_a_token(installed, process)
+
+
+ADVISED: Final = "advised"
+FOLLOWED: Final = "followed"
+
+
+def gated_pod(name: str) -> Manifest:
+    """As the webhook makes one of a pod that asks for advice."""
+    made = pod(name)
+    return made | {"spec": made["spec"] | {"schedulingGates": [{"name": ADVICE}]}}
+
+
+def is_held(writer: ClusterWriter, name: str) -> bool:
+    """Whether our gate holds the pod."""
+    return {"name": ADVICE} in _one(writer, name)["spec"].get("schedulingGates", [])
+
+
+def nominated(writer: ClusterWriter, name: str) -> str:
+    """The pod's nominated node; '' = none."""
+    return str(_one(writer, name)["status"].get("nominatedNodeName", ""))
+
+
+def advice(writer: ClusterWriter, name: str) -> dict[str, Any]:
+    """What the pod's annotation says; {} = there is none."""
+    return dict(json.loads(_one(writer, name)["metadata"].get("annotations", {}).get(ADVICE, "{}")))
+
+
+def _one(writer: ClusterWriter, name: str) -> Manifest:
+    return next(one for one in writer.list_all("pods") if one["metadata"]["name"] == name)
 
 
 def _work_of_webhook(installed: Installed, writer: ClusterWriter, process: ScorerProcess) -> None:
@@ -193,7 +245,8 @@ def clear(installed: Installed, writer: ClusterWriter) -> None:
     secret = {"apiVersion": "v1", "kind": "Secret"}
     installed.applier.delete(secret | {"metadata": {"namespace": NAMESPACE, "name": _SECRET.rpartition("/")[2]}})
     lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
-    installed.applier.delete(lease | {"metadata": {"namespace": NAMESPACE, "name": "forecast-scheduler"}})
+    for name in ("forecast-scheduler", "forecast-scheduler-advisor"):
+        installed.applier.delete(lease | {"metadata": {"namespace": NAMESPACE, "name": name}})
 
 
 PARTS: Final = {
@@ -209,6 +262,14 @@ PARTS: Final = {
             ),
             _work_of_schedule,
             ("--profile", "online,job"),
+        ),
+        Part(
+            "advisor",
+            settings_of() | {
+                "advise": {"kubernetes_auth": True, "metrics_open": True, "lease": QUICK_LEASE, "follow_timeout": "2s"},
+            },
+            _work_of_advisor,
+            predicts=True,
         ),
         Part("webhook", {"webhook": {"certificates": {"managed": True, "every": "1s"}}}, _work_of_webhook),
     )

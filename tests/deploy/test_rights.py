@@ -29,7 +29,7 @@ _STATUS = re.compile(r"(?<=[ (=])403\b")
 
 
 def _manifests(place: Path) -> list[dict[str, Any]]:
-    return built_from(place, resources=["crds", "overlays/own-loops", "base/extender", "base/webhook"])
+    return built_from(place, resources=["crds", "overlays/own-loops", "base/extender", "base/webhook", "base/advisor"])
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,9 @@ def test_in_shadow_mode_the_extender_may_tell_nobody() -> None:
 
 
 def test_nothing_is_granted_wholesale(tmp_path: Path) -> None:
-    for one in built_from(tmp_path / "all", resources=["crds", "overlays/gpu", "base/extender", "base/webhook"]):
+    for one in built_from(
+        tmp_path / "all", resources=["crds", "overlays/gpu", "base/extender", "base/webhook", "base/advisor"]
+    ):
         if one["kind"] in ("Role", "ClusterRole"):
             named = [
                 text
