@@ -85,5 +85,6 @@ class AdviseOptions(ServingOptions):
             gangs=GangOptions(enabled=False),
             preemption=PreemptionOptions(enabled=False),
             repair=RepairOptions(enabled=False),
-            lease=self.lease,
+            # While it is renewed the webhook holds pods, which a shadow never releases.
+            lease=self.lease.replace(enabled=self.lease.enabled and not self.shadow),
         )

@@ -35,6 +35,11 @@ def test_the_loop_gets_what_is_set() -> None:
     assert (loop.lease.name, loop.lease.enabled) == ("advisor-2", False)
 
 
+def test_a_shadow_does_not_renew_the_lease_by_which_the_webhook_holds_pods() -> None:
+    assert not AdviseOptions(shadow=True).loop_settings().lease.enabled
+    assert AdviseOptions().loop_settings().lease == AdviseLease()
+
+
 def test_the_loop_is_served_as_the_advisor_is() -> None:
     served: dict[str, Any] = {"host": "127.0.0.2", "port": 0, "token_files": (Path("token"),)}
     loop = AdviseOptions(**served).loop_settings()
