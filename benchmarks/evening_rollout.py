@@ -161,13 +161,19 @@ def evening_rollout(
     known = files.history()
     first = known.n_days - DAYS
     usage = files.pod_usage(known.days[first], known.days[-1])
-    always: Bools = np.asarray((usage.present > 0.99).all(axis=(1, 2)) & np.isfinite(usage.usage).all(axis=(1, 2, 3)))
+    measured = np.isfinite(usage.usage).any(axis=(0, 2, 3))  # of the traces not all resources are
+    always: Bools = np.asarray(
+        (usage.present > 0.99).all(axis=(1, 2)) & np.isfinite(usage.usage[:, measured]).all(axis=(1, 2, 3))
+    )
     ever: Bools = np.asarray((usage.present > 0).any(axis=(1, 2)))
     rng = np.random.default_rng(seed)
     pods = _whole_services(usage.service, ever, always, rng)
-    load = usage.usage[pods].reshape(len(pods), len(RESOURCES), -1)
+    load = np.nan_to_num(usage.usage[pods]).reshape(len(pods), len(RESOURCES), -1)
     used, services = np.unique(usage.service[pods], return_inverse=True)
     total = np.quantile(load.sum(axis=0, dtype=np.float64), 0.99, axis=1)  # (n_resources,)
+    # What is not measured is never full, and memory has room for the requests.
+    asked = np.array([0.0, np.nan_to_num(usage.requests[pods])[:, 1].sum(), 0.0, 0.0, 0.0])
+    total = np.where(measured, total, np.maximum(asked, 1.0))
     capacity = SIZES[:, None] / SIZES.sum() * (total / _LOAD)
     jobs = None
     if night_zone is not None:
