@@ -102,8 +102,10 @@ bench: $(VENV)/.installed-bench  ## the figures in docs/understand/benchmarks.md
 	$(BIN)/python -m benchmarks.placement_latency
 	$(BIN)/python -m benchmarks.policy_choice
 	$(BIN)/python -m benchmarks.webhook_latency
-	$(BIN)/python -m benchmarks.real_rollout
+	$(BIN)/python -m benchmarks.real_rollout $(if $(TRACES),--traces $(TRACES))
 	$(BIN)/python -m benchmarks.real_burst
+	$(BIN)/python -m benchmarks.advisor_throughput
+	$(BIN)/python -m benchmarks.advisor_throughput --nodes 1000 --latency
 	$(BIN)/python -m benchmarks.extender_throughput
 	$(BIN)/python -m benchmarks.schedule_in_memory
 	$(BIN)/python -m benchmarks.schedule_throughput
