@@ -32,7 +32,16 @@ settings.register_profile("long", max_examples=500, deadline=None)
 settings.register_profile("fast", max_examples=10, deadline=None)
 
 
-_LONGEST_FIRST = ("schedule", "differential", "processes", "cluster", "forecast", "trainer", "forecast_scheduler")
+_LONGEST_FIRST = (
+    "schedule",
+    "advise",
+    "differential",
+    "processes",
+    "cluster",
+    "forecast",
+    "trainer",
+    "forecast_scheduler",
+)
 """Directories whose files take up to minutes: they wait for real servers, or fit models. Where two files run at a time
 one of these must not begin when all others have ended."""
 
@@ -77,6 +86,7 @@ def _logging_as_at_the_start() -> None:
         "placement",
         "extender",
         "scheduler",
+        "advisor",
         "admission",
         "forecast_scheduler",
         "py.warnings",

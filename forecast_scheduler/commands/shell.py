@@ -188,6 +188,7 @@ def _set_up_log(err: Console, log_format: LogFormat, *, verbose: bool, service: 
         "placement",
         "extender",
         "scheduler",
+        "advisor",
         "admission",
         "forecast_scheduler",
     ):

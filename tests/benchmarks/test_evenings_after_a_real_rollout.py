@@ -22,7 +22,7 @@ BATCHES = [(0, 1), (2, 3), (0, 1, 2, 3)]
 hot. Where two rollouts do not decide four do, or eight."""
 
 
-@pytest.mark.parametrize("way", [EXTENDER, ADVISOR])
+@pytest.mark.parametrize("way", [EXTENDER, pytest.param(ADVISOR, marks=pytest.mark.long)])
 def test_most_of_the_gap_to_those_who_know_the_future_is_closed(tmp_path: Path, way: str) -> None:
     today = datetime.now(UTC).date()
     outcomes: list[RolloutOutcome] = []

@@ -13,7 +13,7 @@ from tests.docs.pages import PAGES, ROOT, text_of
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _FOLDERS = (
     "docs", "deploy", "dashboards", "data", "testing", "tests", "benchmarks",
-    "forecast", "trainer", "kube", "serving", "scorer", "placement", "extender", "scheduler", "admission",
+    "forecast", "trainer", "kube", "serving", "scorer", "placement", "extender", "scheduler", "advisor", "admission",
     "forecast_scheduler",
 )  # fmt: skip
 _PATH = re.compile(rf"(?<![\w./~-])(?:{'|'.join(_FOLDERS)})/[\w./*-]*\w/?")
