@@ -21,10 +21,9 @@ _MIRROR: Final = "kubernetes.io/config.mirror"
 
 
 class AdviceMode(StrEnum):
-    """What a pod asks for: to be held until its node is named, to be given preferred nodes at once, or neither."""
+    """What a pod asks for: to be held until its node is named, or not."""
 
     ADVISE = "advise"
-    PREFER = "prefer"
     OFF = "off"
 
 

@@ -10,7 +10,7 @@ from placement.advice_gate import AdviceMode
 
 class AdviceGateOptions(SettingGroup):
     """Which new pods are held for the advisor (docs/use/advisor.md). The label forecast-scheduler.io/advice of a pod or
-    its namespace asks for advice: `advise`, `prefer` or `off`."""
+    its namespace asks for advice: `advise` or `off`."""
 
     enabled: bool = True
     """Hold pods that ask for advice, while an advisor is alive: without one, nothing is held."""

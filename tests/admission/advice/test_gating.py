@@ -48,7 +48,6 @@ def test_a_pod_that_asks_is_held() -> None:
     [
         (None, {}, AdviceMode.OFF, False),
         (None, {}, AdviceMode.ADVISE, True),
-        (None, {}, AdviceMode.PREFER, False),
         (None, {ADVICE: "advise"}, AdviceMode.OFF, True),
         (None, {ADVICE: "off"}, AdviceMode.ADVISE, False),
         ("off", {ADVICE: "advise"}, AdviceMode.ADVISE, False),
