@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Final
 
 from kube.objects.objects import PodInfo
 from kube.tables.changes import Change, PodChange, one_by_one
@@ -16,7 +17,7 @@ from scheduler.preemption.what_if import WithoutPods
 from scorer.assuming_cluster import AssumingCluster
 from scorer.follower import NodesAndPodsOnly
 
-_KUBE_SCHEDULER: str = "all filters that are known here pass: kube-scheduler decided otherwise"
+_KUBE_SCHEDULER: Final = "all filters that are known here pass: kube-scheduler decided otherwise"
 
 
 class BoundPods(NodesAndPodsOnly):

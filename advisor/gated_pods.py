@@ -69,7 +69,7 @@ class GatedPods(NodesAndPodsOnly):
                 held.is_claimed, held.released = is_gone, self._clock() if is_gone else None
 
     def held_for(self, seconds: float) -> list[PodInfo]:
-        """Return pods that our gate alone has held for so long and that nobody has claimed."""
+        """Return pods that our gate alone has held for so long and that are not claimed."""
         now = self._clock()
         with self._lock:
             for one in self._held.values():

@@ -51,7 +51,10 @@ class Released:
 
 
 def release_all(api: client.ApiClient) -> Released:
-    """Raises ReleaseFailed."""
+    """Remove our gate from every pod that has it.
+
+    Raises ReleaseFailed: pods cannot be listed or read, or some of them are still held.
+    """
     failed, why = 0, ""
     held, unread = _held(api)
     for pod in held:

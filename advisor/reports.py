@@ -16,7 +16,7 @@ class AdviceReports:
         """Nothing has to begin."""
 
     def stop(self) -> None:
-        """Nor to end."""
+        """Nothing has to end."""
 
     def failed(self, pod: PodInfo, message: str, *, reason: str = "Unschedulable") -> None:
         """No node is to be had by what we know: kube-scheduler decides, which may make room."""
@@ -32,4 +32,4 @@ class AdviceReports:
         """Nothing: the advisor evicts no pods."""
 
     def forget(self, uid: str) -> None:
-        """Nothing is kept."""
+        """Nothing: no report about a pod is kept."""

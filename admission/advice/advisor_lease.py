@@ -45,7 +45,7 @@ class AdvisorLease:
         return seen is not None and bool(seen.holder) and self._clock() - self._changed_at <= self._alive_for
 
     def look(self) -> None:
-        """Read the Lease."""
+        """Read the Lease, and note whether it was renewed since the last look."""
         began = self._clock()
         try:
             answer = send(self._api, "GET", self._path, seconds=_REQUEST_SECONDS)

@@ -44,7 +44,7 @@ ADDED_PODS: Final = {
     "third.yaml": ("third", "default-scheduler"),
     "fourth.yaml": ("fourth", "forecast-scheduler"),
 }
-"""Manifests that are left for whoever looks at the cluster: name of the pod, and who is to place it. The one that is to
+"""Manifests for the user of the cluster: name of the pod, and the scheduler that is to place it. The one that is to
 be advised has the gate that the webhook would add."""
 
 _SERVICE = ("shop", "checkout")

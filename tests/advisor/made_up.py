@@ -1,4 +1,4 @@
-"""A cluster that the advisor follows, pods that its gate holds, and an API server that answers as it is told."""
+"""A cluster that the advisor follows, pods that its gate holds, and an API server with prepared answers."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def scheduled_is(status: str, reason: str | None) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Asked:
-    """One request."""
+    """A request that was made, with its body as an object."""
 
     method: str
     path: str

@@ -10,6 +10,7 @@ from forecast_scheduler.commands.options.cluster import KubeconfigOption, Promet
 from forecast_scheduler.commands.options.common import ConfigOption, ModelsOption, VerboseOption
 from forecast_scheduler.commands.options.decisions import DecisionsOption
 from forecast_scheduler.commands.options.policies import PoliciesOption, policies_option
+from forecast_scheduler.commands.options.replicas import LeaderOption
 from forecast_scheduler.commands.options.serving import (
     CertOption,
     ClientCaOption,
@@ -36,14 +37,6 @@ ShadowOption = Annotated[
 ReleaseOption = Annotated[
     bool,
     typer.Option("--release", help="Remove our gate from all pods that it holds, and end: for when no advisor runs."),
-]
-LeaderOption = Annotated[
-    bool | None,
-    typer.Option(
-        "--leader-elect/--no-leader-elect",
-        help="Elect one of several replicas by a Lease; only it advises. Default: --leader-elect.",
-        show_default=False,
-    ),
 ]
 
 

@@ -25,6 +25,7 @@ from forecast_scheduler.commands.options.common import (
 from forecast_scheduler.commands.options.decisions import DecisionsOption
 from forecast_scheduler.commands.options.policies import PoliciesOption, policies_option
 from forecast_scheduler.commands.options.profiles import DomainOption, ProfileOption, ShareOption
+from forecast_scheduler.commands.options.replicas import LeaderOption
 from forecast_scheduler.commands.options.serving import (
     CertOption,
     ClientCaOption,
@@ -54,14 +55,6 @@ NameOption = Annotated[
 DryRunOption = Annotated[
     bool | None,
     typer.Option("--dry-run", help="Decide and report; bind nothing, write nothing.", show_default=False),
-]
-LeaderOption = Annotated[
-    bool | None,
-    typer.Option(
-        "--leader-elect/--no-leader-elect",
-        help="Elect one of several replicas by a Lease; only it schedules. Default: --leader-elect.",
-        show_default=False,
-    ),
 ]
 
 

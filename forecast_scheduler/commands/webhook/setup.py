@@ -77,7 +77,7 @@ def open_webhook(settings: WebhookOptions, kubeconfig: Path | None = None) -> It
 
 
 def _gates_of(options: AdviceGateOptions, api: ApiClient, stack: ExitStack) -> GatesOf:
-    """Return who is held for the advisor: nobody while none is alive."""
+    """Return which pods are held for the advisor: none while no advisor is alive."""
     if not options.enabled:
         return lambda pod, namespace, labels: None
     lease = AdvisorLease(api, options)
