@@ -1,8 +1,11 @@
 """Pods that our gate holds, since when it holds them alone, and who is removing it. Follows the tables.
 
-held --claim--> being written --released(True)--> released --watch--> forgotten
+held --claim--> being written --released(True)--> released --watch, bound or tried--> forgotten
   ^                   |                              |
-  +---released(False)-+------ not seen for long -----+
+  +---released(False)-+---released(False), 5 min-----+
+
+What we write about a pod comes back as events of the watch that say nothing new (`is_echo`). They are half of all
+events of advised pods, and are not decoded.
 """
 
 from __future__ import annotations
@@ -20,22 +23,27 @@ from placement.advice_gate import ADVICE
 from scorer.assuming_cluster import AssumingCluster
 from scorer.follower import NodesAndPodsOnly
 
-_LAG_SECONDS: Final = 5.0
-"""Seconds in which the watch usually shows what was written."""
+_MODIFIED: Final = b'{"type":"MODIFIED"'
+_UID: Final = b'"uid":"'
+_UNTRIED: Final = b'"reason":"SchedulingGated"'
+_GATE: Final = f'{{"name":"{ADVICE}"}}'.encode()
+_NEWS: Final = (b'"deletionTimestamp":"', b'"nodeName":"')
+
+_LOST_SECONDS: Final = 300.0
+"""An API server that is back from an older backup has lost what was written: a pod that kube-scheduler has not even
+tried for so long may still have its gate."""
 
 
 @dataclass(slots=True)
 class _Held:
     """
     since      : when this process first saw the pod held by our gate alone
-    is_claimed : its gate is being removed, or was
-    released   : when it was; None = not yet
+    is_claimed : its gate is being removed
     """
 
     pod: PodInfo
     since: float
     is_claimed: bool = False
-    released: float | None = None
 
 
 class GatedPods(NodesAndPodsOnly):
@@ -49,6 +57,8 @@ class GatedPods(NodesAndPodsOnly):
         self._cluster, self._clock = cluster, clock
         self._lock = threading.Lock()
         self._held: dict[str, _Held] = {}
+        # As the tables have them, with our gate; and when it was removed, the first one first.
+        self._released: dict[str, tuple[PodInfo, float]] = {}
 
     def __len__(self) -> int:
         return len(self._held)
@@ -63,25 +73,44 @@ class GatedPods(NodesAndPodsOnly):
             return True
 
     def released(self, uid: str, *, is_gone: bool) -> None:
-        """The gate of a pod that was claimed is gone, or could not be removed."""
+        """The gate of a pod that was claimed is gone, or is still there for all that is known."""
         with self._lock:
-            if (held := self._held.get(uid)) is not None:
-                held.is_claimed, held.released = is_gone, self._clock() if is_gone else None
+            if is_gone:
+                if (held := self._held.pop(uid, None)) is not None:
+                    self._released[uid] = (held.pod, self._clock())
+            elif uid in self._released:
+                self._hold_again(uid)
+            elif (held := self._held.get(uid)) is not None:
+                held.is_claimed = False
+
+    def is_echo(self, line: bytes) -> bool:
+        """Return whether an event of the watch only shows what was written by us: the nomination of a pod that we are
+        about to release, or that our gate is gone, before kube-scheduler has tried the pod.
+
+        What somebody else changes in this moment is seen with the next event of the pod, its binding.
+        """
+        if not line.startswith(_MODIFIED):
+            return False
+        uid = line.partition(_UID)[2].partition(b'"')[0].decode()
+        is_released, held = uid in self._released, self._held.get(uid)
+        if not is_released and (held is None or not held.is_claimed):
+            return False
+        # After a release without an answer the watch has to say that the gate is gone.
+        return (is_released or _GATE in line) and _UNTRIED in line and not any(news in line for news in _NEWS)
 
     def held_for(self, seconds: float) -> list[PodInfo]:
         """Return pods that our gate alone has held for so long and that are not claimed."""
         now = self._clock()
         with self._lock:
-            for one in self._held.values():
-                if one.released is not None and now - one.released > _LAG_SECONDS:
-                    one.is_claimed, one.released = False, None
+            while self._released and now - self._released[uid := next(iter(self._released))][1] > _LOST_SECONDS:
+                self._hold_again(uid)
             return [one.pod for one in self._held.values() if now - one.since >= seconds and not one.is_claimed]
 
     def longest(self) -> float:
         """Return the seconds for which the pod that has waited longest has been held; 0 = none is."""
         now = self._clock()
         with self._lock:
-            return max((now - one.since for one in self._held.values() if one.released is None), default=0.0)
+            return max((now - one.since for one in self._held.values()), default=0.0)
 
     # Implements Follower
 
@@ -92,7 +121,7 @@ class GatedPods(NodesAndPodsOnly):
 
     def rebuild(self) -> None:
         """The tables could not follow: look at all pods."""
-        for uid in {*self._held, *self._cluster.state.pods}:
+        for uid in {*self._held, *self._released, *self._cluster.state.pods}:
             self._look(uid)
 
     def _look(self, uid: str) -> None:
@@ -102,7 +131,13 @@ class GatedPods(NodesAndPodsOnly):
             is_open = pod is not None and (waits(pod) or uid in self._cluster.assumed) and not pod.terminating
             if pod is None or not is_open or pod.gates != (ADVICE,):
                 self._held.pop(uid, None)
+                self._released.pop(uid, None)
+            elif uid in self._released:
+                self._released[uid] = (pod, self._released[uid][1])
             elif uid in self._held:
                 self._held[uid].pod = pod
             else:
                 self._held[uid] = _Held(pod, self._clock())
+
+    def _hold_again(self, uid: str) -> None:
+        self._held[uid] = _Held(self._released.pop(uid)[0], self._clock())

@@ -98,6 +98,8 @@ class LiveTables:
         # How the state is kept up to date: synced, unix seconds of the last contact, and words for /v1/status.
         self.state_source: Callable[[], tuple[bool, float | None, Mapping[str, str]]] = lambda: (False, None, {})
         self._read_again: Callable[[], Callable[[], bool]] = lambda: lambda: True
+        # Whether an event of a pod says nothing new, by its line of the watch. To be set before `follow`.
+        self.is_known: Callable[[bytes], bool] = lambda line: False
 
     # What goes in
 

@@ -104,6 +104,7 @@ class KubernetesSource(ResourceSource):
     clock     : unix seconds
     rng       : for the pauses and the lengths of streams
     version   : whose rules pods are read by, asked again with each list and stream of them; None = the newest
+    is_known  : quick; whether an event of a pod says nothing new, by its line of the watch
     """
 
     def __init__(
@@ -117,6 +118,7 @@ class KubernetesSource(ResourceSource):
         clock: Callable[[], float] = time.time,
         rng: random.Random | None = None,
         version: Callable[[], KubernetesVersion] | None = None,
+        is_known: Callable[[bytes], bool] = lambda line: False,
     ) -> None:
         seeds = rng or random.Random()
         self._kinds = tuple(kinds)
@@ -131,6 +133,7 @@ class KubernetesSource(ResourceSource):
                 rng=random.Random(seeds.getrandbits(64)),
                 # What is decoded of the other kinds is the same in all versions.
                 refresh=(lambda: watched(Kind.PODS, version())) if version and kind is Kind.PODS else None,
+                is_known=is_known if kind is Kind.PODS else lambda line: False,
             )
             for kind in self._kinds
         )

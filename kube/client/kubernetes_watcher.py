@@ -68,6 +68,7 @@ class ResourceWatcher(Generic[T]):
     rng       : for the pauses and the lengths of streams
     refresh   : what to read by from now on, asked before each list and each stream; another value than before makes the
                 resource be listed again. Raises urllib3's HTTPError and OSError
+    is_known  : quick; whether an event says nothing new: its line is not decoded
     """
 
     def __init__(
@@ -81,8 +82,9 @@ class ResourceWatcher(Generic[T]):
         clock: Callable[[], float] = time.time,
         rng: random.Random | None = None,
         refresh: Callable[[], Watched[T]] | None = None,
+        is_known: Callable[[bytes], bool] = lambda line: False,
     ) -> None:
-        self._refresh = refresh or (lambda: watched)
+        self._refresh, self._is_known = refresh or (lambda: watched), is_known
         self.watched, self.synced = watched, threading.Event()
         self._api, self._sink, self._page_size, self._timing = api, sink, page_size, timing or Timing()
         self._clock, self._rng = clock, rng or random.Random()
@@ -247,6 +249,10 @@ class ResourceWatcher(Generic[T]):
 
     def _apply(self, line: bytes) -> StepOutcome | None:
         """One event; an outcome if the stream cannot go on."""
+        if self._is_known(line):
+            # A stream that is resumed begins before it: it comes again, and does no harm.
+            self._progressed, self._failures, self._last_error = True, 0, ""
+            return None
         try:
             event = decode_watch_line(self.watched, line)
         except UndecodableObject as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import orjson
 import pytest
 
 from advisor.gated_pods import GatedPods
@@ -146,10 +147,77 @@ def test_a_release_that_the_watch_does_not_show_is_forgotten_after_a_while() -> 
     world = World(POD)
     world.gated.claim("uid-a")
     world.gated.released("uid-a", is_gone=True)
-    world.later(5.0)
+    world.later(300.0)
     assert world.held() == [] and not world.gated.claim("uid-a")
     world.later(0.5)
-    assert world.held(5.5) == ["a"] and world.gated.claim("uid-a")
+    assert world.held() == ["a"] and world.gated.claim("uid-a")
+
+
+def test_a_release_that_turns_out_to_be_in_vain_is_forgotten_at_once() -> None:
+    world = World(POD)
+    world.gated.claim("uid-a")
+    world.gated.released("uid-a", is_gone=True)
+    world.see(replace(POD, labels={"new": "label"}))
+    assert world.held() == []
+    world.gated.released("uid-a", is_gone=False)
+    (pod,) = world.gated.held_for(0.0)
+    assert pod.labels == {"new": "label"} and world.gated.claim("uid-a")
+
+
+def event(**changed: object) -> bytes:
+    """An event of a held pod, as the API server writes it."""
+    kind, gates, node, reason = (
+        changed.pop(name, otherwise)
+        for name, otherwise in (
+            ("type", "MODIFIED"),
+            ("gates", [ADVICE]),
+            ("node", None),
+            ("reason", "SchedulingGated"),
+        )
+    )
+    metadata = {"name": "a", "namespace": "shop", "uid": "uid-a", "resourceVersion": "7"} | changed
+    spec: dict[str, object] = {"nodeName": node} if node else {}
+    condition = {"type": "PodScheduled", "status": "False", "reason": reason}
+    status = {"phase": "Pending", "conditions": [condition], "nominatedNodeName": "n1"}
+    if gates:
+        spec["schedulingGates"] = [{"name": gate} for gate in gates]  # type: ignore[attr-defined]
+    pod = {"kind": "Pod", "apiVersion": "v1", "metadata": metadata, "spec": spec, "status": status}
+    return orjson.dumps({"type": kind, "object": pod})
+
+
+NOMINATED, RELEASED = event(), event(gates=[])
+
+
+def test_what_we_write_comes_back_as_an_echo() -> None:
+    world = World(POD)
+    assert not world.gated.is_echo(NOMINATED), "somebody else may have nominated it"
+    world.gated.claim("uid-a")
+    assert world.gated.is_echo(NOMINATED)
+    assert not world.gated.is_echo(RELEASED), "without an answer this is how its release is known"
+    world.gated.released("uid-a", is_gone=True)
+    assert world.gated.is_echo(NOMINATED) and world.gated.is_echo(RELEASED)
+    world.see(replace(POD, gates=(), node="n1"))
+    assert not world.gated.is_echo(RELEASED), "it is bound"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        event(type="ADDED"),
+        event(type="DELETED"),
+        event(uid="uid-b"),
+        event(gates=[], node="n1", reason=None),
+        event(gates=[], reason="Unschedulable"),
+        event(deletionTimestamp="2026-11-27T10:00:00Z"),
+        b'{"type":"BOOKMARK","object":{"kind":"Pod","metadata":{"resourceVersion":"9"}}}',
+        b"",
+    ],
+)
+def test_news_is_no_echo(line: bytes) -> None:
+    world = World(POD)
+    world.gated.claim("uid-a")
+    world.gated.released("uid-a", is_gone=True)
+    assert not world.gated.is_echo(line)
 
 
 def test_a_release_of_a_pod_that_is_gone_changes_nothing() -> None:
@@ -174,9 +242,12 @@ def test_who_has_been_held_longest() -> None:
     assert world.gated.longest() == 4.0, "a claim removes no gate"
     world.gated.released("uid-a", is_gone=True)
     assert world.gated.longest() == 1.0
-    world.later(6.0)
+    world.later(300.5)
     world.held()
-    assert world.gated.longest() == 10.0, "its release has been in vain"
+    world.later(2.0)
+    world.gated.claim("uid-b")
+    world.gated.released("uid-b", is_gone=True)
+    assert world.gated.longest() == 2.0, "its release has been in vain"
 
 
 def test_after_tables_were_made_anew_all_pods_are_looked_at() -> None:

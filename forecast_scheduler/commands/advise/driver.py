@@ -72,6 +72,7 @@ class Advising:
             )
             return Driven(role, LoggedReports(), recorder, [], [])
         scorer.tables.attach((), gated)
+        scorer.tables.is_known = gated.is_echo
         # Replicas that do not lead release what is overdue, too.
         session = ApiSession(process.api, connections=_RELEASE_CONNECTIONS)
         releases = Releases(

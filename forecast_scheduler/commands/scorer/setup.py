@@ -193,7 +193,8 @@ def _follow(scorer: Scorer, kubeconfig: Path | None, kinds: Collection[Kind]) ->
     api = api_client(kubeconfig, connections=len(kinds) + 1)  # each watch has one
     check_access(api, kinds)
     version = ApiServerVersion(api, scorer.tables.follow_version)
-    source = KubernetesSource(api, scorer.tables, kinds=kinds, version=version.read)
+    tables = scorer.tables
+    source = KubernetesSource(api, tables, kinds=kinds, version=version.read, is_known=tables.is_known)
 
     def how_it_goes() -> tuple[bool, float | None, Mapping[str, str]]:
         status = source.status()

@@ -29,11 +29,22 @@ Script = Callable[[int, dict[str, str]], Answer]
 
 @contextmanager
 def pods_from(
-    script: Script, directory: Path, sink: StoredObjects, timing: Timing = QUICK, clock: Callable[[], float] = float
+    script: Script,
+    directory: Path,
+    sink: StoredObjects,
+    timing: Timing = QUICK,
+    clock: Callable[[], float] = float,
+    is_known: Callable[[bytes], bool] = lambda line: False,
 ) -> Iterator[tuple[ScriptedServer, Callable[[], WatchStatus]]]:
     with ScriptedServer(script) as server:
         source = KubernetesSource(
-            api_client(server.kubeconfig(directory)), sink, kinds=[Kind.PODS], page_size=2, timing=timing, clock=clock
+            api_client(server.kubeconfig(directory)),
+            sink,
+            kinds=[Kind.PODS],
+            page_size=2,
+            timing=timing,
+            clock=clock,
+            is_known=is_known,
         )
         source.start()
         try:
@@ -188,6 +199,26 @@ def test_a_watch_resumes_where_the_last_event_or_bookmark_left_it(tmp_path: Path
         assert [query.get("resourceVersion") for query in server.queries] == [None, "10", "20", "30"]
         assert names(sink) == {"a", "b"}
         assert (status().lists, status().events) == (1, 1)
+
+
+def test_an_event_that_says_nothing_new_is_not_read_and_comes_again_when_the_watch_resumes(tmp_path: Path) -> None:
+    sink, lines = StoredObjects(), list[bytes]()
+
+    def is_known(line: bytes) -> bool:
+        lines.append(line)
+        return b'"name": "b"' in line and len(lines) < 3
+
+    known, new = pod_json("b"), pod_json("c")
+    known["metadata"]["resourceVersion"] = "20"
+    script = in_order(
+        page(pod_json("a"), version="10"),
+        Answer(chunks=[event("ADDED", known)], broken=True),
+        Answer(chunks=[event("ADDED", known), event("ADDED", known), event("ADDED", new)]),
+    )
+    with pods_from(script, tmp_path, sink, is_known=is_known) as (server, status):
+        assert eventually(lambda: names(sink) == {"a", "b", "c"})
+        assert [query.get("resourceVersion") for query in server.queries[:3]] == [None, "10", "10"]
+        assert status().events == 2 and [line + b"\n" for line in lines[:3]] == [event("ADDED", known)] * 3
 
 
 def test_an_event_cut_in_the_middle_is_not_applied(tmp_path: Path) -> None:
