@@ -23,6 +23,7 @@ from typing import Final
 from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.filters.filter import ClusterView
+from scheduler.binding.backpressure import Backpressure
 from scheduler.binding_results import BindingResults, Telling
 from scheduler.cycle.choice import Choice
 from scheduler.cycle.cycle import SchedulingCycle
@@ -58,8 +59,7 @@ class LoopOptions:
     bounded_scan : nodes looked at beyond the pods of a batch, 0 = all
     gather       : seconds between the first of two cycles and the second, if the queue was empty between them: what
                    comes meanwhile is placed together. A pod that comes after a pause does not wait
-    most_unfinished : bindings that wait or are under way; beyond that nothing more is decided: who decides later knows
-                      more
+    most_unfinished : bindings that wait or are under way, see Backpressure
     """
 
     batch: int = 1024
@@ -101,6 +101,7 @@ class Scheduler:
         self._clock, self._stopwatch = clock, stopwatch
         self._scan_from = 0
         self._popped_at = -math.inf  # by the stopwatch
+        self._backpressure = Backpressure(self._options.most_unfinished)
         self._again: list[tuple[float, str]] = []  # pods to be looked at again at a time of the queue, a heap
         self._forecast: object = None
         self._policies_seen = policies()
@@ -175,7 +176,7 @@ class Scheduler:
             try:
                 if not self._may_schedule():
                     self._stopping.wait(_IDLE_SECONDS)
-                elif self._settling.unfinished >= self._options.most_unfinished:
+                elif self._backpressure.is_on(self._settling.unfinished):
                     self._stopping.wait(0.005)
                 else:
                     self.round()
