@@ -58,6 +58,7 @@ class LeaseStatus:
 class Lease:
     """Tries to lead from `start` to `stop`. A replica that has lost the Lease tries again.
 
+    may_lead : asked before every try; one that must not gives the Lease back
     api   : see kube.client.kubernetes_client.api_client; not shared with what may use up its connections
     clock : seconds, monotonic; wall : unix seconds, only written
     """
@@ -68,11 +69,12 @@ class Lease:
         options: LeaseOptions,
         *,
         identity: str = "",
+        may_lead: Callable[[], bool] = lambda: True,
         clock: Callable[[], float] = running_time,
         wall: Callable[[], float] = time.time,
         rng: random.Random | None = None,
     ) -> None:
-        self._api, self._options = api, options
+        self._api, self._options, self._may_lead = api, options, may_lead
         self.identity: Final = identity or our_identity()
         self._clock, self._wall, self._rng = clock, wall, rng or random.Random()
         self._election = Election(self.identity, options)
@@ -147,6 +149,9 @@ class Lease:
 
     def _try(self) -> None:
         """Renew or take the Lease, if that does no harm."""
+        if not self._may_lead():
+            self._release()
+            return
         if self._election.leads(self._clock()) and self._write().status not in (_CONFLICT, _MISSING):
             return
         if not self._look():

@@ -51,10 +51,15 @@ def make(plane: ControlPlane, name: str) -> Iterator[Make]:
     made: list[Replica] = []
     apis = []
 
-    def of(identity: str, timing: LeaseOptions = SHORT, kubeconfig: Path = plane.kubeconfig) -> Replica:
+    def of(
+        identity: str,
+        timing: LeaseOptions = SHORT,
+        kubeconfig: Path = plane.kubeconfig,
+        may_lead: Callable[[], bool] = lambda: True,
+    ) -> Replica:
         api = api_client(kubeconfig)
         apis.append(api)
-        lease = Lease(api, timing.replace(name=name), identity=identity)
+        lease = Lease(api, timing.replace(name=name), identity=identity, may_lead=may_lead)
         replica = Replica(lease)
         made.append(replica)
         lease.start()
@@ -88,6 +93,23 @@ def test_the_first_leads_the_second_waits_and_takes_over_when_it_is_given_back(
     assert eventually(second.lease.may_write)
     assert second.lease.status().holder == "second"
     assert in_lease(plane, name)["holderIdentity"] == "second"
+
+
+def test_one_that_must_not_lead_any_more_gives_the_lease_back_and_takes_it_again_when_it_may(
+    make: Make, plane: ControlPlane, name: str
+) -> None:
+    """With a Lease of a minute: it is given back, it does not expire."""
+    may_lead = threading.Event()
+    replica = make("only", CALM, may_lead=may_lead.is_set)
+    time.sleep(1.0)
+    assert not replica.lease.may_write()
+    may_lead.set()
+    assert eventually(replica.lease.may_write)
+    may_lead.clear()
+    assert eventually(lambda: not in_lease(plane, name)["holderIdentity"])
+    assert not replica.lease.may_write()
+    may_lead.set()
+    assert eventually(replica.lease.may_write)
 
 
 def test_a_leader_renews(make: Make, plane: ControlPlane, name: str) -> None:

@@ -93,4 +93,7 @@ def test_without_the_right_to_release_it_stays_held_until_the_right_is_back(
             told = "our gate was not removed (grant patch on pods)"
             assert eventually(lambda: any(told in line for line in process.complaints), LONG), process.log[-3000:]
             assert is_held(writer, name)
+            assert eventually(lambda: process.metric("forecast_leader") == 0, LONG), "the webhook must not hold others"
+            assert any("this replica does not lead, and no new pod is held" in line for line in process.complaints)
         assert eventually(lambda: not is_held(writer, name), LONG), process.log[-3000:]
+        assert eventually(lambda: process.metric("forecast_leader") == 1, LONG), process.log[-3000:]

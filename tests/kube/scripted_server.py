@@ -117,6 +117,10 @@ def _handler(server: ScriptedServer) -> type[BaseHTTPRequestHandler]:
             except OSError:
                 self.close_connection = True
 
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.do_GET()
+
         def log_message(self, format: str, *args: object) -> None:
             """Say nothing."""
 

@@ -15,6 +15,7 @@ from advisor.metrics import AdviceCollector
 from advisor.options import AdviseOptions
 from advisor.releases import Releases
 from advisor.reports import AdviceReports
+from advisor.right_to_release import LOOK_SECONDS, RightToRelease
 from advisor.shadow import ShadowBinder, asks_for_advice
 from forecast_scheduler.commands.schedule.live import Driven, Process
 from kube.session.api_session import ApiSession
@@ -46,6 +47,10 @@ class Advising:
     def __init__(self, options: AdviseOptions) -> None:
         self._options = options
         self.is_shadow = options.shadow
+        self._right: RightToRelease | None = None
+
+    def may_lead(self) -> bool:
+        return self._right is not None and self._right.is_granted()
 
     def drive(self, process: Process) -> Driven:
         recorder, scorer, names = process.recorder, process.scorer, frozenset({self._options.scheduler_name})
@@ -98,7 +103,9 @@ class Advising:
             most_unfinished=self._options.requests_in_flight,
         )
         upkeep = PeriodicTask("release-gates", _RELEASE_SECONDS, releases.keep_up, after=lambda: scorer.tables.synced)
-        jobs: list[Background] = [session, upkeep]
+        self._right = RightToRelease(process.api)
+        looks = PeriodicTask("right-to-release", LOOK_SECONDS, self._right.look)
+        jobs: list[Background] = [session, upkeep, looks]
         return Driven(role, AdviceReports(releases), notes, jobs, [AdviceCollector(gated, releases, figures)])
 
 

@@ -142,6 +142,9 @@ class Driver(Protocol):
     def drive(self, process: Process) -> Driven:
         """Return what becomes of decisions; called before the cluster is read."""
 
+    def may_lead(self) -> bool:
+        """Return whether this replica can do what a leader has to. For any thread, after `drive`."""
+
 
 class OwnLoops:
     """Implements Driver: pods are bound, or in a dry run only reported."""
@@ -176,6 +179,9 @@ class OwnLoops:
         figures = [sharing.collector, *_figures_of(reports)]
         return Driven(loop_role(settings), reports, process.recorder, jobs, figures)
 
+    def may_lead(self) -> bool:
+        return True
+
 
 @contextmanager
 def open_schedule(
@@ -193,7 +199,7 @@ def open_schedule(
     check_inputs(inputs)
     ours, kubeconfig = settings.schedule, inputs.kubeconfig or settings.scorer.kubeconfig
     metrics, instance, api = SchedulingMetrics(), socket.gethostname(), api_client(kubeconfig)
-    lease = _lease(ours, kubeconfig)
+    lease = _lease(ours, kubeconfig, driver.may_lead)
     may_write = _may_write(ours, lease)
     session = ApiSession(api, connections=ours.bindings_in_flight + _SPARE_CONNECTIONS, may_write=may_write)
     with ExitStack() as stack:
@@ -265,12 +271,12 @@ def _untold(settings: Settings) -> Settings:
     return settings.model_copy(update={"policies": settings.policies.model_copy(update={"events": False})})
 
 
-def _lease(settings: ScheduleSettings, kubeconfig: Path | None) -> Lease | None:
+def _lease(settings: ScheduleSettings, kubeconfig: Path | None, may_lead: Callable[[], bool]) -> Lease | None:
     """None = it is not to be taken: a dry run must not keep a scheduler from its work."""
     if settings.dry_run or not settings.lease.enabled:
         return None
     # Connections of its own: a renewal must not wait for anything else.
-    return Lease(api_client(kubeconfig), settings.lease)
+    return Lease(api_client(kubeconfig), settings.lease, may_lead=may_lead)
 
 
 def _may_write(settings: ScheduleSettings, lease: Lease | None) -> Callable[[], bool]:

@@ -1,0 +1,73 @@
+"""May this process remove gates? Without that right it must not lead: while it does, the webhook holds new pods.
+
+SelfSubjectAccessReview of authorization.k8s.io/v1, which every account may create (ClusterRole system:basic-user).
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+import msgspec
+import orjson
+import urllib3
+from kubernetes.client import ApiClient
+
+from kube.client.kubernetes_client import send
+from kube.failure_notice import FailureNotice
+
+logger = logging.getLogger(__name__)
+
+LOOK_SECONDS: Final = 5.0
+_PATH: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+_REQUEST_SECONDS: Final = 2.0
+_BODY: Final = orjson.dumps(
+    {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": {"verb": "patch", "version": "v1", "resource": "pods"}},
+    }
+)
+
+
+class RightToRelease:
+    """`look` is to be called every LOOK_SECONDS by one thread; `is_granted` may be asked by any. Not granted at first.
+
+    Where the API server does not say, what it said last counts.
+    """
+
+    def __init__(self, api: ApiClient) -> None:
+        self._api, self._is_granted = api, False
+        self._notice = FailureNotice(
+            logger,
+            "this replica does not lead, and no new pod is held: it may not remove gates (grant patch on pods)",
+            "it may remove gates again",
+        )
+
+    def is_granted(self) -> bool:
+        """Return whether the API server said so when it was last asked."""
+        return self._is_granted
+
+    def look(self) -> None:
+        """Ask the API server."""
+        try:
+            answer = send(self._api, "POST", _PATH, _BODY, seconds=_REQUEST_SECONDS)
+            status = msgspec.json.decode(answer.data, type=_Review).status if answer.status < 300 else None
+        except (urllib3.exceptions.HTTPError, OSError, msgspec.DecodeError):
+            return
+        if status is None:
+            return
+        self._is_granted = status.allowed
+        if status.allowed:
+            self._notice.succeeded()
+        else:
+            self._notice.failed(status.reason or "patch on pods is denied")
+
+
+class _Status(msgspec.Struct):
+    allowed: bool = False
+    reason: str | None = None
+
+
+class _Review(msgspec.Struct):
+    status: _Status

@@ -1,0 +1,41 @@
+"""Whether this process may remove gates: what the API server's answer means. tests/deploy has a real one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from advisor.right_to_release import RightToRelease
+from kube.client.kubernetes_client import api_client
+from tests.kube.scripted_server import Answer, ScriptedServer
+
+GRANTED, DENIED = (Answer(201, [b'{"status":{"allowed":%s}}' % allowed]) for allowed in (b"true", b"false"))
+
+
+@pytest.mark.parametrize(
+    ("answers", "is_granted"),
+    [
+        ([], False),
+        ([GRANTED], True),
+        ([DENIED], False),
+        ([GRANTED, DENIED], False),
+        ([GRANTED, Answer(503)], True),
+        ([GRANTED, Answer(201, [b"no JSON"])], True),
+        ([DENIED, GRANTED], True),
+    ],
+)
+def test_the_last_answer_counts(answers: list[Answer], is_granted: bool, tmp_path: Path) -> None:
+    with ScriptedServer(lambda number, query: answers[number]) as server:
+        right = RightToRelease(api_client(server.kubeconfig(tmp_path)))
+        for _ in answers:
+            right.look()
+    assert right.is_granted() is is_granted
+
+
+def test_an_api_server_that_is_away_changes_nothing(tmp_path: Path) -> None:
+    with ScriptedServer(lambda number, query: GRANTED) as server:
+        right = RightToRelease(api_client(server.kubeconfig(tmp_path)))
+        right.look()
+    right.look()
+    assert right.is_granted()
