@@ -30,7 +30,7 @@ def test_pods_go_where_they_are_advised_to_go(
     site: Site, start: Started, kube_scheduler: KubeScheduler, tmp_path: Path
 ) -> None:
     n_pods, log = 60, tmp_path / "decisions.jsonl"
-    process = start("--decisions", str(log))
+    process = start("--decisions", str(log), gate_timeout="30s")
     site.pods("burst", n_pods)
     site.await_bound(n_pods, log=lambda: process.log)
     for one in site.stored():
