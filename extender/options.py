@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from pydantic import Field
 
 from forecast.setting_group import Duration, SettingGroup
+from serving.remote_options import RemoteServiceOptions
 
 
-class RemoteScorerOptions(SettingGroup):
+class RemoteScorerOptions(RemoteServiceOptions):
     """A scorer that runs elsewhere, instead of the one inside."""
 
     url: str | None = None
     """For instance https://scorer.forecast-scheduler:8080. None: the scorer runs inside; `--scorer`."""
-
-    token_file: Path | None = None
-    """File with the bearer token it asks for."""
-
-    ca: Path | None = None
-    """PEM file its certificate is checked against. None: the system's."""
-
-    client_cert: Path | None = None
-    """PEM file with the certificate to show it."""
-
-    client_key: Path | None = None
-    """PEM file with its key."""
 
 
 class AnswerOptions(SettingGroup):

@@ -58,6 +58,4 @@ def policy_defaults(settings: Settings) -> PolicyDefaults:
 
 def remote_scorer(settings: ExtenderSettings) -> RemoteScorer | None:
     """The scorer elsewhere; None = the one inside is asked."""
-    if settings.scorer.url is None:
-        return None
-    return RemoteScorer(**dict(settings.scorer), seconds=settings.deadline)
+    return settings.scorer.address(settings.deadline)
