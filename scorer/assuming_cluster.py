@@ -38,7 +38,9 @@ class AssumingCluster(TrackedCluster):
     """A cluster that knows assumed pods, too. Takes what the watch reports about pods.
 
     on_overdue : called with every tick with the UIDs of all pods that were assumed for long enough; it keeps or forgets
-                 each. Under the lock, by any thread. None = they are forgotten
+                 each. Under the lock, by any thread. None = they are forgotten, as those that were charged always are
+    on_new_pod : called with a pod that the tables did not know, once they do. It may assume and forget pods, which a
+                 listener may not: others would hear of changes in another order. Under the lock
     """
 
     def __init__(self, options: ScorerOptions, *, now: float, time: MonotonicTime | None = None) -> None:
@@ -46,6 +48,8 @@ class AssumingCluster(TrackedCluster):
         super().__init__(options, now=now)
         self.assumed, self._time = AssumedPods(), time
         self.on_overdue: Callable[[Sequence[str]], None] | None = None
+        self.on_new_pod: Callable[[PodInfo], None] = lambda pod: None
+        self._charged: set[str] = set()  # assumed on a guess
 
     def tick(self, now: float) -> None:
         """Time has passed (or was set back)."""
@@ -54,7 +58,10 @@ class AssumingCluster(TrackedCluster):
         if self.on_overdue is None:
             self.forget_all(overdue)
         elif overdue:
-            self.on_overdue(overdue)
+            self.forget_all([uid for uid in overdue if uid in self._charged])
+            if others := [uid for uid in overdue if uid in self.assumed]:
+                self.on_overdue(others)
+        self._charged = {uid for uid in self._charged if uid in self.assumed}
 
     def put(self, item: ApiObject) -> None:
         """The watch says that an object is new or has changed."""
@@ -86,12 +93,15 @@ class AssumingCluster(TrackedCluster):
 
     def put_pod(self, pod: PodInfo) -> None:
         """The watch says that a pod is new or has changed."""
+        is_new = pod.uid not in self.state.pods
         seen, was_assumed = self.assumed.seen(pod)
         if was_assumed:
             self._end_wait(seen)
         elif seen is not pod:
             seen = self._without_new_kinds(seen)
         self.apply(self.state.put_pod(seen) or (self._confirmed(seen) if was_assumed else ()))
+        if is_new:
+            self.on_new_pod(pod)
 
     def delete_pod(self, uid: str) -> None:
         """The watch says that a pod is gone."""
@@ -120,10 +130,18 @@ class AssumingCluster(TrackedCluster):
         namesake = self.state.find_pod(pod.namespace, pod.name)
         if namesake is not None and namesake.uid != pod.uid:
             return  # the caller must not drive out a pod that exists
+        self._charged.discard(pod.uid)
         known, own = self.state.pods.get(pod.uid), self._own(until)
         assumed = self.assumed.assume(pod, known, node, own, now=self._own_now())
         if assumed is not None:
             self.apply(self.state.put_pod(self._without_new_kinds(assumed)))
+
+    def charge(self, pod: PodInfo, node: str, until: float) -> None:
+        """The same on a guess, by a component that does not decide where the pod goes: forgotten when its time is
+        over, whatever `on_overdue` does about the pods of others."""
+        self.assume(pod, node, until)
+        if pod.uid in self.assumed:
+            self._charged.add(pod.uid)
 
     def assume_all(self, pods: Sequence[PodInfo], rows: Sequence[int], until: float) -> None:
         """The same as `assume` of each in this order, and much faster for pods that wait here and are alike.
@@ -186,6 +204,7 @@ class AssumingCluster(TrackedCluster):
     def _assume_run(self, run: _Run, until: float) -> None:
         if not run.pods:
             return
+        self._charged.difference_update(run.pods)
         pods, names = list(run.pods.values()), self.state.names
         assumed = self.assumed.assume_all(
             self._without_new_kinds(pods[0]),

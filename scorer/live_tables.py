@@ -227,7 +227,7 @@ class LiveTables:
         with self._changing():
             row = self._cluster.state.row_of.get(node)
             if row is not None:
-                self._cluster.assume(pod, node, self._clock() + seconds)
+                self._cluster.charge(pod, node, self._clock() + seconds)
             return row is not None
 
     def forget(self, uid: str) -> None:

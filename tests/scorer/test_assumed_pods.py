@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -195,3 +196,44 @@ def test_a_pod_whose_volumes_are_awaited_is_not_overdue_at_the_next_tick() -> No
     assert requested(tested) == [0, 2.0, 0, 0]
     tested.later(2)
     assert requested(tested) == [0, 0, 0, 0]
+
+
+def test_a_charge_ends_by_itself_where_other_assumptions_are_asked_about() -> None:
+    tested, other = assumed_on("node-1"), pod_of(2, "other", cpu=1.0)
+    asked: list[str] = []
+    tested.put(other)
+    with tested.scorer.tables.changing() as cluster:
+        cluster.on_overdue = asked.extend
+        cluster.assume(other, "node-2", cluster.now + 1.0)
+    tested.later(3)
+    assert requested(tested) == [0, 0, 1.0, 0] and asked == [other.uid]
+
+
+def test_a_charge_that_is_decided_about_later_is_no_guess_any_more() -> None:
+    tested = assumed_on("node-1")
+    asked: list[str] = []
+    with tested.scorer.tables.changing() as cluster:
+        cluster.on_overdue = asked.extend
+        cluster.assume(WAITING, "node-2", cluster.now + 1.0)
+    tested.later(3)
+    assert requested(tested) == [0, 0, 2.0, 0] and asked == [WAITING.uid]
+
+
+def test_a_new_pod_may_be_assumed_at_once_and_all_who_follow_hear_of_it_in_order() -> None:
+    tested = LiveScorer()
+    heard: list[tuple[str, str]] = []
+
+    def listener(changes: Sequence[Change]) -> None:
+        heard.extend((one.pod.uid, one.pod.node) for one in changes if isinstance(one, PodChange))
+
+    def came(pod: PodInfo) -> None:
+        cluster.charge(pod, "node-3", cluster.now + 5.0)
+
+    with tested.scorer.tables.reading() as cluster:
+        cluster.listeners.append(listener)
+        cluster.on_new_pod = came
+    tested.put(WAITING)
+    tested.put(replace(WAITING, priority=7))
+    assert requested(tested) == [0, 0, 0, 2.0]
+    assert heard == [(WAITING.uid, ""), (WAITING.uid, "node-3"), (WAITING.uid, "node-3")]
+    assert tested.scorer.self_check().sound

@@ -22,6 +22,7 @@ _LEAVES: Final = (str, bytes, int, float, bool, type(None), Enum, PodInfo, NodeI
 _ELSEWHERE: Final = {
     "listeners",
     "on_overdue",
+    "on_new_pod",
     "profiles",
     "bases",
     "horizon",
