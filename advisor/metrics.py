@@ -1,4 +1,5 @@
-"""What became of pods that our gate held, for /metrics. Whether advice was followed: placement/decisions/metrics.py."""
+"""What became of pods that our gate held, and of those that prefer nodes, for /metrics. Whether advice was followed:
+placement/decisions/metrics.py."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from prometheus_client.registry import Collector
 
 from advisor.advice_binder import AdviceFigures
 from advisor.gated_pods import GatedPods
+from advisor.preferred_pods import PreferenceFigures, PreferenceOutcome
 from advisor.releases import Outcome, Releases
 
 
@@ -38,3 +40,30 @@ class AdviceCollector(Collector):
         yield GaugeMetricFamily(
             "forecast_gated_longest_seconds", "Time for which our gate has held a pod longest.", self._gated.longest()
         )
+
+
+class PreferenceCollector(Collector):
+    """Reads the figures at each scrape."""
+
+    def __init__(self, figures: PreferenceFigures) -> None:
+        self._figures = figures
+
+    def collect(self) -> Iterator[Metric]:
+        asked = CounterMetricFamily(
+            "forecast_preferences",
+            "Questions of the webhook which nodes a new pod prefers: answered with nodes (preferred), or with none "
+            "because no node passed the filters (no_node), there was no usable forecast (no_forecast) or the pod had "
+            "opted out (opted_out), or not answered in time (late).",
+            labels=["outcome"],
+        )
+        for outcome in PreferenceOutcome:
+            asked.add_metric([outcome.value], self._figures.asked[outcome])
+        yield asked
+        charges = CounterMetricFamily(
+            "forecast_preference_charges",
+            "Pods that were reckoned with before their creation: those that came, and those that did not.",
+            labels=["outcome"],
+        )
+        charges.add_metric(["came"], self._figures.came)
+        charges.add_metric(["never_came"], self._figures.never_came)
+        yield charges

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from pydantic import Field, field_validator
 
-from forecast.setting_group import Duration
+from forecast.setting_group import Duration, SettingGroup
 from kube.leader_election.options import LeaseOptions
 from placement.decisions.options import DecisionOptions
 from scheduler.gangs.options import GangOptions
@@ -21,6 +21,17 @@ class AdviseLease(LeaseOptions):
 
     name: str = Field(default="forecast-scheduler-advisor", min_length=1)
     """Name of the Lease: the same for all replicas and for the webhook."""
+
+
+class PreferOptions(SettingGroup):
+    """Pods that prefer nodes instead of being held."""
+
+    nodes: int = Field(default=16, ge=1, le=100)
+    """Nodes that a pod prefers, at most: each costs it a term of preferred node affinity. kube-scheduler looks at a
+    part of a large cluster only, and some of them should be in it."""
+
+    charge: Duration = Field(default=5, gt=0, le=60)
+    """A pod that was asked about and never comes, because it was refused after all, is reckoned with for this time."""
 
 
 class AdviseOptions(ServingOptions):
@@ -60,6 +71,7 @@ class AdviseOptions(ServingOptions):
     """Pods whose advice is being written at once. Those behind them are decided about when their turn comes, the
     biggest first."""
 
+    prefer: PreferOptions = Field(default_factory=PreferOptions)
     lease: AdviseLease = Field(default_factory=AdviseLease)
 
     @field_validator("scheduler_name")

@@ -81,9 +81,10 @@ class Document:
         good = {"description": description, "content": {kind: {"schema": {"type": "string"}}}}
         return {200: good} | self.error_answers(*errors)
 
-    def body(self, schema: str) -> dict[str, Any]:
-        """`openapi_extra=` of a route that decodes its body itself."""
-        content = {"application/json": {"schema": ref(schema), "examples": self.examples[schema]}}
+    def body(self, schema: str, examples: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """`openapi_extra=` of a route that decodes its body itself. examples: None = those of the document."""
+        examples = self.examples[schema] if examples is None else examples
+        content = {"application/json": {"schema": ref(schema), "examples": examples}}
         return {"requestBody": {"required": True, "content": content}}
 
     def error_answers(self, *statuses: int) -> Answers:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 from fastapi import FastAPI
@@ -14,6 +15,8 @@ import extender.service.app
 import scheduler.service.app
 import scorer.service.app
 from admission.webhook.options import WebhookOptions
+from advisor.preference_route import preferences_router
+from advisor.preferred_pods import PreferredPods
 from extender.service.options import ServiceOptions as ExtenderOptions
 from scheduler.metrics import SchedulingMetrics
 from scheduler.profiles.gpu.tide.report import NO_REPORT
@@ -49,7 +52,11 @@ def _schedule(tokens: Tokens) -> FastAPI:
         SimpleScheduling(),
         SchedulingMetrics(),
         ServiceOptions(token_files=tokens),
-        routers=[jobs_router(JobReports(clock=lambda: 0.0).plan), tide_router(lambda: NO_REPORT)],
+        routers=[
+            jobs_router(JobReports(clock=lambda: 0.0).plan),
+            tide_router(lambda: NO_REPORT),
+            preferences_router(cast(PreferredPods, None)),  # its body is refused first
+        ],
     )
 
 

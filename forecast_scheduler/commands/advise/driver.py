@@ -11,8 +11,10 @@ from advisor.advice_notes import AdviceNotes
 from advisor.biggest_first import BiggestFirst
 from advisor.bound_pods import BoundPods
 from advisor.gated_pods import GatedPods
-from advisor.metrics import AdviceCollector
+from advisor.metrics import AdviceCollector, PreferenceCollector
 from advisor.options import AdviseOptions
+from advisor.preference_route import preferences_router
+from advisor.preferred_pods import PreferredPods
 from advisor.releases import Releases
 from advisor.reports import AdviceReports
 from advisor.right_to_release import LOOK_SECONDS, RightToRelease
@@ -21,6 +23,7 @@ from forecast_scheduler.commands.schedule.live import Driven, Process
 from kube.session.api_session import ApiSession
 from placement.advice_gate import ADVICE
 from placement.plugins import Bind
+from placement.preferred_nodes import PreferencesBody, PreferencesRequest, PreferredNode
 from scheduler.binding.in_flight_limit import InFlightLimit
 from scheduler.loop_parts import LoopParts, LoopRole
 from scheduler.pods_to_place import PodsToPlace
@@ -106,7 +109,24 @@ class Advising:
         self._right = RightToRelease(process.api)
         looks = PeriodicTask("right-to-release", LOOK_SECONDS, self._right.look)
         jobs: list[Background] = [session, upkeep, looks]
-        return Driven(role, AdviceReports(releases), notes, jobs, [AdviceCollector(gated, releases, figures)])
+        preferred = PreferredPods(
+            scorer,
+            process.tables.view,
+            recorder,
+            n_nodes=self._options.prefer.nodes,
+            charge_seconds=self._options.prefer.charge,
+            bound_seconds=self._options.follow_timeout,
+            has_forecast=has_forecast,
+        )
+        return Driven(
+            role,
+            AdviceReports(releases),
+            notes,
+            jobs,
+            [AdviceCollector(gated, releases, figures), PreferenceCollector(preferred.figures)],
+            [preferences_router(preferred)],
+            [PreferencesRequest, PreferencesBody, PreferredNode],
+        )
 
 
 def _has_forecast(scorer: Scorer) -> Callable[[], bool]:

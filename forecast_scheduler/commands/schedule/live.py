@@ -82,7 +82,7 @@ class Loop(Background, Protocol):
 class LiveSchedule:
     """The background is not running yet, and nothing else but the watch; `running`: all of it does in the context.
 
-    routers, bodies : of the profiles' own routes, and the schemas of what these answer
+    routers, bodies : of routes of profiles and of the driver, and the schemas of what crosses these
     """
 
     scorer: Scorer
@@ -118,6 +118,7 @@ class Driven:
 
     jobs, collectors : in addition to those that every loop has
     decisions        : see LoopParts
+    routers, bodies  : see LiveSchedule
     """
 
     role: LoopRole
@@ -125,6 +126,8 @@ class Driven:
     decisions: Advised | None
     jobs: Sequence[Background]
     collectors: Sequence[Collector]
+    routers: Sequence[APIRouter] = ()
+    bodies: Sequence[type] = ()
 
 
 class Driver(Protocol):
@@ -259,8 +262,8 @@ def open_schedule(
             metrics,
             tuple(collectors),
             running=lambda: running(jobs),
-            routers=tuple(router for one in upkeep for router in one.routers),
-            bodies=tuple(body for one in upkeep for body in one.bodies),
+            routers=(*driven.routers, *(router for one in upkeep for router in one.routers)),
+            bodies=(*driven.bodies, *(body for one in upkeep for body in one.bodies)),
         )
 
 
