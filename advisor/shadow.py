@@ -21,11 +21,11 @@ class ShadowBinder:
 def asks_for_advice(
     labels_of: Callable[[str], Mapping[str, str] | None], scheduler_names: Collection[str]
 ) -> Callable[[PodInfo], bool]:
-    """Return whether the webhook would hold a pod. labels_of: of a namespace, None = not known."""
+    """Return whether the webhook would do anything with a pod. labels_of: of a namespace, None = not known."""
 
     def asks(pod: PodInfo) -> bool:
         mode = labelled_mode(pod.labels, labels_of(pod.namespace) or {}, AdviceMode.OFF)
-        return mode is AdviceMode.ADVISE and not why_not_held(
+        return mode is not AdviceMode.OFF and not why_not_held(
             pod.namespace,
             scheduler_name=pod.scheduler_name,
             scheduler_names=scheduler_names,

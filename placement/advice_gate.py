@@ -21,9 +21,10 @@ _MIRROR: Final = "kubernetes.io/config.mirror"
 
 
 class AdviceMode(StrEnum):
-    """What a pod asks for: to be held until its node is named, or not."""
+    """What a pod asks for: to be held until its node is named, to prefer nodes and wait for nothing, or neither."""
 
     ADVISE = "advise"
+    PREFER = "prefer"
     OFF = "off"
 
 

@@ -1,4 +1,5 @@
-"""Is a new pod held for the advisor? Pure: the pod as JSON in, the scheduling gates that it gets out."""
+"""What does a new pod ask of the advisor, and is it held? Pure: the pod as JSON in, the scheduling gates that it gets
+out."""
 
 from __future__ import annotations
 
@@ -9,24 +10,19 @@ from admission.advice.options import AdviceGateOptions
 from placement.advice_gate import ADVICE, AdviceMode, labelled_mode, why_not_held
 
 
-def gates_with_ours(
+def asked_mode(
     pod: Mapping[str, Any], namespace: str, namespace_labels: Mapping[str, str] | None, options: AdviceGateOptions
-) -> list[Any] | None:
-    """Return the whole new spec.schedulingGates, None = the pod is not held, or is so already. Never raises.
+) -> AdviceMode:
+    """Return what a pod asks for; OFF also for one that is left alone whatever its labels say. Never raises.
 
     namespace, namespace_labels : of the request; None = labels not known, which ask for nothing
     """
     metadata, spec = pod.get("metadata"), pod.get("spec")
     if not isinstance(metadata, Mapping) or not isinstance(spec, Mapping):
-        return None
-    gates = spec.get("schedulingGates")
-    there = gates if isinstance(gates, list) else []
-    if any(isinstance(gate, Mapping) and gate.get("name") == ADVICE for gate in there):
-        return None
+        return AdviceMode.OFF
     labels, annotations = _texts(metadata.get("labels")), _texts(metadata.get("annotations"))
-    if labelled_mode(labels, namespace_labels or {}, options.unlabelled) is not AdviceMode.ADVISE:
-        return None
-    if why_not_held(
+    mode = labelled_mode(labels, namespace_labels or {}, options.unlabelled)
+    if mode is AdviceMode.OFF or why_not_held(
         namespace,
         scheduler_name=spec.get("schedulerName") or "default-scheduler",
         scheduler_names=options.scheduler_names,
@@ -36,6 +32,19 @@ def gates_with_ours(
         node_name=spec.get("nodeName") or "",
         annotations=annotations,
     ):
+        return AdviceMode.OFF
+    return mode
+
+
+def gates_with_ours(
+    pod: Mapping[str, Any], namespace: str, namespace_labels: Mapping[str, str] | None, options: AdviceGateOptions
+) -> list[Any] | None:
+    """Return the whole new spec.schedulingGates, None = the pod is not held, or is so already. Never raises."""
+    if asked_mode(pod, namespace, namespace_labels, options) is not AdviceMode.ADVISE:
+        return None
+    gates = pod["spec"].get("schedulingGates")
+    there = gates if isinstance(gates, list) else []
+    if any(isinstance(gate, Mapping) and gate.get("name") == ADVICE for gate in there):
         return None
     return [*there, {"name": ADVICE}]
 

@@ -6,14 +6,25 @@ from pydantic import Field
 
 from forecast.setting_group import Duration, SettingGroup
 from placement.advice_gate import AdviceMode
+from serving.remote_options import RemoteServiceOptions
+
+
+class AdvisorOptions(RemoteServiceOptions):
+    """Where the advisor is asked which nodes a pod prefers. Only pods of the mode `prefer` need it."""
+
+    url: str | None = None
+    """For instance http://forecast-scheduler-advisor.forecast-scheduler:8890. None: pods prefer nothing."""
+
+    timeout: Duration = Field(default=0.3, gt=0, le=5)
+    """A pod about which there is no answer by then is created without preferences."""
 
 
 class AdviceGateOptions(SettingGroup):
-    """Which new pods are held for the advisor (docs/use/advisor.md). The label forecast-scheduler.io/advice of a pod or
-    its namespace asks for advice: `advise` or `off`."""
+    """Which new pods are held for the advisor, or prefer nodes (docs/use/advisor.md). The label
+    forecast-scheduler.io/advice of a pod or its namespace asks for it: `advise`, `prefer` or `off`."""
 
     enabled: bool = True
-    """Hold pods that ask for advice, while an advisor is alive: without one, nothing is held."""
+    """Hold pods that ask for it, or let them prefer nodes, while an advisor is alive: without one, nothing is done."""
 
     unlabelled: AdviceMode = AdviceMode.OFF
     """What pods ask for that have no such label, nor has their namespace."""
@@ -33,3 +44,5 @@ class AdviceGateOptions(SettingGroup):
     alive_for: Duration = Field(default=5, ge=1, le=60)
     """An advisor that has not renewed its Lease for this time counts as dead: new pods are not held. It renews it every
     second."""
+
+    advisor: AdvisorOptions = Field(default_factory=AdvisorOptions)

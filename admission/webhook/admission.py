@@ -1,5 +1,5 @@
-"""Answers AdmissionReviews: new pods are shaped by the templates in effect, and held if they ask for advice; everything
-else passes as it is.
+"""Answers AdmissionReviews: new pods are shaped by the templates in effect, and held or given preferences if they ask
+for that; everything else passes as it is.
 """
 
 from __future__ import annotations
@@ -9,15 +9,20 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
+from functools import partial
 from typing import Any, Protocol
 
+from admission.advice.preferring import affinity_with
 from admission.templates.pod_shaping import Shaped, shape
 from admission.templates.shaping_annotations import TEMPLATES_ANNOTATION, pod_record
 from admission.templates.skip_reasons import SkipReason
 from admission.templates.template_set import TemplateSet
 from admission.webhook.last_errors import LastErrors
 from admission.webhook.protocol import allowed, canary_point, decode_review, patch_of, pod_of
+from admission.webhook.wire import AdmissionRequest
 from kube.decoding.stored_templates import LastError
+from placement.advice_gate import ADVICE
+from placement.preferred_nodes import PreferencesBody
 
 _ERRORS = frozenset({SkipReason.CONTRADICTION, SkipReason.TOO_LARGE, SkipReason.ARGUMENTS})
 """What the binding's status remembers: the pod went without it, or without the pod's arguments, by mistake."""
@@ -58,10 +63,20 @@ class _Store(Protocol):
 GatesOf = Callable[[Mapping[str, Any], str, Mapping[str, str] | None], list[Any] | None]
 """Pod, namespace and its labels -> all scheduling gates that the pod gets; None = those that it has."""
 
+Ask = Callable[[Mapping[str, Any] | None], PreferencesBody | None]
+"""Asks the advisor and waits for the answer; None = there is none. Never raises.
+
+Takes the affinity that the pod gets by templates, None = its own.
+"""
+
+AskOf = Callable[[AdmissionRequest, Mapping[str, Any], Mapping[str, str] | None], Ask | None]
+"""Request, pod and labels of its namespace -> what asks which nodes the pod prefers; None = it does not prefer any."""
+
 
 class Reviewer:
     """
     gates_of : which pods are held for the advisor
+    ask_of   : about which pods the advisor is asked
     clock    : unix seconds, for what is remembered of errors
     """
 
@@ -71,12 +86,19 @@ class Reviewer:
         errors: LastErrors,
         *,
         gates_of: GatesOf = lambda pod, namespace, labels: None,
+        ask_of: AskOf = lambda request, pod, labels: None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._store, self._errors, self._gates_of, self._clock = store, errors, gates_of, clock
+        self._store, self._errors, self._gates_of, self._ask_of = store, errors, gates_of, ask_of
+        self._clock = clock
 
     def review(self, body: bytes) -> Answer:
         """The answer to the body of POST /mutate. Raises Malformed."""
+        answer = self.begin(body)
+        return answer if isinstance(answer, Answer) else answer()
+
+    def begin(self, body: bytes) -> Answer | Callable[[], Answer]:
+        """The answer, or what gives it once the advisor was asked, which takes a moment. Raises Malformed."""
         request = decode_review(body)
         if request.kind.kind != "Pod" or request.kind.group or request.sub_resource or request.operation != "CREATE":
             return Answer(allowed(request.uid), AdmissionOutcome.IGNORED)
@@ -87,20 +109,37 @@ class Reviewer:
         namespace = request.namespace or ""
         labels = self._store.namespaces.labels_of(namespace)
         shaped = shape(pod, namespace, labels, self._store.templates, canary_point(request.uid))
-        patch = patch_of(pod, shaped.affinity, shaped.annotations, self._gates_of(pod, namespace, labels))
         if not request.dry_run:
             self._remember(shaped, pod, namespace)
-        return Answer(
-            allowed(request.uid, patch, _warnings(shaped)),
-            AdmissionOutcome.UNCHANGED if patch is None else AdmissionOutcome.SHAPED,
-            () if request.dry_run else _newly_applied(shaped, pod),
-        )
+        if (ask := self._ask_of(request, pod, labels)) is not None:
+            return partial(_preferring, request, pod, shaped, ask)
+        patch = patch_of(pod, shaped.affinity, shaped.annotations, self._gates_of(pod, namespace, labels))
+        return _answer(request, pod, shaped, patch)
 
     def _remember(self, shaped: Shaped, pod: Mapping[str, Any], namespace: str) -> None:
         for one in shaped.skipped:
             if one.reason in _ERRORS:
                 moment = datetime.fromtimestamp(self._clock(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
                 self._errors.put(one.binding, LastError(one.message[:1024], f"{namespace}/{_name_of(pod)}", moment))
+
+
+def _preferring(request: AdmissionRequest, pod: Mapping[str, Any], shaped: Shaped, ask: Ask) -> Answer:
+    """A shaped pod prefers nodes among those that its templates leave."""
+    affinity, annotations = shaped.affinity, shaped.annotations
+    found = ask(affinity)
+    if found is not None:
+        ours = affinity_with(pod["spec"].get("affinity") if affinity is None else affinity, found.nodes)
+        if ours is not None:
+            affinity, annotations = ours, {**annotations, ADVICE: found.note}
+    return _answer(request, pod, shaped, patch_of(pod, affinity, annotations))
+
+
+def _answer(request: AdmissionRequest, pod: Mapping[str, Any], shaped: Shaped, patch: bytes | None) -> Answer:
+    return Answer(
+        allowed(request.uid, patch, _warnings(shaped)),
+        AdmissionOutcome.UNCHANGED if patch is None else AdmissionOutcome.SHAPED,
+        () if request.dry_run else _newly_applied(shaped, pod),
+    )
 
 
 def _newly_applied(shaped: Shaped, pod: Mapping[str, Any]) -> tuple[str, ...]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from fastapi import FastAPI
 from prometheus_client.registry import Collector
 
 from admission.webhook import routes
-from admission.webhook.admission import Answer
 from admission.webhook.metrics import WebhookMetrics
 from admission.webhook.openapi import describe
 from admission.webhook.options import WebhookOptions
-from admission.webhook.state import InEffect, WebhookService, error_response
+from admission.webhook.state import InEffect, Review, WebhookService, error_response
 from serving.documents import bare_app, serve_document
 from serving.errors import add_error_handlers
 from serving.hosts import ANY_HOST, Hosts
@@ -21,7 +20,7 @@ from serving.middleware import add_middleware
 
 
 def create_app(
-    review: Callable[[bytes], Answer],
+    review: Review,
     store: InEffect,
     options: WebhookOptions | None = None,
     *,
@@ -31,7 +30,7 @@ def create_app(
 ) -> FastAPI:
     """The webhook as an ASGI application. Raises InputError where a token file cannot be used.
 
-    review     : body of an AdmissionReview -> answer, as Reviewer.review
+    review     : body of an AdmissionReview -> answer, as Reviewer.begin
     store      : what is in effect, for probes and metrics
     access     : clients allowed in addition to those with a token of the files; None = none
     collectors : further metrics to export
@@ -44,7 +43,8 @@ def create_app(
     app.include_router(routes.router)
     add_error_handlers(app, error_response)
 
-    # There is no deadline: the API server has one of its own (timeoutSeconds), and a review waits for no one.
+    # There is no deadline: the API server has one of its own (timeoutSeconds), and a review waits for no one but the
+    # advisor, for `advice.advisor.timeout`.
     with_tokens = add_middleware(
         app,
         options,

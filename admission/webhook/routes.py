@@ -6,13 +6,14 @@ from fastapi import APIRouter, Request
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 from starlette.responses import Response
 
-from admission.webhook.admission import AdmissionOutcome
+from admission.webhook.admission import AdmissionOutcome, Answer
 from admission.webhook.metrics import MUTATE
 from admission.webhook.openapi import body, plain_answer, review_answer, state_answer
 from admission.webhook.protocol import Malformed
 from admission.webhook.state import error_response, json_bytes, service_of
 from scorer.service.requests import json_body
 from serving.body_budget import off_loop
+from serving.threads import in_thread
 
 router = APIRouter()
 
@@ -33,6 +34,8 @@ async def mutate(request: Request) -> Response:
         return error_response(503, _NOT_READY)
     try:
         answer = await off_loop(content, lambda: service.review(content))
+        if not isinstance(answer, Answer):
+            answer = await in_thread(answer)
     except Malformed as error:
         service.metrics.count(AdmissionOutcome.MALFORMED)
         return error_response(400, str(error))

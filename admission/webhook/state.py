@@ -23,6 +23,10 @@ from serving.quiet_log import QuietLog
 logger = logging.getLogger(__name__)
 
 
+Review = Callable[[bytes], Answer | Callable[[], Answer]]
+"""Body of an AdmissionReview -> the answer, or what takes a moment to give it."""
+
+
 class InEffect(Protocol):
     """The templates that pods are shaped by; ready: they have been read."""
 
@@ -37,7 +41,7 @@ class InEffect(Protocol):
 class WebhookService:
     """draining : set by the server on its way out; /readyz says no from then on"""
 
-    review: Callable[[bytes], Answer]
+    review: Review
     store: InEffect
     metrics: WebhookMetrics
     draining: bool = False

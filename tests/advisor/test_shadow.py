@@ -25,7 +25,7 @@ def test_nothing_is_bound() -> None:
     [
         ("shop", None, False),
         ("shop", "advise", True),
-        ("shop", "prefer", False),
+        ("shop", "prefer", True),
         ("shop", "yes", False),
         ("all", None, True),
         ("all", "off", False),

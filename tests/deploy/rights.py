@@ -125,11 +125,12 @@ def _roles(manifests: list[Manifest], bound: set[tuple[str, str]]) -> list[Manif
 
 
 def _rights(rule: Manifest) -> set[Right]:
+    """Without those for routes of ours, of which the API server keeps no audit."""
     return {
         (verb, group, resource)
         for verb in rule["verbs"]
-        for group in rule["apiGroups"]
-        for resource in rule["resources"]
+        for group in rule.get("apiGroups", [])
+        for resource in rule.get("resources", [])
     }
 
 

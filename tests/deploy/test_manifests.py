@@ -24,6 +24,7 @@ SETTINGS: Final = "/etc/forecast-scheduler/settings.yaml"
 DNS: Final = {53, 5353}
 API_SERVER: Final = {443, 6443}
 PROMETHEUS: Final = 9090
+ADVISOR: Final = 8890
 ANYBODY: Final[list[Manifest]] = []
 NEIGHBOURS: Final[list[Manifest]] = [{"podSelector": {}}]
 FROM: Final = {
@@ -162,7 +163,9 @@ def test_traffic_is_let_through_where_it_is_needed_and_nowhere_else(manifests: l
         assert [rule.get("from", ANYBODY) for rule in rules_in] == ([FROM[part]] if part in FROM else [])
         asks_api_server = set() if part == "trainer" else API_SERVER
         asks_prometheus = set() if part == "webhook" else {PROMETHEUS}
-        assert let_out == DNS | asks_api_server | asks_prometheus
+        is_advised = any(one["metadata"]["name"] == "forecast-scheduler-advisor" for one in manifests)
+        asks_advisor = {ADVISOR} if part == "webhook" and is_advised else set()
+        assert let_out == DNS | asks_api_server | asks_prometheus | asks_advisor
 
 
 def test_other_namespaces_are_closed_to_nobody_unless_that_is_all_an_overlay_is_for() -> None:

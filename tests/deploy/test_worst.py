@@ -39,8 +39,8 @@ def _granted() -> set[tuple[str, Right]]:
         if one.get("kind") in ("Role", "ClusterRole"):
             name = one["metadata"]["name"]
             of_accounts = holders.get((one["kind"], name), set())
-            # Readers: people are bound to them, and Prometheus is.
-            held_by = {name} if any("nonResourceURLs" in rule for rule in one["rules"]) else of_accounts or {name}
+            # People are bound to readers, and Prometheus is.
+            held_by = {name} if name.endswith(("-reader", "-viewer")) else of_accounts or {name}
             rights |= {(_short(holder), right) for holder in held_by for right in _of_rules(one["rules"])}
     return rights
 

@@ -22,7 +22,7 @@ def test_the_gate_the_label_and_the_annotation_have_one_name() -> None:
         (None, "off", AdviceMode.ADVISE, AdviceMode.OFF),
         ("advise", "off", AdviceMode.OFF, AdviceMode.ADVISE),
         ("off", "advise", AdviceMode.ADVISE, AdviceMode.OFF),
-        ("prefer", "advise", AdviceMode.ADVISE, AdviceMode.OFF),
+        ("prefer", "advise", AdviceMode.ADVISE, AdviceMode.PREFER),
         # A mistake does not fall back to what the namespace or the settings say: nobody asked for that either.
         ("Advise", "advise", AdviceMode.ADVISE, AdviceMode.OFF),
         ("", "advise", AdviceMode.ADVISE, AdviceMode.OFF),

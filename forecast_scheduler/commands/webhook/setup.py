@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from fastapi import FastAPI
 from kubernetes.client import ApiClient
 from prometheus_client.registry import Collector
 
 from admission.advice.advisor_lease import LOOK_SECONDS, AdvisorLease
+from admission.advice.asking import PreferencesOfAdvisor
 from admission.advice.gating import gates_with_ours
 from admission.advice.options import AdviceGateOptions
 from admission.certificates.managed_certificates import open_certificates
 from admission.certificates.metrics import CertificateCollector
-from admission.webhook.admission import GatesOf, Reviewer
+from admission.webhook.admission import AskOf, GatesOf, Reviewer
 from admission.webhook.app import create_app
+from admission.webhook.asking import asks
 from admission.webhook.last_errors import LastErrors
 from admission.webhook.options import WebhookOptions
 from admission.webhook.recorded_pods import POD_RECORDS, RecordedPods
@@ -68,23 +71,41 @@ def open_webhook(settings: WebhookOptions, kubeconfig: Path | None = None) -> It
         if settings.statuses:
             _write_statuses(api, store, errors, stack)
         server, collectors = _server(settings, api, stack)
-        reviewer = Reviewer(store, errors, gates_of=_gates_of(settings.advice, api, stack))
+        gates_of, ask_of, of_advice = _advice(settings.advice, api, stack)
+        reviewer = Reviewer(store, errors, gates_of=gates_of, ask_of=ask_of)
         access = kubernetes_access(settings, kubeconfig or settings.kubeconfig)
         app = create_app(
-            reviewer.review, store, settings, access=access, collectors=collectors, hosts=hosts_of(settings)
+            reviewer.begin,
+            store,
+            settings,
+            access=access,
+            collectors=(*collectors, *of_advice),
+            hosts=hosts_of(settings),
         )
         yield LiveWebhook(app, server)
 
 
-def _gates_of(options: AdviceGateOptions, api: ApiClient, stack: ExitStack) -> GatesOf:
-    """Return which pods are held for the advisor: none while no advisor is alive."""
+def _advice(
+    options: AdviceGateOptions, api: ApiClient, stack: ExitStack
+) -> tuple[GatesOf, AskOf, tuple[Collector, ...]]:
+    """Return which pods are held for the advisor, about which it is asked, and the metrics of that: none while no
+    advisor is alive."""
     if not options.enabled:
-        return lambda pod, namespace, labels: None
+        return lambda pod, namespace, labels: None, lambda request, pod, labels: None, ()
     lease = AdvisorLease(api, options)
     every = PeriodicTask("advisor-lease", LOOK_SECONDS, lease.look)
     every.start()
     stack.callback(every.stop)
-    return lambda pod, namespace, labels: gates_with_ours(pod, namespace, labels, options) if lease.is_alive() else None
+
+    def gates_of(pod: Mapping[str, Any], namespace: str, labels: Mapping[str, str] | None) -> list[Any] | None:
+        return gates_with_ours(pod, namespace, labels, options) if lease.is_alive() else None
+
+    address = options.advisor.address(options.advisor.timeout)
+    if address is None:
+        return gates_of, lambda request, pod, labels: None, ()
+    advisor = PreferencesOfAdvisor(address)
+    stack.callback(advisor.close)
+    return gates_of, asks(advisor.ask, options, lease.is_alive), (advisor,)
 
 
 def _check(settings: WebhookOptions) -> None:

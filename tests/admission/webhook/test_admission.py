@@ -13,13 +13,15 @@ from admission.advice.gating import gates_with_ours
 from admission.advice.options import AdviceGateOptions
 from admission.templates.pod_arguments import ARGUMENTS_ANNOTATION
 from admission.templates.shaping_annotations import TEMPLATES_ANNOTATION
-from admission.webhook.admission import AdmissionOutcome, Reviewer
+from admission.webhook.admission import AdmissionOutcome, Answer, Reviewer
+from admission.webhook.asking import asks
 from admission.webhook.last_errors import LastErrors
 from admission.webhook.protocol import Malformed
 from admission.webhook.template_store import TemplateStore
 from kube.decoding.stored_templates import LastError
 from kube.objects.objects import NamespaceInfo
 from placement.advice_gate import ADVICE
+from placement.preferred_nodes import PREFERRED, PreferencesBody, PreferredNode, preferred_terms
 from testing.reviews import patched, review_of
 from tests.admission.webhook.made_up import a_binding, a_template
 
@@ -190,6 +192,78 @@ def test_the_label_of_a_namespace_asks_for_all_its_pods(errors: LastErrors) -> N
     reviewer.review(review_of(_pod(), namespace="team-a"))
     reviewer.review(review_of(_pod(), namespace="new"))
     assert seen == [("team-a", {"team": "a"}), ("new", None)]
+
+
+def _preferring(
+    errors: LastErrors, found: PreferencesBody | None, *, is_alive: bool = True
+) -> tuple[Reviewer, list[tuple[Any, bool]]]:
+    """A reviewer that asks an advisor which answers like this, and what it was asked."""
+    asked: list[tuple[Any, bool]] = []
+
+    def ask(pod: Any, *, dry_run: bool) -> PreferencesBody | None:
+        asked.append((pod, dry_run))
+        return found
+
+    return Reviewer(_store(), errors, ask_of=asks(ask, AdviceGateOptions(), lambda: is_alive)), asked
+
+
+def _wishing(app: str = "x", **spec: Any) -> dict[str, Any]:
+    pod = _pod(app, **spec)
+    pod["metadata"]["labels"][ADVICE] = "prefer"
+    return pod
+
+
+FOUND = PreferencesBody([PreferredNode("n1", 100), PreferredNode("n2", 60)], note='{"node": "n1"}')
+
+
+def test_a_pod_that_asks_for_it_prefers_nodes_and_asked_about_again_it_is_not_changed(errors: LastErrors) -> None:
+    reviewer, asked = _preferring(errors, FOUND)
+    pod = _wishing()
+    made = patched(pod, reviewer.review(review_of(pod)).body)
+    assert made["spec"]["affinity"] == {"nodeAffinity": {PREFERRED: preferred_terms(FOUND.nodes)}}
+    assert made["metadata"]["annotations"] == {ADVICE: FOUND.note} and "schedulingGates" not in made["spec"]
+    assert reviewer.review(review_of(made, uid="u-2")).outcome is AdmissionOutcome.UNCHANGED
+    ((told, dry_run),) = asked
+    assert told["metadata"]["uid"] == "u-1" and not dry_run
+
+
+def test_the_advisor_is_told_what_templates_say_and_its_terms_come_behind(errors: LastErrors) -> None:
+    reviewer, asked = _preferring(errors, FOUND)
+    pod = _wishing("cart")
+    made = patched(pod, reviewer.review(review_of(pod, dryRun=True)).body)
+    ((told, dry_run),) = asked
+    template = told["spec"]["affinity"]["nodeAffinity"][PREFERRED]
+    assert dry_run and made["spec"]["affinity"]["nodeAffinity"][PREFERRED] == [*template, *preferred_terms(FOUND.nodes)]
+    assert made["metadata"]["annotations"].keys() == {TEMPLATES_ANNOTATION, ADVICE}
+
+
+@pytest.mark.parametrize("app", ["x", "cart"])
+def test_without_an_answer_a_pod_is_created_as_it_would_be_anyway(errors: LastErrors, app: str) -> None:
+    pod, plain = _wishing(app), Reviewer(_store(), errors)
+    for found, is_alive in ((None, True), (FOUND, False)):
+        reviewer, asked = _preferring(errors, found, is_alive=is_alive)
+        assert patched(pod, reviewer.review(review_of(pod)).body) == patched(pod, plain.review(review_of(pod)).body)
+        assert len(asked) == is_alive
+
+
+@pytest.mark.parametrize(
+    ("metadata", "spec"),
+    [
+        ({"ownerReferences": [{"kind": "DaemonSet", "name": "log", "controller": True}]}, {}),
+        ({}, {"hostNetwork": True}),
+        ({}, {"nodeName": "n1"}),
+        ({}, {"schedulerName": "volcano"}),
+        ({"labels": {ADVICE: "off"}}, {}),
+        ({"labels": {ADVICE: "advise"}}, {}),
+    ],
+)
+def test_other_pods_are_not_asked_about(errors: LastErrors, metadata: dict[str, Any], spec: dict[str, Any]) -> None:
+    reviewer, asked = _preferring(errors, FOUND)
+    pod = _wishing(**spec)
+    pod["metadata"] |= metadata
+    assert isinstance(reviewer.begin(review_of(pod)), Answer)
+    reviewer.review(review_of(_wishing(), namespace="kube-system"))
+    assert not asked
 
 
 _json = st.recursive(

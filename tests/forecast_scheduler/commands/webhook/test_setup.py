@@ -30,7 +30,7 @@ def test_pods_are_held_while_an_advisor_renews_its_lease(is_renewed: bool, monke
     monkeypatch.setattr(advisor_lease, "send", send)
     monkeypatch.setattr(setup, "LOOK_SECONDS", 0.01)
     with ExitStack() as stack:
-        gates_of = setup._gates_of(AdviceGateOptions(), client.ApiClient(client.Configuration()), stack)
+        gates_of, _, _ = setup._advice(AdviceGateOptions(), client.ApiClient(client.Configuration()), stack)
         until = time.monotonic() + 30
         while len(seen) < 5 and time.monotonic() < until:
             time.sleep(0.01)
@@ -41,5 +41,7 @@ def test_pods_are_held_while_an_advisor_renews_its_lease(is_renewed: bool, monke
 def test_an_advice_that_is_turned_off_looks_at_no_lease(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(advisor_lease, "send")
     with ExitStack() as stack:
-        gates_of = setup._gates_of(AdviceGateOptions(enabled=False), client.ApiClient(client.Configuration()), stack)
+        gates_of, _, _ = setup._advice(
+            AdviceGateOptions(enabled=False), client.ApiClient(client.Configuration()), stack
+        )
         assert gates_of(POD, "shop", {ADVICE: "advise"}) is None
