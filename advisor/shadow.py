@@ -19,12 +19,18 @@ class ShadowBinder:
 
 
 def asks_for_advice(
-    labels_of: Callable[[str], Mapping[str, str] | None], scheduler_names: Collection[str]
+    labels_of: Callable[[str], Mapping[str, str] | None],
+    scheduler_names: Collection[str],
+    by_policy: Callable[[PodInfo], AdviceMode | None] = lambda pod: None,
 ) -> Callable[[PodInfo], bool]:
-    """Return whether the webhook would do anything with a pod. labels_of: of a namespace, None = not known."""
+    """Return whether the webhook would do anything with a pod.
+
+    labels_of : of a namespace, None = not known
+    by_policy : what the policy of a pod says of advice; None = nothing
+    """
 
     def asks(pod: PodInfo) -> bool:
-        mode = labelled_mode(pod.labels, labels_of(pod.namespace) or {}, AdviceMode.OFF)
+        mode = labelled_mode(pod.labels, labels_of(pod.namespace) or {}, by_policy(pod) or AdviceMode.OFF)
         return mode is not AdviceMode.OFF and not why_not_held(
             pod.namespace,
             scheduler_name=pod.scheduler_name,

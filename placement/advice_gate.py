@@ -1,7 +1,8 @@
 """Which new pods are advised on, and the scheduling gate that holds such a pod until its node is named.
 
-A label of the pod decides, else the same label of its namespace, else the settings. Pods that must not wait
-are never held: those of system namespaces, of DaemonSets, on the host network, static ones, and those that name a node.
+A label of the pod decides, else the same label of its namespace, else its policy, else the settings. Pods that must not
+wait are never held: those of system namespaces, of DaemonSets, on the host network, static ones, and those that name a
+node.
 """
 
 from __future__ import annotations

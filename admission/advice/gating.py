@@ -3,15 +3,33 @@ out."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from admission.advice.options import AdviceGateOptions
 from placement.advice_gate import ADVICE, AdviceMode, labelled_mode, why_not_held
 
 
+@dataclass(frozen=True, slots=True)
+class NewPod:
+    """What of a new pod chooses its policy. Implements placement.policies.policy.Choosable."""
+
+    namespace: str
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+
+
+ByPolicy = Callable[[NewPod], AdviceMode | None]
+"""What the policy of a pod says of advice; None = nothing."""
+
+
 def asked_mode(
-    pod: Mapping[str, Any], namespace: str, namespace_labels: Mapping[str, str] | None, options: AdviceGateOptions
+    pod: Mapping[str, Any],
+    namespace: str,
+    namespace_labels: Mapping[str, str] | None,
+    options: AdviceGateOptions,
+    by_policy: ByPolicy = lambda pod: None,
 ) -> AdviceMode:
     """Return what a pod asks for; OFF also for one that is left alone whatever its labels say. Never raises.
 
@@ -21,7 +39,8 @@ def asked_mode(
     if not isinstance(metadata, Mapping) or not isinstance(spec, Mapping):
         return AdviceMode.OFF
     labels, annotations = _texts(metadata.get("labels")), _texts(metadata.get("annotations"))
-    mode = labelled_mode(labels, namespace_labels or {}, options.unlabelled)
+    unlabelled = by_policy(NewPod(namespace, labels, annotations)) or options.unlabelled
+    mode = labelled_mode(labels, namespace_labels or {}, unlabelled)
     if mode is AdviceMode.OFF or why_not_held(
         namespace,
         scheduler_name=spec.get("schedulerName") or "default-scheduler",
@@ -37,10 +56,14 @@ def asked_mode(
 
 
 def gates_with_ours(
-    pod: Mapping[str, Any], namespace: str, namespace_labels: Mapping[str, str] | None, options: AdviceGateOptions
+    pod: Mapping[str, Any],
+    namespace: str,
+    namespace_labels: Mapping[str, str] | None,
+    options: AdviceGateOptions,
+    by_policy: ByPolicy = lambda pod: None,
 ) -> list[Any] | None:
     """Return the whole new spec.schedulingGates, None = the pod is not held, or is so already. Never raises."""
-    if asked_mode(pod, namespace, namespace_labels, options) is not AdviceMode.ADVISE:
+    if asked_mode(pod, namespace, namespace_labels, options, by_policy) is not AdviceMode.ADVISE:
         return None
     gates = pod["spec"].get("schedulingGates")
     there = gates if isinstance(gates, list) else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from admission.advice.gating import asked_mode
+from admission.advice.gating import ByPolicy, asked_mode
 from admission.advice.options import AdviceGateOptions
 from admission.advice.preferring import is_preferring, pod_to_ask_about
 from admission.webhook.admission import Ask, AskOf
@@ -20,12 +20,18 @@ class AskAdvisor(Protocol):
     def __call__(self, pod: Mapping[str, Any], *, dry_run: bool) -> PreferencesBody | None: ...
 
 
-def asks(ask_advisor: AskAdvisor, options: AdviceGateOptions, is_alive: Callable[[], bool]) -> AskOf:
+def asks(
+    ask_advisor: AskAdvisor,
+    options: AdviceGateOptions,
+    is_alive: Callable[[], bool],
+    by_policy: ByPolicy = lambda pod: None,
+) -> AskOf:
     """Return what asks about pods of the mode `prefer`, while an advisor is alive."""
 
     def ask_of(request: AdmissionRequest, pod: Mapping[str, Any], labels: Mapping[str, str] | None) -> Ask | None:
         namespace = request.namespace or ""
-        if asked_mode(pod, namespace, labels, options) is not AdviceMode.PREFER or is_preferring(pod) or not is_alive():
+        mode = asked_mode(pod, namespace, labels, options, by_policy)
+        if mode is not AdviceMode.PREFER or is_preferring(pod) or not is_alive():
             return None
 
         def ask(affinity: Mapping[str, Any] | None) -> PreferencesBody | None:

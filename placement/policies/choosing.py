@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kube.objects.objects import PodInfo
+from placement.policies.policy import Choosable
 from placement.policies.rules import LabelsOf, Rule
 from placement.policies.selector_index import SelectorIndex
 
@@ -41,7 +41,7 @@ class RuleIndex:
         self._reads_labels = self._without_labels != (1 << len(rules)) - 1
         self._known: dict[str, _There] = {}
 
-    def first(self, pod: PodInfo, labels_of: LabelsOf) -> int | None:
+    def first(self, pod: Choosable, labels_of: LabelsOf) -> int | None:
         """Position of the first rule that holds; None = none does."""
         rules = self._of_any_name | self._by_name.get(pod.namespace, 0)
         if self._reads_labels:

@@ -10,6 +10,7 @@ from forecast.resources import RESOURCES
 from kube.decoding.constraint_decoding import label_selector
 from kube.decoding.wire_scheduling import LabelSelectorJson, RequirementJson
 from kube.objects.constraints import LabelSelector
+from placement.advice_gate import AdviceMode
 from placement.card_types.listed_cards import ListedCards
 from placement.card_types.options import Protection
 from placement.filters.filter import Filter
@@ -113,6 +114,7 @@ def _policy(name: str, spec: PolicySpec, settings: Policy, defaults: PolicyDefau
         _deadline(spec.deadline, defaults.longest_deadline_seconds, f"{place}.deadline"),
         _plugin_weights(spec.scores, f"{place}.scores"),
         _pool_order(spec.pools),
+        None if spec.advice is None else AdviceMode(spec.advice),
     )
 
 

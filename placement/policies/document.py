@@ -135,6 +135,7 @@ class PolicySpec(_Part):
     highest_peaks: dict[str, Share] | None = None
     cards: CardsSpec | None = None
     pools: Annotated[list[SelectorSpec], Field(min_length=1, max_length=20)] | None = None
+    advice: Annotated[Literal["advise", "prefer", "off"], Off] | None = None
     scores: ScoresSpec | None = None
     resources: Weights | None = None
     deadline: (

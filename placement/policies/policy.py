@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
+from placement.advice_gate import AdviceMode
 from placement.card_types.listed_cards import ListedCards
 from placement.filters.filter import Filter
 from placement.policies.pool_order import PoolOrder
@@ -33,6 +35,7 @@ class Policy:
     cards            : what nodes with cards, and rare ones, are to its pods
     deadline_seconds : an answer about such a pod is neutral past it; None = the service's own deadline
     pools            : which nodes come first; None = no pool does
+    advice           : what the webhook does with new pods that have no such label; None = as its settings say
     plugin_weights   : by which a scheduling loop of our own adds scores up, of every plugin that has a default weight
     """
 
@@ -42,6 +45,7 @@ class Policy:
     deadline_seconds: float | None = None
     plugin_weights: PluginWeights = field(default_factory=lambda: PLUGIN_WEIGHTS)
     pools: PoolOrder | None = None
+    advice: AdviceMode | None = None
 
     @property
     def name(self) -> str:
@@ -55,6 +59,19 @@ class Chosen:
 
     policy: Policy
     because: str = ""
+
+
+class Choosable(Protocol):
+    """What of a pod chooses its policy: PodInfo has it, and a new pod that is only JSON."""
+
+    @property
+    def namespace(self) -> str: ...
+
+    @property
+    def labels(self) -> Mapping[str, str]: ...
+
+    @property
+    def annotations(self) -> Mapping[str, str]: ...
 
 
 class Policies(Protocol):

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from kube.objects.objects import PodInfo
 from placement.policies.choosing import RuleIndex
-from placement.policies.policy import POLICY_ANNOTATION, Chosen, Policy, shortened_name
+from placement.policies.policy import POLICY_ANNOTATION, Choosable, Chosen, Policy, shortened_name
 from placement.policies.rules import LabelsOf, Rule
 from scorer.policy import ChosenScoring
 
@@ -50,11 +49,11 @@ class PolicySet:
             self._else = _choice(settings, BY_NOTHING if policies or rules else "")
         self._index = RuleIndex(self.rules)
 
-    def choose(self, pod: PodInfo, labels_of: LabelsOf) -> Chosen:
+    def choose(self, pod: Choosable, labels_of: LabelsOf) -> Chosen:
         """The policy of a pod."""
         return self.choice(pod, labels_of).chosen
 
-    def choice(self, pod: PodInfo, labels_of: LabelsOf) -> Choice:
+    def choice(self, pod: Choosable, labels_of: LabelsOf) -> Choice:
         """The same, with the name in the annotation where that is no policy."""
         named = pod.annotations.get(POLICY_ANNOTATION) if pod.annotations else None
         if named and (choice := self._by_annotation.get(named)) is not None:

@@ -17,9 +17,10 @@ from typing import Final
 
 from forecast.errors import InputError
 from kube.objects.objects import PodInfo
+from placement.advice_gate import AdviceMode
 from placement.policies.compiling import PolicyDefaults, compile_document, settings_policy
 from placement.policies.document import PolicyDocument, read_document
-from placement.policies.policy import Chosen
+from placement.policies.policy import Choosable, Chosen
 from placement.policies.policy_set import Choice, PolicySet
 from placement.policies.rules import LabelsOf, unread_namespaces
 from placement.policies.status import OutcomeKind, PolicyOutcome, PolicyRefusal, PolicyStatus
@@ -102,6 +103,11 @@ class PolicyProvider:
 
     def scoring(self, pod: PodInfo) -> ChosenScoring:
         return self._choice(pod).scoring
+
+    def advice(self, pod: Choosable) -> AdviceMode | None:
+        """Return what the policy of a new pod says of advice; None = nothing. Its annotation may name no policy, which
+        components that place it report."""
+        return self._set.choose(pod, self._labels_of).policy.advice
 
     def count(self, policy: str) -> None:
         """A pod was placed by the policy of this name."""

@@ -12,13 +12,19 @@ from placement.advice_gate import ADVICE
 from placement.preferred_nodes import PREFERRED
 from testing.clusters.own_nodes import LONG, QUICK_LEASE
 from testing.processes.scorer_process import ScorerProcess, eventually
-from testing.processes.webhook_process import Api, WebhookProcess, configuration, metric
+from testing.processes.webhook_process import Api, WebhookProcess, configuration, metric, plain_pod
 from testing.servers.cluster_objects import Manifest
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
 from tests.advise.conftest import Site, Started, note_of
 
 ELECTED = {"enabled": True, **QUICK_LEASE}
 OWN = {"weight": 1, "preference": {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}}
+
+
+_POLICIES = """
+policies: {wishing: {advice: prefer}}
+rules: [{policy: wishing, namespaces: [default], selector: {matchLabels: {app: wish}}}]
+"""
 
 
 @contextmanager
@@ -28,9 +34,10 @@ def _webhook(site: Site, directory: Path, advisor: ScorerProcess) -> Iterator[tu
     with ExitStack() as running:
         api = running.enter_context(Api(site.plane))
         api.install_crds()
-        webhook = running.enter_context(
-            WebhookProcess(directory, site.plane.kubeconfig, settings={"webhook": {"advice": advice}})
-        )
+        directory.mkdir()
+        (directory / "policies.yaml").write_text(_POLICIES)
+        settings = {"webhook": {"advice": advice}, "policies": {"file": str(directory / "policies.yaml")}}
+        webhook = running.enter_context(WebhookProcess(directory, site.plane.kubeconfig, settings=settings))
         api.create(configuration(webhook, failurePolicy="Fail"))
         api.patch(
             {"kind": "Namespace", "metadata": {"name": site.sets[0]["metadata"]["namespace"]}},
@@ -82,6 +89,8 @@ def test_pods_go_to_nodes_that_they_prefer_and_every_replica_reckons_with_them(
         assert _preferred(own)[0] == OWN and _node_of(_preferred(own)[1]) == note_of(own)["node"]
         assert not _preferred(_new(site, api, "?dryRun=All", labels={ADVICE: "off"}))
         assert not _preferred(_new(site, api, "?dryRun=All", hostNetwork=True))
+        assert _preferred(api.create(plain_pod("by-policy", "wish"), "?dryRun=All"))
+        assert not _preferred(api.create(plain_pod("by-policy", "other"), "?dryRun=All"))
         for replica in (first, second):
             assert eventually(lambda one=replica: one.metric("forecast_assumed_pods") == 4, LONG), replica.log  # type: ignore[misc]
         with KubeScheduler(site.plane):

@@ -9,7 +9,7 @@ import pytest
 
 from advisor.shadow import ShadowBinder, asks_for_advice
 from forecast.service_key import Owner
-from placement.advice_gate import ADVICE
+from placement.advice_gate import ADVICE, AdviceMode
 from testing.objects import pod_info
 
 NAMESPACES = {"shop": {"team": "a"}, "all": {ADVICE: "advise"}, "kube-system": {ADVICE: "advise"}}
@@ -37,6 +37,12 @@ def test_nothing_is_bound() -> None:
 def test_labels_ask(namespace: str, label: str | None, asks: bool) -> None:
     labels = {} if label is None else {ADVICE: label}
     assert ASKS(pod_info("a", namespace=namespace, labels=labels)) is asks
+
+
+def test_a_policy_asks_where_no_label_says_anything() -> None:
+    asks = asks_for_advice(NAMESPACES.get, {"default-scheduler"}, lambda pod: AdviceMode.PREFER)
+    assert asks(pod_info("a", namespace="shop"))
+    assert not asks(pod_info("a", namespace="shop", labels={ADVICE: "off"}))
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,8 @@ class Advising:
         scorer.tables.attach((), bound)
         if self.is_shadow:
             labels_of = process.tables.view.index.namespaces.labels_of
-            pods = PodsToPlace(names, wanted=asks_for_advice(labels_of, names))
+            by_policy = (lambda pod: None) if process.policies is None else process.policies.advice
+            pods = PodsToPlace(names, wanted=asks_for_advice(labels_of, names, by_policy))
             role = LoopRole(
                 pods,
                 lambda parts, limit: ShadowBinder(),

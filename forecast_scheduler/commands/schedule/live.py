@@ -32,6 +32,7 @@ from placement.decisions.recorder import DecisionRecorder
 from placement.index.index import INDEXED_KINDS
 from placement.node_rule_upkeep import node_rule_upkeep
 from placement.policies.policy import OnePolicy
+from placement.policies.provider import PolicyProvider
 from scheduler.assembly import loop_role
 from scheduler.binding.binding_cycles import BindingCycles
 from scheduler.counter_metrics import ReportFigures, SchedulingFigures
@@ -100,6 +101,7 @@ class Process:
     """What there is of a process before its loop is made. See LoopParts for the words.
 
     recorder : None = decisions are not recorded
+    policies : None = the settings name none
     """
 
     settings: ScheduleSettings
@@ -110,6 +112,7 @@ class Process:
     may_write: Callable[[], bool]
     instance: str
     recorder: DecisionRecorder | None
+    policies: PolicyProvider | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +229,7 @@ def open_schedule(
                 )
             )
             collectors.append(of_decisions)
-        driven = driver.drive(Process(ours, scorer, tables, session, api, may_write, instance, recorder))
+        driven = driver.drive(Process(ours, scorer, tables, session, api, may_write, instance, recorder, provider))
         source = tables.source(api)
         parts = LoopParts(
             settings=ours,

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from forecast_scheduler.commands.options.cluster import KubeconfigOption
 from forecast_scheduler.commands.options.common import ConfigOption, VerboseOption
 from forecast_scheduler.commands.options.serving import (
@@ -14,6 +18,10 @@ from forecast_scheduler.commands.options.serving import (
     serving_options,
 )
 from forecast_scheduler.commands.shell import open_shell
+
+if TYPE_CHECKING:
+    from forecast_scheduler.commands.policy.follow_policies import LivePolicies
+    from forecast_scheduler.settings.document import Settings
 
 
 def webhook(
@@ -40,7 +48,17 @@ def webhook(
     from forecast_scheduler.commands.webhook.setup import open_webhook
     from serving.server import ScorerServer
 
-    with open_webhook(settings.webhook, kubeconfig) as live:
+    with _policies(settings, kubeconfig) as policies, open_webhook(settings.webhook, kubeconfig, policies) as live:
         server = ScorerServer(live.app, live.server, on_started=lambda url: shell.say(f"webhook: {url}"))
         server.run()
     shell.say("webhook: ended")
+
+
+def _policies(settings: Settings, kubeconfig: Path | None) -> AbstractContextManager[LivePolicies | None]:
+    """Return the policies that the settings name. Of mistakes in them the parts that place pods write events."""
+    if settings.policies.place is None:
+        return nullcontext()
+    from forecast_scheduler.commands.policy.follow_policies import open_policies
+
+    quiet = settings.model_copy(update={"policies": settings.policies.model_copy(update={"events": False})})
+    return open_policies(quiet, kubeconfig or settings.webhook.kubeconfig, has_api_server=False)

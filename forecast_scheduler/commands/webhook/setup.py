@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
 from kubernetes.client import ApiClient
@@ -16,7 +16,7 @@ from prometheus_client.registry import Collector
 
 from admission.advice.advisor_lease import LOOK_SECONDS, AdvisorLease
 from admission.advice.asking import PreferencesOfAdvisor
-from admission.advice.gating import gates_with_ours
+from admission.advice.gating import ByPolicy, NewPod, gates_with_ours
 from admission.advice.options import AdviceGateOptions
 from admission.certificates.managed_certificates import open_certificates
 from admission.certificates.metrics import CertificateCollector
@@ -34,9 +34,13 @@ from kube.client.kubernetes_client import api_client, check_access
 from kube.client.kubernetes_source import ResourceSource
 from kube.client.kubernetes_watcher import ResourceWatcher
 from kube.decoding.decoding import Kind
+from placement.advice_gate import AdviceMode
 from scorer.periodic_task import PeriodicTask
 from serving.certificates import CertificateFiles
 from serving.options import ServerOptions
+
+if TYPE_CHECKING:  # it brings the scores, which only a webhook with policies needs
+    from forecast_scheduler.commands.policy.follow_policies import LivePolicies
 
 _STATUS_SECONDS = 1.0
 _FREEZE_SECONDS = 600.0
@@ -51,10 +55,13 @@ class LiveWebhook:
 
 
 @contextmanager
-def open_webhook(settings: WebhookOptions, kubeconfig: Path | None = None) -> Iterator[LiveWebhook]:
+def open_webhook(
+    settings: WebhookOptions, kubeconfig: Path | None = None, policies: LivePolicies | None = None
+) -> Iterator[LiveWebhook]:
     """A webhook that follows its API server while the context lasts.
 
     kubeconfig : None = as the settings say
+    policies   : that may say which pods are advised on; None = there are none
     Raises InputError: no certificate, or two; an API server that refuses.
     """
     _check(settings)
@@ -71,7 +78,11 @@ def open_webhook(settings: WebhookOptions, kubeconfig: Path | None = None) -> It
         if settings.statuses:
             _write_statuses(api, store, errors, stack)
         server, collectors = _server(settings, api, stack)
-        gates_of, ask_of, of_advice = _advice(settings.advice, api, stack)
+        if policies is not None:
+            policies.provider.read_labels_with(store.namespaces.labels_of)
+            collectors = (*collectors, policies.collector)
+        by_policy = _nothing if policies is None else policies.provider.advice
+        gates_of, ask_of, of_advice = _advice(settings.advice, api, stack, by_policy)
         reviewer = Reviewer(store, errors, gates_of=gates_of, ask_of=ask_of)
         access = kubernetes_access(settings, kubeconfig or settings.kubeconfig)
         app = create_app(
@@ -85,8 +96,13 @@ def open_webhook(settings: WebhookOptions, kubeconfig: Path | None = None) -> It
         yield LiveWebhook(app, server)
 
 
+def _nothing(pod: NewPod) -> AdviceMode | None:
+    """Without policies none says anything of advice."""
+    return None
+
+
 def _advice(
-    options: AdviceGateOptions, api: ApiClient, stack: ExitStack
+    options: AdviceGateOptions, api: ApiClient, stack: ExitStack, by_policy: ByPolicy = _nothing
 ) -> tuple[GatesOf, AskOf, tuple[Collector, ...]]:
     """Return which pods are held for the advisor, about which it is asked, and the metrics of that: none while no
     advisor is alive."""
@@ -98,14 +114,14 @@ def _advice(
     stack.callback(every.stop)
 
     def gates_of(pod: Mapping[str, Any], namespace: str, labels: Mapping[str, str] | None) -> list[Any] | None:
-        return gates_with_ours(pod, namespace, labels, options) if lease.is_alive() else None
+        return gates_with_ours(pod, namespace, labels, options, by_policy) if lease.is_alive() else None
 
     address = options.advisor.address(options.advisor.timeout)
     if address is None:
         return gates_of, lambda request, pod, labels: None, ()
     advisor = PreferencesOfAdvisor(address)
     stack.callback(advisor.close)
-    return gates_of, asks(advisor.ask, options, lease.is_alive), (advisor,)
+    return gates_of, asks(advisor.ask, options, lease.is_alive, by_policy), (advisor,)
 
 
 def _check(settings: WebhookOptions) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from admission.advice.gating import gates_with_ours
+from admission.advice.gating import NewPod, asked_mode, gates_with_ours
 from admission.advice.options import AdviceGateOptions
 from placement.advice_gate import ADVICE, AdviceMode
 
@@ -65,6 +65,36 @@ def test_who_asks(
 ) -> None:
     pod = a_pod({"app": "cart"} | ({} if of_pod is None else {ADVICE: of_pod}))
     assert _gates(pod, labels=of_namespace, unlabelled=setting) == ([OURS] if is_held else None)
+
+
+@pytest.mark.parametrize(
+    ("of_pod", "of_namespace", "of_policy", "setting", "mode"),
+    [
+        (None, None, AdviceMode.PREFER, AdviceMode.ADVISE, AdviceMode.PREFER),
+        (None, None, AdviceMode.OFF, AdviceMode.ADVISE, AdviceMode.OFF),
+        (None, None, None, AdviceMode.PREFER, AdviceMode.PREFER),
+        (None, "advise", AdviceMode.PREFER, AdviceMode.OFF, AdviceMode.ADVISE),
+        ("off", "advise", AdviceMode.PREFER, AdviceMode.OFF, AdviceMode.OFF),
+        ("prefer", "off", AdviceMode.ADVISE, AdviceMode.OFF, AdviceMode.PREFER),
+    ],
+)
+def test_label_namespace_policy_setting_in_this_order(
+    of_pod: str | None,
+    of_namespace: str | None,
+    of_policy: AdviceMode | None,
+    setting: AdviceMode,
+    mode: AdviceMode,
+) -> None:
+    asked: list[NewPod] = []
+
+    def by_policy(pod: NewPod) -> AdviceMode | None:
+        asked.append(pod)
+        return of_policy
+
+    pod = a_pod({"app": "cart"} | ({} if of_pod is None else {ADVICE: of_pod}), metadata={"annotations": {"a": "b"}})
+    labels = None if of_namespace is None else {ADVICE: of_namespace}
+    assert asked_mode(pod, "shop", labels, AdviceGateOptions(unlabelled=setting), by_policy) is mode
+    assert asked == [NewPod("shop", pod["metadata"]["labels"], {"a": "b"})]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from collections.abc import Collection
 import pytest
 
 from kube.objects.objects import PodInfo
+from placement.advice_gate import AdviceMode
 from placement.policies.compiling import PolicyDefaults, compile_document
 from placement.policies.document import PolicyDocument
 from placement.policies.policy_set import PolicySet
@@ -263,3 +264,17 @@ def test_readers_never_wait_and_never_see_a_half_of_a_set() -> None:
         for reader in readers:
             reader.join()
     assert not mistakes and len(seen) > 1
+
+
+def test_a_policy_says_what_the_webhook_does_with_its_pods() -> None:
+    policies = provider()
+    assert policies.advice(pod()) is None
+    policies.offer("default: held\npolicies: {held: {advice: advise}, free: {advice: off}, plain: {}}")
+    assert [policies.advice(pod(policy=name)) for name in (None, "free", "plain", "unknown")] == [
+        AdviceMode.ADVISE,
+        AdviceMode.OFF,  # without quotes it is the truth value false to YAML
+        None,
+        AdviceMode.ADVISE,
+    ]
+    outcome = policies.offer("policies: {held: {advice: always}}")
+    assert outcome is not None and outcome.kind is OutcomeKind.REFUSED and "policies.held.advice" in outcome.message
