@@ -128,7 +128,7 @@ class PreferredPods:
         """
         with self._scorer.tables.changing() as cluster:
             outcome, body = self._answer(cluster, pod, due, dry_run)
-        self.figures.asked[outcome] += 1
+            self.figures.asked[outcome] += 1
         if outcome is PreferenceOutcome.LATE:
             raise TooLate("the time to answer is over: the pod is created without a preference")
         return body

@@ -79,6 +79,7 @@ class PreferencesOfAdvisor(Collector):
     def __init__(self, advisor: RemoteAddress, *, pauses: Pauses | None = None) -> None:
         """Raises InputError: a URL or file that cannot be used."""
         self._seconds, self._pauses = advisor.seconds, pauses or Pauses()
+        self._lock = threading.Lock()
         self._service = RemoteService(advisor, "advisor")
         self._notice = FailureNotice(
             logger, "the advisor does not say which nodes pods prefer: they are created without", "it says so again"
@@ -88,7 +89,7 @@ class PreferencesOfAdvisor(Collector):
     def ask(self, pod: Mapping[str, Any], *, dry_run: bool) -> PreferencesBody | None:
         """Return what the pod prefers, None = nothing is known. Never raises."""
         if not self._pauses.may_ask():
-            self.outcomes[AskOutcome.PAUSED] += 1
+            self._count(AskOutcome.PAUSED)
             return None
         body = msgspec.json.encode({"pod": pod, "seconds": self._seconds, "dry_run": dry_run})
         try:
@@ -96,12 +97,16 @@ class PreferencesOfAdvisor(Collector):
         except (ServiceUnavailable, msgspec.DecodeError) as error:
             self._pauses.failed()
             self._notice.failed(str(error))
-            self.outcomes[AskOutcome.FAILED] += 1
+            self._count(AskOutcome.FAILED)
             return None
         self._pauses.succeeded()
         self._notice.succeeded()
-        self.outcomes[AskOutcome.PREFERRED if found.nodes else AskOutcome.NONE] += 1
+        self._count(AskOutcome.PREFERRED if found.nodes else AskOutcome.NONE)
         return found if found.nodes else None
+
+    def _count(self, outcome: AskOutcome) -> None:
+        with self._lock:
+            self.outcomes[outcome] += 1
 
     def close(self) -> None:
         self._service.close()

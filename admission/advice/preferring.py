@@ -14,12 +14,15 @@ _SECRETS: Final = ("env", "envFrom", "command", "args")
 """Of containers: what may hold secrets, and says nothing about nodes."""
 
 
-def is_preferring(pod: Mapping[str, Any]) -> bool:
-    """Return whether the pod has preferences of ours already: the API server asks again where another webhook has
-    changed it."""
-    metadata = pod.get("metadata")
+def why_not_asked(pod: Mapping[str, Any]) -> str:
+    """Return why the advisor is not asked about a pod of the mode `prefer`; '' = it is."""
+    metadata, spec = pod.get("metadata"), pod.get("spec")
     annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else None
-    return isinstance(annotations, Mapping) and ADVICE in annotations
+    if isinstance(annotations, Mapping) and ADVICE in annotations:
+        return "it was asked about: the API server comes again where another webhook has changed the pod"
+    if isinstance(spec, Mapping) and spec.get("schedulingGates"):
+        return "a gate holds it: what is best now may not be when that is removed"
+    return ""
 
 
 def pod_to_ask_about(

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from admission.advice.gating import ByPolicy, asked_mode
 from admission.advice.options import AdviceGateOptions
-from admission.advice.preferring import is_preferring, pod_to_ask_about
+from admission.advice.preferring import pod_to_ask_about, why_not_asked
 from admission.webhook.admission import Ask, AskOf
 from admission.webhook.wire import AdmissionRequest
 from placement.advice_gate import AdviceMode
@@ -31,7 +31,7 @@ def asks(
     def ask_of(request: AdmissionRequest, pod: Mapping[str, Any], labels: Mapping[str, str] | None) -> Ask | None:
         namespace = request.namespace or ""
         mode = asked_mode(pod, namespace, labels, options, by_policy)
-        if mode is not AdviceMode.PREFER or is_preferring(pod) or not is_alive():
+        if mode is not AdviceMode.PREFER or why_not_asked(pod) or not is_alive():
             return None
 
         def ask(affinity: Mapping[str, Any] | None) -> PreferencesBody | None:

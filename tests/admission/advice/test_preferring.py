@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from admission.advice.preferring import affinity_with, is_preferring, pod_to_ask_about
+from admission.advice.preferring import affinity_with, pod_to_ask_about, why_not_asked
 from placement.advice_gate import ADVICE
 from placement.preferred_nodes import PREFERRED, PreferredNode, preferred_terms
 
@@ -76,7 +76,10 @@ def test_odd_containers_raise_nothing(containers: object) -> None:
     assert _asked({"metadata": {"name": "a"}, "spec": {"containers": containers}}) is not None
 
 
-def test_a_pod_that_has_preferences_is_not_asked_about_again() -> None:
-    assert is_preferring({"metadata": {"annotations": {ADVICE: "{}"}}})
+def test_a_pod_that_has_preferences_or_a_gate_is_not_asked_about() -> None:
+    assert why_not_asked({"metadata": {"annotations": {ADVICE: "{}"}}})
+    assert why_not_asked({"metadata": {}, "spec": {"schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]}})
+    specs: list[Any] = [{}, {"schedulingGates": None}, {"schedulingGates": []}, None]
     for metadata in ({}, {"annotations": None}, {"annotations": {"a": "b"}}, None):
-        assert not is_preferring({"metadata": metadata})
+        for spec in specs:
+            assert not why_not_asked({"metadata": metadata, "spec": spec})
