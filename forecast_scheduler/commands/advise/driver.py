@@ -137,7 +137,8 @@ def _has_forecast(scorer: Scorer) -> Callable[[], bool]:
     def has_forecast() -> bool:
         nonlocal looked_at, found
         if (now := time.monotonic()) - looked_at > _LEVEL_SECONDS:
-            looked_at, found = now, scorer.tables.level()[0] < Level.REQUESTS
+            with scorer.tables.reading():  # while the first list comes in, columns grow one after the other
+                looked_at, found = now, scorer.tables.level()[0] < Level.REQUESTS
         return found
 
     return has_forecast
