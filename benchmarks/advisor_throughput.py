@@ -11,7 +11,7 @@ measure both in turn. Four pods sit on each node. `gate_timeout` is a minute her
 such a batch would be released without advice. 'as advised' is the share of pods that went where they were advised.
 
 With --latency pods come at 50/s, for 20 s, to the shipped settings: milliseconds from the request that creates a pod to
-its binding, as a watch sees it.
+its binding, as a watch sees it. `prefer` is with pods that prefer nodes, by the webhook.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -32,13 +32,15 @@ from typing import Final
 import numpy as np
 
 from benchmarks.harness import command_line, finish, in_turn, median_ratio, numbers, spread
+from benchmarks.preferring_webhook import preferring_webhook
 from benchmarks.scheduler_load import LoadedCluster
 from placement.advice_gate import ADVICE
 from testing.processes.process_figures import cpu_seconds, wait_until_at_rest
 from testing.processes.scorer_process import ScorerProcess, eventually
+from testing.processes.webhook_process import metric
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
 
-_ALONE, _ADVISOR = "alone", "advisor"
+_ALONE, _ADVISOR, _PREFER = "alone", "advisor", "prefer"
 _ASIDE: Final = 0.1
 _LONGEST: Final = 300.0
 _WANTED: Final = {1000: 0.85, 5000: 1.5}
@@ -95,7 +97,13 @@ class Setting:
         pods = list(self.cluster.manifests(name, int(_RATE * _SECONDS), gates=gates))
         created: dict[str, float] = {}
         lock = threading.Lock()
-        with self.advisor(name), KubeScheduler(self.cluster.plane) as scheduler, self.cluster.bindings(name) as seen:
+        with ExitStack() as running:
+            advisor = running.enter_context(self.advisor(name, lease={"enabled": configuration == _PREFER}))
+            if configuration == _PREFER:
+                directory = self.directory / f"{name}-webhook"
+                webhook = running.enter_context(preferring_webhook(self.cluster.plane, directory, advisor))
+            scheduler = running.enter_context(KubeScheduler(self.cluster.plane))
+            seen = running.enter_context(self.cluster.bindings(name))
 
             def create(manifest: dict[str, object]) -> object:
                 began = time.perf_counter()
@@ -114,6 +122,11 @@ class Setting:
                     future.result()
             seen.times(len(pods), _LONGEST, scheduler.end_of_log)
             taken = [1000 * (seen.seen[pod] - at) for pod, at in created.items()]
+            if configuration == _PREFER:
+                answered = metric(webhook, 'forecast_webhook_preferences_total{outcome="preferred"}')
+                print(
+                    f"  {name}: {answered:.0f} answers in time, {_as_advised(advisor)} of {len(pods)} pods as advised"
+                )
         self.cluster.writer.delete_many(pods)
         return taken
 
@@ -173,7 +186,8 @@ def _throughput(setting: Setting, n_nodes: int, rounds: int, n_pods: int) -> boo
 
 
 def _latency(setting: Setting, n_nodes: int, rounds: int) -> bool:
-    found = in_turn([_ALONE, _ADVISOR], rounds, lambda one, number: setting.latency(one, f"l{n_nodes}-{number}-{one}"))
+    ways = [_ALONE, _ADVISOR, _PREFER]
+    found = in_turn(ways, rounds, lambda one, number: setting.latency(one, f"l{n_nodes}-{number}-{one}"))
     print(f"{n_nodes} nodes, {_RATE:.0f} pods/s for {_SECONDS:.0f} s, {rounds} rounds, ms from creation to binding")
     p99 = {}
     for name, taken in found.items():

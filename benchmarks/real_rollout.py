@@ -9,6 +9,7 @@
     alone     kube-scheduler
     extender  kube-scheduler with the extender as shipped
     advisor   kube-scheduler, with pods that the advisor holds until it has nominated their node
+    prefer    kube-scheduler, with pods that the webhook has prefer nodes which the advisor names
     loops     our own loops instead of kube-scheduler
     oracle    one after the other, knowing the week
 
@@ -32,13 +33,15 @@ from benchmarks.clusters import build_asd_cluster, build_bitbrains_cluster
 from benchmarks.evening_rollout import EveningRollout, Outcome, evening_rollout
 from benchmarks.harness import command_line, numbers
 from benchmarks.night_jobs import day_and_zone_of_four_o_clock
+from benchmarks.preferring_webhook import preferring_webhook
 from benchmarks.real_scheduler import Cluster
 from forecast.arrays import Ints
 from placement.advice_gate import ADVICE
 from testing.servers.shipped_extender import shipped_extender
 
-ALONE, EXTENDER, ADVISOR, LOOPS, ORACLE = "alone", "extender", "advisor", "loops", "oracle"
-WAYS: Final = (EXTENDER, ADVISOR, LOOPS)
+ALONE, EXTENDER, ADVISOR, PREFER = "alone", "extender", "advisor", "prefer"
+LOOPS, ORACLE = "loops", "oracle"
+WAYS: Final = (EXTENDER, ADVISOR, PREFER, LOOPS)
 SAMPLE: Final = Path("data/sample")
 
 _NEUTRAL = ('outcome="late"', 'outcome="failed"', 'outcome="not_ready"')
@@ -64,12 +67,14 @@ def roll_out(
     weight: int = 1,
     point: float = 0.2,
     gate_timeout: str = "20s",
+    prefer_timeout: str = "5s",
 ) -> RolloutOutcome:
     """Place the pods by kube-scheduler alone, and in each of these ways.
 
     weight, point : of the extender; as shipped
     gate_timeout  : of the advisor. Shipped are 2 s: where all share two cores that is too short for 300 pods at once,
                     and the smallest of them are released without advice
+    prefer_timeout : for an answer of the advisor to the webhook. Shipped are 0.3 s
     """
     said = list[str]()
 
@@ -85,11 +90,25 @@ def roll_out(
             said.append(f"{process.metric('forecast_advice_pods_total'):.0f} pods released: " + _outcomes(process.http))
             return placed
 
+    def by_preference(cluster: Cluster) -> Ints:
+        with (
+            cluster.advisor(PREFER) as process,
+            preferring_webhook(cluster.plane, directory / "webhook", process, timeout=prefer_timeout) as webhook,
+        ):
+            placed = cluster.place([])
+            said.append("preferences: " + _outcomes(process.http) + "; of the webhook: " + _outcomes(webhook.http))
+            return placed
+
     def by_loops(cluster: Cluster) -> Ints:
         with cluster.loops(LOOPS):
             return cluster.place([], schedulerName="forecast-scheduler")
 
-    place: dict[str, Callable[[Cluster], Ints]] = {EXTENDER: by_extender, ADVISOR: by_advisor, LOOPS: by_loops}
+    place: dict[str, Callable[[Cluster], Ints]] = {
+        EXTENDER: by_extender,
+        ADVISOR: by_advisor,
+        PREFER: by_preference,
+        LOOPS: by_loops,
+    }
     with Cluster(of, directory) as cluster:
         by = {ALONE: of.outcome(cluster.place([]))}
         by |= {way: of.outcome(place[way](cluster)) for way in ways}
@@ -127,6 +146,9 @@ def main() -> None:
     parser.add_argument("--weights", default="1", help="weights of the extender to try, by commas")
     parser.add_argument("--points", default="0.2", help="score_per_point of the extender to try, by commas")
     parser.add_argument("--gate-timeout", default="20s", help="of the advisor; shipped are 2s")
+    parser.add_argument(
+        "--prefer-timeout", default="5s", help="for an answer about a pod that prefers nodes; shipped are 300ms"
+    )
     parser.add_argument("--night-jobs", action="store_true", help="CronJob pods run on every second node until 05:00")
     asked = parser.parse_args()
     ways = asked.ways.split(",")
@@ -138,6 +160,7 @@ def main() -> None:
                 for point in map(float, asked.points.split(",")):
                     print(f"{name}, extender with weight {weight} and {point:g} % a point")
                     settings = {"weight": weight, "point": point, "gate_timeout": asked.gate_timeout}
+                    settings["prefer_timeout"] = asked.prefer_timeout
                     _one_history(history, numbers(asked.seeds), ways, settings, night_jobs=asked.night_jobs)
 
 
@@ -179,7 +202,8 @@ def _extender_figures(http: httpx.Client) -> str:
 
 
 def _outcomes(http: httpx.Client) -> str:
-    values = _counters(http, ("forecast_advice_pods_total{", "forecast_decisions_total{"))
+    names = ("advice_pods", "preferences", "preference_charges", "decisions", "webhook_preferences")
+    values = _counters(http, tuple(f"forecast_{name}_total{{" for name in names))
     return ", ".join(f"{value} {name.partition('{')[2].rstrip('}')}" for name, value in values.items() if value)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.evening_rollout import evening_rollout
 from benchmarks.real_burst import CHARGES, burst, cpu_peaks, place_burst
-from benchmarks.real_rollout import ADVISOR, EXTENDER, RolloutOutcome, gap_closed, roll_out
+from benchmarks.real_rollout import ADVISOR, EXTENDER, PREFER, RolloutOutcome, gap_closed, roll_out
 from benchmarks.real_scheduler import Cluster
 from forecast.arrays import Floats
 from forecast.resources import CPU
@@ -22,7 +22,7 @@ BATCHES = [(0, 1), (2, 3), (0, 1, 2, 3)]
 hot. Where two rollouts do not decide four do, or eight."""
 
 
-@pytest.mark.parametrize("way", [EXTENDER, pytest.param(ADVISOR, marks=pytest.mark.long)])
+@pytest.mark.parametrize("way", [EXTENDER, *(pytest.param(one, marks=pytest.mark.long) for one in (ADVISOR, PREFER))])
 def test_most_of_the_gap_to_those_who_know_the_future_is_closed(tmp_path: Path, way: str) -> None:
     today = datetime.now(UTC).date()
     outcomes: list[RolloutOutcome] = []
