@@ -278,4 +278,5 @@ class Placer:
 
 
 def _note_dropped(passed_over: dict[int, str], before: Ints, after: Ints, by: str) -> None:
-    passed_over.update(dict.fromkeys(np.setdiff1d(before, after).tolist(), by))
+    if len(after) < len(before):  # they are some of those; usually all
+        passed_over.update(dict.fromkeys(np.setdiff1d(before, after).tolist(), by))
