@@ -17,9 +17,20 @@ from starlette.responses import Response
 Answers = dict[int | str, dict[str, Any]]
 
 
+_NO_TELEMETRY = {"tracing": False, "metrics": False, "logs": False}
+
+
 def bare_app(title: str) -> FastAPI:
-    """An application without FastAPI's own documents, of which /docs and /redoc load their scripts from elsewhere."""
-    return FastAPI(title=title, version=version("forecast-scheduler"), openapi_url=None, redirect_slashes=False)
+    """An application without FastAPI's own documents, of which /docs and /redoc load their scripts from elsewhere, and
+    without its telemetry, which looks for a provider with every request.
+    """
+    return FastAPI(
+        title=title,
+        version=version("forecast-scheduler"),
+        openapi_url=None,
+        redirect_slashes=False,
+        telemetry=_NO_TELEMETRY,  # type: ignore[arg-type]
+    )
 
 
 def serve_document(app: FastAPI, make: Callable[[], dict[str, Any]]) -> None:

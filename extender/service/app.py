@@ -16,6 +16,7 @@ from extender.service.state import Service, error_response
 from extender.service.workers import Workers
 from kube.binding.binder import Binder
 from scorer.scorer_api import ScorerApi
+from serving.direct_routes import DirectRoutes
 from serving.documents import bare_app, serve_document
 from serving.errors import add_error_handlers
 from serving.hosts import ANY_HOST, Hosts
@@ -59,6 +60,7 @@ def create_app(
     for router in (verbs.router, state.router):
         app.include_router(router)
     add_error_handlers(app, error_response)
+    app.add_middleware(DirectRoutes, routes=verbs.router.routes, answer=error_response)
 
     # The routes keep the deadline: it counts from the moment the body is there, and ends with an answer, not an error.
     with_tokens = add_middleware(
