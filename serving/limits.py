@@ -155,9 +155,10 @@ class BodyLimit:
             async with timeout:
                 body = await self._read(scope, receive, held)
                 whole = True
-                too_large = self._why_too_large(body)
+                large = is_large(body or b"")
+                too_large = self._why_too_large(body, large=large)
                 if not too_large:
-                    await self._budget.turn(held, large=is_large(body or b""))
+                    await self._budget.turn(held, large=large)
             if body is None or too_large:
                 self._budget.release(held)
                 await self._answer(413, too_large, _HANG_UP)(scope, receive, send)
@@ -177,12 +178,12 @@ class BodyLimit:
         finally:
             self._budget.release(held)
 
-    def _why_too_large(self, body: bytes | None) -> str:
+    def _why_too_large(self, body: bytes | None, *, large: bool) -> str:
         """Empty: it is not. body: None if it has too many bytes."""
         if body is None:
             return f"the body is larger than {self._max} bytes: name fewer nodes, or raise the limit"
         most = self._max // BYTES_OF_A_VALUE
-        if is_large(body) and json_values(body) > most:
+        if large and json_values(body) > most:
             return f"the body has more than {most} values: no pod has as many, so name fewer nodes, or raise the limit"
         return ""
 

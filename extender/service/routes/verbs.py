@@ -25,8 +25,9 @@ from extender.service.workers import Deadline, Late
 from kube.binding.binder import BindingFailed, BindingRequest
 from kube.objects.objects import PodInfo
 from scorer.service.requests import json_body
-from serving.body_budget import off_loop
+from serving.body_budget import LARGE_BODY
 from serving.errors import Refusal
+from serving.threads import in_thread
 
 router = APIRouter(tags=["kube-scheduler"])
 
@@ -171,7 +172,8 @@ async def _decoded(service: Service, verb: str, decode: Callable[[bytes], T], co
     """Raises Refusal for what is malformed, Unusable."""
     try:
         with service.metrics.stage("decode"):
-            return await off_loop(content, lambda: decode(content))
+            # Names cost little each, and pods stay raw here: bytes alone say how long it takes.
+            return decode(content) if len(content) <= LARGE_BODY else await in_thread(lambda: decode(content))
     except Malformed as error:
         service.metrics.count(verb, "malformed")
         raise Refusal(400, str(error)) from error
