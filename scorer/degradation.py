@@ -90,9 +90,10 @@ def level_and_reasons(
         reasons.append(f"the model is {model_age / 3600:.0f} hours old")
     if model_age is not None and refused:
         reasons.append(f"a newer model is refused: {refused}")
-    if not measured.all() or not len(measured):
+    n_measured, n_nodes = int(np.count_nonzero(measured)), len(measured)
+    if n_measured < n_nodes or not n_nodes:
         why = f": {usage_error}" if usage_error else ""
-        reasons.append(f"usage is measured on {int(measured.sum())} of {len(measured)} nodes{why}")
-    if level == Level.NO_LIVE_CORRECTION and measured.any() and measured.mean() >= 0.5:
+        reasons.append(f"usage is measured on {n_measured} of {n_nodes} nodes{why}")
+    if level == Level.NO_LIVE_CORRECTION and n_measured and 2 * n_measured >= n_nodes:
         level = Level.FRESH
     return level, tuple(reasons)

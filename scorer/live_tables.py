@@ -52,11 +52,12 @@ _NODES_AT_ONCE = 250
 
 @dataclass(frozen=True, slots=True)
 class ModelInUse:
-    """A model and what is made of it once."""
+    """A model and what is made of it once. due: unix seconds of midnight of the first day that it was made for."""
 
     loaded: LoadedModel
     profiles: Profiles
     capacities: KnownCapacities
+    due: float
 
 
 class LiveTables:
@@ -185,7 +186,8 @@ class LiveTables:
 
     def install(self, loaded: LoadedModel) -> None:
         """Use a model from now on. Takes seconds; the one before stays in use meanwhile."""
-        model = ModelInUse(loaded, Profiles(loaded.model), KnownCapacities(loaded.model, self.options.capacities))
+        due = loaded.model.calendar.midnight(loaded.model.first_day).timestamp()
+        model = ModelInUse(loaded, Profiles(loaded.model), KnownCapacities(loaded.model, self.options.capacities), due)
         self._predict_anew(model)
         self.share_out_scale_out()
         logger.info("model in use", extra={"version": loaded.version})
@@ -394,10 +396,7 @@ class LiveTables:
 
     def model_age(self) -> float | None:
         """Seconds since midnight of the first day the model was made for; 0 for one made for the future."""
-        if self.model is None:
-            return None
-        model = self.model.loaded.model
-        return max(0.0, self._clock() - model.calendar.midnight(model.first_day).timestamp())
+        return None if self.model is None else max(0.0, self._clock() - self.model.due)
 
     def state_age(self) -> float | None:
         _, contact, _ = self.state_source()
@@ -405,8 +404,8 @@ class LiveTables:
 
     def metrics_age(self) -> float | None:
         """Age of the newest measurement."""
-        sampled = self._cluster.sampled
-        return max(0.0, float(self._clock() - np.nanmax(sampled))) if np.isfinite(sampled).any() else None
+        newest = float(np.fmax.reduce(self._cluster.sampled, initial=-np.inf))
+        return max(0.0, self._clock() - newest) if np.isfinite(newest) else None
 
     def widen(self, horizon: Horizon) -> float:
         """Factor on the bounds: twice as wide after a week, as the replay measures old models."""

@@ -165,9 +165,10 @@ class GrowthColumns:
     def _follow(self, column: GrowthColumn, changes: RowChanges) -> None:
         """Add what came, change by change; read the rows again of which more is to be known."""
         tables = self._tables
-        curves, which = np.unique(changes.curves, return_inverse=True)
-        self._multiply(column, curves.tolist())
-        inner = [column.inner.get(curve) for curve in curves.tolist()]
+        curves = sorted(set(changes.curves.tolist()))  # few: np.unique would take several times as long
+        which = np.searchsorted(curves, changes.curves)
+        self._multiply(column, curves)
+        inner = [column.inner.get(curve) for curve in curves]
         rows, pods = changes.rows, changes.pods
         is_known = np.array([one is not None for one in inner], dtype=bool)
         again = np.zeros(0, dtype=np.int64)

@@ -273,8 +273,9 @@ class PredictedLoad:
         A node that is idle now may lack more than it will use at night, when the error has not faded yet.
         """
         tables = self._tables
-        with_error = tables.share[nodes] + tables.error[nodes][:, :, None] * tables.fading
-        return np.asarray(np.maximum(with_error, np.float32(0)))
+        with_error = tables.error[nodes][:, :, None] * tables.fading
+        with_error += tables.share[nodes]
+        return np.asarray(np.maximum(with_error, np.float32(0), out=with_error))
 
     def share_between(self, resource: int, first: int, end: int, nodes: Ints | slice = slice(None)) -> Floats32:
         """`share` of one resource at the points from `first` to before `end`: (len(nodes), end - first)."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from forecast.arrays import AnyFloats, Floats, Ints
 from scorer.scores.capacity import limited
-from scorer.scores.resource_allocation import whole_units
+from scorer.scores.resource_allocation import MILLICORES
 from scorer.scores.weighted_balance import balance
 
 
@@ -38,5 +38,6 @@ def balanced_allocation_score(requested: AnyFloats, pod: AnyFloats, allocatable:
 
 def _whole(amounts: AnyFloats) -> Floats:
     """(n_nodes, n_kinds) in whole units: shares come out to the same last bit as upstream."""
-    columns = [whole_units(amounts[:, kind], kind) for kind in range(amounts.shape[1])]
-    return np.stack(columns, axis=1).astype(np.float64)
+    units = np.ones(amounts.shape[1])
+    units[:1] = MILLICORES
+    return np.asarray(np.rint(amounts * units))

@@ -81,8 +81,8 @@ def _by_exact_cost(points: Floats, exact: AnyFloats, known: Bools, out_of_memory
 def _dealt(points: Floats, cost: AnyFloats) -> Floats:
     """The same points, the highest to the lowest cost; equal costs get the highest of theirs."""
     order: Ints = np.argsort(cost)
-    _, first, group = np.unique(cost[order], return_index=True, return_inverse=True)
+    ranked = cost[order]
     descending = np.sort(points)[::-1]
     result = np.empty_like(points)
-    result[order] = descending[first[group]]
+    result[order] = descending[np.searchsorted(ranked, ranked)]
     return result

@@ -7,11 +7,15 @@ resources in any order, except that CPU comes first.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 import numpy as np
 
 from forecast.arrays import AnyFloats, Floats, Ints
 from scorer.scores.capacity import limited
+
+MILLICORES: Final = 1000.0
+"""CPU (kind 0) is counted in these, all else in bytes and pieces."""
 
 _ALWAYS_COUNTED = frozenset({"cpu", "memory", "ephemeral-storage"})
 
@@ -35,7 +39,7 @@ def weights_for_pod(kinds: Sequence[str], weights: AnyFloats, pod: AnyFloats) ->
 
 def whole_units(amount: AnyFloats, kind: int) -> Ints:
     """A finite amount as kube-scheduler counts it: millicores of CPU (kind 0), bytes and pieces of all else."""
-    return np.asarray(np.rint(amount * 1000.0 if kind == 0 else amount), dtype=np.int64)
+    return np.asarray(np.rint(amount * MILLICORES if kind == 0 else amount), dtype=np.int64)
 
 
 def whole_capacity(allocatable: AnyFloats, kind: int) -> Ints:
@@ -56,12 +60,16 @@ def mean_over_resources(
     """
     n_nodes, n_kinds = allocatable.shape
     weights = np.ones(n_kinds) if weights is None else weights
-    total, weight_sum = np.zeros(n_nodes), np.zeros(n_nodes)
+    total, weight_sum = np.zeros(n_nodes), np.zeros(1)
     for kind in np.flatnonzero(weights > 0).tolist():
         capacity = whole_capacity(allocatable[:, kind], kind)
         counted = capacity > 0
         wanted = whole_units(requested[:, kind] + pod[kind], kind)
+        if counted.all():  # as on almost every cluster
+            total += weights[kind] * score(wanted, capacity)
+            weight_sum = weight_sum + weights[kind]
+            continue
         total += np.where(counted, weights[kind] * score(wanted, np.where(counted, capacity, 1)), 0.0)
-        weight_sum += np.where(counted, weights[kind], 0.0)
+        weight_sum = weight_sum + np.where(counted, weights[kind], 0.0)
     # Whole numbers below 2^53 are exact in float64, so this truncates as integer division does.
     return np.floor(total / np.where(weight_sum > 0, weight_sum, 1.0)).astype(np.int64)

@@ -11,7 +11,7 @@ from itertools import combinations
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats
+from forecast.arrays import AnyFloats, Floats, Ints
 from scorer.scores import MAX_NODE_SCORE
 from scorer.scores.capacity import limited
 
@@ -29,7 +29,8 @@ def balance(requested: AnyFloats, allocatable: AnyFloats, weights: AnyFloats) ->
     kinds = np.flatnonzero(weights > 0)
     if len(kinds) == 2 and limited(allocatable[:, kinds]).all():
         # What almost every node is asked, without the bookkeeping of missing resources: three times as fast.
-        first, second = np.minimum(requested[:, kinds] / allocatable[:, kinds], 1.0).T
+        both: Ints | slice = slice(None) if len(weights) == 2 else kinds  # a slice is not copied
+        first, second = np.minimum(requested[:, both] / allocatable[:, both], 1.0).T
         pair = _of_pair(*weights[kinds]) * np.abs(first - second)
         return np.asarray((1.0 - np.minimum(pair, 0.5)) * MAX_NODE_SCORE)
     shares, parts = [], []
