@@ -68,7 +68,7 @@ class _Prepared:
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """One pod that was replied on. ranking, known, points: (n_nodes,), as `nodes`."""
+    """One pod that was replied on. ranking, known, points, told: (n_nodes,), as `nodes`; told: points of the reply."""
 
     pod: PodInfo
     nodes: Sequence[str]
@@ -77,6 +77,7 @@ class _Judged:
     ranking: Floats
     known: Bools
     points: Ints
+    told: Ints
     reply: Mapping[str, int]
     seconds: float
     is_late: bool
@@ -160,8 +161,11 @@ class Extender:
         ranking = ranking + order * self.options.answers.score_per_point
         named = shortened(points, self.options.answers.longest_reply)
         reply = dict(zip([nodes[i] for i in named.tolist()], points[named].tolist(), strict=True))
+        told = np.zeros_like(points)
+        if not self.options.answers.shadow:
+            told[named] = points[named]
         now = self._stopwatch()
-        judged = _Judged(pod, nodes, chosen, scored, ranking, known, points, reply, now - began, is_late=now > due)
+        judged = _Judged(pod, nodes, chosen, scored, ranking, known, points, told, reply, now - began, now > due)
         self._put_off.append(judged)  # kube-scheduler waits for the reply, and for nothing of this
         return {} if self.options.answers.shadow else reply
 
@@ -248,14 +252,13 @@ class Extender:
     def _charge(self, judged: _Judged) -> None:
         """Reckon with the pod where kube-scheduler will probably bind it."""
         pod, nodes = judged.pod, judged.nodes
-        points_of: Mapping[str, int] = {} if self.options.answers.shadow else judged.reply
         with self._scorer.tables.reading() as cluster:
             rows = self._rows(nodes)
             there = np.flatnonzero(rows >= 0)
             if not len(there) or pod.uid in cluster.state.seat_of:
                 return
-            points = np.fromiter(map(points_of.get, nodes, repeat(0)), dtype=np.int64, count=len(nodes))
-            choice = expected_choice(pod, self._view, rows[there], points[there], self.options.answers.weight)
+            told = judged.told[there]
+            choice = expected_choice(pod, self._view, rows[there], told, self.options.answers.weight)
             node = nodes[int(there[choice])]
             self._scorer.charge_provisionally(pod, node, self.options.answers.charge)
             if pod.uid in cluster.assumed:

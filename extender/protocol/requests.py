@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, TypeVar
 
 import msgspec
@@ -122,10 +123,18 @@ _NAME_CHARACTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-.")
 
 def read_pod(pod: Raw) -> PodInfo:
     """The pod a request is about. Raises Unusable."""
+    read = _decoded_pod if len(pod) <= _MOST_KEPT else decode_pod
     try:
-        return decode_pod(bytes(pod))
+        return read(bytes(pod))
     except UndecodableObject as error:
         raise Unusable(str(error)) from error
+
+
+_MOST_KEPT: Final = 64 * 1024
+"""Bytes of a pod, or of names, that are kept with what was made of them."""
+
+# kube-scheduler asks twice about a pod, the second time with the same bytes.
+_decoded_pod = lru_cache(maxsize=2)(decode_pod)
 
 
 def _decode(decoder: msgspec.json.Decoder[T], body: bytes | Raw) -> T:

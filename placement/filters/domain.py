@@ -48,6 +48,8 @@ class Domain:
 def nodes_in(labels: NodeLabels, domains: Collection[str]) -> Bools:
     """(n_rows,) nodes of these domains; rows without a node count as without the label."""
     column = labels.column(DOMAIN_LABEL)
+    if not column.names:  # no node has the label
+        return np.full(len(column.values), "" in domains)
     nodes = np.zeros(len(column.values), dtype=bool)
     for domain in domains:
         nodes |= column.values == column.number_of.get(domain, len(column.names))

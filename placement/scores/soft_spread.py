@@ -227,7 +227,6 @@ def _kinds(constraints: Sequence[_Constraint], is_candidate: Bools) -> tuple[Int
     for one in constraints:
         code = 4 * code + 2 * one.labelled + one.counted
         code = _renumbered(code * (int(one.value.max(initial=0)) + 1) + one.value)
-    code = _renumbered(code)
     first = np.zeros(int(code.max(initial=-1)) + 1, dtype=np.int64)
     first[code[::-1]] = np.arange(len(code))[::-1]
     return code, first

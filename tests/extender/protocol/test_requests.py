@@ -217,3 +217,8 @@ def test_any_json_is_decoded_or_refused(fields: dict[str, Any], decode: Any) -> 
         asked = decode(json.dumps(fields).encode())
         if decode is not decode_binding:
             read_pod(asked.pod)
+
+
+def test_a_pod_that_is_asked_about_twice_is_read_once() -> None:
+    body = _bytes(Pod=POD, NodeNames=["node-1"])
+    assert read_pod(decode_asked(body).pod) is read_pod(decode_asked(body).pod)
