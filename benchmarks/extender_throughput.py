@@ -13,7 +13,8 @@ sees them. Each setting begins with a short batch with the echo that says how ma
 measures every configuration once, the next one in the opposite order. Ratios are medians of the ratios within a round.
 
 What an extender answered is counted, too: a late answer is neutral, and would pass as speed. 'in earnest' is the share
-of the pods that got one in time. CPU is that of the extender's process, in milliseconds per pod.
+of the pods that got one in time. CPU is that of the extender's process, in milliseconds per pod, and its ratio to the
+echo's, which says more where the machine has other work.
 """
 
 from __future__ import annotations
@@ -176,9 +177,9 @@ def show(found: Mapping[str, Sequence[Measured]]) -> bool:
         rates = [one.rate for one in measured]
         line = f"  {name:12}{median(rates):8.1f} {spread(rates):>16}{median_ratio(measured, found[_ECHO], _rate):>9.2f}"
         if name != _ALONE:
-            cpu = 1000 * median(one.cpu / one.n_pods for one in measured)
+            cpu, share = 1000 * median(map(_cpu, measured)), 100 * min(one.in_earnest for one in measured)
             other = "; ".join(filter(None, (one.not_in_earnest for one in measured)))
-            line += f"{cpu:>9.1f}{100 * min(one.in_earnest for one in measured):>11.1f} %  {other}"
+            line += f"{cpu:>9.1f}{median_ratio(measured, found[_ECHO], _cpu):>8.1f}{share:>11.1f} %  {other}"
         print(line)
     holds = True
     for name, least in ((_OURS, 0.9), (_SHORT, 1.5)):
@@ -194,6 +195,10 @@ def show(found: Mapping[str, Sequence[Measured]]) -> bool:
 
 def _rate(one: Measured) -> float:
     return one.rate
+
+
+def _cpu(one: Measured) -> float:
+    return one.cpu / one.n_pods
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -222,7 +227,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 seconds = time.perf_counter() - began
                 print(f"{n_nodes} nodes, {n_sitting} pods sit there, {share}")
                 print(f"{asked.rounds} rounds of {n_pods} pods, {seconds:.0f} s")
-                print(f"  {'':12}{'pods/s':>8} {'least to most':>16}{'/ echo':>9}{'CPU ms':>9}{'in earnest':>13}")
+                print(f"  {'':12}{'pods/s':>8} {'least to most':>16}{'/ echo':>9}", end="")
+                print(f"{'CPU ms':>9}{'/ echo':>8}{'in earnest':>13}")
                 holds = show(found) and holds
                 print(flush=True)
     finish(holds)
