@@ -17,6 +17,15 @@ from typing import Any
 import numpy as np
 
 from benchmarks.night_jobs import NightJobs, history_with_nights, jobs_on_every_second_node
+from benchmarks.zones_and_images import (
+    ZONE_LABEL,
+    Protected,
+    image_entries,
+    image_of,
+    images_on_nodes,
+    protected,
+    zone_of,
+)
 from forecast.arrays import Bools, Floats, Floats32, Ints
 from forecast.calendar import SLOTS_PER_DAY, Calendar
 from forecast.fit import fit
@@ -60,6 +69,7 @@ class EveningRollout:
     load     : (n_pods, n_resources, n_slots) what the pods really use, from midnight of the first day
     capacity : (n_nodes, n_resources)
     order    : (n_pods,) in which the pods arrive
+    images   : (n_services, n_nodes) which node has the image of which service
     jobs     : CronJob pods that run at the release and end an hour later; None = there are none
     """
 
@@ -70,6 +80,7 @@ class EveningRollout:
     load: Floats32
     capacity: Floats
     order: Ints
+    images: Bools
     jobs: NightJobs | None = None
 
     @property
@@ -78,8 +89,12 @@ class EveningRollout:
         return [f"node-{row:02d}" for row in range(len(self.capacity))]
 
     def nodes(self) -> list[Manifest]:
-        """Node objects with capacities of all five resources."""
-        return [_node(name, row) for name, row in zip(self.node_names, self.capacity, strict=True)]
+        """Node objects with capacities of all five resources, a zone and images."""
+        made = [_node(name, row) for name, row in zip(self.node_names, self.capacity, strict=True)]
+        for row, manifest in enumerate(made):
+            manifest["metadata"]["labels"][ZONE_LABEL] = zone_of(row)
+            manifest["status"]["images"] = image_entries(self.keys, self.images[:, row])
+        return made
 
     def replica_sets(self) -> list[Manifest]:
         """One per service, as its Deployment would have made it."""
@@ -100,6 +115,7 @@ class EveningRollout:
             manifest = pod(
                 self.pod_name(i), namespace=key.namespace, owner=owner[_set_name(key)], requests=requests, labels=labels
             )
+            manifest["spec"]["containers"][0]["image"] = image_of(key)
             manifest["spec"] |= fields
             manifests.append(manifest)
         return manifests
@@ -142,6 +158,10 @@ class EveningRollout:
             hot_all=float(hot.mean()),
             cpu_peak_variation=float(peak_variation(daily_peaks(share))[CPU]),
         )
+
+    def protected(self, placement: Ints) -> Protected:
+        """What the placement left of zone spread and images at hand."""
+        return protected(placement, self.services, self.images)
 
     def node_shares(self, placement: Ints) -> Floats:
         """(n_nodes, n_resources, n_slots) share of capacity in use."""
@@ -189,6 +209,7 @@ def evening_rollout(
         load=load,
         capacity=capacity,
         order=rng.permutation(len(pods)),
+        images=images_on_nodes(len(used), len(capacity), rng),
         jobs=jobs,
     )
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from benchmarks.evening_rollout import EveningRollout
 from benchmarks.real_scheduler import Cluster
+from benchmarks.zones_and_images import images_on_nodes
 from forecast.arrays import Floats, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import CPU, MEMORY
@@ -57,6 +58,7 @@ def burst(seed: int = 0) -> EveningRollout:
         load=load,
         capacity=capacity.astype(np.float64),
         order=rng.permutation(N_PODS),
+        images=images_on_nodes(N_SERVICES, N_NODES, rng),
     )
 
 

@@ -13,6 +13,9 @@
     loops     our own loops instead of kube-scheduler
     oracle    one after the other, knowing the week
 
+The nodes are in three zones, and a third of them has the image of a service at the release. What each way leaves of the
+spread over zones and nodes, and how many pods found their image, is printed beside (benchmarks/zones_and_images.py).
+
 The histories are the sample and, with --traces, clusters made of the public traces ASD and Bitbrains. With --night-jobs
 every second node runs a CronJob pod at the release, which ends an hour later (benchmarks/night_jobs.py).
 """
@@ -25,6 +28,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import mean
 from typing import Any, Final
 
 import httpx
@@ -35,6 +39,7 @@ from benchmarks.harness import command_line, numbers
 from benchmarks.night_jobs import day_and_zone_of_four_o_clock
 from benchmarks.preferring_webhook import preferring_webhook
 from benchmarks.real_scheduler import Cluster
+from benchmarks.zones_and_images import Protected
 from forecast.arrays import Ints
 from placement.advice_gate import ADVICE
 from testing.servers.shipped_extender import shipped_extender
@@ -51,11 +56,13 @@ _NEUTRAL = ('outcome="late"', 'outcome="failed"', 'outcome="not_ready"')
 class RolloutOutcome:
     """One rollout.
 
-    by   : outcome by way, ALONE and ORACLE among them
-    said : what the services counted, for people
+    by        : outcome by way, ALONE and ORACLE among them
+    protected : what kube-scheduler's other scores protect, by way
+    said      : what the services counted, for people
     """
 
     by: Mapping[str, Outcome]
+    protected: Mapping[str, Protected]
     said: Sequence[str]
 
 
@@ -110,9 +117,12 @@ def roll_out(
         LOOPS: by_loops,
     }
     with Cluster(of, directory) as cluster:
-        by = {ALONE: of.outcome(cluster.place([]))}
-        by |= {way: of.outcome(place[way](cluster)) for way in ways}
-    return RolloutOutcome(by | {ORACLE: of.outcome(of.oracle())}, said)
+        placed = {ALONE: cluster.place([])} | {way: place[way](cluster) for way in ways} | {ORACLE: of.oracle()}
+    return RolloutOutcome(
+        {way: of.outcome(rows) for way, rows in placed.items()},
+        {way: of.protected(rows) for way, rows in placed.items()},
+        said,
+    )
 
 
 def gap_closed(outcomes: Sequence[RolloutOutcome], way: str) -> float:
@@ -167,7 +177,7 @@ def main() -> None:
 def _one_history(
     history: Path, seeds: Sequence[int], ways: Sequence[str], settings: Mapping[str, Any], *, night_jobs: bool
 ) -> None:
-    print(f"{'':>18}  hot evening  hot all day  CV of CPU peaks  gap closed")
+    print(f"{'':>18}  hot evening  hot all day  CV of CPU peaks  zone skew  beside own  with image  gap closed")
     outcomes = []
     for seed in seeds:
         today, zone = datetime.now(UTC).date(), None
@@ -180,14 +190,23 @@ def _one_history(
     for way in ways:
         least = min(gap_closed([one], way) for one in outcomes)
         print(f"  {way}: {gap_closed(outcomes, way):.1%} of the gap closed, {least:.1%} at least", flush=True)
+    for way in (ALONE, *ways, ORACLE):
+        kept = [one.protected[way] for one in outcomes]
+        skew, beside, image = (
+            mean(getattr(one, field) for one in kept) for field in ("zone_skew", "beside_own", "with_image")
+        )
+        print(
+            f"  {way}: zone skew {skew:.2f}, {beside:.1%} beside a pod of their service, {image:.1%} with their image"
+        )
 
 
 def _show(seed: int, one: RolloutOutcome, ways: Sequence[str]) -> None:
     for way, outcome in one.by.items():
-        closed = f"{gap_closed([one], way):11.1%}" if way in ways else ""
+        closed, kept = f"{gap_closed([one], way):11.1%}" if way in ways else "", one.protected[way]
         print(
             f"{f'seed {seed}: {way}':>18}  {outcome.hot:11.2%}  {outcome.hot_all:11.2%}  "
-            f"{outcome.cpu_peak_variation:15.3f} {closed}"
+            f"{outcome.cpu_peak_variation:15.3f}  {kept.zone_skew:9.2f}  {kept.beside_own:10.1%}  "
+            f"{kept.with_image:10.1%} {closed}"
         )
     for line in one.said:
         print(f"{'':>20}{line}", flush=True)
