@@ -296,10 +296,7 @@ class TrackedCluster:
         """Profile of a pod, be it in the cluster or not. Needs a model."""
         assert self.predicted is not None
         key = self.state.service_key(pod)
-        service = self.state.service_of.get(key)
-        # The pod itself will serve, too, where it is not known yet.
-        replicas = 1.0 if service is None else self.state.replicas(service)
-        return self.predicted.profile(pod, key, replicas, self.expected_run(pod, key))
+        return self.predicted.profile(pod, key, self.state.replicas_with(key), self.expected_run(pod, key))
 
     def expected_run(self, pod: PodInfo, service: ServiceKey) -> Run | None:
         """When a pod runs; None = on and on. One that waits would start now, one that is bound has since it was."""

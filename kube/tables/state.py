@@ -135,6 +135,13 @@ class ClusterState:
         wanted = replicas_wanted(self._rollouts.of(self.services[service]), self.now)
         return float(self._services.serving[service] if wanted is None else wanted)
 
+    def replicas_with(self, service: ServiceKey) -> float:
+        """The same for a service with a pod that may not be known yet, which will serve too."""
+        known = self.service_of.get(service)
+        if known is not None:
+            return self.replicas(known)
+        return float(max(replicas_wanted(self._rollouts.of(service), self.now) or 1, 1))
+
     def take_changed_services(self) -> set[int]:
         """Services whose replicas may have changed since the last call."""
         return self._services.take_changed()

@@ -150,6 +150,15 @@ def test_a_pod_that_finds_no_node_shares_no_load_for_ever(state: ClusterState) -
     assert self_check(state) == ()
 
 
+def test_the_first_pod_of_a_release_does_not_carry_the_whole_service(state: ClusterState) -> None:
+    """kube-scheduler may ask about it before the watch has shown the pod."""
+    assert state.replicas_with(CART) == 1.0
+    state.put_replica_set(NEW)
+    assert state.replicas_with(CART) == 4.0
+    state.put_pod(pod_of(NEW, "x", node="n1"))
+    assert state.replicas_with(CART) == state.replicas(state.service_of[CART]) == 4.0
+
+
 def test_a_replica_set_that_comes_late_says_whose_its_pods_are(state: ClusterState) -> None:
     bare = replica_set("lone-7d9f")
     one = pod_of(bare, "x", node="n1")
