@@ -32,5 +32,7 @@ class AnswerOptions(SettingGroup):
     longest_reply: int = Field(default=500, ge=0)
     """Nodes named in a reply to /prioritize: the best and the worst; others get 0 points. 0: all that differ from 0."""
 
-    charge: Duration = Field(default=2, ge=0, le=60)
-    """How long the node expected to be taken is charged for a pod whose binding is not seen."""
+    charge: Duration = Field(default=10, ge=0, le=60)
+    """How long the node expected to be taken is charged for a pod whose binding is not seen. It must outlast the time
+    that a busy API server takes to show a binding.
+    """
