@@ -41,6 +41,7 @@ from testing.processes.webhook_process import metric
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
 
 _ALONE, _ADVISOR, _PREFER = "alone", "advisor", "prefer"
+_LEASE_NAMESPACE: Final = "forecast-scheduler"
 _ASIDE: Final = 0.1
 _LONGEST: Final = 300.0
 _WANTED: Final = {1000: 0.85, 5000: 1.5}
@@ -221,6 +222,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             tempfile.TemporaryDirectory() as scratch,
             LoadedCluster(n_nodes, n_sitting, asked.services, Path(scratch)) as cluster,
         ):
+            cluster.writer.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": _LEASE_NAMESPACE}})
             setting = Setting(cluster, Path(scratch))
             if asked.latency:
                 holds = _latency(setting, n_nodes, asked.rounds) and holds

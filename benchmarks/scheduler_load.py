@@ -45,7 +45,7 @@ class LoadedCluster:
             self.node_names = [one.name for one in made.nodes]
             self.plane = stack.enter_context(ControlPlane())
             self.writer = stack.enter_context(ClusterWriter(self.plane))
-            for namespace in sorted({"forecast-scheduler", *(service.namespace for service in made.model.services)}):
+            for namespace in sorted({service.namespace for service in made.model.services}):
                 self.writer.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
             replicas = -(-self._sizes[1] // self._sizes[2])
             self.sets = self.writer.create_many(

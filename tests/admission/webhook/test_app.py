@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from admission.advice.asking import AskOutcome
 from admission.webhook.admission import AdmissionOutcome
 from admission.webhook.app import create_app
 from admission.webhook.options import WebhookOptions
@@ -69,10 +70,10 @@ def test_the_page_about_it_lists_every_metric_and_outcome(client: AppClient) -> 
     page = (ROOT / "docs" / "operate" / "webhook.md").read_text()
     documented = set(re.findall(r"`(forecast_webhook_[a-z_]+)[`{]", page))
     exported = set(re.findall(r"^# TYPE (forecast_webhook_\w+) ", client.get("/metrics").text, re.MULTILINE))
-    of_certificates = {"forecast_webhook_certificate_expiry_timestamp_seconds"}
+    of_parts = {"forecast_webhook_certificate_expiry_timestamp_seconds", "forecast_webhook_preferences_total"}
     # prometheus_client adds a series with the time of creation to each counter and histogram.
-    assert documented - of_certificates == {name for name in exported if not name.endswith("_created")}
-    assert all(f"`{outcome.value}`" in page for outcome in AdmissionOutcome)
+    assert documented - of_parts == {name for name in exported if not name.endswith("_created")}
+    assert all(f"`{outcome.value}`" in page for outcome in (*AdmissionOutcome, *AskOutcome))
 
 
 @pytest.mark.parametrize("ready", [True, False])
