@@ -24,6 +24,9 @@ DELEGATED: Final = frozenset(
 )
 """What Kubernetes' own ClusterRole system:auth-delegator grants."""
 
+OF_EVERYBODY: Final = frozenset({("create", "authorization.k8s.io", "selfsubjectaccessreviews")})
+"""What of the ClusterRole system:basic-user, which every account has, is used."""
+
 _ROLES: Final = ("Role", "ClusterRole")
 
 

@@ -20,7 +20,7 @@ from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.kustomize import DEPLOY, built, built_from
 from tests.cluster.test_node_topologies import DEFINITION as NODE_TOPOLOGIES
 from tests.deploy.parts_at_work import PARTS, SERVES_NATIVE_GROUPS, clear
-from tests.deploy.rights import DELEGATED, NAMESPACE, Installed, account_of, granted
+from tests.deploy.rights import DELEGATED, NAMESPACE, OF_EVERYBODY, Installed, account_of, granted
 from tests.schedule.test_native_gangs import GATES as NATIVE_GROUPS
 
 LONG = 60.0
@@ -62,7 +62,7 @@ def test_a_part_uses_what_it_is_granted_and_is_refused_nothing(
         part.work(installed, writer, process)
         eventually(lambda: installed.audit.used(account) >= rights, LONG)
         used, refused = installed.audit.used(account), installed.audit.refused(account)
-        assert (rights - used, used - rights, refused) == (set(), set(), set()), process.log[-3000:]
+        assert (rights - used, used - rights - OF_EVERYBODY, refused) == (set(), set(), set()), process.log[-3000:]
 
 
 def test_the_trainer_and_what_only_shows_figures_have_no_rights_at_all(tmp_path: Path) -> None:
