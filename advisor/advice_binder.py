@@ -122,7 +122,7 @@ class AdviceBinder:
         except msgspec.DecodeError as error:
             return self._status(BindingVerdict.UNKNOWN, f"the pod cannot be read: {error}")
         if now.is_gated:
-            self._gated.released(pod.uid, is_gone=False)  # the API server has lost it
+            self._gated.lost(pod.uid)
             return self._status(BindingVerdict.REFUSED, "our gate is still there")
         if not now.is_tried:
             return self._status(BindingVerdict.UNKNOWN, "kube-scheduler has not tried the pod yet")

@@ -57,7 +57,7 @@ class GatedPods(NodesAndPodsOnly):
         self._cluster, self._clock = cluster, clock
         self._lock = threading.Lock()
         self._held: dict[str, _Held] = {}
-        # As the tables have them, with our gate; and when it was removed, the first one first.
+        # As the tables have them, with our gate; and when it was removed, infinity = the watch has shown that it was.
         self._released: dict[str, tuple[PodInfo, float]] = {}
 
     def __len__(self) -> int:
@@ -78,10 +78,14 @@ class GatedPods(NodesAndPodsOnly):
             if is_gone:
                 if (held := self._held.pop(uid, None)) is not None:
                     self._released[uid] = (held.pod, self._clock())
-            elif uid in self._released:
-                self._hold_again(uid)
             elif (held := self._held.get(uid)) is not None:
                 held.is_claimed = False
+
+    def lost(self, uid: str) -> None:
+        """The API server has the gate of a pod that was released: nobody is removing it."""
+        with self._lock:
+            if uid in self._released:
+                self._hold_again(uid)
 
     def is_echo(self, line: bytes) -> bool:
         """Return whether an event of the watch only shows what was written by us: the nomination of a pod that we are
@@ -95,14 +99,21 @@ class GatedPods(NodesAndPodsOnly):
         is_released, held = uid in self._released, self._held.get(uid)
         if not is_released and (held is None or not held.is_claimed):
             return False
+        has_gate = _GATE in line
         # After a release without an answer the watch has to say that the gate is gone.
-        return (is_released or _GATE in line) and _UNTRIED in line and not any(news in line for news in _NEWS)
+        if not (is_released or has_gate) or _UNTRIED not in line or any(news in line for news in _NEWS):
+            return False
+        if not has_gate:
+            with self._lock:
+                if (released := self._released.get(uid)) is not None:
+                    self._released[uid] = (released[0], float("inf"))
+        return True
 
     def held_for(self, seconds: float) -> list[PodInfo]:
         """Return pods that our gate alone has held for so long and that are not claimed."""
         now = self._clock()
         with self._lock:
-            while self._released and now - self._released[uid := next(iter(self._released))][1] > _LOST_SECONDS:
+            for uid in [uid for uid, (_, at) in self._released.items() if now - at > _LOST_SECONDS]:
                 self._hold_again(uid)
             return [one.pod for one in self._held.values() if now - one.since >= seconds and not one.is_claimed]
 

@@ -151,6 +151,8 @@ class PreferredPods:
         nodes = preferred_nodes(judged.ranking, self._n_nodes)
         expected = self._expected(preferring(pod, nodes), judged)
         advice = self._advice(pod, judged, now)
+        if self._clock() >= due:
+            return PreferenceOutcome.LATE, _none("late")
         if not dry_run:
             stand_in = replace(pod, uid=_STAND_IN + pod.uid, name=f"{pod.name[:200]}.{pod.uid}", created=now)
             cluster.charge(stand_in, expected, now + self._charge_seconds)

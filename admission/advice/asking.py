@@ -20,7 +20,7 @@ from prometheus_client.registry import Collector
 
 from kube.failure_notice import FailureNotice
 from placement.preferred_nodes import PREFERENCES, PreferencesBody
-from serving.remote_service import RemoteAddress, RemoteService, ServiceUnavailable
+from serving.remote_service import RemoteAddress, RemoteService, ServiceRefused, ServiceUnavailable
 
 logger = logging.getLogger(__name__)
 
@@ -40,15 +40,16 @@ class AskOutcome(StrEnum):
 
 
 class Pauses:
-    """When something that fails is asked again: after some failures in a row not for 1 s, then 2 s, 4 s, 8 s.
+    """When something that fails is asked again: after some failures in a row it is not asked for 1 s, then 2, 4, 8 s.
 
-    For any thread. After a pause one caller tries, and the others go on waiting for what comes of it.
+    For any thread. After a pause one caller tries, and the others go on waiting for what comes of it. Questions that
+    were under way when a pause began do not make it longer.
     clock : seconds, monotonic
     """
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._lock = clock, threading.Lock()
-        self._failures, self._again_at = 0, float("-inf")
+        self._failures, self._again_at, self._is_trying = 0, float("-inf"), False
 
     def may_ask(self) -> bool:
         with self._lock:
@@ -56,16 +57,18 @@ class Pauses:
                 return True
             if (now := self._clock()) < self._again_at:
                 return False
-            self._again_at = now + self._pause()
+            self._again_at, self._is_trying = now + self._pause(), True
             return True
 
     def succeeded(self) -> None:
         with self._lock:
-            self._failures = 0
+            self._failures, self._is_trying = 0, False
 
     def failed(self) -> None:
         with self._lock:
-            self._failures += 1
+            if self._failures >= FAILURES_BEFORE_PAUSE and not self._is_trying:
+                return
+            self._failures, self._is_trying = self._failures + 1, False
             if self._failures >= FAILURES_BEFORE_PAUSE:
                 self._again_at = self._clock() + self._pause()
 
@@ -94,8 +97,10 @@ class PreferencesOfAdvisor(Collector):
         body = msgspec.json.encode({"pod": pod, "seconds": self._seconds, "dry_run": dry_run})
         try:
             found = _BODY.decode(self._service.request("POST", PREFERENCES, body))
-        except (ServiceUnavailable, msgspec.DecodeError) as error:
-            self._pauses.failed()
+        except (ServiceUnavailable, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            # Anybody may create a pod that is refused, and a refusal comes at once.
+            if not isinstance(error, ServiceRefused):
+                self._pauses.failed()
             self._notice.failed(str(error))
             self._count(AskOutcome.FAILED)
             return None

@@ -159,9 +159,25 @@ def test_a_release_that_turns_out_to_be_in_vain_is_forgotten_at_once() -> None:
     world.gated.released("uid-a", is_gone=True)
     world.see(replace(POD, labels={"new": "label"}))
     assert world.held() == []
-    world.gated.released("uid-a", is_gone=False)
+    world.gated.lost("uid-a")
     (pod,) = world.gated.held_for(0.0)
     assert pod.labels == {"new": "label"} and world.gated.claim("uid-a")
+
+
+def test_who_removes_a_gate_goes_on_when_a_look_finds_it() -> None:
+    world = World(POD)
+    world.gated.claim("uid-a")
+    world.gated.lost("uid-a")
+    assert world.held() == [] and not world.gated.claim("uid-a")
+
+
+def test_a_release_that_the_watch_has_shown_is_not_doubted_however_long_nobody_tries_the_pod() -> None:
+    world = World(POD)
+    world.gated.claim("uid-a")
+    world.gated.released("uid-a", is_gone=True)
+    assert world.gated.is_echo(RELEASED)
+    world.later(1000.0)
+    assert world.held() == []
 
 
 def event(**changed: object) -> bytes:

@@ -80,6 +80,7 @@ def test_nodes_come_back_over_one_connection(advisor: Advisor) -> None:
 @pytest.mark.parametrize(
     ("status", "body"),
     [(503, b'{"error": "not ready"}'), (401, b""), (200, b"<html>"), (200, b"[]"), (200, b'{"nodes": [{"node": 1}]}'),
+     (200, b'{"nodes": [], "note": "\xff"}'), (200, b"[" * 100_000),
      (200, b'{"nodes": [{"node": "n1", "weight": 101}]}')],
 )  # fmt: skip
 def test_an_answer_that_is_none_is_no_preference(advisor: Advisor, status: int, body: bytes) -> None:
@@ -124,12 +125,35 @@ def test_after_a_pause_one_tries_and_the_others_wait_for_what_comes_of_it() -> N
     assert [pauses.may_ask() for _ in range(3)] == [True, False, False]
     for _ in range(10):
         pauses.failed()
-    clock.now += 7.9
+    clock.now += 1.9
     assert not pauses.may_ask()
     clock.now += 0.2
     assert pauses.may_ask()
     pauses.succeeded()
     assert all(pauses.may_ask() for _ in range(3))
+
+
+def test_questions_that_were_under_way_do_not_make_a_pause_longer() -> None:
+    clock = SettableClock(0.0)
+    pauses = Pauses(clock=clock)
+    for _ in range(20):
+        assert pauses.may_ask()
+    for _ in range(20):
+        pauses.failed()
+    clock.now = 0.9
+    assert not pauses.may_ask()
+    clock.now = 1.0
+    assert pauses.may_ask()
+
+
+@pytest.mark.parametrize("status", [400, 413, 422])
+def test_pods_that_are_refused_do_not_end_the_preferences_of_others(advisor: Advisor, status: int) -> None:
+    asking = _asking(advisor.url)
+    advisor.status = status
+    for _ in range(FAILURES_BEFORE_PAUSE + 2):
+        assert asking.ask(POD, dry_run=False) is None
+    advisor.status = 200
+    assert asking.ask(POD, dry_run=False) is not None
 
 
 def test_metrics(advisor: Advisor) -> None:
