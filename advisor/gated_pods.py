@@ -2,7 +2,7 @@
 
 held --claim--> being written --released(True)--> released --watch, bound or tried--> forgotten
   ^                   |                              |
-  +---released(False)-+---released(False), 5 min-----+
+  +---released(False)-+--lost, or 5 min without news-+
 
 What we write about a pod comes back as events of the watch that say nothing new (`is_echo`). They are half of all
 events of advised pods, and are not decoded.
@@ -82,7 +82,7 @@ class GatedPods(NodesAndPodsOnly):
                 held.is_claimed = False
 
     def lost(self, uid: str) -> None:
-        """The API server has the gate of a pod that was released: nobody is removing it."""
+        """Hold a released pod again, as the API server still has its gate."""
         with self._lock:
             if uid in self._released:
                 self._hold_again(uid)

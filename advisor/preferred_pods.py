@@ -12,7 +12,6 @@ nothing but the pod's own charge.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
@@ -38,8 +37,6 @@ from scorer.assuming_cluster import AssumingCluster
 from scorer.judgement import Judgement
 from scorer.opt_out import opts_out
 from scorer.scorer import Scorer
-
-logger = logging.getLogger(__name__)
 
 _STAND_IN: Final = "asked/"
 """With the UID of the question behind it: the UID of a stand-in. No pod has a slash in its own."""
@@ -126,7 +123,7 @@ class PreferredPods:
         dry_run : reckon with nothing
         Raises TooLate.
         """
-        with self._scorer.tables.changing() as cluster:
+        with self._scorer.tables.reading() as cluster:
             outcome, body = self._answer(cluster, pod, due, dry_run)
             self.figures.asked[outcome] += 1
         if outcome is PreferenceOutcome.LATE:
@@ -155,7 +152,8 @@ class PreferredPods:
             return PreferenceOutcome.LATE, _none("late")
         if not dry_run:
             stand_in = replace(pod, uid=_STAND_IN + pod.uid, name=f"{pod.name[:200]}.{pod.uid}", created=now)
-            cluster.charge(stand_in, expected, now + self._charge_seconds)
+            with self._scorer.tables.changing():
+                cluster.charge(stand_in, expected, now + self._charge_seconds)
             self._open[pod.uid] = _Open(advice, now + self._charge_seconds)
         return PreferenceOutcome.PREFERRED, PreferencesBody(nodes, _note(advice, expected))
 

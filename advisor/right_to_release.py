@@ -43,6 +43,9 @@ class RightToRelease:
             "this replica does not lead, and no new pod is held: it may not remove gates (grant patch on pods)",
             "it may remove gates again",
         )
+        self._unanswered = FailureNotice(
+            logger, "the API server does not say whether gates may be removed (create selfsubjectaccessreviews)"
+        )
 
     def is_granted(self) -> bool:
         """Return whether the API server said so when it was last asked."""
@@ -52,11 +55,14 @@ class RightToRelease:
         """Ask the API server."""
         try:
             answer = send(self._api, "POST", _PATH, _BODY, seconds=_REQUEST_SECONDS)
-            status = msgspec.json.decode(answer.data, type=_Review).status if answer.status < 300 else None
-        except (urllib3.exceptions.HTTPError, OSError, msgspec.DecodeError):
+            if answer.status >= 300:
+                self._unanswered.failed(f"status {answer.status}")
+                return
+            status = msgspec.json.decode(answer.data, type=_Review).status
+        except (urllib3.exceptions.HTTPError, OSError, msgspec.DecodeError) as error:
+            self._unanswered.failed(str(error))
             return
-        if status is None:
-            return
+        self._unanswered.succeeded()
         self._is_granted = status.allowed
         if status.allowed:
             self._notice.succeeded()

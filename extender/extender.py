@@ -68,7 +68,8 @@ class _Prepared:
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """One pod that was replied on. ranking, known, points, told: (n_nodes,), as `nodes`; told: points of the reply."""
+    """One pod that was replied on. ranking, known, points, replied: (n_nodes,), as
+    `nodes`; replied: points of the reply."""
 
     pod: PodInfo
     nodes: Sequence[str]
@@ -77,7 +78,7 @@ class _Judged:
     ranking: Floats
     known: Bools
     points: Ints
-    told: Ints
+    replied: Ints
     reply: Mapping[str, int]
     seconds: float
     is_late: bool
@@ -161,11 +162,11 @@ class Extender:
         ranking = ranking + order * self.options.answers.score_per_point
         named = shortened(points, self.options.answers.longest_reply)
         reply = dict(zip([nodes[i] for i in named.tolist()], points[named].tolist(), strict=True))
-        told = np.zeros_like(points)
+        replied = np.zeros_like(points)
         if not self.options.answers.shadow:
-            told[named] = points[named]
+            replied[named] = points[named]
         now = self._stopwatch()
-        judged = _Judged(pod, nodes, chosen, scored, ranking, known, points, told, reply, now - began, now > due)
+        judged = _Judged(pod, nodes, chosen, scored, ranking, known, points, replied, reply, now - began, now > due)
         self._put_off.append(judged)  # kube-scheduler waits for the reply, and for nothing of this
         return {} if self.options.answers.shadow else reply
 
@@ -257,8 +258,8 @@ class Extender:
             there = np.flatnonzero(rows >= 0)
             if not len(there) or pod.uid in cluster.state.seat_of:
                 return
-            told = judged.told[there]
-            choice = expected_choice(pod, self._view, rows[there], told, self.options.answers.weight)
+            replied = judged.replied[there]
+            choice = expected_choice(pod, self._view, rows[there], replied, self.options.answers.weight)
             node = nodes[int(there[choice])]
             self._scorer.charge_provisionally(pod, node, self.options.answers.charge)
             if pod.uid in cluster.assumed:

@@ -10,8 +10,13 @@ import msgspec
 from placement.advice_gate import ADVICE
 from placement.preferred_nodes import PREFERRED, PreferredNode, preferred_terms
 
-_SECRETS: Final = ("env", "envFrom", "command", "args")
+_SECRETS: Final = frozenset(
+    {"env", "envFrom", "command", "args", "lifecycle", "livenessProbe", "readinessProbe", "startupProbe"}
+)
 """Of containers: what may hold secrets, and says nothing about nodes."""
+
+_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+"""Annotation with the whole pod once more."""
 
 
 def why_not_asked(pod: Mapping[str, Any]) -> str:
@@ -43,6 +48,8 @@ def pod_to_ask_about(
         return None
     name = metadata.get("name") or metadata.get("generateName") or "pod"
     pod["metadata"] = metadata | {"uid": question, "namespace": namespace, "name": name, "creationTimestamp": None}
+    if isinstance(annotations := metadata.get("annotations"), dict):
+        annotations.pop(_LAST_APPLIED, None)
     for kind in ("initContainers", "containers"):
         containers = spec.get(kind)
         if isinstance(containers, list):

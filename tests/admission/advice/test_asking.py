@@ -45,7 +45,7 @@ class Advisor:
                 self.wfile.write(advisor.body)
 
             def log_message(self, format: str, *args: Any) -> None:
-                """Nothing."""
+                """Log no request."""
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}"

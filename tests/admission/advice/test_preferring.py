@@ -49,9 +49,18 @@ def test_the_question_stands_for_the_uid_and_what_may_be_secret_stays_here() -> 
         "envFrom": [{}],
         "command": ["a"],
         "args": ["--password=x"],
+        "lifecycle": {"preStop": {"exec": {"command": ["x"]}}},
+        "livenessProbe": {"httpGet": {"httpHeaders": [{"name": "Authorization", "value": "x"}]}},
     }
+    metadata: dict[str, Any] = {
+        "generateName": "cart-",
+        "labels": {"app": "cart"},
+        "annotations": {"team": "shop"},
+        "creationTimestamp": None,
+    }
+    last_applied = {"kubectl.kubernetes.io/last-applied-configuration": json.dumps(secrets)}
     pod: dict[str, Any] = {
-        "metadata": {"generateName": "cart-", "labels": {"app": "cart"}, "creationTimestamp": None},
+        "metadata": metadata | {"annotations": metadata["annotations"] | last_applied},
         "spec": {
             "containers": [container | secrets],
             "initContainers": [container | secrets],
@@ -60,7 +69,7 @@ def test_the_question_stands_for_the_uid_and_what_may_be_secret_stays_here() -> 
     }
     asked = _asked(pod)
     assert asked is not None
-    assert asked["metadata"] == pod["metadata"] | {"uid": "q-1", "namespace": "shop", "name": "cart-"}
+    assert asked["metadata"] == metadata | {"uid": "q-1", "namespace": "shop", "name": "cart-"}
     assert asked["spec"] == {"containers": [container], "initContainers": [container], "nodeSelector": {"a": "b"}}
     shaped = _asked(pod, {"nodeAffinity": REQUIRED})
     assert shaped is not None and shaped["spec"]["affinity"] == {"nodeAffinity": REQUIRED}

@@ -223,16 +223,16 @@ def test_a_pod_that_asks_for_it_prefers_nodes_and_asked_about_again_it_is_not_ch
     assert made["spec"]["affinity"] == {"nodeAffinity": {PREFERRED: preferred_terms(FOUND.nodes)}}
     assert made["metadata"]["annotations"] == {ADVICE: FOUND.note} and "schedulingGates" not in made["spec"]
     assert reviewer.review(review_of(made, uid="u-2")).outcome is AdmissionOutcome.UNCHANGED
-    ((told, dry_run),) = asked
-    assert told["metadata"]["uid"] == "u-1" and not dry_run
+    ((sent, dry_run),) = asked
+    assert sent["metadata"]["uid"] == "u-1" and not dry_run
 
 
 def test_the_advisor_is_told_what_templates_say_and_its_terms_come_behind(errors: LastErrors) -> None:
     reviewer, asked = _preferring(errors, FOUND)
     pod = _wishing("cart")
     made = patched(pod, reviewer.review(review_of(pod, dryRun=True)).body)
-    ((told, dry_run),) = asked
-    template = told["spec"]["affinity"]["nodeAffinity"][PREFERRED]
+    ((sent, dry_run),) = asked
+    template = sent["spec"]["affinity"]["nodeAffinity"][PREFERRED]
     assert dry_run and made["spec"]["affinity"]["nodeAffinity"][PREFERRED] == [*template, *preferred_terms(FOUND.nodes)]
     assert made["metadata"]["annotations"].keys() == {TEMPLATES_ANNOTATION, ADVICE}
 
