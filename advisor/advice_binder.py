@@ -94,6 +94,7 @@ class AdviceBinder:
         answer = await self._patch(f"{path}/status", nomination_body(pod, node), MERGE)
         if answer.is_success:
             self._notice.succeeded()
+            self._gated.nominated(pod.uid, node)
             answer = await self._patch(path, release_body(pod, note), STRATEGIC_MERGE)
             if answer.is_success:
                 self._limit.went_well()

@@ -13,7 +13,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from kube.objects.objects import PodInfo
@@ -71,6 +71,12 @@ class GatedPods(NodesAndPodsOnly):
                 return False
             held.is_claimed = True
             return True
+
+    def nominated(self, uid: str, node: str) -> None:
+        """The node of a pod that was claimed is written; the event of it may be passed over as an echo."""
+        with self._lock:
+            if (held := self._held.get(uid)) is not None:
+                held.pod = replace(held.pod, nominated_node=node)
 
     def released(self, uid: str, *, is_gone: bool) -> None:
         """The gate of a pod that was claimed is gone, or is still there for all that is known."""

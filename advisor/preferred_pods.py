@@ -6,8 +6,8 @@
     it never comes, or is not bound in time: the charge is over
 
 A pod has neither a UID nor, from a controller, a name when webhooks see it. The UID of the API server's question stands
-for it, and the annotation that the webhook writes brings it back. Any client may write that annotation: it moves
-nothing but the pod's own charge.
+for it, and the annotation that the webhook writes brings it back. Any client may write that annotation. It moves
+nothing but the pod's own charge, which the same client could put on any node with `spec.nodeName`.
 """
 
 from __future__ import annotations

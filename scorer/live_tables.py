@@ -221,7 +221,7 @@ class LiveTables:
             self._cluster.now = self._clock()
             self._cluster.measured(measured)
 
-    def charge_provisionally(self, pod: PodInfo, node: str, seconds: float = 2.0) -> bool:
+    def charge_provisionally(self, pod: PodInfo, node: str, seconds: float) -> bool:
         """The pod will probably be bound to the node: reckon with it until the watch says so, or the time is over.
 
         Returns whether there is such a node.

@@ -312,7 +312,7 @@ class Scorer:
         )
         return replace(forecast, notes=(*forecast.notes, *remarks))
 
-    def charge_provisionally(self, pod: PodInfo, node: str, seconds: float = 2.0) -> bool:
+    def charge_provisionally(self, pod: PodInfo, node: str, seconds: float) -> bool:
         return self.tables.charge_provisionally(pod, node, seconds)
 
     def virtual_available(self) -> VirtualAvailability:

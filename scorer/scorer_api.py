@@ -89,7 +89,7 @@ class ScorerApi(Protocol):
     ) -> Scored:
         """Score a pod on nodes; None = all nodes, None = the configured weights."""
 
-    def charge_provisionally(self, pod: PodInfo, node: str, seconds: float = 2.0) -> bool:
+    def charge_provisionally(self, pod: PodInfo, node: str, seconds: float) -> bool:
         """Reckon with a pod on a node until its binding is seen or the time is over; False = no such node."""
 
     def explain(

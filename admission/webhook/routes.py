@@ -25,7 +25,7 @@ _NOT_READY = "not ready: templates and bindings are being read; ask again in a m
 async def mutate(request: Request) -> Response:
     """Shape a pod that is about to be created: affinity by the bindings that mean it, and a record of them.
 
-    Everything else passes as it is. The answer to the same question is the same; a dry run only leaves no traces here.
+    Everything else passes as it is. A dry run leaves no traces here; docs/operate/webhook.md says where it differs.
     """
     service = service_of(request)
     content = await json_body(request)

@@ -80,7 +80,7 @@ class Scene:
     @property
     def is_free(self) -> bool:
         """Whether another one may remove the gate now."""
-        return self.gated.held_for(0.0) == [POD]
+        return [pod.uid for pod in self.gated.held_for(0.0)] == [POD.uid]
 
 
 def _verdict(status: BindStatus) -> BindingVerdict:
@@ -157,6 +157,7 @@ def test_whether_the_gate_is_gone_is_not_known_if_its_removal_fails(answer: Answ
     assert outcome_of_binding(status).ending is Ending.UNKNOWN, "its nomination is looked at later"
     assert "our gate was not removed" in status.reason
     assert scene.counts == (0, 0) and scene.is_free, "who is overdue is released"
+    assert scene.gated.held_for(0.0)[0].nominated_node == "n1", "its release notes where it is nominated"
 
 
 @pytest.mark.parametrize("answer", [BUSY, SILENT, THROTTLED, CONFLICT, answered(500, b"")])

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 
 import admission.webhook.app
 import extender.service.app
@@ -47,16 +47,17 @@ def _extender(tokens: Tokens) -> FastAPI:
 
 
 def _schedule(tokens: Tokens) -> FastAPI:
+    return _loops(tokens, jobs_router(JobReports(clock=lambda: 0.0).plan), tide_router(lambda: NO_REPORT))
+
+
+def _advise(tokens: Tokens) -> FastAPI:
+    return _loops(tokens, preferences_router(cast(PreferredPods, None)))  # its body is refused first
+
+
+def _loops(tokens: Tokens, *routers: APIRouter) -> FastAPI:
+    options = ServiceOptions(token_files=tokens)
     return scheduler.service.app.create_app(
-        FakeScorer(2),
-        SimpleScheduling(),
-        SchedulingMetrics(),
-        ServiceOptions(token_files=tokens),
-        routers=[
-            jobs_router(JobReports(clock=lambda: 0.0).plan),
-            tide_router(lambda: NO_REPORT),
-            preferences_router(cast(PreferredPods, None)),  # its body is refused first
-        ],
+        FakeScorer(2), SimpleScheduling(), SchedulingMetrics(), options, routers=routers
     )
 
 
@@ -68,6 +69,7 @@ SERVICES: dict[str, Callable[[Tokens], FastAPI]] = {
     "scorer": _scorer,
     "extender": _extender,
     "schedule": _schedule,
+    "advise": _advise,
     "webhook": _webhook,
 }
 

@@ -24,7 +24,7 @@ def assumed_on(node: str, *, known: bool = True) -> LiveScorer:
     tested = LiveScorer()
     if known:
         tested.put(WAITING)
-    assert tested.scorer.charge_provisionally(WAITING, node)
+    assert tested.scorer.charge_provisionally(WAITING, node, 2.0)
     return tested
 
 
@@ -76,7 +76,7 @@ def test_a_list_of_pods_keeps_what_is_assumed_and_drops_what_is_gone() -> None:
     tested = assumed_on("node-1")
     other = pod_of(2, "other", cpu=1.0)
     tested.put(other)
-    tested.scorer.charge_provisionally(other, "node-2")
+    tested.scorer.charge_provisionally(other, "node-2", 2.0)
     tested.scorer.tables.replace(Kind.PODS, [WAITING])
     assert requested(tested) == [0, 2.0, 0, 0]
     tested.scorer.tables.replace(Kind.PODS, [replace(WAITING, node="node-1")])
@@ -98,16 +98,16 @@ def test_a_pod_that_is_asked_about_again_was_not_bound() -> None:
     tested = assumed_on("node-1")
     tested.scorer.score(WAITING)
     assert requested(tested) == [0, 0, 0, 0]
-    tested.scorer.charge_provisionally(WAITING, "node-3")
+    tested.scorer.charge_provisionally(WAITING, "node-3", 2.0)
     assert requested(tested) == [0, 0, 0, 2.0]
 
 
 def test_a_pod_that_sits_is_not_assumed_elsewhere() -> None:
     tested = LiveScorer()
     tested.put(replace(WAITING, node="node-0"))
-    tested.scorer.charge_provisionally(WAITING, "node-1")
+    tested.scorer.charge_provisionally(WAITING, "node-1", 2.0)
     assert requested(tested) == [2.0, 0, 0, 0]
-    assert not tested.scorer.charge_provisionally(WAITING, "no-such-node")
+    assert not tested.scorer.charge_provisionally(WAITING, "no-such-node", 2.0)
 
 
 def test_a_new_model_and_a_clock_that_is_set_back_leave_the_tables_sound() -> None:
@@ -139,7 +139,7 @@ def test_those_who_follow_are_told_of_a_binding_even_where_nothing_else_changes(
     tested = LiveScorer()
     heard: list[Change] = []
     tested.put(WAITING)
-    tested.scorer.charge_provisionally(WAITING, "node-1")
+    tested.scorer.charge_provisionally(WAITING, "node-1", 2.0)
     with tested.scorer.tables.reading() as cluster:
         cluster.listeners.append(heard.extend)
     tested.put(replace(WAITING, node="node-1"))

@@ -178,7 +178,7 @@ def test_the_self_check_is_sound_whatever_happens(events: list[tuple[object, ...
             case ("measure",):
                 tested.measure({f"node-{i}": float(i) for i in range(5)}, ago=20)
             case ("advice", int(uid), int(on)):
-                tested.scorer.charge_provisionally(pod_of(1, f"e{uid}"), f"node-{on}")
+                tested.scorer.charge_provisionally(pod_of(1, f"e{uid}"), f"node-{on}", 2.0)
             case ("explain", int(uid)):
                 tested.scorer.explain(pod_of(2, f"e{uid}"))
         scored = tested.scorer.score(pod_of(0, "asked"), weights=EVERYTHING)

@@ -178,8 +178,8 @@ def test_virtual_available_counts_what_no_metric_has_seen() -> None:
 def test_advice_is_charged_until_the_watch_says_where_the_pod_went() -> None:
     tested = LiveScorer(pods=SERVED)
     waiting = pod_of(None, "new", cpu=3.0)
-    tested.scorer.charge_provisionally(waiting, "node-1")
-    tested.scorer.charge_provisionally(waiting, "no-such-node")
+    tested.scorer.charge_provisionally(waiting, "node-1", 2.0)
+    tested.scorer.charge_provisionally(waiting, "no-such-node", 2.0)
     tested.put(waiting)  # the watch may be behind the scheduler that asked
     tested.put(replace(waiting, priority=1))
     assert tested.scorer.virtual_available().charged[1, CPU] == 3.0
@@ -192,13 +192,13 @@ def test_advice_is_charged_until_the_watch_says_where_the_pod_went() -> None:
 def test_advice_that_was_not_taken_is_dropped_after_two_seconds_or_with_its_pod() -> None:
     tested = LiveScorer(pods=SERVED)
     waiting = pod_of(None, "new", cpu=3.0)
-    tested.scorer.charge_provisionally(waiting, "node-1")
+    tested.scorer.charge_provisionally(waiting, "node-1", 2.0)
     tested.later(1.9)
     assert tested.scorer.virtual_available().pods_charged == 1
     tested.later(0.2)
     assert tested.scorer.virtual_available().pods_charged == 0
     tested.put(waiting)
-    tested.scorer.charge_provisionally(waiting, "node-1")
+    tested.scorer.charge_provisionally(waiting, "node-1", 2.0)
     tested.delete(waiting)
     assert tested.scorer.virtual_available().pods_charged == 0
 

@@ -91,7 +91,7 @@ class FakeScorer:
             policy="settings",
         )
 
-    def charge_provisionally(self, pod: PodInfo, node: str, seconds: float = 2.0) -> bool:
+    def charge_provisionally(self, pod: PodInfo, node: str, seconds: float) -> bool:
         self.fail()
         self.charged.append((pod.name, node, seconds))
         return node in self.names
