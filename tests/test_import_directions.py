@@ -32,6 +32,7 @@ MAY_IMPORT = {
 }
 # The advisor decides by the loop of our own scheduler: only what becomes of a decision differs.
 MAY_IMPORT["advisor"] = {"advisor", *MAY_IMPORT["scheduler"]}
+MAY_IMPORT["rebalancer"] = {"rebalancer", *MAY_IMPORT["placement"]}
 MAY_IMPORT["forecast_scheduler"] = {"forecast_scheduler", *MAY_IMPORT}
 
 NOT_SHIPPED: Final = {"testing": {"testing"}, "benchmarks": {"benchmarks", "testing"}, "tests": {"tests", "testing"}}

@@ -27,6 +27,7 @@ PACKAGES = {
     "extender",
     "scheduler",
     "advisor",
+    "rebalancer",
     "admission",
     "forecast_scheduler",
 }

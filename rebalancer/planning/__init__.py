@@ -1,0 +1,1 @@
+"""From predicted load, pods and budgets to ordered moves. Pure."""

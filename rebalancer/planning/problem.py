@@ -1,0 +1,109 @@
+"""What a plan is made from, in columns: nodes, the pods on them, where each may go, and what may be spent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from forecast.arrays import AnyFloats, Bools, Floats, Ints
+
+
+@dataclass(frozen=True, slots=True)
+class PodColumns:
+    """Pods that sit on nodes.
+
+    node     : (n_pods,) row of the node
+    profile  : (n_pods,) row of Problem.usage
+    requests : (n_pods, n_requests) in the order of Problem.free
+    service, namespace : (n_pods,) rows of the budgets
+    shape    : (n_pods,) row of Problem.allowed
+    cost     : (n_pods,) what a move costs, in node half hours of heat; infinite = the pod may not be moved
+    """
+
+    node: Ints
+    profile: Ints
+    requests: Floats
+    service: Ints
+    namespace: Ints
+    shape: Ints
+    cost: Floats
+
+    def __len__(self) -> int:
+        return len(self.node)
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How many pods may be moved.
+
+    total         : of all
+    per_service   : (n_services,)
+    per_namespace : (n_namespaces,)
+    per_node      : away from one node, and to one node
+    """
+
+    total: int
+    per_service: Ints
+    per_namespace: Ints
+    per_node: int
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Where pods sit and what the horizon will bring. A slot is a half hour.
+
+    load     : (n_nodes, n_resources, n_slots) expected usage of each node with all of its pods, base units
+    margin   : (n_nodes, n_resources, n_slots) upper bound of the same less `load`, >= 0
+    capacity : (n_nodes, n_resources) base units; NaN = not a limit
+    free     : (n_nodes, n_requests) allocatable less requested; infinite = not known
+    usage    : (n_profiles, n_resources, n_slots) expected usage of one pod
+    allowed  : (n_shapes, n_nodes) nodes that a pod of the shape may go to, by all rules that no other move changes
+    """
+
+    load: AnyFloats
+    margin: AnyFloats
+    capacity: Floats
+    free: Floats
+    usage: AnyFloats
+    pods: PodColumns
+    allowed: Bools
+    budget: Budget
+
+    @property
+    def n_nodes(self) -> int:
+        return len(self.capacity)
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One pod from node to node. Rows are those of the problem.
+
+    gain : node half hours of heat that the move prevents, itself or together with its partner
+    partner : position in the plan of the move without which this one is worth nothing; None = it stands alone
+    """
+
+    pod: int
+    source: int
+    target: int
+    gain: float
+    reason: str
+    partner: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Moves, in the order in which they can be made.
+
+    hot_before, hot_after : node half hours over the hot share of capacity, by the expected load
+    at_risk_before, at_risk_after : the same by its upper bound
+    heat_before, heat_after : what the plan brings down (rebalancer.planning.heat)
+    most_gain : no plan within this budget brings the heat down by more
+    """
+
+    moves: tuple[Move, ...]
+    hot_before: int
+    hot_after: int
+    at_risk_before: int
+    at_risk_after: int
+    heat_before: float
+    heat_after: float
+    most_gain: float
