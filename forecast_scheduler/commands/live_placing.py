@@ -18,6 +18,7 @@ from kube.objects.objects import PodInfo
 from placement.feasibility import Feasibility, feasibility, verdict
 from placement.filters.catalogue import STANDARD_FILTERS, kinds_read, standard_filters
 from placement.filters.filter import ClusterView, Filter
+from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.index.index import INDEXED_KINDS, PlacementIndex
 from placement.kube_scheduler_choice import POINT_VALUE
 from placement.node_order import order_points
@@ -73,6 +74,13 @@ class Placing:
         """Where the pod could go if it had to be placed now. policy: None = that of the settings."""
         with self.unbound(pod) as waiting:
             return feasibility(waiting, self._view, self._filters_of(policy or self._policy))
+
+    def may_go(self, pod: PodInfo, policy: Policy | None = None) -> tuple[str, ...]:
+        """Return nodes on which the pod could be, were there room for what it requests. policy: see feasibility."""
+        with self.unbound(pod) as waiting:
+            filters = [one for one in self._filters_of(policy or self._policy) if one.name != NodeResourcesFit.name]
+            passes = verdict(waiting, self._view, filters).passes
+            return tuple(self._view.state.names[row] for row in np.flatnonzero(passes).tolist())
 
     def judge(self, pod: PodInfo, chosen: Chosen, component: str) -> Judgement:
         """What kube-scheduler and the extender make of the nodes for a pod that waits, in tables where it sits nowhere.

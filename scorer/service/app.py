@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
@@ -29,17 +30,20 @@ def create_app(
     *,
     access: KubernetesAccess | None = None,
     collectors: Iterable[Collector] = (),
+    routers: Iterable[APIRouter] = (),
+    bodies: Iterable[type] = (),
     hosts: Hosts = ANY_HOST,
 ) -> FastAPI:
     """The scorer as an ASGI application. Raises InputError where a token file cannot be used.
 
     access     : clients allowed in addition to those with a token of the files; None = none
     collectors : further metrics to export
+    routers    : of a process that holds a scorer; bodies: what these answer, for the OpenAPI document
     hosts      : names under which it is asked (serving/hosts.py)
     """
     options = options or ServiceOptions()
     service = Service(scorer, options, ServiceMetrics(scorer, options, collectors))
-    routers = (
+    own = (
         scores.router,
         scores.explaining,
         forecasts.router,
@@ -48,7 +52,8 @@ def create_app(
         report.router,
         page_router(),
     )
-    return assembled("forecast-scheduler scorer", service, routers, describe, access, hosts)
+    described = partial(describe, more=tuple(bodies))
+    return assembled("forecast-scheduler scorer", service, (*own, *routers), described, access, hosts)
 
 
 def assembled(
