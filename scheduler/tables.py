@@ -16,6 +16,7 @@ from kube.client.kubernetes_contract import Subscription
 from kube.client.kubernetes_source import ResourceSource, source_of
 from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession
+from placement.disruption_budgets import WATCHED_BUDGETS, DisruptionBudgets
 from placement.filters.filter import ClusterView
 from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.index.index import INDEXED_KINDS, PlacementIndex
@@ -28,7 +29,6 @@ from scheduler.gangs.group_watch import PodGroupSink
 from scheduler.gangs.native_decoding import WATCHED_GROUPS
 from scheduler.group_phases import GroupPhases
 from scheduler.handle import Handle, ProfileParts
-from scheduler.preemption.budgets import WATCHED_BUDGETS, DisruptionBudgets
 from scheduler.preemption.nominated import NominatedPods
 from scheduler.preemption.sitting_pods import SittingPods
 from scheduler.profiles.gpu.profile import GPU

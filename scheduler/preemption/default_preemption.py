@@ -19,10 +19,10 @@ from typing import Final, Protocol
 
 from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
+from placement.disruption_budgets import DisruptionBudgets
 from placement.filters.filter import ClusterView, Filter, Rejection
 from placement.plugins import Hint, Nomination
 from placement.status import SUCCESS, Code, Status
-from scheduler.preemption.budgets import DisruptionBudgets
 from scheduler.preemption.gang_plan import GangPlan
 from scheduler.preemption.gang_search import GangRequest, GangSearch, GangTables
 from scheduler.preemption.gangs import Gangs

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kube.objects.objects import PodInfo
+from placement.disruption_budgets import DisruptionBudgets
 from placement.plugins import Nomination
 from placement.pod_importance import Standing, cost_of, importance
-from scheduler.preemption.budgets import DisruptionBudgets
 from scheduler.preemption.gangs import Gangs, broken_gangs
 
 Seat = tuple[PodInfo, int]

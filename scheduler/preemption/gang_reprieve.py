@@ -8,9 +8,9 @@ from typing import Final
 
 from kube.objects.objects import PodInfo
 from kube.tables.state import ClusterState
+from placement.disruption_budgets import DisruptionBudgets
 from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.pod_importance import importance
-from scheduler.preemption.budgets import DisruptionBudgets
 from scheduler.preemption.gang_plan import Seat
 from scheduler.preemption.gangs import Gangs, broken_gangs
 from scheduler.preemption.nominated import NominatedPods

@@ -22,11 +22,11 @@ from typing import Final, Protocol, runtime_checkable
 
 from forecast.arrays import Bools
 from kube.objects.objects import PodInfo
+from placement.disruption_budgets import DisruptionBudgets
 from placement.feasibility import FilterVerdict
 from placement.filters.filter import ClusterView, Filter
 from placement.pod_importance import LEAST_STANDING, Cost, Victims
 from placement.status import Status
-from scheduler.preemption.budgets import DisruptionBudgets
 from scheduler.preemption.gang_plan import GangPlan, Seat, gang_plan
 from scheduler.preemption.gang_reprieve import Reprieve
 from scheduler.preemption.gangs import Gangs

@@ -19,8 +19,8 @@ from kube.objects.objects import PodInfo
 from kube.tables.changes import Change, PodChange, one_by_one
 from kube.tables.columns import request_units
 from kube.tables.state import ClusterState
+from placement.disruption_budgets import DisruptionBudgets
 from placement.pod_importance import Standing, priority_of, start_of, tie_of
-from scheduler.preemption.budgets import DisruptionBudgets
 from scheduler.preemption.gangs import Gangs
 from scorer.follower import NodesAndPodsOnly
 from scorer.predicted.growing_arrays import grown

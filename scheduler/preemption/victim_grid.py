@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from forecast.arrays import Bools, Floats, Ints
+from placement.disruption_budgets import DisruptionBudgets
 from placement.pod_importance import PRIORITY_OFFSET, Cost
-from scheduler.preemption.budgets import DisruptionBudgets
 from scheduler.preemption.shortage import Room
 from scheduler.preemption.sitting_pods import SittingPods
 from scheduler.preemption.violations import violating

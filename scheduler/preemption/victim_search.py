@@ -19,10 +19,10 @@ import numpy as np
 
 from forecast.arrays import Bools, Ints
 from kube.objects.objects import PodInfo
+from placement.disruption_budgets import DisruptionBudgets
 from placement.filters.filter import ClusterView, Filter, Rejection, rejected
 from placement.filters.own_terms import as_read
 from placement.pod_importance import Cost, Victims, cost_of, nothing
-from scheduler.preemption.budgets import DisruptionBudgets
 from scheduler.preemption.cheapest_nodes import Nodes
 from scheduler.preemption.cumulated_room import CumulatedByPriority
 from scheduler.preemption.gangs import Gangs, GangsAfter, broken_gangs

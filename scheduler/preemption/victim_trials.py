@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kube.objects.objects import PodInfo
+from placement.disruption_budgets import DisruptionBudgets
 from placement.filters.filter import ClusterView, Filter
 from placement.filters.inter_pod_affinity import InterPodAffinity
 from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.plugins import KnowsVictims
 from placement.pod_importance import Cost, Standing, Victims, cost_of, importance, nothing, priority_of
-from scheduler.preemption.budgets import DisruptionBudgets
 from scheduler.preemption.gangs import Gangs, others_of_broken_gangs
 from scheduler.preemption.nominated import NominatedPods
 from scheduler.preemption.what_if import WithoutPods

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from forecast.arrays import Bools, Ints
-from scheduler.preemption.budgets import DisruptionBudgets
+from placement.disruption_budgets import DisruptionBudgets
 from scheduler.preemption.sitting_pods import NONE, SEVERAL, SittingPods
 
 _MOST_CELLS = 2**23

@@ -10,8 +10,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from kube.objects.objects import PodInfo
+from placement.disruption_budgets import DisruptionBudgets
 from placement.pod_importance import Standing, Victims, cost_of, importance, priority_of
-from scheduler.preemption.budgets import DisruptionBudgets
 from scheduler.preemption.gangs import Gangs, broken_gangs, others_of_broken_gangs
 
 

@@ -17,12 +17,12 @@ from kube.objects.pod_accounting import waits
 from kube.objects.storage_objects import ClaimInfo, VolumeInfo
 from kube.tables.cluster_file import ClusterObjects
 from placement.devices.demand import gpu_demand
+from placement.disruption_budgets import WATCHED_BUDGETS
 from placement.pod_groups.labels import group_of
 from placement.topology.decoding import node_resource_topologies
 from placement.virtual_nodes.node_ownership import is_labelled_virtual
 from scheduler.dry_loop import Planned
 from scheduler.gangs.native_decoding import WATCHED_GROUPS
-from scheduler.preemption.budgets import WATCHED_BUDGETS
 from scheduler.profiles.gpu.dra.decoding import WATCHED_CLAIMS, WATCHED_SLICES
 from scheduler.profiles.job.objects.cron_jobs import WATCHED_CRON_JOBS
 from scheduler.tables import ScheduleTables

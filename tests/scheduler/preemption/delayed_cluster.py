@@ -23,6 +23,7 @@ from kube.decoding.decoding import Kind
 from kube.objects.objects import NodeInfo, PodInfo
 from kube.session import request_retries
 from placement.cluster_events import ClusterEvent, EventKind
+from placement.disruption_budgets import DisruptionBudgets
 from placement.filters.catalogue import standard_filters
 from placement.filters.filter import ClusterView
 from placement.index.index import INDEXED_KINDS, PlacementIndex
@@ -39,7 +40,6 @@ from scheduler.gangs.directory import GangDirectory
 from scheduler.metrics import SchedulingMetrics
 from scheduler.pods_to_place import PodsToPlace
 from scheduler.preemption import executor
-from scheduler.preemption.budgets import DisruptionBudgets
 from scheduler.preemption.default_preemption import DefaultPreemption
 from scheduler.preemption.executor import PreemptionExecutor
 from scheduler.preemption.nominated import NominatedPods

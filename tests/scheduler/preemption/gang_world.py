@@ -9,6 +9,7 @@ from itertools import combinations, product
 from kube.decoding.decoding import Kind
 from kube.objects.objects import NodeInfo, PodInfo
 from placement.devices.device_table import DeviceTable
+from placement.disruption_budgets import DisruptionBudget, DisruptionBudgets
 from placement.filters.catalogue import standard_filters
 from placement.filters.filter import ClusterView, Filter
 from placement.index.index import INDEXED_KINDS, PlacementIndex
@@ -24,7 +25,6 @@ from scheduler.cycle.cycle import SchedulingCycle
 from scheduler.cycle.decisions import Decisions
 from scheduler.cycle.placing import Placer
 from scheduler.gangs.directory import GangDirectory
-from scheduler.preemption.budgets import DisruptionBudget, DisruptionBudgets
 from scheduler.preemption.default_preemption import DefaultPreemption
 from scheduler.preemption.gang_plan import GangCost
 from scheduler.preemption.gangs import others_of_broken_gangs

@@ -14,12 +14,12 @@ from kube.objects.constraints import (
     Requirement,
 )
 from kube.objects.objects import NodeInfo, PodInfo
+from placement.disruption_budgets import DisruptionBudget, DisruptionBudgets
 from placement.filters.catalogue import standard_filters
 from placement.filters.filter import ClusterView, Filter
 from placement.plugins import Nomination
 from placement.pod_importance import Standing, priority_of
 from placement.status import Status
-from scheduler.preemption.budgets import DisruptionBudget, DisruptionBudgets
 from scheduler.preemption.default_preemption import DefaultPreemption
 from scheduler.preemption.nominated import NominatedPods
 from scheduler.preemption.options import PreemptionOptions

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kube.objects.objects import NodeInfo, PodInfo
+from placement.disruption_budgets import DisruptionBudget
 from placement.filters.catalogue import standard_filters
 from placement.pod_importance import Cost, Standing, importance, priority_of
-from scheduler.preemption.budgets import DisruptionBudget
 from testing.placement.views import view_of
 
 

@@ -12,10 +12,10 @@ import pytest
 from forecast.errors import InputError
 from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
+from placement.disruption_budgets import DisruptionBudget
 from placement.plugins import EnqueueExtensions, Hint, Nomination, PostFilter
 from placement.pod_importance import cost_of
 from placement.status import Code, Status
-from scheduler.preemption.budgets import DisruptionBudget
 from scheduler.preemption.options import PreemptionOptions
 from scorer.checking import check
 from tests.scheduler.preemption.made_up import NOW, World, budget, node, pod

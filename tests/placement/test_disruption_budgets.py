@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kube.decoding.watched_kinds import UndecodableObject
-from scheduler.preemption.budgets import WATCHED_BUDGETS, DisruptionBudget, DisruptionBudgets
+from placement.disruption_budgets import WATCHED_BUDGETS, DisruptionBudget, DisruptionBudgets
 from tests.scheduler.preemption.made_up import budget, pod
 
 
@@ -62,6 +62,13 @@ def test_budgets_come_change_and_go() -> None:
     budgets.delete(budget("never-heard-of", allowed=0))
     budgets.delete(budget("new", allowed=0))
     assert len(budgets) == 0 and budgets.numbers_of(db) == ()
+
+
+def test_what_is_allowed_for_a_pod_is_the_least_of_its_budgets() -> None:
+    budgets = DisruptionBudgets()
+    budgets.replace([budget("db", allowed=3, app="db"), budget("small", allowed=1, app="db")])
+    assert budgets.allowed_for(pod("db-1", labels={"app": "db"})) == 1
+    assert budgets.allowed_for(pod("web-1", labels={"app": "web"})) is None
 
 
 def test_a_pod_of_several_budgets_uses_all_of_them_up() -> None:

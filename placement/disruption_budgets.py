@@ -195,6 +195,12 @@ class DisruptionBudgets:
                 self._disrupt(pod, left)
             return [self._disrupt(pod, left) for pod in pods]
 
+    def allowed_for(self, pod: PodInfo) -> int | None:
+        """Return how many pods of the pod's budgets may be disrupted now; None = it is in none."""
+        with self._lock:
+            allowed = self.allowed()
+            return min((allowed[number] for number in self._counting(pod)), default=None)
+
     def status(self) -> Mapping[str, int]:
         """Allowed disruptions by namespace/name."""
         with self._lock:
