@@ -6,6 +6,7 @@ KEP-3243); a pod that was never stored may still carry them, and merging twice c
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final
@@ -38,6 +39,7 @@ _LABEL_KEYS: Final = b"atchLabelKeys"
 _node_selector_decoder = msgspec.json.Decoder(wire_base.StringMap | None)
 _affinity_decoder = msgspec.json.Decoder(scheduling.AffinityJson | None)
 _tolerations_decoder = msgspec.json.Decoder(list[scheduling.TolerationJson] | None)
+_empty_dir_decoder = msgspec.json.Decoder(scheduling.EmptyDirJson | None)
 _spread_decoder = msgspec.json.Decoder(list[scheduling.SpreadJson] | None)
 
 _OPERATORS: Final = {operator.value: operator for operator in Operator}
@@ -82,7 +84,17 @@ def pod_volumes(spec: wire.PodSpec, pod_name: str) -> tuple[PodVolume, ...]:
 
 def uses_host(spec: wire.PodSpec) -> bool:
     """See PodInfo. Kinds of volumes that are not read here (hostPath, NFS, inline CSI, ...) tie a pod, too."""
-    return bool(spec.host_network or spec.host_pid or spec.host_ipc) or any(map(_is_tied, spec.volumes or ()))
+    return shares_host(spec) or any(map(_is_tied, spec.volumes or ()))
+
+
+def shares_host(spec: wire.PodSpec) -> bool:
+    """See PodInfo."""
+    return bool(spec.host_network or spec.host_pid or spec.host_ipc)
+
+
+def local_volumes(spec: wire.PodSpec) -> tuple[str, ...]:
+    """See PodInfo. The cluster-autoscaler's rule (FAQ.md, "Local storage in this case ...")."""
+    return tuple(sys.intern(volume.name) for volume in spec.volumes or () if _is_local(volume))
 
 
 def label_selector(selector: scheduling.LabelSelectorJson | None) -> LabelSelector | None:
@@ -193,6 +205,18 @@ def _is_tied(volume: scheduling.VolumeJson) -> bool:
     """Whether it is of a kind that neither the API server nor a table of ours has."""
     loose = (volume.config_map, volume.secret, volume.empty_dir, volume.projected, volume.downward_api)
     return all(one == wire_base.NOTHING for one in loose) and volume.image is None and _volume(volume, "") is None
+
+
+def _is_local(volume: scheduling.VolumeJson) -> bool:
+    if volume.host_path != wire_base.NOTHING:
+        return True
+    return volume.empty_dir != wire_base.NOTHING and not _is_in_memory(bytes(volume.empty_dir))
+
+
+@lru_cache(maxsize=256)
+def _is_in_memory(empty_dir: bytes) -> bool:
+    decoded = _empty_dir_decoder.decode(empty_dir)
+    return decoded is not None and decoded.medium == "Memory"
 
 
 def _volume(volume: scheduling.VolumeJson, pod_name: str) -> PodVolume | None:

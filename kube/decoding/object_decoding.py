@@ -10,10 +10,17 @@ import msgspec
 
 from forecast.service_key import NO_OWNER, Owner
 from kube.decoding import wire, wire_base
-from kube.decoding.constraint_decoding import host_ports, pod_constraints, pod_volumes, uses_host
+from kube.decoding.constraint_decoding import (
+    host_ports,
+    local_volumes,
+    pod_constraints,
+    pod_volumes,
+    shares_host,
+    uses_host,
+)
 from kube.decoding.device_asks import device_asks, may_be_of_class
 from kube.decoding.needed_features import needed_features
-from kube.decoding.shared_json import own_annotations, quantities, shared_owner, string_map, totals
+from kube.decoding.shared_json import own_annotations, pod_annotations, quantities, shared_owner, string_map, totals
 from kube.objects.kubernetes_version import NEWEST, KubernetesVersion
 from kube.objects.objects import (
     NamespaceInfo,
@@ -76,7 +83,7 @@ def pod_info(pod: wire.PodJson, version: KubernetesVersion = NEWEST) -> PodInfo:
         name=metadata.name,
         node=sys.intern(spec.node_name or ""),
         labels=labels,
-        annotations=own_annotations(metadata.annotations),
+        annotations=pod_annotations(metadata.annotations),
         owner=owner,
         owner_uid=owner_uid,
         requests=effective.requests,
@@ -106,6 +113,10 @@ def pod_info(pod: wire.PodJson, version: KubernetesVersion = NEWEST) -> PodInfo:
         device_asks=device_asks(spec) if any(map(may_be_of_class, effective.requests)) else (),
         needed_features=needed_features(spec),
         scheduling_group=sys.intern(spec.scheduling_group.pod_group_name or "") if spec.scheduling_group else "",
+        scheduled=_since(status, "PodScheduled"),
+        ready=_since(status, "Ready"),
+        local_volumes=local_volumes(spec) if spec.volumes else (),
+        shares_host=shares_host(spec),
     )
 
 
@@ -131,7 +142,7 @@ def replica_set_info(metadata: wire.Metadata) -> ReplicaSetInfo:
 
 def namespace_info(metadata: wire.Metadata) -> NamespaceInfo:
     """A Namespace."""
-    return NamespaceInfo(sys.intern(metadata.name), string_map(metadata.labels))
+    return NamespaceInfo(sys.intern(metadata.name), string_map(metadata.labels), own_annotations(metadata.annotations))
 
 
 def _resource_claims(spec: wire.PodSpec, status: wire.PodStatus) -> tuple[PodResourceClaim, ...]:
@@ -187,6 +198,15 @@ def _started(status: wire.PodStatus) -> float | None:
         return min(starts).timestamp()
     if status.phase == "Running" and not status.container_statuses and status.start_time:
         return status.start_time.timestamp()
+    return None
+
+
+def _since(status: wire.PodStatus, condition: str) -> float | None:
+    """Since when a condition is true; None = it is not, or does not say."""
+    for one in status.conditions or ():
+        if one.type == condition:
+            since = one.last_transition_time
+            return since.timestamp() if one.status == "True" and since is not None else None
     return None
 
 

@@ -16,6 +16,7 @@ from msgspec import Raw
 
 from forecast.service_key import Owner
 from kube.decoding import wire, wire_base
+from kube.objects.eviction_annotations import EVICTION_ANNOTATIONS
 from kube.objects.kubernetes_version import NEWEST, KubernetesVersion
 from kube.objects.objects import ANNOTATION_PREFIX, SHARING_PLUGIN_PREFIX
 from kube.objects.pod_requests import (
@@ -53,6 +54,15 @@ def own_annotations(raw: Raw) -> Mapping[str, str]:
     return {k: v for k, v in _string_map(piece).items() if k.startswith((ANNOTATION_PREFIX, SHARING_PLUGIN_PREFIX))}
 
 
+def pod_annotations(raw: Raw) -> Mapping[str, str]:
+    """Those of `own_annotations`, and those that say whether the pod may be evicted."""
+    piece = bytes(raw)
+    if not any(prefix in piece for prefix in _EVICTION_PREFIXES):
+        return own_annotations(raw)
+    wanted = (ANNOTATION_PREFIX, SHARING_PLUGIN_PREFIX)
+    return {k: v for k, v in _string_map(piece).items() if k in EVICTION_ANNOTATIONS or k.startswith(wanted)}
+
+
 def quantities(amounts: wire_base.Amounts | None) -> dict[str, float]:
     """Resource name -> base units."""
     return {sys.intern(name): parse_quantity(amount) for name, amount in (amounts or {}).items()}
@@ -81,6 +91,7 @@ def totals(spec: wire.PodSpec, status: wire.PodStatus, version: KubernetesVersio
 
 
 _OUR_PREFIX: Final = ANNOTATION_PREFIX.rstrip("/").encode()  # JSON may write the slash as \/
+_EVICTION_PREFIXES: Final = tuple({key.partition("/")[0].encode() for key in EVICTION_ANNOTATIONS})
 _SHARING_PREFIX: Final = SHARING_PLUGIN_PREFIX.encode()
 _NO_ANNOTATIONS: Final[Mapping[str, str]] = {}
 

@@ -61,6 +61,7 @@ class Condition(Wire):
     type: Text
     status: Text = ""
     reason: str | None = None
+    last_transition_time: Time | None = None
 
 
 class Address(Wire):

@@ -156,6 +156,12 @@ class ImageVolume(Wire):
     reference: Text = ""
 
 
+class EmptyDirJson(Wire):
+    """emptyDir of a volume. medium: "" = the node's disk."""
+
+    medium: Text | None = None
+
+
 class VolumeJson(Wire):
     """A volume of a pod. Of kinds that come along wherever a pod goes it is only read that they are there."""
 
@@ -163,6 +169,7 @@ class VolumeJson(Wire):
     config_map: Raw = NOTHING
     secret: Raw = NOTHING
     empty_dir: Raw = NOTHING
+    host_path: Raw = NOTHING
     projected: Raw = NOTHING
     downward_api: Raw = msgspec.field(name="downwardAPI", default=NOTHING)
     persistent_volume_claim: ClaimJson | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 
 from forecast.service_key import Owner
@@ -116,7 +116,7 @@ class PodInfo:
     """A Pod.
 
     node             : empty = not bound yet
-    annotations      : ours, and those of shared GPUs
+    annotations      : ours, those of shared GPUs, and those of eviction_annotations.py
     owner            : its controller, NO_OWNER if it has none
     requests         : what the pod as a whole requests, by Kubernetes resource name
     nonzero_requests : CPU cores and memory bytes as LeastAllocated counts them, containers without a request included
@@ -137,6 +137,10 @@ class PodInfo:
     device_asks      : what its containers request of extended resources
     needed_features  : what a node must declare to run it
     scheduling_group : spec.schedulingGroup.podGroupName, a PodGroup of scheduling.k8s.io; '' = it names none
+    scheduled        : when it was bound to its node; None = it does not say
+    ready            : since when it is ready; None = it is not
+    local_volumes    : names of its volumes whose content stays on the node: hostPath, and emptyDir but in memory
+    shares_host      : it takes part in the network, processes or IPC of its node
     """
 
     uid: str
@@ -174,6 +178,10 @@ class PodInfo:
     device_asks: tuple[DeviceAsk, ...] = ()
     needed_features: tuple[str, ...] = ()
     scheduling_group: str = ""
+    scheduled: float | None = None
+    ready: float | None = None
+    local_volumes: tuple[str, ...] = ()
+    shares_host: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +203,8 @@ class ReplicaSetInfo:
 
 @dataclass(frozen=True, slots=True)
 class NamespaceInfo:
-    """A Namespace: its labels choose the pods that affinity terms mean."""
+    """A Namespace: its labels choose the pods that affinity terms mean. annotations: ours only."""
 
     name: str
     labels: Mapping[str, str]
+    annotations: Mapping[str, str] = field(default_factory=dict)

@@ -17,6 +17,7 @@ from kube.objects.kubernetes_version import COMPARED
 from kube.objects.objects import (
     ContainerRequests,
     DeviceAsk,
+    NamespaceInfo,
     NodeImage,
     NodeInfo,
     Phase,
@@ -104,6 +105,14 @@ def test_a_replica_set_by_its_metadata() -> None:
         assert isinstance(decoded, ReplicaSetInfo) and decoded.revision is None
 
 
+def test_a_namespace_with_our_annotations() -> None:
+    annotations = {"forecast-scheduler.io/rebalance": "never", "other": "x", "karpenter.sh/do-not-disrupt": "true"}
+    namespace = {"metadata": {"name": "shop", "labels": {"team": "a"}, "annotations": annotations}}
+    assert decode_object(Kind.NAMESPACES, raw(namespace))[0] == NamespaceInfo(
+        "shop", {"team": "a"}, {"forecast-scheduler.io/rebalance": "never"}
+    )
+
+
 def test_what_go_writes_for_nothing_is_nothing() -> None:
     bare = decode_pod({"metadata": {"name": "x"}})
     assert (bare.uid, bare.namespace, bare.node, bare.owner) == ("default/x", "default", "", NO_OWNER)
@@ -157,6 +166,48 @@ def test_what_go_writes_for_nothing_is_nothing() -> None:
         ("metadata.ownerReferences", [{"kind": "A", "name": "b", "uid": "c"}], lambda p: p.owner == NO_OWNER),
         ("metadata.annotations", {"forecast-scheduler.iox/y": "1"}, lambda p: p.annotations == {}),
         ("metadata.creationTimestamp", "2026-11-21T18:00:00.5+02:00", lambda p: p.created % 60 == 0.5),
+        (
+            "metadata.annotations",
+            {"karpenter.sh/do-not-disrupt": "true", "karpenter.sh/other": "x", "forecast-scheduler.io/a": "1"},
+            lambda p: p.annotations == {"karpenter.sh/do-not-disrupt": "true", "forecast-scheduler.io/a": "1"},
+        ),
+        (
+            "metadata.annotations",
+            {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false", "descheduler.alpha.kubernetes.io/evict": None},
+            lambda p: sorted(p.annotations.values()) == ["", "false"],
+        ),
+        (
+            "status.conditions",
+            [
+                {"type": "Ready", "status": "True", "lastTransitionTime": "2026-11-21T16:00:30Z"},
+                {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-11-21T16:00:02Z"},
+            ],
+            lambda p: (p.scheduled, p.ready) == (seconds("2026-11-21T16:00:02"), seconds("2026-11-21T16:00:30")),
+        ),
+        (
+            "status.conditions",
+            [
+                {"type": "Ready", "status": "False", "lastTransitionTime": "2026-11-21T16:00:30Z"},
+                {"type": "PodScheduled", "status": "True", "lastTransitionTime": None},
+            ],
+            lambda p: p.scheduled is p.ready is None,
+        ),
+        ("spec.hostNetwork", True, lambda p: p.shares_host),
+        ("spec.hostPID", True, lambda p: p.shares_host),
+        ("spec.hostIPC", True, lambda p: p.shares_host),
+        ("spec.hostNetwork", None, lambda p: not p.shares_host),
+        (
+            "spec.volumes",
+            [
+                {"name": "scratch", "emptyDir": {}},
+                {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "1Gi"}},
+                {"name": "pages", "emptyDir": {"medium": "HugePages"}},
+                {"name": "sock", "hostPath": {"path": "/run/x"}},
+                {"name": "conf", "configMap": {"name": "c"}},
+                {"name": "claim", "persistentVolumeClaim": {"claimName": "d"}},
+            ],
+            lambda p: p.local_volumes == ("scratch", "pages", "sock"),
+        ),
         ("spec.overhead", {"cpu": "1"}, lambda p: p.requests["cpu"] == 1.3),
         ("spec.resources", {"requests": {"cpu": 2}}, lambda p: p.requests["cpu"] == 2.0),
         ("spec.containers.0.resources.requests", {"cpu": 1.5}, lambda p: p.requests["cpu"] == 1.55),

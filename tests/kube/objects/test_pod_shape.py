@@ -50,6 +50,10 @@ OTHERWISE: dict[str, Any] = {
     "needed_features": ("VolumeBindMountOptions",),
     "containers": ContainerRequests((), ({"cpu": 1.0}, {"cpu": 1.0})),
     "scheduling_group": "train",
+    "scheduled": 7.0,
+    "ready": 7.0,
+    "local_volumes": ("scratch",),
+    "shares_host": True,
 }
 
 
