@@ -1,0 +1,1 @@
+"""Did past moves help as predicted, and may the rebalancer go on?"""
