@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import date
 from enum import Enum
-from typing import Annotated, ClassVar
+from typing import Any, ClassVar
 
 from pydantic import Field, field_validator
 
 from forecast.errors import InputError
-from forecast.setting_group import Duration, Off, SettingGroup
+from forecast.setting_group import Duration, SettingGroup
 from rebalancer.timing.local_hours import parse_hours
 
 
@@ -205,7 +205,7 @@ class RebalanceOptions(SettingGroup):
 
     group: ClassVar[str] = "rebalance"
 
-    mode: Annotated[Mode, Off] = Mode.OFF
+    mode: Mode = Mode.OFF
     """`shadow` plans and reports, `on` also moves pods."""
 
     cost: CostOptions = Field(default_factory=CostOptions)
@@ -213,3 +213,9 @@ class RebalanceOptions(SettingGroup):
     unforeseen: UnforeseenOptions = Field(default_factory=UnforeseenOptions)
     trust: TrustOptions = Field(default_factory=TrustOptions)
     budget: BudgetOptions = Field(default_factory=BudgetOptions)
+
+    @field_validator("mode", mode="before")
+    @classmethod
+    def _unquoted(cls, value: Any) -> Any:
+        """YAML 1.1 reads `on` and `off`, unquoted, as truth values."""
+        return {True: "on", False: "off"}[value] if isinstance(value, bool) else value

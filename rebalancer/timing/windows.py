@@ -77,20 +77,17 @@ def move_windows(
         return MoveWindows((), "no load is predicted for these hours")
     lowest, highest = float(known.min()), float(known.max())
     forbidden = _in_peak_hours(begins, calendar, options)
-    is_flat = highest - lowest < options.flat_share * highest
-    if highest > lowest:
-        forbidden |= curve >= highest - options.peak_share * (highest - lowest)
+    is_flat = highest - lowest <= options.flat_share * highest
     if is_flat:
-        low = _lowest_hours(curve[:n_asked], forbidden[:n_asked], options.flat_hours)
-        low = np.concatenate((low, np.zeros(len(curve) - n_asked, dtype=bool)))
+        usable = _lowest_hours(curve, forbidden | _freeze_before(forbidden, options), n_asked, options)
         because = f"the load stays between {lowest:.0%} and {highest:.0%}: it has no valley, these are its lowest hours"
-        freeze = _freeze_before(forbidden, options)
     else:
         threshold = lowest + options.valley_share * (highest - lowest)
-        low = curve <= threshold  # NaN is not
+        forbidden |= curve >= highest - options.peak_share * (highest - lowest)
+        low = (curve <= threshold) & ~forbidden  # NaN is not: what is not known may be the ramp
+        usable = low & ~_freeze_before(~low, options)
         because = f"the load is at most {threshold:.0%} of capacity, between {lowest:.0%} and {highest:.0%}"
-        freeze = _freeze_before(forbidden | ~low, options)  # what is not known may be the ramp
-    windows = _runs(begins, low & ~forbidden & ~freeze, n_asked, options)
+    windows = _runs(begins, usable, n_asked, options)
     return MoveWindows(windows, because if windows else "no hours are low enough for long enough", is_flat)
 
 
@@ -128,17 +125,16 @@ def _freeze_before(high: Bools, options: WindowOptions) -> Bools:
     return frozen
 
 
-def _lowest_hours(curve: Floats, forbidden: Bools, hours: float) -> Bools:
-    """(n,) the contiguous stretch of so many hours with the lowest mean, outside of what is forbidden."""
-    n = max(1, round(hours * 60 / SLOT_MINUTES))
-    allowed = np.isfinite(curve) & ~forbidden
+def _lowest_hours(curve: Floats, forbidden: Bools, n_asked: int, options: WindowOptions) -> Bools:
+    """(n,) the stretch of at most `flat_hours` with the lowest mean: the longest that is nowhere forbidden."""
     chosen = np.zeros(len(curve), dtype=bool)
-    for length in range(min(n, len(curve)), 0, -1):
-        means = np.lib.stride_tricks.sliding_window_view(np.where(allowed, curve, np.inf), length).mean(axis=1)
+    costs = np.where(np.isfinite(curve) & ~forbidden, curve, np.inf)[:n_asked]
+    for length in range(min(round(options.flat_hours * 60 / SLOT_MINUTES), n_asked), 0, -1):
+        means = np.lib.stride_tricks.sliding_window_view(costs, length).mean(axis=1)
         best = int(means.argmin())
         if np.isfinite(means[best]):
             chosen[best : best + length] = True
-            return chosen
+            break
     return chosen
 
 

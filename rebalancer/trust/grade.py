@@ -118,10 +118,10 @@ def gain_of_moves(
     lived, net = load[touched][:, hot], net[touched]
     without, with_them = (np.maximum(lived - net, 0), lived) if made else (lived, np.maximum(lived + net, 0))
     limit = capacity[touched][:, hot, None]
-    known = np.isfinite(without) & np.isfinite(with_them) & (limit > 0)  # (n_touched, n_hot, n_slots)
+    known: Bools = np.isfinite(without) & np.isfinite(with_them) & np.asarray(limit > 0)  # (n_touched, n_hot, n_slots)
     before, after = (np.divide(one, limit, out=np.zeros_like(one), where=known) for one in (without, with_them))
-    counts = known.any(axis=2, keepdims=True)  # a resource that is never measured is left out
-    is_there = (known | ~counts).all(axis=1) & counts.any(axis=1)  # (n_touched, n_slots)
+    counts = np.any(known, axis=2, keepdims=True)  # a resource that is never measured is left out
+    is_there = np.all(known | ~counts, axis=1) & np.any(counts, axis=1)  # (n_touched, n_slots)
     before, after = (np.where(is_there, share.max(axis=1), 0.0) for share in (before, after))
     return Effect(
         gain=float(penalty(before).sum() - penalty(after).sum()),

@@ -1,0 +1,97 @@
+"""Hours of the day and week as owners write them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from forecast.errors import InputError
+from rebalancer.timing.local_hours import parse_hours
+
+BERLIN = ZoneInfo("Europe/Berlin")
+MONDAY = datetime(2026, 11, 23)
+
+
+def at(day: int, hour: int, minute: int = 0) -> datetime:
+    """day: 0 = Monday."""
+    return MONDAY + timedelta(days=day, hours=hour, minutes=minute)
+
+
+@pytest.mark.parametrize(
+    ("text", "inside", "outside"),
+    [
+        ("01:00-05:00", [at(0, 1), at(6, 4, 59)], [at(0, 0, 59), at(0, 5), at(3, 13)]),
+        ("22:00-04:00", [at(0, 22), at(1, 3, 59), at(0, 0)], [at(0, 4), at(0, 21, 59)]),
+        ("fri 22:00-04:00", [at(4, 23), at(5, 3)], [at(4, 3), at(5, 23), at(6, 3)]),
+        ("sun 22:00-04:00", [at(6, 23), at(0, 3)], [at(6, 3), at(1, 3)]),
+        ("sat,sun 00:00-24:00", [at(5, 0), at(6, 23, 59)], [at(4, 23, 59), at(0, 0)]),
+        ("fri-mon 01:00-02:00", [at(4, 1), at(6, 1), at(0, 1)], [at(1, 1), at(3, 1)]),
+        ("mon 01:00-02:00; tue 03:00-04:00", [at(0, 1), at(1, 3)], [at(1, 1), at(0, 3)]),
+        ("01:00-02:00, 03:00-04:00", [at(0, 1), at(2, 3)], [at(0, 2)]),
+        ("  MON , Tue   1:00-2:00".replace("1:", "01:").replace("2:", "02:"), [at(0, 1), at(1, 1)], [at(2, 1)]),
+    ],
+)
+def test_what_is_inside(text: str, inside: list[datetime], outside: list[datetime]) -> None:
+    hours = parse_hours(text)
+    assert all(map(hours.contains, inside)) and not any(map(hours.contains, outside))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ; ",
+        "always",
+        "1:00-2:00",
+        "01:00",
+        "01:00-25:00",
+        "24:00-01:00",
+        "01:60-02:00",
+        "01:00-24:30",
+        "01:00-01:00",
+        "mo 01:00-02:00",
+        "mon-xyz 01:00-02:00",
+        "mon",
+        "mon 01:00-02:00 UTC",
+        "01:00-02:00,",
+        "٠١:٠٠-٠٢:٠٠",
+        "01:00-02:00;" * 100,
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_the_way_out(text: str) -> None:
+    with pytest.raises(InputError, match=r"write |at most"):
+        parse_hours(text)
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    try:
+        hours = parse_hours(text)
+    except InputError:
+        return
+    assert hours.ranges
+
+
+@given(
+    st.integers(0, 47),
+    st.integers(0, 180),
+    st.sampled_from(["02:00-03:00", "02:30-02:40", "sun 01:00-02:15", "23:00-00:30", "sun 02:00-03:00"]),
+    st.sampled_from([datetime(2026, 3, 28, 20, tzinfo=UTC), datetime(2026, 10, 24, 20, tzinfo=UTC)]),
+)
+def test_an_overlap_is_a_minute_inside_also_when_clocks_change(
+    half_hours: int, minutes: int, text: str, night: datetime
+) -> None:
+    hours, begin = parse_hours(text), night + timedelta(minutes=30 * half_hours // 2)
+    instants = [begin + timedelta(minutes=n) for n in range(max(1, minutes))]
+    inside = any(hours.contains(one.astimezone(BERLIN)) for one in instants)
+    assert hours.overlaps(begin, begin + timedelta(minutes=minutes), BERLIN) == inside
+
+
+def test_an_hour_that_a_spring_night_lacks_never_comes() -> None:
+    begin = datetime(2026, 3, 29, 0, 0, tzinfo=UTC)  # 01:00 in Berlin; 02:00 to 03:00 do not come
+    assert not parse_hours("02:00-03:00").overlaps(begin, begin + timedelta(hours=3), BERLIN)
+    assert parse_hours("02:00-03:00").overlaps(begin + timedelta(days=1), begin + timedelta(days=1, hours=1), BERLIN)
