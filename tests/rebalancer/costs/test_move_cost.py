@@ -17,7 +17,7 @@ from rebalancer.options import UnforeseenOptions
 from tests.rebalancer.costs.movable import NIGHT, OCCASION, cost, facts, pod
 
 NOW = NIGHT.timestamp()
-NOTHING = {"move": 0, "startup": 0, "share": 0, "priority": 0, "qos": 0, "young": 0, "lost_hour": 0}
+NOTHING: dict[str, Any] = {"move": 0, "startup": 0, "share": 0, "priority": 0, "qos": 0, "young": 0, "lost_hour": 0}
 JOB = ServiceKey("shop", "Job", "report")
 
 

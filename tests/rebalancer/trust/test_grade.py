@@ -21,7 +21,7 @@ OPTIONS = TrustOptions()
 
 def penalty(share: AnyFloats) -> AnyFloats:
     """1 at 0.9, nothing below 0.8."""
-    return np.maximum(share - 0.8, 0) * 10
+    return np.asarray(np.maximum(share - 0.8, 0) * 10)
 
 
 def usage(*cores: float) -> Floats:
