@@ -74,11 +74,35 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
+class Relief:
+    """Why a pod leaves its node: where that helps most, and what its target is at most expected at. Shares of capacity.
+
+    source_share, source_bound : expected load and upper bound of the source in this slot before the move
+    target_share : highest expected load of the target in any slot after it
+    """
+
+    resource: str
+    slot: int
+    source_share: float
+    source_bound: float
+    target_share: float
+
+    def sentence(self, source: str, target: str) -> str:
+        """Return the reason of the move, for people."""
+        return (
+            f"{source} is expected at {self.source_share:.0%} of {self.resource} in slot {self.slot} "
+            f"(upper bound {self.source_bound:.0%}), {target} reaches {self.target_share:.0%} at most"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Move:
     """One pod from node to node. Rows are those of the problem.
 
-    gain : node half hours of heat that the move prevents, itself or together with its partner
+    gain : node half hours of heat that the move prevents at its turn; with a partner, both together
+    reason : for people, with rows for names; `relief` has what it says as data
     partner : position in the plan of the move without which this one is worth nothing; None = it stands alone
+    relief : None if the move only makes room for its partner
     """
 
     pod: int
@@ -87,6 +111,7 @@ class Move:
     gain: float
     reason: str
     partner: int | None = None
+    relief: Relief | None = None
 
 
 @dataclass(frozen=True, slots=True)

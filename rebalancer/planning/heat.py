@@ -1,0 +1,91 @@
+"""Heat: what a plan brings down. A node half hour clearly over the hot share of capacity counts about 1.
+
+    penalty(x) = 2 max(x - 0.7, 0) + 6 max(x - 0.8, 0)            0.2 at 0.8, 1 at 0.9, 3.4 at 1.2
+    heat(node) = sum_slots sum_k w_k penalty(max_r (load_r + z_k margin_r) / capacity_r)
+
+The worst resource counts: a node that lacks disk is not helped by free cores. Memory does not make a node hot; it only
+must not overflow (tables.py). The penalty begins below the hot share, because the forecast errs, and is convex: an hour
+at 1.2 hurts more than two at 0.9. It is piecewise linear, so that a linear programme says exactly the same.
+
+The sum over k is the expected penalty over the forecast's error. The margin is about 1.645 standard deviations (0.95).
+Gauss and Hermite's rule with three points takes -1.73, 0 and 1.73 deviations with weights 1/6, 2/3, 1/6: a margin
+below, none, a margin above (Abramowitz and Stegun, 25.4.46). So a target whose bound is near the ramp already costs
+something, and relief of a node that is hot only by its bound counts a sixth.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from forecast.arrays import AnyFloats, Bools, Floats
+from forecast.resources import CPU, HOT_RESOURCES, HOT_SHARE, MEMORY
+from rebalancer.planning.problem import Problem
+
+RAMP: Final = ((0.7, 2.0), (HOT_SHARE, 6.0))
+"""From this share of capacity on the penalty grows by this much more for each whole capacity."""
+
+COOL_SHARE: Final = RAMP[0][0]
+"""A node whose bound stays below has no heat."""
+
+SCENARIOS: Final = ((0.0, 2 / 3), (1.0, 1 / 6), (-1.0, 1 / 6))
+"""Errors of the forecast in margins, and their weights."""
+
+
+def penalty(share: AnyFloats) -> AnyFloats:
+    """Return the penalty of shares of capacity, of any shape."""
+    total = np.zeros_like(share)
+    for start, slope in RAMP:
+        over = share - start
+        np.maximum(over, 0, out=over)
+        over *= slope
+        total += over
+    return total
+
+
+def pieces() -> list[tuple[float, float]]:
+    """Return slope and intercept of the lines whose upper envelope is the penalty, without the line at 0."""
+    slope = intercept = 0.0
+    lines = []
+    for start, more in RAMP:
+        slope, intercept = slope + more, intercept - more * start
+        lines.append((slope, intercept))
+    return lines
+
+
+def node_heat(share: AnyFloats, margin: AnyFloats) -> Floats:
+    """Return the heat of nodes: (...,).
+
+    share, margin : (..., n_hot_resources, n_slots) of capacity; 0 where capacity is no limit
+    """
+    total = np.zeros(share.shape[:-2])
+    worst = share.max(axis=-2)  # (..., n_slots)
+    bound = (share + margin).max(axis=-2)
+    # Most nodes are cool, and only of the others the rest is of interest.
+    warm: Bools = np.asarray(bound.max(axis=-1, initial=0.0)) > COOL_SHARE
+    if not warm.any():
+        return total
+    if not warm.all():
+        share, margin, worst, bound = share[warm], margin[warm], worst[warm], bound[warm]
+    found = SCENARIOS[0][1] * penalty(worst) + SCENARIOS[1][1] * penalty(bound)
+    if worst.max() > COOL_SHARE:
+        found += SCENARIOS[2][1] * penalty((share - margin).max(axis=-2))
+    total[warm] = found.sum(axis=-1, dtype=np.float64)
+    return total
+
+
+def hot_half_hours(share: AnyFloats) -> int:
+    """Return how many node half hours lie over the hot share: of (..., n_hot_resources, n_slots)."""
+    return int((share.max(axis=-2) > HOT_SHARE).sum())
+
+
+def resources_that_count(problem: Problem) -> list[int]:
+    """Return the resources that limit some node, and CPU: those that make nodes hot first, then memory."""
+    limits = np.asarray(np.isfinite(problem.capacity).any(axis=0))
+    return [r for r in (*HOT_RESOURCES, MEMORY) if r == CPU or limits[r]]
+
+
+def n_hot_resources(resources: list[int]) -> int:
+    """Return how many of `resources_that_count` make a node hot."""
+    return sum(r in HOT_RESOURCES for r in resources)
