@@ -13,9 +13,9 @@ import numpy as np
 from forecast.arrays import Floats, Ints
 from forecast.history import Placements
 from forecast.progress import Progress, silent
-from scorer.replay.cluster_state import ClusterState, PendingPod
 from scorer.replay.recording import Recording
 from scorer.replay.rules import Rule
+from scorer.replay.running_cluster import RunningCluster
 
 _REPORT_EVERY = 100
 
@@ -52,64 +52,22 @@ def play(
     recording: Recording, rule: Rule, *, seed: int, progress: Progress = silent, stage: str = "replay"
 ) -> Playback:
     """Let `rule` place every pod of the recording. The order of pods depends on `seed` alone."""
-    node = np.full(len(recording.service), -1, dtype=np.int64)
-    known = recording.known_capacity
-    placed: dict[int, PendingPod] = {}
-    state = ClusterState(known, recording.allocatable, recording.live_base, recording.service_requests)
-    births = _by_slot(recording.birth, recording.n_slots)
-    deaths = _by_slot(recording.death, recording.n_slots)
+    cluster, n_pods = RunningCluster(recording, rule), len(recording.service)
     done = 0
+
+    def on_placed() -> None:
+        nonlocal done
+        done += 1
+        if done % _REPORT_EVERY == 0:
+            progress(stage, done, n_pods)
+
     for slot in range(recording.n_slots):
-        for pod in deaths.get(slot, ()):
-            gone = placed.pop(int(pod))
-            state.remove(gone.service, gone.requests, int(node[pod]))
-            rule.removed(gone, int(node[pod]))
-        born = births.get(slot)
-        if born is None:
+        cluster.end_pods(slot)
+        if not len(born := cluster.born(slot)):
             continue
-        # An order of its own for every slot: what is born tomorrow must not change today's order.
-        born = np.random.default_rng((seed, slot)).permutation(born)
-        live = recording.live[born] if slot == 0 else _live_of_services(recording, slot)[recording.service[born]]
         if slot > 0:
-            state.measure(*_measured(recording, node, slot - 1))
-        state.arriving = np.bincount(recording.service[born], minlength=recording.n_services).astype(np.float64)
-        rule.observe(slot, state)
-        for pod, uses in zip(born, live, strict=True):
-            pending = PendingPod(int(recording.service[pod]), recording.requests[pod], uses, int(pod))
-            chosen = rule.choose(pending, state.feasible(pending), state)
-            node[pod] = chosen
-            placed[pending.index] = pending
-            state.add(pending, chosen)
-            rule.added(pending, chosen)
-            done += 1
-            if done % _REPORT_EVERY == 0:
-                progress(stage, done, len(node))
-    progress(stage, len(node), len(node))
-    return Playback(node, state.overcommitted)
-
-
-def _by_slot(slots: Ints, n_slots: int) -> dict[int, Ints]:
-    """Pods by the slot they come or go in; those beyond the end are left out."""
-    order = np.argsort(slots, kind="stable")
-    values, starts = np.unique(slots[order], return_index=True)
-    groups = np.split(order, starts[1:])
-    return {int(value): group for value, group in zip(values, groups, strict=True) if value < n_slots}
-
-
-def _measured(recording: Recording, node: Ints, slot: int) -> tuple[Floats, Floats]:
-    """Usage of the nodes in a slot that is over, (n_nodes, n_resources), and the pods there, (n_nodes, n_services)."""
-    usage = recording.base[:, :, slot].copy()
-    placed = node >= 0
-    np.add.at(usage, node[placed], recording.load[placed, :, slot])
-    counts = np.zeros((recording.n_nodes, recording.n_services))
-    np.add.at(counts, (node[placed], recording.service[placed]), recording.present[placed, slot])
-    return usage, counts
-
-
-def _live_of_services(recording: Recording, slot: int) -> Floats:
-    """Usage of a pod of each service in the slot before, 0 where it had none: (n_services, n_resources)."""
-    total = np.zeros((recording.n_services, recording.load.shape[1]))
-    present = np.zeros(recording.n_services)
-    np.add.at(total, recording.service, recording.load[:, :, slot - 1])
-    np.add.at(present, recording.service, recording.present[:, slot - 1])
-    return np.asarray(total / np.maximum(present, 1e-9)[:, None])
+            cluster.measure(slot - 1)
+        # An order of its own for every slot: what is born tomorrow must not change today's order.
+        cluster.place(np.random.default_rng((seed, slot)).permutation(born), slot, on_placed)
+    progress(stage, n_pods, n_pods)
+    return Playback(cluster.node, cluster.state.overcommitted)

@@ -1,0 +1,116 @@
+"""The pods of a recording on their nodes while a replay runs, half hour by half hour; `playback` and the rebalancer's
+trajectories drive it.
+
+What a rule may see is in `state`: usage up to the half hour that was measured last, and the pods that are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from forecast.arrays import Floats, Ints
+from scorer.replay.cluster_state import ClusterState, PendingPod
+from scorer.replay.recording import Recording
+from scorer.replay.rules import Rule
+
+
+class RunningCluster:
+    """Empty at first.
+
+    node  : (n_pods,) row of the node each pod is on, or was on last; -1 = not placed yet
+    state : what rules see
+    """
+
+    def __init__(self, recording: Recording, rule: Rule) -> None:
+        self._recording, self._rule = recording, rule
+        self.node = np.full(len(recording.service), -1, dtype=np.int64)
+        self.state = ClusterState(
+            recording.known_capacity, recording.allocatable, recording.live_base, recording.service_requests
+        )
+        self._running: dict[int, PendingPod] = {}
+        self._births = _by_slot(recording.birth, recording.n_slots)
+        self._deaths = _by_slot(recording.death, recording.n_slots)
+
+    @property
+    def running(self) -> Ints:
+        """Pods that are there now, in their order in the recording: (n_running,)."""
+        return np.sort(np.fromiter(self._running, dtype=np.int64, count=len(self._running)))
+
+    def born(self, slot: int) -> Ints:
+        """Pods that are born in this slot."""
+        return self._births.get(slot, np.empty(0, dtype=np.int64))
+
+    def end_pods(self, slot: int) -> None:
+        """Take the pods away whose time is over when this slot begins."""
+        for pod in self._deaths.get(slot, ()):
+            self.take(int(pod))
+
+    def measure(self, slot: int) -> Floats:
+        """Show the rules the usage of a slot that is over: (n_nodes, n_resources)."""
+        usage, counts = self._measured(slot)
+        self.state.measure(usage, counts)
+        return usage
+
+    def place(self, pods: Ints, slot: int, on_placed: Callable[[], None] = lambda: None) -> None:
+        """Let the rule choose a node for each of the pods, in this order."""
+        recording, state = self._recording, self.state
+        live = recording.live[pods] if slot == 0 else self._live_of_services(slot)[recording.service[pods]]
+        state.arriving = np.bincount(recording.service[pods], minlength=recording.n_services).astype(np.float64)
+        self._rule.observe(slot, state)
+        for pod, uses in zip(pods.tolist(), live, strict=True):
+            pending = self._pending(pod, uses)
+            self._add(pending, self._rule.choose(pending, state.feasible(pending), state))
+            on_placed()
+
+    def put(self, pod: int, node: int, slot: int) -> None:
+        """Run the pod on this node, whatever the rule would choose."""
+        live = self._recording.live[pod] if slot == 0 else self._recording.load[pod, :, slot - 1].astype(np.float64)
+        self._add(self._pending(pod, live), node)
+
+    def take(self, pod: int) -> int:
+        """Take the pod away; returns the row of the node that it was on."""
+        gone, node = self._running.pop(pod), int(self.node[pod])
+        self.state.remove(gone.service, gone.requests, node)
+        self._rule.removed(gone, node)
+        return node
+
+    def _pending(self, pod: int, live: Floats) -> PendingPod:
+        return PendingPod(int(self._recording.service[pod]), self._recording.requests[pod], live, pod)
+
+    def _add(self, pod: PendingPod, node: int) -> None:
+        self.node[pod.index] = node
+        self._running[pod.index] = pod
+        self.state.add(pod, node)
+        self._rule.added(pod, node)
+
+    def _measured(self, slot: int) -> tuple[Floats, Floats]:
+        """Usage of the nodes in a slot that is over, (n_nodes, n_resources), and the pods there, (n_nodes, n_services).
+
+        Pods that have ended are on their last node still: they used nothing since.
+        """
+        recording, node = self._recording, self.node
+        usage = recording.base[:, :, slot].copy()
+        placed = node >= 0
+        np.add.at(usage, node[placed], recording.load[placed, :, slot])
+        counts = np.zeros((recording.n_nodes, recording.n_services))
+        np.add.at(counts, (node[placed], recording.service[placed]), recording.present[placed, slot])
+        return usage, counts
+
+    def _live_of_services(self, slot: int) -> Floats:
+        """Usage of a pod of each service in the slot before, 0 where it had none: (n_services, n_resources)."""
+        recording = self._recording
+        total = np.zeros((recording.n_services, recording.load.shape[1]))
+        present = np.zeros(recording.n_services)
+        np.add.at(total, recording.service, recording.load[:, :, slot - 1])
+        np.add.at(present, recording.service, recording.present[:, slot - 1])
+        return np.asarray(total / np.maximum(present, 1e-9)[:, None])
+
+
+def _by_slot(slots: Ints, n_slots: int) -> dict[int, Ints]:
+    """Pods by the slot they come or go in; those beyond the end are left out."""
+    order = np.argsort(slots, kind="stable")
+    values, starts = np.unique(slots[order], return_index=True)
+    groups = np.split(order, starts[1:])
+    return {int(value): group for value, group in zip(values, groups, strict=True) if value < n_slots}
