@@ -143,6 +143,7 @@ class PodUsage:
     usage    : (n_pods, n_resources, n_days, 48) base units; NaN = not measured
     present  : (n_pods, n_days, 48) share of the slot during which the pod existed, 0..1
     node     : (n_pods,) index into the history's nodes of the last node it was seen on; -1 = none
+    row      : (n_pods,) number of the pod in `History.placements`; -1 = it is not in there
     """
 
     days: tuple[date, ...]
@@ -153,3 +154,4 @@ class PodUsage:
     usage: Floats32
     present: Floats32
     node: Ints
+    row: Ints

@@ -39,6 +39,7 @@ def doubled_replicas(history: History, pods: PodUsage, window: Window, chosen: I
         usage=np.concatenate([usage, usage[twins]]),
         present=np.concatenate([pods.present, np.where(later < 1, pods.present[twins], 0)]),
         node=np.concatenate([pods.node, pods.node[twins]]),
+        row=np.concatenate([pods.row, np.full(len(twins), -1)]),
     )
     later = _half_from(window.history_slot - SLOTS_BEFORE, history.n_days)
     usage_per_pod, replicas = history.usage_per_pod.copy(), history.replicas.copy()

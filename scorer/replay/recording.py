@@ -35,6 +35,7 @@ class Recording:
     live        : (n_pods, n_resources) usage in the half hour before the placement, of the pods born at 0
     base        : (n_nodes, n_resources, n_slots) what nodes use besides scheduled pods
     live_base   : (n_nodes, n_resources) the same in the half hour before
+    first_node  : (n_pods,) node that the pod was on in the first slot; -1 = it was not there, or on no node of these
     nodes       : (n_nodes,) index in the history of each node played with; all other node axes follow it
     capacity    : (n_nodes, n_resources) NaN = not a limit
     assumed     : (n_nodes, n_resources) capacities learned from what was known before the day of the placement
@@ -54,6 +55,7 @@ class Recording:
     live: Floats
     base: Floats
     live_base: Floats
+    first_node: Ints
     nodes: Ints
     capacity: Floats
     assumed: Bools
@@ -141,12 +143,26 @@ def record(history: History, pod_usage: PodUsage, window: Window) -> Recording:
         live=live,
         base=base[..., window.history_slot :],
         live_base=base[..., before],
+        first_node=_first_nodes(history, pod_usage.row[here], nodes, window.history_slot),
         nodes=nodes,
         capacity=np.where(np.isfinite(assumed), assumed, history.capacity[nodes]),
         assumed=np.isfinite(assumed),
         allocatable=np.where(np.isfinite(history.allocatable), history.allocatable, np.inf)[nodes],
         service_requests=np.nan_to_num(known.requests),
     )
+
+
+def _first_nodes(history: History, rows: Ints, nodes: Ints, slot: int) -> Ints:
+    """Where the pods were in a slot, as rows of `nodes`: (n_pods,), -1 = nowhere.
+
+    rows : (n_pods,) numbers of the pods in the history's placements; -1 = not in there
+    """
+    now = history.placements.between(slot, slot + 1)
+    row_of = np.full(len(history.nodes) + 1, -1)
+    row_of[nodes] = np.arange(len(nodes))
+    node_of = np.full(max(int(now.pod.max(initial=-1)), int(rows.max(initial=-1))) + 2, -1)
+    node_of[now.pod] = row_of[now.node]
+    return np.asarray(node_of[rows], dtype=np.int64)
 
 
 def _playable(history: History, window: Window) -> Ints:

@@ -173,6 +173,7 @@ class HistoryFiles:
             usage=usage[existed],
             present=present[existed],
             node=_last_known(node[existed]),
+            row=here,
         )
 
     def _pods_during(self, first: int, n_days: int) -> Ints:

@@ -72,6 +72,7 @@ def cluster(*stays: Stay, cpu: float = 4.0) -> tuple[History, PodUsage]:
         usage=usage.reshape(len(names), -1, *shape),
         present=present.reshape(len(names), *shape),
         node=last,
+        row=np.arange(len(names)),
     )
     return history, pods
 
@@ -88,6 +89,7 @@ def during(pods: PodUsage, days: slice) -> PodUsage:
         usage=pods.usage[there][:, :, days],
         present=pods.present[there][:, days],
         node=pods.node[there],
+        row=pods.row[there],
     )
 
 

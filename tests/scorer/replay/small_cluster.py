@@ -88,6 +88,7 @@ def small_cluster(seed: int = 0, cpu: Floats | None = None) -> tuple[History, Po
         usage=by_day(usage),
         present=by_day(present),
         node=node,
+        row=np.arange(n_pods),
     )
     return history, pods
 

@@ -61,6 +61,7 @@ def another_future() -> tuple[History, PodUsage]:
         usage=pods.usage[kept],
         present=by_day(present)[kept],
         node=((pods.node + 1) % N_NODES)[kept],
+        row=pods.row[kept],
     )
     return history, changed
 

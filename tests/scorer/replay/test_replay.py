@@ -131,6 +131,7 @@ def test_pods_of_the_future_do_not_move_pods_of_today() -> None:
         usage=pods.usage[keep],
         present=pods.present[keep],
         node=pods.node[keep],
+        row=pods.row[keep],
     )
     full, cut = (replay(history, p, simple_forecast, seed=1, ladder=False) for p in (pods, fewer))
     n = int((full.recording.birth == 0).sum())

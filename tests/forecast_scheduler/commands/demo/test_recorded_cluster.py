@@ -51,6 +51,7 @@ def pods(known: History) -> PodUsage:
         usage=np.zeros((n, 5, 2, 48), dtype=np.float32),
         present=present,
         node=np.arange(n) % 3,
+        row=np.arange(n),
     )
 
 
