@@ -69,6 +69,14 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
+class PredictedLoads:
+    """(n_nodes, n_resources, n_slots) each, see Problem."""
+
+    load: Floats32
+    margin: Floats32
+
+
+@dataclass(frozen=True, slots=True)
 class LaidOut:
     """A problem, and what its rows mean."""
 
@@ -125,24 +133,49 @@ def snapshot(tables: LiveTables, n_slots: int) -> Snapshot | None:
         )
 
 
+def predicted_loads(copied: Snapshot) -> PredictedLoads:
+    """Return what the nodes of a snapshot are expected to use."""
+    n_slots = copied.slots.stop - copied.slots.start
+    load = np.zeros((len(copied.nodes), len(RESOURCES), n_slots), dtype=np.float32)
+    margin = np.zeros_like(load)
+    start = 0
+    for inputs in copied.inputs:
+        curves = node_curves(
+            copied.profiles,
+            copied.bases,
+            inputs,
+            copied.days,
+            fading=copied.fading,
+            widen=copied.widen,
+            slots=copied.slots,
+        )
+        part = slice(start, start + len(inputs.names))
+        load[part] = curves.mean()
+        margin[part] = np.maximum(curves.curve(_BOUND) - curves.mean(), 0.0)
+        start = part.stop
+    return PredictedLoads(load, margin)
+
+
 def lay_out(
     copied: Snapshot,
+    loads: PredictedLoads,
     *,
     cost_of: Callable[[PodInfo], float],
     may_go: Callable[[PodInfo], Collection[str]],
     budget_of: Callable[[tuple[ServiceKey, ...], tuple[str, ...]], Budget],
+    left: Callable[[PodInfo], frozenset[str]] = lambda pod: frozenset(),
 ) -> LaidOut:
-    """Make a problem of a snapshot.
+    """Make a problem of a snapshot and its loads.
 
     cost_of   : see PodColumns.cost
     may_go    : names of the nodes that a pod may go to, by all filters but those of resources; asked for one pod of
                 each controller
     budget_of : from services and namespaces, in the order of the rows of the budget
+    left      : names of nodes that a pod was moved away from, and may not return to
     """
-    load, margin = _loads(copied)
     namespaces, namespace = _numbered([pod.namespace for pod in copied.pods])
     cost = np.array([cost_of(pod) for pod in copied.pods], dtype=np.float64)
-    shape, allowed = _shapes(copied, cost, may_go)
+    shape, allowed = _shapes(copied, cost, may_go, left)
     pods = PodColumns(
         node=copied.node,
         profile=copied.profile,
@@ -153,8 +186,8 @@ def lay_out(
         cost=cost,
     )
     problem = Problem(
-        load=load,
-        margin=margin,
+        load=loads.load,
+        margin=loads.margin,
         capacity=copied.capacity,
         free=copied.free,
         usage=copied.profiles.mean_of(copied.keys, copied.replicas, copied.days)[:, :, copied.slots],
@@ -179,40 +212,28 @@ def _seated(
     return tuple(pod for pod, _, _ in found), table[:, 0], table[:, 1]
 
 
-def _loads(copied: Snapshot) -> tuple[Floats32, Floats32]:
-    """Return expected load and margin to the upper bound: (n_nodes, n_resources, n_slots) each."""
-    n_slots = copied.slots.stop - copied.slots.start
-    load = np.zeros((len(copied.nodes), len(RESOURCES), n_slots), dtype=np.float32)
-    margin = np.zeros_like(load)
-    start = 0
-    for inputs in copied.inputs:
-        curves = node_curves(
-            copied.profiles,
-            copied.bases,
-            inputs,
-            copied.days,
-            fading=copied.fading,
-            widen=copied.widen,
-            slots=copied.slots,
-        )
-        part = slice(start, start + len(inputs.names))
-        load[part] = curves.mean()
-        margin[part] = np.maximum(curves.curve(_BOUND) - curves.mean(), 0.0)
-        start = part.stop
-    return load, margin
-
-
-def _shapes(copied: Snapshot, cost: AnyFloats, may_go: Callable[[PodInfo], Collection[str]]) -> tuple[Ints, Bools]:
+def _shapes(
+    copied: Snapshot,
+    cost: AnyFloats,
+    may_go: Callable[[PodInfo], Collection[str]],
+    left: Callable[[PodInfo], frozenset[str]],
+) -> tuple[Ints, Bools]:
     """Return the row of `allowed` of each pod, and the rows: one for each controller whose pods may move."""
-    keys, shape = _numbered([pod.owner_uid or pod.uid for pod in copied.pods])
+    owners = [pod.owner_uid or pod.uid for pod in copied.pods]
+    keys, shape = _numbered([(owner, left(pod)) for owner, pod in zip(owners, copied.pods, strict=True)])
     row_of = {name: row for row, name in enumerate(copied.nodes)}
     allowed = np.zeros((len(keys), len(copied.nodes)), dtype=np.bool_)
+    nodes_of: dict[str, Collection[str]] = {}
     asked: set[int] = set()
     for position in np.flatnonzero(np.isfinite(cost)).tolist():
-        number = int(shape[position])
-        if number not in asked:
-            asked.add(number)
-            allowed[number, [row_of[name] for name in may_go(copied.pods[position]) if name in row_of]] = True
+        number, owner = int(shape[position]), owners[position]
+        if number in asked:
+            continue
+        asked.add(number)
+        if owner not in nodes_of:
+            nodes_of[owner] = may_go(copied.pods[position])
+        names = (name for name in nodes_of[owner] if name not in keys[number][1])
+        allowed[number, [row_of[name] for name in names if name in row_of]] = True
     return shape, allowed
 
 

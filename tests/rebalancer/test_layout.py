@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from forecast.arrays import Ints
 from forecast.resources import CPU, RESOURCES
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
-from rebalancer.layout import LaidOut, lay_out, snapshot
+from rebalancer.layout import LaidOut, lay_out, predicted_loads, snapshot
 from rebalancer.planning.problem import Budget
 from tests.scorer.live_cluster import pod_of
 from tests.scorer.scorer_at import LiveScorer, tables
@@ -28,14 +28,26 @@ def _budget(services: tuple[ServiceKey, ...], namespaces: tuple[str, ...]) -> Bu
     return Budget(total=5, per_service=each(len(services)), per_namespace=each(len(namespaces)), per_node=2)
 
 
-def _laid_out(tested: LiveScorer, may_go: Collection[str] = NODES, never: Collection[str] = ()) -> LaidOut:
+def _laid_out(
+    tested: LiveScorer,
+    may_go: Collection[str] = NODES,
+    never: Collection[str] = (),
+    left: Mapping[str, frozenset[str]] | None = None,
+) -> LaidOut:
     copied = snapshot(tested.scorer.tables, N_SLOTS)
     assert copied is not None
 
     def cost_of(pod: PodInfo) -> float:
         return math.inf if pod.name in never else 0.5
 
-    return lay_out(copied, cost_of=cost_of, may_go=lambda pod: may_go, budget_of=_budget)
+    return lay_out(
+        copied,
+        predicted_loads(copied),
+        cost_of=cost_of,
+        may_go=lambda pod: may_go,
+        budget_of=_budget,
+        left=lambda pod: (left or {}).get(pod.name, frozenset()),
+    )
 
 
 def test_loads_are_those_that_the_scorer_predicts() -> None:
@@ -86,6 +98,14 @@ def test_only_pods_that_may_move_are_asked_about() -> None:
     laid_out = _laid_out(tested, may_go=("node-3", "not-there"))
     allowed = laid_out.problem.allowed[laid_out.problem.pods.shape]
     np.testing.assert_array_equal(allowed, np.tile([False, False, False, True], (len(PODS), 1)))
+
+
+def test_a_pod_does_not_return_to_a_node_that_it_left() -> None:
+    moved = PODS[0].name
+    laid_out = _laid_out(LiveScorer(hour=4.0, pods=PODS), left={moved: frozenset({"node-2"})})
+    for row, pod in enumerate(laid_out.pods):
+        allowed = laid_out.problem.allowed[int(laid_out.problem.pods.shape[row])].tolist()
+        assert allowed == [True, True, pod.name != moved, True]
 
 
 def test_without_a_model_there_is_nothing_to_plan() -> None:
