@@ -6,7 +6,7 @@ LiveTables --snapshot (under the lock)--> copies --lay_out--> Problem, and the n
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import TypeVar
 
@@ -66,6 +66,10 @@ class Snapshot:
     service: Ints
     requests: Floats
     widen: float
+
+    def within(self, n_slots: int) -> Snapshot:
+        """Return the same for the first half hours only."""
+        return replace(self, slots=slice(self.slots.start, min(self.slots.stop, self.slots.start + n_slots)))
 
 
 @dataclass(frozen=True, slots=True)

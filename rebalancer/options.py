@@ -10,6 +10,7 @@ from pydantic import Field, field_validator
 
 from forecast.errors import InputError
 from forecast.setting_group import Duration, SettingGroup
+from rebalancer.planning.options import PlanningOptions
 from rebalancer.timing.local_hours import parse_hours
 
 
@@ -208,6 +209,10 @@ class RebalanceOptions(SettingGroup):
     mode: Mode = Mode.OFF
     """`shadow` plans and reports, `on` also moves pods."""
 
+    horizon: Duration = Field(default=86_400, ge=3600, le=7 * 86_400)
+    """Time that a plan looks ahead."""
+
+    planning: PlanningOptions = Field(default_factory=PlanningOptions)
     cost: CostOptions = Field(default_factory=CostOptions)
     window: WindowOptions = Field(default_factory=WindowOptions)
     unforeseen: UnforeseenOptions = Field(default_factory=UnforeseenOptions)

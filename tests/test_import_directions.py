@@ -51,7 +51,6 @@ LAYERS: Final = {
     "scheduler.profiles": "job online < gpu",
     "scheduler.profiles.gpu": "dra fragmentation idle_cpu tide",
     "scheduler.profiles.job": "cron objects service valley < storm < serverless",
-    "rebalancer": "planning",
     "admission": "advice certificates templates < webhook",
     "rebalancer": "planning timing trust < costs",
     "forecast_scheduler": "settings < reports < commands",

@@ -36,6 +36,11 @@ class Namespaces:
         known = self._of.get(namespace)
         return None if known is None else known.labels
 
+    def annotations_of(self, namespace: str) -> Mapping[str, str]:
+        """Return ours; empty where the namespace is not known. For any thread."""
+        known = self._of.get(namespace)
+        return {} if known is None else known.annotations
+
     def meant_by(self, term: PodAffinityTerm, namespace: str) -> bool:
         """Whether a term means pods of a namespace (AffinityTerm.Matches in pkg/scheduler/framework/types.go)."""
         if namespace in term.namespaces:

@@ -50,7 +50,7 @@ def first_night(moves: Sequence[PastMove], options: CooldownOptions) -> int | No
         return None
     last = moves[-1].night
     counted = sum(last - move.night < options.remember_days for move in moves)
-    rests = min(options.nights * 2 ** (counted - 1), max(options.longest_nights, options.nights))
+    rests: int = min(options.nights * 2 ** (counted - 1), max(options.longest_nights, options.nights))
     return last + rests + 1
 
 

@@ -88,6 +88,7 @@ def _pod(
         "status": {
             "phase": "Running",
             "startTime": started,
+            "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": started}],
             "containerStatuses": [{"name": "main", "ready": True, "state": {"running": {"startedAt": started}}}],
         },
     }

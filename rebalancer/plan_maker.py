@@ -1,0 +1,243 @@
+"""Makes plans from the live tables: when pods may move, which of them for how much, and the plan itself, by names."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import numpy as np
+
+from forecast.arrays import Floats, Ints
+from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY, Calendar
+from forecast.resources import HOT_RESOURCES, HOT_SHARE
+from forecast.service_key import ServiceKey
+from kube.objects.objects import PodInfo
+from placement.disruption_budgets import DisruptionBudgets
+from rebalancer.costs.facts import MoveFacts, Occasion
+from rebalancer.costs.insensitive import is_insensitive
+from rebalancer.costs.move_cost import MoveCost, move_cost
+from rebalancer.costs.startup_times import StartupTimes
+from rebalancer.layout import LaidOut, PredictedLoads, Snapshot, lay_out, predicted_loads, snapshot
+from rebalancer.options import RebalanceOptions
+from rebalancer.planning.planner import plan
+from rebalancer.planning.problem import Budget, Plan
+from rebalancer.pod_facts import CoolingUntil, PodFacts
+from rebalancer.timing.windows import MoveWindow, MoveWindows, move_windows
+from scorer.live_tables import LiveTables
+from scorer.scores.capacity import limited
+
+_DAYS_AHEAD: Final = 3
+_SLOT: Final = timedelta(minutes=SLOT_MINUTES)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedMove:
+    """A move by names. by_surge: a second replica is started first. gain, partner: see planning.problem.Move."""
+
+    namespace: str
+    pod: str
+    uid: str
+    service: ServiceKey
+    source: str
+    target: str
+    gain: float
+    reason: str
+    partner: int | None
+    by_surge: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MadePlan:
+    """
+    made_at, until : the plan looks at the half hours in between
+    window  : in which its moves may start; None = there is none in the next 24 hours
+    windows : all windows of the next 24 hours, and how they were found
+    plan    : figures, and moves by rows
+    moves   : the same moves by names
+    n_pods  : that count in the forecast
+    kept    : pods that may not be moved, by reason
+    """
+
+    made_at: datetime
+    until: datetime
+    window: MoveWindow | None
+    windows: MoveWindows
+    plan: Plan
+    moves: tuple[NamedMove, ...]
+    n_pods: int
+    kept: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSources:
+    """What plans go by in addition to the tables.
+
+    may_go         : names of the nodes that a pod may go to, by all filters but those of resources
+    budgets        : PodDisruptionBudgets
+    annotations_of : ours, of a namespace
+    cooling_until  : see pod_facts.CoolingUntil
+    left           : nodes that a pod was moved away from lately
+    """
+
+    may_go: Callable[[PodInfo], Collection[str]]
+    budgets: DisruptionBudgets = field(default_factory=DisruptionBudgets)
+    annotations_of: Callable[[str], Mapping[str, str]] = lambda namespace: {}
+    cooling_until: CoolingUntil = lambda pod: None
+    left: Callable[[PodInfo], frozenset[str]] = lambda pod: frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Relief:
+    """Overloaded nodes that are to be relieved now. total, of_service: pods that may still move so today."""
+
+    nodes: frozenset[str]
+    total: int
+    of_service: Callable[[ServiceKey], int]
+
+
+class PlanMaker:
+    """For one thread at a time: making a plan takes seconds in a large cluster, a part of them under the lock."""
+
+    def __init__(self, tables: LiveTables, sources: PlanSources, options: RebalanceOptions) -> None:
+        self._tables, self._sources, self._options = tables, sources, options
+        self._startup = StartupTimes()
+
+    def for_tonight(self) -> MadePlan | None:
+        """Return the plan of the next window, as things are now; None = there is no forecast."""
+        return self._make(None)
+
+    def at_once(self, relief: Relief) -> MadePlan | None:
+        """Return a plan that relieves overloaded nodes of insensitive pods; None = there is no forecast."""
+        return self._make(relief)
+
+    def _make(self, relief: Relief | None) -> MadePlan | None:
+        copied = snapshot(self._tables, _DAYS_AHEAD * SLOTS_PER_DAY)
+        if copied is None:
+            return None
+        loads, calendar = predicted_loads(copied), copied.profiles.model.calendar
+        now = datetime.fromtimestamp(self._tables.clock(), UTC)
+        windows = move_windows(_cluster_share(copied, loads), copied.days[0], calendar, now, self._options.window)
+        window = next(iter(windows.windows), None)
+        horizon = min(round(self._options.horizon / _SLOT.total_seconds()), loads.load.shape[2])
+        loads = PredictedLoads(loads.load[..., :horizon], loads.margin[..., :horizon])
+        occasion = _occasion(now, window, copied, loads, calendar, at_once=relief is not None)
+        costs, facts = self._costs(copied.pods, occasion)
+
+        def cost_of(pod: PodInfo) -> float:
+            cost = costs[pod.uid]
+            if relief is None:
+                return cost.cost
+            counts = pod.node in relief.nodes and is_insensitive(pod, facts[pod.uid], cost, self._options.unforeseen)
+            return cost.cost if counts else math.inf
+
+        laid_out = lay_out(
+            copied.within(horizon),
+            loads,
+            cost_of=cost_of,
+            may_go=self._sources.may_go,
+            budget_of=lambda services, namespaces: self._budget(services, namespaces, facts, relief),
+            left=self._sources.left,
+        )
+        found = plan(laid_out.problem, self._options.planning)
+        kept = Counter(cost.because for cost in costs.values() if not cost.may_move)
+        moves = _named(laid_out, found, costs)
+        until = copied.begins + horizon * _SLOT
+        return MadePlan(now, until, window, windows, found, moves, len(copied.pods), dict(kept.most_common()))
+
+    def _costs(self, pods: Collection[PodInfo], occasion: Occasion) -> tuple[dict[str, MoveCost], dict[str, MoveFacts]]:
+        """What each pod costs to move, and what is known of it, by UID."""
+        sources = self._sources
+        with self._tables.reading() as cluster:
+            known = PodFacts(cluster, self._startup, sources.budgets, sources.annotations_of, sources.cooling_until)
+            facts = {pod.uid: known.of(pod) for pod in pods}
+        costs = {pod.uid: move_cost(pod, facts[pod.uid], occasion, self._options.cost) for pod in pods}
+        return costs, facts
+
+    def _budget(
+        self,
+        services: tuple[ServiceKey, ...],
+        namespaces: tuple[str, ...],
+        facts: Mapping[str, MoveFacts],
+        relief: Relief | None,
+    ) -> Budget:
+        options = self._options.budget
+        replicas = {one.service: one.replicas for one in facts.values()}
+        of_service = [
+            options.of_service(replicas[service]) if relief is None else relief.of_service(service)
+            for service in services
+        ]
+        return Budget(
+            total=options.total(len(facts)) if relief is None else relief.total,
+            per_service=_ints(of_service),
+            per_namespace=_ints([options.per_namespace] * len(namespaces)),
+            per_node=options.per_node,
+        )
+
+
+def _cluster_share(copied: Snapshot, loads: PredictedLoads) -> Floats:
+    """(n_days, 48) share of the cluster's capacity in use, of its fullest resource at its peak; NaN = it is over."""
+    with_limit = limited(copied.capacity)[:, list(HOT_RESOURCES)]  # (n_nodes, n_hot)
+    load = np.where(with_limit[:, :, None], loads.load[:, list(HOT_RESOURCES)], 0.0).sum(axis=0)
+    capacity = np.where(with_limit, copied.capacity[:, list(HOT_RESOURCES)], 0.0).sum(axis=0)
+    share = load[capacity > 0] / capacity[capacity > 0][:, None]  # (n_limited, n_slots)
+    days = np.full(_DAYS_AHEAD * SLOTS_PER_DAY, np.nan)
+    if len(share):
+        slots = slice(copied.slots.start, min(copied.slots.stop, len(days)))
+        days[slots] = share[share.max(axis=1).argmax()][: slots.stop - slots.start]
+        if slots.start:
+            days[slots.start - 1] = days[slots.start]  # the half hour under way is over in a moment
+    return days.reshape(_DAYS_AHEAD, SLOTS_PER_DAY)
+
+
+def _occasion(
+    now: datetime,
+    window: MoveWindow | None,
+    copied: Snapshot,
+    loads: PredictedLoads,
+    calendar: Calendar,
+    *,
+    at_once: bool,
+) -> Occasion:
+    """For which peak the moves are made, and when."""
+    if at_once or window is None:
+        return Occasion.at_once(now, calendar.zone)
+    share = loads.load[:, list(HOT_RESOURCES)] / copied.capacity[:, list(HOT_RESOURCES), None]
+    hot = (np.nan_to_num(share) > HOT_SHARE).any(axis=(0, 1))
+    first = int(hot.argmax()) if hot.any() else share.shape[2]
+    return Occasion.of(window, (copied.begins + first * _SLOT).astimezone(UTC), calendar.zone)
+
+
+def _named(laid_out: LaidOut, found: Plan, costs: Mapping[str, MoveCost]) -> tuple[NamedMove, ...]:
+    moves = []
+    for move in found.moves:
+        pod, source, target = laid_out.pods[move.pod], laid_out.nodes[move.source], laid_out.nodes[move.target]
+        reason = move.reason
+        if move.relief is not None:
+            at = laid_out.begins + move.relief.slot * _SLOT
+            reason = move.relief.sentence(source, target, f"{at:%a %H:%M}")
+        elif move.partner is not None:
+            partner = laid_out.pods[found.moves[move.partner].pod]
+            reason = f"makes room on {source} for {partner.namespace}/{partner.name}"
+        moves.append(
+            NamedMove(
+                namespace=pod.namespace,
+                pod=pod.name,
+                uid=pod.uid,
+                service=laid_out.service_of(move.pod),
+                source=source,
+                target=target,
+                gain=move.gain,
+                reason=reason,
+                partner=move.partner,
+                by_surge=costs[pod.uid].by_surge,
+            )
+        )
+    return tuple(moves)
+
+
+def _ints(numbers: list[int]) -> Ints:
+    return np.array(numbers, dtype=np.int64)
