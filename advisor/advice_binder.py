@@ -23,13 +23,13 @@ from advisor.gated_pods import GatedPods
 from kube.binding.binder import BindingRequest
 from kube.binding.binding_steps import BindingResult, BindingVerdict, Seen, what_is_seen
 from kube.client.api_answer import Answer, is_gone
+from kube.client.pod_writes import MERGE, nomination_body, pod_path
 from kube.failure_notice import FailureNotice
 from kube.objects.objects import PodInfo
 from kube.session.request_retries import Requests, is_passing, is_passing_or_conflict, request_with_retries
 from kube.status.pod_conditions import STRATEGIC_MERGE
 from scheduler.binding.in_flight_limit import InFlightLimit
 from scheduler.binding.outcome import BindStatus, bind_status
-from scheduler.preemption.eviction_requests import MERGE, nomination_body, pod_path
 
 logger = logging.getLogger(__name__)
 

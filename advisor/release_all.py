@@ -13,12 +13,12 @@ from advisor.advice_requests import advice_note, release_body
 from forecast.errors import ForecastError
 from kube.client.api_answer import answered, is_gone
 from kube.client.kubernetes_client import send
+from kube.client.pod_writes import pod_path
 from kube.decoding.decoding import Kind, decode_list
 from kube.decoding.watched_kinds import UndecodableObject
 from kube.objects.objects import PodInfo
 from kube.status.pod_conditions import STRATEGIC_MERGE
 from placement.advice_gate import ADVICE
-from scheduler.preemption.eviction_requests import pod_path
 
 _SECONDS: Final = 10.0
 _PAGE: Final = 500

@@ -17,12 +17,12 @@ from typing import Final
 from advisor.advice_requests import advice_note, release_body
 from advisor.gated_pods import GatedPods
 from kube.client.api_answer import is_gone
+from kube.client.pod_writes import pod_path
 from kube.failure_notice import FailureNotice
 from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession, SessionOver
 from kube.session.request_retries import is_passing_or_conflict, request_with_retries
 from kube.status.pod_conditions import STRATEGIC_MERGE
-from scheduler.preemption.eviction_requests import pod_path
 
 logger = logging.getLogger(__name__)
 

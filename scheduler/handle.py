@@ -16,6 +16,7 @@ from typing import Any
 from kube.client.kubernetes_contract import Subscription
 from kube.client.kubernetes_source import ResourceSource
 from kube.events.event_recorder import Post
+from kube.eviction.eviction import Evict
 from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession
 from placement.filters.filter import ClusterView, Filter
@@ -23,7 +24,6 @@ from placement.index.index import PlacementIndex
 from placement.node_rules import NodeRules
 from placement.plugins import AwaitedPreBind, NodePreference, PostBind, PostFilter, PreEnqueue, Reserve, Score
 from scheduler.gangs.directory import GangDirectory
-from scheduler.overcommit.eviction import Evict
 from scheduler.profiles.online.colocation_loop import Colocation
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue_tables import LatestStarts, QueueTables

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from scheduler.overcommit.eviction import Evicted
+from kube.eviction.eviction import Evicted
 from scheduler.overcommit.overcommit import Cause
 from scheduler.overcommit.overcommitted_nodes import OvercommitWatch
 from scheduler.overcommit.repair_executor import OvercommitRepair

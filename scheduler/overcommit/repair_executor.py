@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable
 
+from kube.eviction.eviction import Evict
 from kube.objects.objects import PodInfo
-from scheduler.overcommit.eviction import Evict
 from scheduler.overcommit.node_relief import NodeRelief, RepairReport
 from scheduler.overcommit.overcommit import Cause, Overcommit
 from scheduler.overcommit.repair_victims import RepairPlan, is_evictable, plan_repair

@@ -12,9 +12,9 @@ from functools import partial
 from typing import Any
 
 from kube.events.event_recorder import EventRecorder, Post
+from kube.eviction.eviction import Evict
 from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.index.node_labels import NodeLabels
-from scheduler.overcommit.eviction import Evict
 from scheduler.overcommit.metrics import OvercommitCollector
 from scheduler.overcommit.node_relief import RepairReport
 from scheduler.overcommit.overcommit import Overcommit

@@ -7,24 +7,10 @@ Source: framework/preemption/executor.go; KEP-3329 for the condition.
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Final
-from urllib.parse import quote
 
 import orjson
 
 from kube.objects.objects import PodInfo
-
-MERGE: Final = "application/merge-patch+json"
-
-
-def pod_path(pod: PodInfo) -> str:
-    """Of the pod itself."""
-    return f"/api/v1/namespaces/{quote(pod.namespace, safe='')}/pods/{quote(pod.name, safe='')}"
-
-
-def nomination_body(pod: PodInfo, node: str) -> bytes:
-    """A merge patch of the status. node: '' = nominated nowhere."""
-    return orjson.dumps({"metadata": {"uid": pod.uid}, "status": {"nominatedNodeName": node or None}})
 
 
 def condition_body(victim: PodInfo, preemptor: PodInfo, now: float) -> bytes:

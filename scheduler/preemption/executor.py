@@ -27,17 +27,12 @@ from weakref import WeakValueDictionary
 import orjson
 
 from kube.client.api_answer import Answer, is_gone
+from kube.client.pod_writes import MERGE, nomination_body, pod_path
 from kube.objects.objects import PodInfo
 from kube.session.request_retries import Session, is_passing_or_conflict, request_with_retries
 from kube.status.pod_conditions import STRATEGIC_MERGE
 from placement.plugins import Nomination
-from scheduler.preemption.eviction_requests import (
-    MERGE,
-    condition_body,
-    delete_body,
-    nomination_body,
-    pod_path,
-)
+from scheduler.preemption.eviction_requests import condition_body, delete_body
 from scheduler.preemption.nominated import NominatedPods
 
 logger = logging.getLogger(__name__)

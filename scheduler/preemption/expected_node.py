@@ -15,9 +15,9 @@ import logging
 from collections.abc import Callable
 from typing import Any, Final
 
+from kube.client.pod_writes import MERGE, nomination_body, pod_path
 from kube.objects.objects import PodInfo
 from kube.session.request_retries import Requests, request_with_retries
-from scheduler.preemption.eviction_requests import MERGE, nomination_body, pod_path
 
 logger = logging.getLogger(__name__)
 

@@ -14,6 +14,7 @@ from advisor.advice_notes import AdviceNotes
 from advisor.gated_pods import GatedPods
 from kube.binding.binding_steps import BindingVerdict
 from kube.client.api_answer import Answer, answered, not_sent, unanswered
+from kube.client.pod_writes import MERGE
 from kube.objects.objects import PodInfo
 from kube.status.pod_conditions import STRATEGIC_MERGE
 from placement.advice_gate import ADVICE
@@ -21,7 +22,6 @@ from placement.decisions.recorder import DecisionRecorder
 from placement.status import Code
 from scheduler.binding.in_flight_limit import InFlightLimit
 from scheduler.binding.outcome import BindStatus, Ending, outcome_of_binding
-from scheduler.preemption.eviction_requests import MERGE
 from scorer.assuming_cluster import AssumingCluster
 from scorer.options import ScorerOptions
 from testing.settable_clock import SettableClock

@@ -17,9 +17,9 @@ from kube.client.kubernetes_client import api_client, send
 from kube.client.kubernetes_source import KubernetesSource
 from kube.decoding.decoding import SCORED_KINDS
 from kube.events.event_recorder import api_server_post
+from kube.eviction.eviction import api_server_evict
 from kube.objects.quantity import parse_quantity
 from placement.index.index import INDEXED_KINDS, PlacementIndex
-from scheduler.overcommit.eviction import api_server_evict
 from scheduler.overcommit.repair_loop import RepairLoop, RepairLoopOptions
 from scorer.scorer import Scorer
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod, replica_set, running

@@ -15,11 +15,12 @@ import pytest
 import yaml
 
 from advisor.advice_requests import release_body, withdraw_body
+from kube.client.pod_writes import MERGE, nomination_body
 from kube.decoding.decoding import Kind, decode_object
 from kube.objects.objects import PodInfo
 from kube.status.pod_conditions import STRATEGIC_MERGE, WaitingCondition, condition_patch
 from placement.advice_gate import ADVICE
-from scheduler.preemption.eviction_requests import MERGE, condition_body, nomination_body
+from scheduler.preemption.eviction_requests import condition_body
 from testing.authority import Authority
 from testing.processes.scorer_process import eventually
 from testing.servers.applying import Applier, NotApplied

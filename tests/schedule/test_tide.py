@@ -17,9 +17,9 @@ import pytest
 from forecast.service_key import Owner, ServiceKey
 from kube.client.api_answer import Answer
 from kube.client.kubernetes_client import api_client
+from kube.client.pod_writes import MERGE
 from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession
-from scheduler.preemption.eviction_requests import MERGE
 from scheduler.profiles.gpu.tide.tide_annotation import MOVES
 from scheduler.profiles.gpu.tide.training_annotations import TIDE
 from scheduler.profiles.gpu.tide.workloads import BUILT_IN, WorkloadKind, object_path

@@ -26,6 +26,7 @@ from forecast_scheduler.settings.schedule_options import (
 from kube.client.kubernetes_client import api_client
 from kube.client.kubernetes_source import ResourceSource, source_of
 from kube.events.event_recorder import api_server_post, session_post
+from kube.eviction.eviction import api_server_evict
 from kube.leader_election.lease import Lease
 from kube.session.api_session import ApiSession
 from placement.decisions.recorder import DecisionRecorder
@@ -43,7 +44,6 @@ from scheduler.handle import Surroundings
 from scheduler.loop import ScheduleLoop
 from scheduler.loop_parts import Advised, LoopParts, LoopReports, LoopRole
 from scheduler.metrics import SchedulingGauges, SchedulingMetrics
-from scheduler.overcommit.eviction import api_server_evict
 from scheduler.overcommit.overcommit_events import CONTROLLER
 from scheduler.overcommit.repair_loop import RepairLoop
 from scheduler.queue.scheduling_queue import SchedulingQueue

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from prometheus_client import CollectorRegistry, generate_latest
 
+from kube.eviction.eviction import Evicted, Eviction
 from kube.objects.objects import PodInfo
-from scheduler.overcommit.eviction import Evicted, Eviction
 from scheduler.overcommit.metrics import OvercommitCollector
 from scheduler.overcommit.node_relief import RepairReport
 from scheduler.overcommit.overcommit import Cause

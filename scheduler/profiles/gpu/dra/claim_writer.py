@@ -14,10 +14,10 @@ from typing import Any, Final
 import msgspec
 
 from kube.client.api_answer import NOT_SENT, Answer
+from kube.client.pod_writes import MERGE, pod_path
 from kube.decoding.watched_kinds import UndecodableObject
 from kube.objects.objects import PodInfo
 from kube.session.request_retries import Requests, is_passing, request_with_retries
-from scheduler.preemption.eviction_requests import MERGE, pod_path
 from scheduler.profiles.gpu.dra.allocation_status import MadeAllocation
 from scheduler.profiles.gpu.dra.claim_patches import (
     Refused,

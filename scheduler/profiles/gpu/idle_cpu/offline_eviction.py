@@ -12,8 +12,8 @@ from typing import Final
 
 import numpy as np
 
+from kube.eviction.eviction import Evict, Evicted
 from kube.objects.objects import PodInfo
-from scheduler.overcommit.eviction import Evict, Evicted
 from scheduler.overcommit.node_relief import NodeRelief, RepairReport
 from scheduler.overcommit.repair_victims import RepairPlan
 from scheduler.profiles.gpu.idle_cpu.gpu_node_pods import GpuNodePods

@@ -20,8 +20,8 @@ from typing import Final
 import msgspec
 
 from kube.client.api_answer import Answer
+from kube.client.pod_writes import MERGE
 from kube.session.request_retries import Requests, is_passing
-from scheduler.preemption.eviction_requests import MERGE
 from scheduler.profiles.gpu.tide.workload_reader import WorkloadReader
 from scheduler.profiles.gpu.tide.workloads import (
     JOB,

@@ -20,11 +20,12 @@ from typing import Final
 import msgspec
 
 from kube.client.api_answer import Answer, is_gone
+from kube.client.pod_writes import pod_path
 from kube.decoding.object_decoding import pod_info
 from kube.decoding.wire import PodJson
 from kube.session.request_retries import Requests, is_passing_or_conflict, request_with_retries
 from kube.status.pod_conditions import STRATEGIC_MERGE
-from scheduler.preemption.eviction_requests import delete_body, disruption_body, pod_path
+from scheduler.preemption.eviction_requests import delete_body, disruption_body
 from scheduler.profiles.job.serverless.pod_start_state import Failure, has_started
 from scheduler.profiles.job.serverless.tables import NotStarted
 

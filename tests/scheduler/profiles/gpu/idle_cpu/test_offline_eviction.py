@@ -8,8 +8,8 @@ from typing import Any
 from prometheus_client import CollectorRegistry, generate_latest
 
 from forecast.resources import CPU
+from kube.eviction.eviction import Evicted, Eviction
 from kube.objects.objects import PodInfo
-from scheduler.overcommit.eviction import Evicted, Eviction
 from scheduler.profiles.gpu.idle_cpu.metrics import IdleCpuCollector
 from scheduler.profiles.gpu.idle_cpu.offline_eviction import OfflineEviction
 from scorer.runs.declared_run import EXPECTED_RUN_ANNOTATION

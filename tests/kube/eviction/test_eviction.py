@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.overcommit.eviction import Evicted, eviction_body, eviction_path, read_answer
+from kube.eviction.eviction import Evicted, eviction_body, eviction_path, read_answer
 from tests.scheduler.overcommit.nodes import pod
 
 BUDGET = json.dumps(
@@ -69,3 +69,8 @@ def test_a_later_pod_of_the_same_name_stays() -> None:
     one = pod("web-0")
     assert eviction_path(one) == "/api/v1/namespaces/default/pods/web-0/eviction"
     assert json.loads(eviction_body(one))["deleteOptions"] == {"preconditions": {"uid": one.uid}}
+
+
+def test_a_dry_run_says_so_to_the_api_server() -> None:
+    asked = json.loads(eviction_body(pod("web-0"), dry_run=True))["deleteOptions"]
+    assert asked == {"preconditions": {"uid": pod("web-0").uid}, "dryRun": ["All"]}

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from urllib.parse import quote
+from typing import Any
 
 import msgspec
 import urllib3
 from kubernetes import client
 
 from kube.client.kubernetes_client import send
+from kube.client.pod_writes import PodIdentity, pod_path
 from kube.objects.objects import PodInfo
 
 
@@ -53,19 +54,23 @@ class _Status(msgspec.Struct):
     details: _Details | None = None
 
 
-def eviction_path(pod: PodInfo) -> str:
-    """Where to post it."""
-    return f"/api/v1/namespaces/{quote(pod.namespace, safe='')}/pods/{quote(pod.name, safe='')}/eviction"
+def eviction_path(pod: PodIdentity) -> str:
+    """Return where to post it."""
+    return f"{pod_path(pod)}/eviction"
 
 
-def eviction_body(pod: PodInfo) -> bytes:
-    """An Eviction with the UID as precondition: a later pod of the same name stays."""
+def eviction_body(pod: PodIdentity, *, dry_run: bool = False) -> bytes:
+    """Return an Eviction with the UID as precondition: a later pod of the same name stays.
+
+    dry_run : budgets are asked, and nothing is done
+    """
+    options: dict[str, Any] = {"preconditions": {"uid": pod.uid}} | ({"dryRun": ["All"]} if dry_run else {})
     return msgspec.json.encode(
         {
             "apiVersion": "policy/v1",
             "kind": "Eviction",
             "metadata": {"namespace": pod.namespace, "name": pod.name},
-            "deleteOptions": {"preconditions": {"uid": pod.uid}},
+            "deleteOptions": options,
         }
     )
 

@@ -1,0 +1,1 @@
+"""Asks the API server to evict pods, so that disruption budgets decide, and reads what it answers."""
