@@ -44,7 +44,7 @@ async def request_with_retries(
     session: Requests,
     method: str,
     path: str,
-    body: Callable[[], bytes],
+    body: Callable[[], bytes | None],
     *,
     content_type: str = "application/json",
     seconds: float = 5.0,

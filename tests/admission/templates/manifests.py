@@ -17,7 +17,7 @@ Manifest = dict[str, Any]
 
 CRDS: Final = Path(__file__).parents[3] / "deploy" / "crds"
 EXAMPLES: Final = CRDS / "examples"
-DEFINITIONS: Final = tuple(sorted(path for path in CRDS.glob("*.yaml") if path.name != "kustomization.yaml"))
+DEFINITIONS: Final = tuple(sorted(CRDS.glob("*schedulerconfig*.yaml")))
 """Files of one CustomResourceDefinition each."""
 
 API_VERSION: Final = "forecast-scheduler.io/v1alpha1"
