@@ -1,0 +1,99 @@
+"""What was read of the cluster about one move, and what became of the last request for it. Values only, no I/O."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+
+
+@dataclass(frozen=True, slots=True)
+class PodSeen:
+    """A pod as the API server has it now.
+
+    owner      : top owner as its own labels name it, namespace/Kind/name
+    owner_kind : kind of its controller; '' = none
+    selector   : of the labels that it shares with the other pods of its owner
+    node       : '' = not bound
+    is_gated   : a scheduling gate holds it
+    nominated  : node in its status; '' = none
+    trouble    : why it has no node, as its scheduler says; '' = nothing was said
+    """
+
+    name: str
+    uid: str
+    created: datetime
+    owner: str = ""
+    owner_kind: str = ""
+    owner_name: str = ""
+    selector: str = ""
+    node: str = ""
+    is_ready: bool = False
+    is_terminating: bool = False
+    is_finished: bool = False
+    is_gated: bool = False
+    nominated: str = ""
+    trouble: str = ""
+
+
+class Reply(Enum):
+    """What became of the last request to evict a pod."""
+
+    NONE = "none was sent by this executor"
+    ACCEPTED = "accepted"
+    BUDGET = "a disruption budget said no"
+    FAILED = "nothing was done"
+    UNKNOWN = "it may have been done"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """The last eviction, dry run of one, or change of a Deployment for a move. at: unix seconds."""
+
+    reply: Reply = Reply.NONE
+    at: float = 0.0
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DeploymentSeen:
+    """The Deployment of a pod that moves by a surge.
+
+    allows_surge : its owner set the annotation
+    scaled_by    : name of a HorizontalPodAutoscaler that targets it; '' = none
+    surged_for   : UID of the pod for which we scaled it up; '' = it is not scaled up by us
+    recorded     : replicas before we scaled it up, as the Deployment itself says; None = it does not
+    """
+
+    name: str
+    version: str
+    replicas: int
+    allows_surge: bool = False
+    scaled_by: str = ""
+    surged_for: str = ""
+    recorded: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """
+    pod        : the pod of the move's UID; None = it is gone
+    siblings   : other pods of its owner; read once the move begins
+    target     : why the target takes no pod; '' = it does
+    hindrance  : why the move must not begin, by the rules of the caller; '' = it may
+    wanted     : pods that the controller of the pod wants; None = not read, or not known
+    deployment : of a move by surge; None = not read, or gone
+    attempt    : the last request of this executor for the move
+    nominated_at : unix seconds of its last nomination of the target
+    sure_from  : unix seconds from which no request of an earlier executor can be under way any more
+    """
+
+    pod: PodSeen | None = None
+    siblings: tuple[PodSeen, ...] = ()
+    target: str = ""
+    hindrance: str = ""
+    wanted: int | None = None
+    deployment: DeploymentSeen | None = None
+    attempt: Attempt = Attempt()
+    nominated_at: float = float("-inf")
+    sure_from: float = 0.0

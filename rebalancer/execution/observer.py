@@ -1,0 +1,140 @@
+"""Reads what the API server has about one move: the pod, other pods of its owner, the target, the Deployment.
+
+Everything is read from the API server rather than from a watch: an executor that has just taken over must not decide
+by a state from before. A few moves are under way at a time, so these are a few requests a second.
+
+Needs get and list on pods, get on nodes, replicasets, statefulsets and replicationcontrollers; for surges get on
+deployments and list on horizontalpodautoscalers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final, TypeVar
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from forecast.errors import ForecastError
+from kube.client.api_answer import Answer
+from kube.client.pod_writes import pod_path
+from kube.session.request_retries import Requests, request_with_retries
+from placement.reserved_targets.move_state import MoveState
+from rebalancer.execution.observation import DeploymentSeen, Observation, PodSeen
+from rebalancer.execution.wire import MoveSpec, MoveStatus
+from rebalancer.execution.wire_seen import deployment_seen, pod_seen, pods_seen, wanted_replicas, why_no_target
+
+T = TypeVar("T")
+
+_MISSING: Final = 404
+_SECONDS: Final = 5.0
+_CONTROLLERS: Final = {
+    "ReplicaSet": "/apis/apps/v1/namespaces/{namespace}/replicasets/{name}",
+    "StatefulSet": "/apis/apps/v1/namespaces/{namespace}/statefulsets/{name}",
+    "ReplicationController": "/api/v1/namespaces/{namespace}/replicationcontrollers/{name}",
+}
+_SURGES: Final = frozenset({MoveState.SURGING, MoveState.EVICTING, MoveState.WITHDRAWING})
+
+
+class Unobserved(ForecastError):
+    """The API server did not say how the move stands; it may say so later."""
+
+
+class Observer:
+    """For the event loop of the session. Raises Unobserved."""
+
+    def __init__(self, session: Requests, *, seconds: float = _SECONDS) -> None:
+        """seconds: timeout of one request"""
+        self._session, self._seconds = session, seconds
+
+    async def observe(self, move: MoveSpec, record: MoveStatus) -> Observation:
+        """Return what matters to the next step of a move; the caller adds what it knows itself."""
+        pod = await self._pod(move)
+        if record.state is MoveState.PLANNED:
+            return await self._before(move, pod)
+        siblings = await self._siblings(move, record.owner, record.selector)
+        seen = Observation(pod=pod, siblings=siblings)
+        if record.state is MoveState.EVICTED:
+            target = await self._target(move)
+            return replace(seen, target=target, wanted=await self._wanted(move, record))
+        if record.replicas is not None and record.state in _SURGES:
+            target = await self._target(move) if record.state is MoveState.SURGING else ""
+            return replace(seen, target=target, deployment=await self._deployment(move, record.owner))
+        return seen
+
+    async def _before(self, move: MoveSpec, pod: PodSeen | None) -> Observation:
+        """What decides whether the move may begin, and what will tell its replacement from other pods."""
+        if pod is None:
+            return Observation()
+        siblings = await self._siblings(move, pod.owner, pod.selector)
+        deployment = await self._deployment(move, pod.owner) if move.surge else None
+        return Observation(pod=pod, siblings=siblings, target=await self._target(move), deployment=deployment)
+
+    async def _pod(self, move: MoveSpec) -> PodSeen | None:
+        answer = await self._get(pod_path(move))
+        found = None if answer is None else _decoded(pod_seen, answer.body, "a pod")
+        return found if found is not None and found.uid == move.uid else None
+
+    async def _siblings(self, move: MoveSpec, owner: str, selector: str) -> tuple[PodSeen, ...]:
+        path = f"/api/v1/namespaces/{quote(move.namespace, safe='')}/pods"
+        if selector:
+            path += f"?{urlencode({'labelSelector': selector})}"
+        answer = await self._get(path)
+        pods = [] if answer is None else _decoded(pods_seen, answer.body, "a list of pods")
+        return tuple(pod for pod in pods if pod.owner == owner and pod.uid != move.uid)
+
+    async def _target(self, move: MoveSpec) -> str:
+        answer = await self._get(f"/api/v1/nodes/{quote(move.to, safe='')}")
+        return "there is no such node" if answer is None else _decoded(why_no_target, answer.body, "a node")
+
+    async def _wanted(self, move: MoveSpec, record: MoveStatus) -> int | None:
+        """Pods that the top owner wants; None = it is of a kind that does not say so."""
+        _, kind, name = record.owner.split("/")
+        path = _CONTROLLERS.get(kind) or (_DEPLOYMENT if kind == "Deployment" else "")
+        if not path:
+            return None
+        answer = await self._get(path.format(namespace=quote(move.namespace, safe=""), name=quote(name, safe="")))
+        return 0 if answer is None else _decoded(wanted_replicas, answer.body, f"a {kind}")
+
+    async def _deployment(self, move: MoveSpec, owner: str) -> DeploymentSeen | None:
+        _, kind, name = owner.split("/")
+        if kind != "Deployment":
+            return None
+        answer = await self._get(deployment_path(move.namespace, name))
+        if answer is None:
+            return None
+        of_namespace = f"/apis/autoscaling/v2/namespaces/{quote(move.namespace, safe='')}/horizontalpodautoscalers"
+        autoscalers = await self._get(of_namespace)
+        listed = b"{}" if autoscalers is None else autoscalers.body
+        return _decoded(lambda body: deployment_seen(body, listed), answer.body, "a Deployment")
+
+    async def _get(self, path: str) -> Answer | None:
+        """None = not found."""
+        answer = await request_with_retries(self._session, "GET", path, _no_body, seconds=self._seconds, tries=2)
+        if answer.status == _MISSING:
+            return None
+        if answer.status == 403:
+            raise Unobserved(f"{answer.text}: grant the rights in deploy/base/rebalancer/rbac.yaml")
+        if not answer.is_success:
+            raise Unobserved(answer.text or f"the API server answered {answer.status} to GET {path}")
+        return answer
+
+
+_DEPLOYMENT: Final = "/apis/apps/v1/namespaces/{namespace}/deployments/{name}"
+
+
+def deployment_path(namespace: str, name: str) -> str:
+    """Return the path of a Deployment."""
+    return _DEPLOYMENT.format(namespace=quote(namespace, safe=""), name=quote(name, safe=""))
+
+
+def _no_body() -> None:
+    return None
+
+
+def _decoded(decode: Callable[[bytes], T], body: bytes, what: str) -> T:
+    try:
+        return decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Unobserved(f"{what} cannot be read: {error}") from error
