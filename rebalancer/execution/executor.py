@@ -1,0 +1,285 @@
+"""Carries plans out, step by step, from their records on the API server.
+
+    step():  records --plan_step--> what may begin, what is under way
+             each of these moves --observe--> next_step --> a record, or a request
+             requests: the plan is read once more; they are sent only if the record is still the one decided by
+             records : written together, one status per plan
+
+`step` is called again and again by the replica that leads. Whatever it does not manage, because the API server does
+not answer or another client writes the plan, it decides anew in the next call from what it reads then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from forecast.errors import ForecastError
+from kube.session.request_retries import Requests
+from placement.reserved_targets.move_state import MoveState
+from rebalancer.execution.metrics import ExecutionFigures
+from rebalancer.execution.next_step import next_step
+from rebalancer.execution.observation import Attempt, Observation, Reply
+from rebalancer.execution.observer import Observer, Unobserved
+from rebalancer.execution.options import ExecutionOptions
+from rebalancer.execution.plan_progress import plan_status, plan_step, stopped
+from rebalancer.execution.plan_records import PlanRecords, RebalancePlan, RecordError
+from rebalancer.execution.requests import MoveRequests
+from rebalancer.execution.step import UNSURE_SECONDS, Act, Step
+from rebalancer.execution.wire import MoveSpec, MoveStatus, PlanStatus
+
+logger = logging.getLogger(__name__)
+
+_BUSY_SECONDS: Final = 0.2
+_WAIT_SECONDS: Final = 1.0
+_IDLE_SECONDS: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class MoveReport:
+    """A move has entered a state, as it is on record now. For events and logs."""
+
+    plan: RebalancePlan
+    move: MoveSpec
+    record: MoveStatus
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """
+    active       : plans of which something is still to be done, as they were read or written last
+    wait_seconds : after which `step` should be called again
+    trouble      : what could not be done, for people; '' = nothing went wrong
+    """
+
+    active: tuple[RebalancePlan, ...] = ()
+    wait_seconds: float = _IDLE_SECONDS
+    trouble: str = ""
+
+
+@dataclass(slots=True)
+class _Memory:
+    """What this executor knows of a move and the record does not hold."""
+
+    attempt: Attempt = field(default_factory=Attempt)
+    nominated_at: float = float("-inf")
+
+
+@dataclass(slots=True)
+class _Decided:
+    """Steps of the moves of one plan, by UID of the pod."""
+
+    steps: dict[str, tuple[MoveSpec, Observation, Step]] = field(default_factory=dict)
+    trouble: str = ""
+
+
+class Executor:
+    """For the event loop of the session, one call at a time."""
+
+    def __init__(
+        self,
+        session: Requests,
+        records: PlanRecords,
+        options: ExecutionOptions,
+        *,
+        report: Callable[[MoveReport], None] = lambda report: None,
+        hindrance: Callable[[MoveSpec], str] = lambda move: "",
+        figures: ExecutionFigures | None = None,
+        clock: Callable[[], float] = time.time,
+        unsure_seconds: float = UNSURE_SECONDS,
+    ) -> None:
+        """
+        report         : called with moves that have entered a state; quick
+        hindrance      : why a move must not begin now, by rules of the caller; '' = it may; quick
+        clock          : unix seconds
+        unsure_seconds : for which requests of an earlier leader may still be carried out
+        """
+        self._records, self._options, self._clock = records, options, clock
+        self._observer, self._requests = Observer(session), MoveRequests(session, clock=clock)
+        self._report, self._hindrance = report, hindrance
+        self._unsure_seconds = unsure_seconds
+        self.figures: Final = figures or ExecutionFigures()
+        self._plans: dict[str, RebalancePlan] = {}
+        self._is_read = False
+        self._memory: dict[str, _Memory] = {}
+        self._sure_from = 0.0
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what was read. To be called when this replica begins to lead."""
+        self._plans, self._is_read, self._memory = {}, False, {}
+        self._sure_from = self._clock() + self._unsure_seconds
+
+    async def stop(self, name: str, why: str) -> None:
+        """Let nothing more of a plan begin; what is under way ends as it can. Raises RecordError."""
+        for _ in range(5):
+            plan = await self._records.read(name)
+            if plan is None or not plan.is_active or plan.status.stop:
+                return
+            if await self._records.update_status(plan, stopped(plan, why)) is not None:
+                self._is_read = False
+                return
+        raise RecordError(f"RebalancePlan {name} was not stopped: other clients write it again and again")
+
+    async def step(self, *, may_start: bool = True) -> StepResult:
+        """Go on with all plans that are active. Never raises for trouble with the API server.
+
+        may_start : False = no move begins; those under way go on
+        """
+        try:
+            if not self._is_read:
+                await self._read()
+        except ForecastError as error:
+            return self._troubled(str(error))
+        trouble, is_busy = "", False
+        for plan in sorted(self._plans.values(), key=lambda plan: (plan.spec.created_at, plan.name)):
+            try:
+                is_busy |= await self._advance(plan, may_start=may_start)
+            except ForecastError as error:
+                self._is_read, trouble = False, str(error)
+        if trouble:
+            return self._troubled(trouble)
+        active = tuple(self._plans.values())
+        n_under_way = sum(record.state.is_under_way for plan in active for record in plan.status.moves)
+        self.figures.under_way = n_under_way
+        wait = _BUSY_SECONDS if is_busy else _WAIT_SECONDS if active else _IDLE_SECONDS
+        return StepResult(active, wait)
+
+    def adopt(self, plan: RebalancePlan) -> None:
+        """Go on with a plan that was created after the last reading, without waiting for the next one."""
+        if plan.is_active:
+            self._plans.setdefault(plan.name, plan)
+
+    # Inside
+
+    async def _read(self) -> None:
+        plans = await self._records.list()
+        self._plans = {plan.name: plan for plan in plans if plan.is_active}
+        self._is_read = True
+        moving = {move.uid for plan in self._plans.values() for move in plan.spec.moves}
+        self._memory = {uid: known for uid, known in self._memory.items() if uid in moving}
+
+    async def _advance(self, plan: RebalancePlan, *, may_start: bool) -> bool:
+        """Take one step of each move; returns whether something was done."""
+        now = self._clock()
+        others = [one for one in self._plans.values() if one.name != plan.name]
+        elsewhere = [move for one in others for move in one.spec.moves if one.status_of(move).state.is_under_way]
+        progress = plan_step(
+            plan,
+            now,
+            self._options,
+            may_start=may_start,
+            busy={(move.namespace, move.service) for move in elsewhere},
+            n_under_way_elsewhere=len(elsewhere),
+        )
+        decided = await self._decide(plan, (*progress.under_way, *progress.begin), now)
+        await self._act(plan, decided)
+        is_changed = await self._write(plan, progress.status, decided)
+        if decided.trouble:
+            raise Unobserved(decided.trouble)
+        return is_changed or any(step.act is not None for _, _, step in decided.steps.values())
+
+    async def _decide(self, plan: RebalancePlan, moves: Sequence[MoveSpec], now: float) -> _Decided:
+        decided = _Decided()
+        seen = await asyncio.gather(*(self._observe(plan, move) for move in moves), return_exceptions=True)
+        for move, one in zip(moves, seen, strict=True):
+            if isinstance(one, Unobserved):
+                decided.trouble = f"{move.namespace}/{move.pod}: {one}"
+            elif isinstance(one, BaseException):
+                raise one
+            else:
+                step = next_step(move, plan.status_of(move), one, now, self._options)
+                decided.steps[move.uid] = (move, one, step)
+        return decided
+
+    async def _observe(self, plan: RebalancePlan, move: MoveSpec) -> Observation:
+        record = plan.status_of(move)
+        seen = await self._observer.observe(move, record)
+        known = self._memory.get(move.uid, _Memory())
+        return replace(
+            seen,
+            hindrance=self._hindrance(move) if record.state is MoveState.PLANNED else "",
+            attempt=known.attempt,
+            nominated_at=known.nominated_at,
+            sure_from=self._sure_from,
+        )
+
+    async def _act(self, plan: RebalancePlan, decided: _Decided) -> None:
+        """Send requests, if the record is still the one that they were decided by."""
+        acting = [one for one in decided.steps.values() if one[2].act is not None]
+        if not acting:
+            return
+        newest = await self._records.read(plan.name)
+        if newest is None or newest.version != plan.version:
+            raise RecordError(f"RebalancePlan {plan.name} was changed by another client: it is read again")
+        await asyncio.gather(*(self._send(plan, move, seen, step) for move, seen, step in acting))
+
+    async def _send(self, plan: RebalancePlan, move: MoveSpec, seen: Observation, step: Step) -> None:
+        record, deployment = plan.status_of(move), seen.deployment
+        known = self._memory.setdefault(move.uid, _Memory())
+        requests = self._requests
+        if step.act is Act.NOMINATE and step.subject is not None:
+            known.nominated_at = self._clock()
+            await requests.nominate(move, step.subject)
+        elif step.act is Act.EVICT:
+            known.attempt = await requests.evict(move)
+            self.figures.count_eviction(known.attempt.reply)
+        elif step.act is Act.ASK_BUDGETS:
+            known.attempt = await requests.evict(move, dry_run=True)
+        elif deployment is not None and step.act is Act.SURGE:
+            known.attempt = await requests.surge(move, record, deployment)
+        elif deployment is not None and step.act is Act.SCALE_BACK:
+            known.attempt = await requests.scale_back(move, record, deployment)
+        elif deployment is not None and step.act is Act.WITHDRAW:
+            known.attempt = await requests.withdraw(move, record, deployment, step.subject)
+        if known.attempt.reply is not Reply.ACCEPTED and step.act is not Act.NOMINATE:
+            logger.info(
+                "a move waits",
+                extra={"pod": f"{move.namespace}/{move.pod}", "act": str(step.act), "why": known.attempt.why},
+            )
+
+    async def _write(self, plan: RebalancePlan, status: PlanStatus, decided: _Decided) -> bool:
+        """Write what has changed of a plan in one request; returns whether anything had."""
+        changed = {uid: step.record for uid, (_, _, step) in decided.steps.items() if step.record is not None}
+        if changed:
+            status = plan_status(plan, status, changed, self._options)
+        if status == plan.status:
+            return False
+        written = await self._records.update_status(plan, status)
+        if written is None:
+            raise RecordError(f"RebalancePlan {plan.name} was changed by another client: it is read again")
+        self._note(plan, written)
+        return True
+
+    def _note(self, before: RebalancePlan, written: RebalancePlan) -> None:
+        if written.is_active:
+            self._plans[written.name] = written
+        else:
+            self._plans.pop(written.name, None)
+        for move in written.spec.moves:
+            record = written.status_of(move)
+            if record.state is before.status_of(move).state:
+                continue
+            self._memory.pop(move.uid, None)  # the last request was of the state before
+            self.figures.count_state(record)
+            self._report(MoveReport(written, move, record))
+            logger.info(
+                "a move is %s",
+                record.state,
+                extra={
+                    "plan": written.name,
+                    "pod": f"{move.namespace}/{move.pod}",
+                    "from": move.source,
+                    "to": move.to,
+                    "why": record.message,
+                },
+            )
+
+    def _troubled(self, why: str) -> StepResult:
+        self.figures.troubles += 1
+        logger.warning("a step of the rebalancer was not taken", extra={"why": why[:500]})
+        return StepResult(tuple(self._plans.values()), _WAIT_SECONDS, why)
