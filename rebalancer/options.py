@@ -10,8 +10,12 @@ from pydantic import Field, field_validator
 
 from forecast.errors import InputError
 from forecast.setting_group import Duration, SettingGroup
+from kube.leader_election.options import LeaseOptions
+from rebalancer.execution.options import ExecutionOptions
+from rebalancer.planning.cooldown import CooldownOptions
 from rebalancer.planning.options import PlanningOptions
 from rebalancer.timing.local_hours import parse_hours
+from serving.options import ServingOptions
 
 
 class Mode(Enum):
@@ -201,8 +205,16 @@ class BudgetOptions(SettingGroup):
         return min(self.per_service, max(1, replicas // 2))
 
 
-class RebalanceOptions(SettingGroup):
-    """How `rebalance` decides (docs/use/rebalancer.md)."""
+class RebalanceLease(LeaseOptions):
+    """Which of several replicas plans and moves."""
+
+    name: str = Field(default="forecast-scheduler-rebalancer", min_length=1)
+    """Name of the Lease: the same for all replicas."""
+
+
+class RebalanceOptions(ServingOptions):
+    """How `rebalance` runs (docs/use/rebalancer.md). It has its scorer inside: the settings under `scorer` count, too,
+    but for serving."""
 
     group: ClassVar[str] = "rebalance"
 
@@ -218,6 +230,9 @@ class RebalanceOptions(SettingGroup):
     unforeseen: UnforeseenOptions = Field(default_factory=UnforeseenOptions)
     trust: TrustOptions = Field(default_factory=TrustOptions)
     budget: BudgetOptions = Field(default_factory=BudgetOptions)
+    cooldown: CooldownOptions = Field(default_factory=CooldownOptions)
+    execution: ExecutionOptions = Field(default_factory=ExecutionOptions)
+    lease: RebalanceLease = Field(default_factory=RebalanceLease)
 
     @field_validator("mode", mode="before")
     @classmethod

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final
+from zoneinfo import ZoneInfo
 
 import numpy as np
 
@@ -23,10 +24,12 @@ from rebalancer.costs.move_cost import MoveCost, move_cost
 from rebalancer.costs.startup_times import StartupTimes
 from rebalancer.layout import LaidOut, PredictedLoads, Snapshot, lay_out, predicted_loads, snapshot
 from rebalancer.options import RebalanceOptions
+from rebalancer.planning.heat import penalty
 from rebalancer.planning.planner import plan
-from rebalancer.planning.problem import Budget, Plan
+from rebalancer.planning.problem import Budget, Plan, Problem
 from rebalancer.pod_facts import CoolingUntil, PodFacts
 from rebalancer.timing.windows import MoveWindow, MoveWindows, move_windows
+from rebalancer.trust.grade import gain_of_moves
 from scorer.live_tables import LiveTables
 from scorer.scores.capacity import limited
 
@@ -53,11 +56,12 @@ class NamedMove:
 @dataclass(frozen=True, slots=True)
 class MadePlan:
     """
-    made_at, until : the plan looks at the half hours in between
+    made_at, until : the plan looks at the half hours in between; in the cluster's time zone
     window  : in which its moves may start; None = there is none in the next 24 hours
     windows : all windows of the next 24 hours, and how they were found
     plan    : figures, and moves by rows
     moves   : the same moves by names
+    predicted_gain : of all of them, by the expected load alone: what the grade of the night compares with
     n_pods  : that count in the forecast
     kept    : pods that may not be moved, by reason
     """
@@ -68,6 +72,7 @@ class MadePlan:
     windows: MoveWindows
     plan: Plan
     moves: tuple[NamedMove, ...]
+    predicted_gain: float
     n_pods: int
     kept: Mapping[str, int]
 
@@ -114,12 +119,25 @@ class PlanMaker:
         """Return a plan that relieves overloaded nodes of insensitive pods; None = there is no forecast."""
         return self._make(relief)
 
+    def hindrance(self, uid: str) -> str:
+        """Return why a pod must not move now, as it is now; '' = nothing speaks against it, or it is not known."""
+        now, sources = self._tables.now(), self._sources
+        with self._tables.reading() as cluster:
+            pod = cluster.state.pods.get(uid)
+            if pod is None:
+                return ""
+            known = PodFacts(cluster, self._startup, sources.budgets, sources.annotations_of, sources.cooling_until)
+            facts = known.of(pod)
+        zone = now.tzinfo if isinstance(now.tzinfo, ZoneInfo) else ZoneInfo("UTC")  # without a model
+        cost = move_cost(pod, facts, Occasion.at_once(now, zone), self._options.cost)
+        return "" if cost.may_move else cost.because
+
     def _make(self, relief: Relief | None) -> MadePlan | None:
         copied = snapshot(self._tables, _DAYS_AHEAD * SLOTS_PER_DAY)
         if copied is None:
             return None
         loads, calendar = predicted_loads(copied), copied.profiles.model.calendar
-        now = datetime.fromtimestamp(self._tables.clock(), UTC)
+        now = self._tables.now()
         windows = move_windows(_cluster_share(copied, loads), copied.days[0], calendar, now, self._options.window)
         window = next(iter(windows.windows), None)
         horizon = min(round(self._options.horizon / _SLOT.total_seconds()), loads.load.shape[2])
@@ -146,7 +164,8 @@ class PlanMaker:
         kept = Counter(cost.because for cost in costs.values() if not cost.may_move)
         moves = _named(laid_out, found, costs)
         until = copied.begins + horizon * _SLOT
-        return MadePlan(now, until, window, windows, found, moves, len(copied.pods), dict(kept.most_common()))
+        gain = _predicted_gain(laid_out.problem, found)
+        return MadePlan(now, until, window, windows, found, moves, gain, len(copied.pods), dict(kept.most_common()))
 
     def _costs(self, pods: Collection[PodInfo], occasion: Occasion) -> tuple[dict[str, MoveCost], dict[str, MoveFacts]]:
         """What each pod costs to move, and what is known of it, by UID."""
@@ -209,6 +228,21 @@ def _occasion(
     hot = (np.nan_to_num(share) > HOT_SHARE).any(axis=(0, 1))
     first = int(hot.argmax()) if hot.any() else share.shape[2]
     return Occasion.of(window, (copied.begins + first * _SLOT).astimezone(UTC), calendar.zone)
+
+
+def _predicted_gain(problem: Problem, found: Plan) -> float:
+    if not found.moves:
+        return 0.0
+    pods = _ints([move.pod for move in found.moves])
+    return gain_of_moves(
+        np.asarray(problem.load, dtype=np.float64),
+        np.asarray(problem.usage[problem.pods.profile[pods]], dtype=np.float64),
+        _ints([move.source for move in found.moves]),
+        _ints([move.target for move in found.moves]),
+        problem.capacity,
+        penalty,
+        made=False,
+    ).gain
 
 
 def _named(laid_out: LaidOut, found: Plan, costs: Mapping[str, MoveCost]) -> tuple[NamedMove, ...]:

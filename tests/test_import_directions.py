@@ -43,17 +43,16 @@ LAYERS: Final = {
     "trainer": "gate history < prometheus run_report < own_history",
     "kube": "objects < decoding < client tables < binding eviction leader_election session < events status",
     "scorer": "runs scores service < predicted < live < replay",
-    "placement": "decisions index pod_groups reserved_targets virtual_nodes < filters < devices scores < card_types machine_groups "
-    "topology < policies",
+    "placement": "decisions index pod_groups reserved_targets virtual_nodes < filters < devices scores "
+    "< card_types machine_groups topology < policies",
     "extender": "protocol < service",
     "scheduler": "binding overcommit queue < cache gangs queues reporting service volumes < preemption "
     "< cycle profiles",
     "scheduler.profiles": "job online < gpu",
     "scheduler.profiles.gpu": "dra fragmentation idle_cpu tide",
     "scheduler.profiles.job": "cron objects service valley < storm < serverless",
-    "rebalancer": "execution planning",
     "admission": "advice certificates templates < webhook",
-    "rebalancer": "planning timing trust < costs",
+    "rebalancer": "execution planning timing trust < costs < trajectory",
     "forecast_scheduler": "settings < reports < commands",
 }
 """Folders of a package, lowest first. A folder imports only from those before a `<`. Files beside the folders are free:

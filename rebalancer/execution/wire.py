@@ -93,6 +93,7 @@ class Predicted(_Record, frozen=True, omit_defaults=True):
 
     heat      : what the planner brings down (rebalancer.planning.heat)
     most_gain : no plan within the budget brings the heat down by more
+    gain      : heat less by the moves, by the expected load alone: what the grade compares with
     """
 
     hot_before: Count = 0
@@ -102,11 +103,16 @@ class Predicted(_Record, frozen=True, omit_defaults=True):
     heat_before: float = 0.0
     heat_after: float = 0.0
     most_gain: float = 0.0
+    gain: float = 0.0
     horizon_hours: float = 0.0
 
 
 class PlanSpec(_Record, frozen=True, omit_defaults=True):
-    """start_before: a move that has not begun by then is left out; None = it may begin whenever."""
+    """
+    mode         : what is done with the plan
+    configured   : mode that was set then: off, shadow, on; it is more than `mode` after bad nights. '' = the same
+    start_before : a move that has not begun by then is left out; None = it may begin whenever
+    """
 
     created_at: Time
     trigger: Trigger
@@ -114,6 +120,7 @@ class PlanSpec(_Record, frozen=True, omit_defaults=True):
     moves: Annotated[tuple[MoveSpec, ...], Meta(max_length=MOST_MOVES)] = ()
     predicted: Predicted = msgspec.field(default_factory=Predicted)
     start_before: Time | None = None
+    configured: Annotated[str, Meta(max_length=16)] = ""
 
 
 class MoveStatus(_Record, frozen=True, omit_defaults=True):
@@ -151,11 +158,18 @@ class MoveStatus(_Record, frozen=True, omit_defaults=True):
 
 
 class Grade(_Record, frozen=True, omit_defaults=True):
-    """Predicted against realised gain, in the unit of MoveSpec.gain."""
+    """Predicted against realised gain, in the unit of MoveSpec.gain.
+
+    verdict              : good, bad, no-moves, unknown
+    prevented, newly_hot : half hours of nodes that were hot without the moves only, and with them only
+    """
 
     predicted: float
     realised: float
     at: Time
+    verdict: Annotated[str, Meta(max_length=16)] = "unknown"
+    prevented: Count = 0
+    newly_hot: Count = 0
     message: Message = ""
 
 

@@ -1,0 +1,59 @@
+"""What the rebalancer plans, does and thinks of itself, as metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from rebalancer.options import Mode
+from rebalancer.rebalancing import RebalancingState
+
+_MODES: Final = (Mode.OFF, Mode.SHADOW, Mode.ON)
+
+
+class RebalancingCollector(Collector):
+    """Implements prometheus_client's Collector."""
+
+    def __init__(self, state: Callable[[], RebalancingState], configured: Mode) -> None:
+        self._state, self._configured = state, configured
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Yield the metrics; those of a plan or a grade are missing where there is none."""
+        state = self._state()
+        mode = GaugeMetricFamily("forecast_rebalance_mode", "1 for the mode in force.", labels=["mode"])
+        for one in _MODES:
+            mode.add_metric([one.value], float(state.trust.mode is one))
+        yield mode
+        yield _gauge("stood_down", "1 = bad nights took away the mode `on` that is set.", float(state.trust.stood_down))
+        yield _gauge("bad_nights", "Nights in a row that were graded as bad.", state.trust.bad_nights)
+        yield _gauge("leading", "1 = this replica plans and moves.", float(state.leads))
+        yield _gauge("active_plans", "Plans under way.", state.active)
+        yield _gauge("overloaded_nodes", "Nodes above their bound for several readings.", state.overloaded)
+        yield _gauge("held_up", "1 = something that was due could not be done.", float(bool(state.trouble)))
+        if state.made is not None:
+            found = state.made.plan
+            yield _gauge("planned_moves", "Moves that would help, as of the last look.", len(state.made.moves))
+            hot = GaugeMetricFamily(
+                "forecast_rebalance_hot_half_hours",
+                "Node half hours over 80 % of capacity in the next day, expected now and after the planned moves.",
+                labels=["moves"],
+            )
+            hot.add_metric(["before"], found.hot_before)
+            hot.add_metric(["after"], found.hot_after)
+            yield hot
+        if state.grade is not None:
+            gain = GaugeMetricFamily(
+                "forecast_rebalance_night_gain",
+                "Node half hours of heat that the moves of the last graded night prevented.",
+                labels=["kind"],
+            )
+            gain.add_metric(["predicted"], state.grade.predicted)
+            gain.add_metric(["realised"], state.grade.realised)
+            yield gain
+
+
+def _gauge(name: str, help_text: str, value: float) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"forecast_rebalance_{name}", help_text, value=value)

@@ -1,0 +1,261 @@
+"""The rebalancer at work: plans once a night, carries the plan out, grades it the day after, and minds its grades.
+
+    every look:  tables --PlanMaker--> what would help now         (for the page, in every mode)
+    leader:      in a window, no plan of this night --> RebalancePlan, `on` or `shadow` by the grades so far
+                 plans that are `on` --Executor--> moves, step by step
+                 a night that has been lived through --> its grade
+                 a node above its bound for several readings --> a small plan at once
+
+All that must outlive this process is in the RebalancePlans. Decisions are taken in plan_maker, timing/, trust/ and
+execution/; this file says when each is asked.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Protocol, TypeVar
+
+from forecast.errors import ForecastError
+from kube.failure_notice import FailureNotice
+from rebalancer.execution.executor import Executor
+from rebalancer.execution.plan_records import PlanRecords, RebalancePlan
+from rebalancer.execution.wire import Grade, PlanSpec, Trigger, clipped, moment
+from rebalancer.kept_plans import KeptPlans
+from rebalancer.measured_gain import measured_grade
+from rebalancer.options import Mode, RebalanceOptions
+from rebalancer.plan_book import night_name, unforeseen_name
+from rebalancer.plan_maker import MadePlan, PlanMaker, Relief
+from rebalancer.plan_specs import spec_of
+from rebalancer.timing.unforeseen import UnforeseenState, moves_left, step
+from rebalancer.timing.windows import MoveWindow
+from rebalancer.trust.mode import Trust, mode_from
+from scorer.degradation import Level
+from scorer.live_tables import LiveTables
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_LOOK_SECONDS: Final = 600.0
+_READING_SECONDS: Final = 30.0
+_GRADE_SECONDS: Final = 600.0
+_SETTLING_SECONDS: Final = 600.0
+"""Between two plans because of the unforeseen: measurements have to see what the first one changed."""
+
+_AT_ONCE: Final = timedelta(minutes=30)
+"""Moves because of the unforeseen that have not begun within this time are left out."""
+
+
+class Submits(Protocol):
+    """kube.session.api_session.ApiSession."""
+
+    def submit(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
+        """Run it in the event loop of the session."""
+
+
+@dataclass(frozen=True, slots=True)
+class RebalancingState:
+    """For metrics and the page.
+
+    made    : what would help now; None = not looked yet, or no forecast
+    trust   : what may be done now
+    active  : plans under way
+    grade   : of the last night that has one
+    trouble : what could not be done; '' = nothing went wrong
+    """
+
+    trust: Trust
+    made: MadePlan | None = None
+    leads: bool = False
+    active: int = 0
+    grade: Grade | None = None
+    overloaded: int = 0
+    trouble: str = ""
+
+
+class Rebalancing:
+    """`step` is called again and again by one thread; `state` may be read by any."""
+
+    def __init__(
+        self,
+        tables: LiveTables,
+        maker: PlanMaker,
+        kept: KeptPlans,
+        session: Submits,
+        records: PlanRecords,
+        executor: Executor,
+        options: RebalanceOptions,
+        *,
+        leads: Callable[[], bool],
+        steady: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """steady: seconds that pass evenly"""
+        self._tables, self._maker, self._kept, self._session = tables, maker, kept, session
+        self._records, self._executor, self._options = records, executor, options
+        self._leads, self._steady = leads, steady
+        self._is_leading = False
+        self._unforeseen = UnforeseenState.empty()
+        self._due: dict[str, float] = {}
+        self._lock = threading.Lock()
+        self._state = RebalancingState(trust=Trust(options.mode))
+        self._notice = FailureNotice(logger, "rebalancing is held up", "rebalancing goes on")
+
+    @property
+    def state(self) -> RebalancingState:
+        """Return how it stands."""
+        with self._lock:
+            return self._state
+
+    def step(self) -> None:
+        """Do what is due."""
+        leads = self._leads()
+        try:
+            if self._is_due("look", _LOOK_SECONDS):
+                self._note(made=self._maker.for_tonight())
+            if leads and self._options.mode is not Mode.OFF:
+                self._lead()
+            else:
+                self._is_leading = False
+        except ForecastError as error:
+            self._notice.failed(str(error))
+            self._note(trouble=str(error), leads=leads)
+            return
+        self._notice.succeeded()
+        self._note(trouble="", leads=leads)
+
+    # As the leader
+
+    def _lead(self) -> None:
+        if not self._is_leading:
+            self._executor.reset()
+            self._read_plans()
+            self._is_leading = True
+        now, trust = self._tables.now(), self._trust()
+        result = self._wait(self._executor.step(may_start=trust.mode is Mode.ON and self._has_forecast()))
+        self._note(trust=trust, active=len(result.active), trouble=result.trouble)
+        self._plan_night(now, trust)
+        if self._is_due("grade", _GRADE_SECONDS):
+            self._grade(now)
+        if self._is_due("reading", _READING_SECONDS):
+            self._relieve(now, trust, n_active=len(result.active))
+
+    def _trust(self) -> Trust:
+        return mode_from(self._kept.book.nights(), self._options.mode, self._options.trust)
+
+    def _plan_night(self, now: datetime, trust: Trust) -> None:
+        made = self.state.made
+        window = None if made is None else _window_of(made, now)
+        if window is None or not self._has_forecast():
+            return
+        name = night_name(window.end.astimezone(self._kept.calendar().zone).date())
+        if self._kept.book.find(name) is not None:
+            return
+        made = self._maker.for_tonight()
+        if made is None:
+            return
+        self._note(made=made)
+        spec = spec_of(made, Trigger.NIGHT, configured=self._options.mode, mode=trust.mode, start_before=window.end)
+        self._record(name, spec)
+        self._wait(self._records.prune(self._options.execution.keep_plans))
+        self._read_plans()
+        logger.info("planned the night", extra={"plan": name, "moves": len(spec.moves), "mode": trust.mode.value})
+
+    def _grade(self, now: datetime) -> None:
+        plan = self._kept.book.due_for_grade(now.astimezone(UTC))
+        if plan is None:
+            return
+        found = measured_grade(plan, self._tables, self._options.trust)
+        grade = Grade(
+            predicted=found.predicted_gain,
+            realised=found.realised_gain,
+            at=moment(now.timestamp()),
+            verdict=found.verdict.value,
+            prevented=found.prevented,
+            newly_hot=found.newly_hot,
+            message=clipped(found.because),
+        )
+        self._wait(self._records.write_grade(plan, grade))
+        self._read_plans()
+        trust = self._trust()
+        self._note(trust=trust, grade=grade)
+        fields = {"plan": plan.name, "verdict": grade.verdict, "because": grade.message}
+        logger.info("graded a night", extra=fields)
+        if trust.stood_down:
+            logger.warning("the rebalancer only plans now", extra={"because": trust.because})
+
+    def _relieve(self, now: datetime, trust: Trust, *, n_active: int) -> None:
+        options = self._options.unforeseen
+        if not options.enabled:
+            return
+        self._unforeseen = self._read_usage()
+        nodes = self._unforeseen.overloaded
+        self._note(overloaded=len(nodes))
+        if not nodes or n_active or not self._has_forecast() or not self._is_due("unforeseen", _SETTLING_SECONDS):
+            return
+        calendar = self._kept.calendar()
+        moved = self._kept.book.unforeseen_on(calendar.day_and_slot(now)[0], calendar)
+        total = options.per_day - len(moved)
+        if total <= 0:
+            return
+        made = self._maker.at_once(Relief(frozenset(nodes), total, lambda service: moves_left(moved, service, options)))
+        if made is None or not made.moves:
+            return
+        spec = spec_of(
+            made, Trigger.UNFORESEEN, configured=self._options.mode, mode=trust.mode, start_before=now + _AT_ONCE
+        )
+        self._record(unforeseen_name(now.astimezone(UTC)), spec)
+        self._read_plans()
+
+    def _read_usage(self) -> UnforeseenState:
+        """Compare what is measured now with the bounds of the forecast."""
+        overview = self._tables.overview
+        if overview is None:
+            return UnforeseenState.empty()
+        with self._tables.reading() as cluster:
+            rows = [cluster.state.row_of.get(name, -1) for name in overview.names]
+            there = [position for position, row in enumerate(rows) if row >= 0]
+            measured = cluster.measured_usage()[[rows[position] for position in there]]
+        names = [overview.names[position] for position in there]
+        bound, capacity = overview.usage[there, :, 1, 0], overview.capacity[there]
+        return step(self._unforeseen, names, measured, bound, capacity, self._options.unforeseen)
+
+    # Inside
+
+    def _record(self, name: str, spec: PlanSpec) -> None:
+        plan: RebalancePlan = self._wait(self._records.create(name, spec))
+        self._executor.adopt(plan)
+
+    def _read_plans(self) -> None:
+        plans = self._wait(self._records.list())
+        self._kept.replace(plans)
+        graded = [plan.status.grade for plan in plans if plan.status.grade is not None]
+        self._note(grade=graded[-1] if graded else None)
+
+    def _wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        return self._session.submit(coroutine).result()
+
+    def _has_forecast(self) -> bool:
+        with self._tables.reading():
+            return self._tables.level()[0] < Level.REQUESTS
+
+    def _is_due(self, what: str, seconds: float) -> bool:
+        now = self._steady()
+        if now < self._due.get(what, float("-inf")):
+            return False
+        self._due[what] = now + seconds
+        return True
+
+    def _note(self, **changes: Any) -> None:
+        with self._lock:
+            self._state = replace(self._state, **changes)
+
+
+def _window_of(made: MadePlan, now: datetime) -> MoveWindow | None:
+    """Return the window that is open now."""
+    return next((window for window in made.windows.windows if now in window), None)
