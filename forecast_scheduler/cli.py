@@ -36,6 +36,7 @@ from forecast_scheduler.commands.models import models
 from forecast_scheduler.commands.nodes import node, nodes
 from forecast_scheduler.commands.output_format import OutputFormat, output_format, reporting
 from forecast_scheduler.commands.policy.command import policy
+from forecast_scheduler.commands.rebalance.command import rebalance
 from forecast_scheduler.commands.render.command import render
 from forecast_scheduler.commands.replay.command import replay
 from forecast_scheduler.commands.report.command import report
@@ -101,6 +102,7 @@ for _command in (
     reporting(report),
     scorer,
     advise,
+    reporting(rebalance),
     extender,
     reporting(schedule),
     reporting(nodes),

@@ -136,6 +136,10 @@ class Placing:
         """Labels of a namespace, None = not known."""
         return self._view.index.namespaces.labels_of(namespace)
 
+    def annotations_of(self, namespace: str) -> Mapping[str, str]:
+        """Ours, of a namespace; empty where it is not known."""
+        return self._view.index.namespaces.annotations_of(namespace)
+
     def pods(self) -> tuple[PodInfo, ...]:
         """All pods of the cluster, by name."""
         with self._scorer.tables.reading() as cluster:

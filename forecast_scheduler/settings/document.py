@@ -26,6 +26,7 @@ from forecast_scheduler.settings.policy_settings import PolicySettings
 from forecast_scheduler.settings.scorer_settings import ScorerSettings
 from forecast_scheduler.settings.training_settings import TrainSettings
 from placement.node_rule_options import NodeRuleOptions
+from rebalancer.options import RebalanceOptions
 from scheduler.settings import ScheduleSettings
 from trainer.prometheus.options import PrometheusOptions
 
@@ -99,6 +100,7 @@ class Settings(SettingGroup):
     scorer: ScorerSettings = Field(default_factory=ScorerSettings)
     extender: ExtenderSettings = Field(default_factory=ExtenderSettings)
     advise: AdviseOptions = Field(default_factory=AdviseOptions)
+    rebalance: RebalanceOptions = Field(default_factory=RebalanceOptions)
     schedule: ScheduleSettings = Field(default_factory=ScheduleSettings)
     node_rules: NodeRuleOptions = Field(default_factory=NodeRuleOptions)
     policies: PolicySettings = Field(default_factory=PolicySettings)

@@ -65,11 +65,14 @@ def sharing_options(settings: ScheduleSettings, instance: str) -> RepairLoopOpti
     )
 
 
-def schedule_service_options(settings: Settings) -> ServiceOptions:
-    """Who may ask, and how much; which series are exported is the scorer's setting."""
+def schedule_service_options(settings: Settings, serving: ServingOptions | None = None) -> ServiceOptions:
+    """Who may ask, and how much; which series are exported is the scorer's setting.
+
+    serving : None = settings.schedule
+    """
     scorer = settings.scorer
     return ServiceOptions(
-        **{name: getattr(settings.schedule, name) for name in ServingOptions.model_fields},
+        **{name: getattr(serving or settings.schedule, name) for name in ServingOptions.model_fields},
         deadline=scorer.deadline,
         node_metrics=scorer.node_metrics,
         service_metrics=scorer.service_metrics,

@@ -1,0 +1,1 @@
+"""`rebalance`: move pods off the nodes that will be hot tonight."""
