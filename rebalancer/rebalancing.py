@@ -136,12 +136,13 @@ class Rebalancing:
             self._executor.reset()
             self._read_plans()
             self._is_leading = True
-        now, trust = self._tables.now(), self._trust()
+        now = self._tables.now()
+        if self._is_due("grade", _GRADE_SECONDS):
+            self._grade(now)
+        trust = self._trust()
         result = self._wait(self._executor.step(may_start=trust.mode is Mode.ON and self._has_forecast()))
         self._note(trust=trust, active=len(result.active), trouble=result.trouble)
         self._plan_night(now, trust)
-        if self._is_due("grade", _GRADE_SECONDS):
-            self._grade(now)
         if self._is_due("reading", _READING_SECONDS):
             self._relieve(now, trust, n_active=len(result.active))
 
@@ -222,7 +223,8 @@ class Rebalancing:
             there = [position for position, row in enumerate(rows) if row >= 0]
             measured = cluster.measured_usage()[[rows[position] for position in there]]
         names = [overview.names[position] for position in there]
-        bound, capacity = overview.usage[there, :, 1, 0], overview.capacity[there]
+        # Before what is measured now corrects it: a bound that follows the usage is never passed.
+        bound, capacity = overview.model_usage[there, :, 1, 0], overview.capacity[there]
         return step(self._unforeseen, names, measured, bound, capacity, self._options.unforeseen)
 
     # Inside

@@ -1,0 +1,112 @@
+"""Plans from live tables: hot nodes are relieved in the valley, by pods that may move."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from placement.disruption_budgets import DisruptionBudgets
+from rebalancer.options import BudgetOptions, RebalanceOptions, UnforeseenOptions
+from rebalancer.plan_maker import MadePlan, PlanSources, Relief
+from tests.rebalancer.hot_cluster import NODES, hot_cluster, maker_of, pods_on_the_first_node, ready
+from tests.scorer.live_cluster import pod_of, service
+from tests.scorer.scorer_at import LiveScorer
+
+
+def _tonight(tested: LiveScorer, sources: PlanSources | None = None, **options: object) -> MadePlan:
+    made = maker_of(tested, sources, RebalanceOptions(budget=BudgetOptions(share=0.5), **options)).for_tonight()
+    assert made is not None
+    return made
+
+
+def test_the_hot_node_is_relieved_and_nothing_else_is_touched() -> None:
+    made = _tonight(hot_cluster(size=16.0))
+    assert made.plan.hot_before > 0 and made.plan.hot_after == 0
+    assert made.moves and {move.source for move in made.moves} == {"node-0"}
+    assert {move.target for move in made.moves} <= {"node-1", "node-2"}
+    assert 0 < made.predicted_gain <= made.plan.most_gain * 1.001
+    first = made.moves[0]
+    assert "node-0 is expected at 1" in first.reason and "of cpu Tue 19:30" in first.reason
+    assert (first.namespace, first.service) == ("shop", service(3)) and first.uid == f"uid-{first.pod}"
+
+
+def test_moves_start_in_the_valley_and_never_in_the_evening() -> None:
+    made = _tonight(hot_cluster(hour=12.0))
+    assert made.window is not None and made.window.end.hour <= 17
+    made = _tonight(hot_cluster(hour=20.0))
+    assert made.window is not None and (made.window.begin.hour >= 23 or made.window.begin.hour < 7)
+
+
+def test_a_cool_cluster_needs_no_plan_and_says_so() -> None:
+    made = _tonight(hot_cluster(size=40.0))
+    assert (made.moves, made.plan.hot_before, made.plan.most_gain) == ((), 0, 0.0)
+
+
+def test_pods_that_may_not_move_stay_and_are_counted_by_reason() -> None:
+    pods = [
+        replace(pod, annotations={"forecast-scheduler.io/rebalance": "never"}) if pod.name.startswith("3-") else pod
+        for pod in pods_on_the_first_node()
+    ]
+    made = _tonight(hot_cluster(size=16.0, pods=pods))
+    assert made.moves and service(3) not in {move.service for move in made.moves}
+    assert sum(made.kept.values()) == 6 and all("rebalance" in why for why in made.kept)
+
+
+def test_an_annotation_of_the_namespace_holds_for_its_pods() -> None:
+    sources = PlanSources(lambda pod: NODES, annotations_of=lambda name: {"forecast-scheduler.io/rebalance": "never"})
+    assert _tonight(hot_cluster(size=16.0), sources).moves == ()
+
+
+def test_filters_and_the_nodes_that_a_pod_left_keep_it_from_targets() -> None:
+    sources = PlanSources(lambda pod: ("node-0", "node-2", "node-3"), left=lambda pod: frozenset({"node-3"}))
+    assert {move.target for move in _tonight(hot_cluster(size=16.0), sources).moves} == {"node-2"}
+
+
+def test_a_pod_that_rests_after_a_move_is_left_alone() -> None:
+    tested = hot_cluster(size=16.0)
+    sources = PlanSources(lambda pod: NODES, cooling_until=lambda pod: tested.clock.now + 3 * 86_400)
+    assert _tonight(tested, sources).moves == ()
+
+
+def test_the_budget_of_the_night_holds() -> None:
+    made = maker_of(hot_cluster(), options=RebalanceOptions(budget=BudgetOptions(share=0.05))).for_tonight()
+    assert made is not None and len(made.moves) == 1
+
+
+def test_of_a_single_replica_the_plan_says_that_it_moves_by_surge() -> None:
+    single = ready(pod_of(3, "single", "node-0"))
+    surged = replace(single, annotations={"forecast-scheduler.io/move-by-surge": "true"})
+    assert _tonight(hot_cluster(size=2.0, pods=[single])).moves == ()
+    moves = _tonight(hot_cluster(size=2.0, pods=[surged])).moves
+    assert [move.by_surge for move in moves] == [True]
+
+
+def test_at_once_only_insensitive_pods_leave_only_overloaded_nodes() -> None:
+    tested = hot_cluster(hour=20.0)
+    options = RebalanceOptions(unforeseen=UnforeseenOptions(per_day=2))
+    made = maker_of(tested, options=options).at_once(Relief(frozenset({"node-0"}), 2, lambda service: 1))
+    assert made is not None and 0 < len(made.moves) <= 2
+    assert {move.source for move in made.moves} == {"node-0"}
+    elsewhere = maker_of(tested, options=options).at_once(Relief(frozenset({"node-3"}), 2, lambda service: 1))
+    assert elsewhere is not None and elsewhere.moves == ()
+    important = [replace(pod, priority=1000) for pod in pods_on_the_first_node()]
+    made = maker_of(hot_cluster(hour=20.0, pods=important), options=options).at_once(
+        Relief(frozenset({"node-0"}), 2, lambda service: 1)
+    )
+    assert made is not None and made.moves == ()
+
+
+@pytest.mark.parametrize(("change", "why"), [({}, ""), ({"terminating": True}, "deleted"), ({"ready": None}, "ready")])
+def test_what_has_changed_since_the_plan_hinders_a_move(change: dict[str, object], why: str) -> None:
+    pods = pods_on_the_first_node()
+    tested = hot_cluster(pods=pods)
+    tested.put(replace(pods[0], **change))  # type: ignore[arg-type]
+    hindrance = maker_of(tested).hindrance(pods[0].uid)
+    assert (why in hindrance) if why else hindrance == ""
+    assert maker_of(tested).hindrance("nobody") == ""
+
+
+def test_without_a_model_there_is_no_plan() -> None:
+    tested = LiveScorer(hour=3.0, pods=pods_on_the_first_node(), without_model=True)
+    assert maker_of(tested, PlanSources(lambda pod: NODES, DisruptionBudgets())).for_tonight() is None

@@ -1,0 +1,214 @@
+"""The rebalancer at work over nights: one plan a night, graded the day after, on record whatever happens between."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from concurrent.futures import Future
+from datetime import date, datetime
+from typing import Any, TypeVar
+
+import numpy as np
+
+from forecast.arrays import Floats
+from forecast.resources import CPU, RESOURCES
+from rebalancer.execution.executor import Executor
+from rebalancer.execution.plan_records import PlanRecords, RebalancePlan
+from rebalancer.execution.wire import Mode as Carried
+from rebalancer.execution.wire import Phase
+from rebalancer.kept_plans import KeptPlans
+from rebalancer.options import BudgetOptions, Mode, RebalanceOptions, TrustOptions, UnforeseenOptions
+from rebalancer.plan_maker import PlanMaker, PlanSources
+from rebalancer.rebalancing import Rebalancing
+from tests.rebalancer.execution.small_cluster import SmallCluster
+from tests.rebalancer.hot_cluster import NODES, hot_cluster
+from tests.scorer.live_cluster import at
+from tests.scorer.scorer_at import LiveScorer
+
+T = TypeVar("T")
+
+
+class Session:
+    """Runs requests at once."""
+
+    def submit(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
+        done: Future[T] = Future()
+        done.set_result(asyncio.run(coroutine))
+        return done
+
+
+class World:
+    """A rebalancer over live tables and an API server in memory. `leads` may be changed."""
+
+    def __init__(self, mode: Mode, hour: float = 3.0, **options: Any) -> None:
+        self.tested = hot_cluster(hour=hour, size=16.0)
+        self.api = SmallCluster()
+        self.options = RebalanceOptions(mode=mode, budget=BudgetOptions(share=0.5), **options)
+        self.leads = True
+        self.start()
+
+    def start(self) -> None:
+        """Another process takes over."""
+        tables = self.tested.scorer.tables
+        kept = KeptPlans(tables, self.options.cooldown)
+        sources = PlanSources(lambda pod: NODES, cooling_until=kept.cooling_until, left=kept.nodes_left)
+        maker = PlanMaker(tables, sources, self.options)
+        records = PlanRecords(self.api)
+        executor = Executor(self.api, records, self.options.execution, clock=self.tested.clock)
+        self.rebalancing = Rebalancing(
+            tables, maker, kept, Session(), records, executor, self.options, leads=lambda: self.leads,
+            steady=self.tested.clock,
+        )  # fmt: skip
+
+    def at(self, hour: float, day: int = 0) -> None:
+        self.tested.at(hour, day)
+        self.api.now = at(hour, day)
+        self.rebalancing.step()
+
+    def plans(self) -> dict[str, RebalancePlan]:
+        return {plan.name: plan for plan in asyncio.run(PlanRecords(self.api).list())}
+
+
+class Lived:
+    """A UsageSource: nodes and services use the same in each half hour."""
+
+    def __init__(self, nodes: Mapping[str, float], service: float) -> None:
+        self._nodes, self._service = nodes, service
+
+    def node_history(self, names: list[str], since: datetime, until: datetime) -> Floats:
+        return _flat(self._nodes[names[0]], since, until)
+
+    def service_history(self, service: object, pods: list[str], since: datetime, until: datetime) -> Floats:
+        return _flat(self._service, since, until)
+
+
+def _flat(cores: float, since: datetime, until: datetime) -> Floats:
+    usage = np.zeros((len(RESOURCES), round((until - since).total_seconds() / 1800)))
+    usage[CPU] = cores
+    return usage
+
+
+def _lives(tested: LiveScorer, nodes: Mapping[str, float], service: float) -> None:
+    tested.scorer.tables.usage_source = Lived(nodes, service)  # type: ignore[assignment]
+
+
+def test_off_looks_and_writes_nothing() -> None:
+    world = World(Mode.OFF)
+    world.at(3.5)
+    assert world.api.requests == []
+    made = world.rebalancing.state.made
+    assert made is not None and made.moves
+
+
+def test_one_plan_a_night_however_often_it_looks_or_starts_anew() -> None:
+    world = World(Mode.SHADOW)
+    for hour in (3.5, 3.6, 4.0, 4.5):
+        world.at(hour)
+    world.start()
+    world.at(5.0)
+    assert list(world.plans()) == ["night-2026-05-19"]
+    world.at(3.0, day=1)
+    assert list(world.plans()) == ["night-2026-05-19", "night-2026-05-20"]
+
+
+def test_a_shadow_plan_is_reported_and_nothing_of_it_is_carried_out() -> None:
+    world = World(Mode.SHADOW)
+    world.at(3.5)
+    plan = world.plans()["night-2026-05-19"]
+    assert plan.spec.mode is Carried.SHADOW and plan.spec.moves
+    for hour in (3.6, 3.7):
+        world.at(hour)
+    assert world.plans()["night-2026-05-19"].status.phase is Phase.REPORTED
+    assert not any("eviction" in request for request in world.api.requests)
+
+
+def test_a_plan_that_is_on_is_carried_out_and_ends_with_its_window() -> None:
+    world = World(Mode.ON)
+    world.at(3.5)
+    plan = world.plans()["night-2026-05-19"]
+    assert plan.spec.mode is Carried.ON and plan.spec.start_before is not None
+    world.at(3.6)
+    world.at(3.7)
+    # Its pods are not on this API server: the record says so, and nothing else happens.
+    states = {one.message for one in world.plans()["night-2026-05-19"].status.moves}
+    assert states == {"the pod is gone"}
+
+
+def test_a_replica_that_does_not_lead_writes_nothing() -> None:
+    world = World(Mode.ON)
+    world.leads = False
+    world.at(3.5)
+    assert world.api.requests == [] and world.rebalancing.state.made is not None
+
+
+def test_in_the_evening_nothing_is_planned() -> None:
+    world = World(Mode.ON, hour=18.0, unforeseen=UnforeseenOptions(enabled=False))
+    for hour in (18.0, 19.5, 21.0):
+        world.at(hour)
+    assert world.plans() == {}
+
+
+def test_a_night_is_graded_once_it_has_been_lived_through() -> None:
+    world = World(Mode.SHADOW)
+    world.at(3.5)
+    _lives(world.tested, {"node-0": 15.9, "node-1": 4.0, "node-2": 4.0, "node-3": 4.0}, 12.0)
+    world.at(20.0)
+    assert world.plans()["night-2026-05-19"].status.grade is None, "its day is not over"
+    world.at(5.0, day=1)
+    grade = world.plans()["night-2026-05-19"].status.grade
+    assert grade is not None and grade.verdict == "good" and grade.realised > 0 and grade.predicted > 0
+    assert world.rebalancing.state.grade == grade
+
+
+def test_after_two_bad_nights_it_only_plans_and_says_why() -> None:
+    world = World(Mode.SHADOW, trust=TrustOptions(least_gain=0.1))
+    world.options = world.options.replace(mode=Mode.ON)
+    world.start()
+    _lives(world.tested, dict.fromkeys(NODES, 0.1), 0.01)  # the evening was cool: nothing was gained
+    for day in range(3):
+        world.at(3.5, day)
+        plan = world.plans()[f"night-{date(2026, 5, 19 + day).isoformat()}"]
+        _as_if_carried_out(world, plan)
+    world.at(5.0, day=3)
+    grades = [plan.status.grade for plan in world.plans().values() if plan.status.grade is not None]
+    assert [grade.verdict for grade in grades[:2]] == ["bad", "bad"]
+    trust = world.rebalancing.state.trust
+    assert trust.mode is Mode.SHADOW and "bad nights" in trust.because
+    newest = list(world.plans().values())[-1]
+    assert (newest.spec.configured, newest.spec.mode) == ("on", Carried.SHADOW)
+
+
+def _as_if_carried_out(world: World, plan: RebalancePlan) -> None:
+    """Write all moves of a plan as done."""
+    ended = "2026-05-19T04:00:00Z"
+    moves = [
+        {"uid": move.uid, "state": "done", "since": ended, "evictedAt": ended, "endedAt": ended}
+        for move in plan.spec.moves
+    ]
+    world.api.plans[plan.name].setdefault("status", {}).update({"phase": "Completed", "moves": moves})
+    world.start()
+
+
+def test_a_node_above_its_bound_for_several_readings_gets_a_plan_at_once() -> None:
+    world = World(Mode.ON, hour=19.0, unforeseen=UnforeseenOptions(readings=3))
+    for number in range(6):
+        world.tested.measure({"node-0": 60.0, "node-1": 4.0, "node-2": 4.0, "node-3": 4.0})
+        world.tested.scorer.tables.refresh_overview()
+        world.at(19.0 + number / 60)
+        if number < 2:
+            assert world.plans() == {}
+    names = list(world.plans())
+    assert len(names) == 1 and names[0].startswith("unforeseen-2026-05-19-19")
+    plan = world.plans()[names[0]]
+    assert {move.source for move in plan.spec.moves} == {"node-0"} and len(plan.spec.moves) <= 3
+
+
+def test_an_api_server_that_refuses_holds_it_up_and_is_reported() -> None:
+    world = World(Mode.ON)
+    world.api.fault = lambda number, moment: True
+    world.at(3.5)
+    assert world.rebalancing.state.trouble
+    world.api.fault = lambda number, moment: False
+    world.at(3.7)
+    world.at(3.8)
+    assert world.rebalancing.state.trouble == "" and list(world.plans()) == ["night-2026-05-19"]
