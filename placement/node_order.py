@@ -18,6 +18,7 @@ from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView
 from placement.plugins import NodePreference
 from placement.policies.policy import Policy
+from placement.reserved_targets.reserved_targets import ReservedTargets
 from scorer.opt_out import opts_out
 
 ORDER_POINTS: Final = 100_000
@@ -34,15 +35,14 @@ def order_points(
     scores alone.
 
     rows        : (n_nodes,) of nodes that passed all filters; -1 = not known, which gets no points
-    preferences : of the rules about nodes, in their order; the pools of the policy come before them
+    preferences : of the rules about nodes, in their order; see in_order
     """
     rest, places = np.unique(rows[rows >= 0]), list[Ints]()
     if opts_out(pod):
         return np.zeros(len(rows), dtype=np.int64)
-    of_policy = () if policy.pools is None else (policy.pools,)
-    in_order = (*of_policy, *preferences)
+    all_in_order = in_order(policy, preferences)
     while len(rest) and len(places) < _MOST_PLACES:
-        first = _narrowed(pod, view, rest, in_order)
+        first = _narrowed(pod, view, rest, all_in_order)
         places.append(first)
         rest = np.setdiff1d(rest, first, assume_unique=True)
     points = np.zeros(view.n_rows + 1, dtype=np.int64)  # the last entry is that of nodes that are not known
@@ -50,6 +50,18 @@ def order_points(
     for place, of_place in enumerate(places):
         points[of_place] = ORDER_POINTS * (behind - place)
     return points[rows]
+
+
+def in_order(policy: Policy, preferences: Iterable[NodePreference]) -> tuple[NodePreference, ...]:
+    """Return all preferences for a pod, the strongest first, whatever places it: a node that is kept for it, then the
+    order of the pools of its policy, then those of rules and profile.
+
+    A node is kept only where the plan of the rebalancer has judged that it is the better one.
+    """
+    given = tuple(preferences)
+    kept = tuple(one for one in given if isinstance(one, ReservedTargets))
+    of_policy: tuple[NodePreference, ...] = () if policy.pools is None else (policy.pools,)
+    return (*kept, *of_policy, *(one for one in given if one not in kept))
 
 
 def _narrowed(pod: PodInfo, view: ClusterView, rows: Ints, preferences: Iterable[NodePreference]) -> Ints:

@@ -5,6 +5,7 @@
                 --> groups    private machines, lent while idle            MachineGroup, MachineGroupOrder
     zones       --> topology  gangs close together, cards and CPUs of one  GangTopology, NodeResourceTopologyMatch,
                               zone, whole physical cores                   NearCards, WholeCores
+    plans       --> reserved  nodes kept for pods that are moved           ReservedTargets
 
 They are made before the cluster is read, and exist whichever profiles run: every profile has the same filters and the
 same order. What is of one profile only is not here: what a pod costs the cards, the tide, idle cores, claims.
@@ -31,6 +32,7 @@ from placement.node_rule_options import NodeRuleOptions
 from placement.plugins import NodePreference
 from placement.pod_groups.gangs import Gangs
 from placement.policies.policy import Policies
+from placement.reserved_targets.reserved_targets import ReservedTargets
 from placement.topology.decoding import node_resource_topologies
 from placement.topology.members import FiltersOf
 from placement.topology.plugins import TopologyPlugins, topology_plugins
@@ -59,6 +61,7 @@ class NodeRules:
     cards: CardPlugins
     groups: GroupPlugins
     topology: TopologyPlugins
+    reserved: ReservedTargets
     profile_filters: ProfileFilters
 
     # Of every profile
@@ -71,7 +74,7 @@ class NodeRules:
     @property
     def first(self) -> tuple[NodePreference, ...]:
         """Narrow before any preference of a profile."""
-        return (self.groups.order,)
+        return (self.reserved, self.groups.order)
 
     @property
     def preferences(self) -> tuple[NodePreference, ...]:
@@ -100,15 +103,18 @@ class NodeRules:
         return tuple(ours.get(one.name, one) for one in filters)
 
     def has_order(self, view: ClusterView) -> bool:
-        """Whether some node may come before another: there are cards, listed types of cards, or machine groups."""
+        """Whether some node may come before another: there are cards, listed types of cards, machine groups, or nodes
+        that are kept for pods.
+        """
         lists_types = bool(self.cards.scarcity.options.rare_types)
-        return self.devices.has_any or lists_types or bool(view.index.labels.column(MACHINE_GROUP).names)
+        has_groups = bool(view.index.labels.column(MACHINE_GROUP).names)
+        return self.reserved.has_any or self.devices.has_any or lists_types or has_groups
 
     def order_beside(self, filters: Iterable[Filter]) -> tuple[NodePreference, ...]:
-        """What comes first by the rules of which a policy runs the filter, in the extender."""
+        """What comes first in the extender: nodes kept for pods, then by the rules of which a policy runs the filter."""
         names = {one.name for one in filters}
         order = ((self.groups.filter, self.groups.order), (self.cards.types, self.cards.types))
-        return tuple(preference for of_rule, preference in order if of_rule.name in names)
+        return (self.reserved, *(preference for of_rule, preference in order if of_rule.name in names))
 
     def choose_by(self, policies: Policies) -> None:
         """Take what a policy says of cards from these."""
@@ -119,7 +125,7 @@ class NodeRules:
     def followers(self) -> Iterator[Follower]:
         """In the order in which they have to be attached."""
         yield from self.tables
-        yield from (self.cards.demand, self.groups.use)
+        yield from (self.cards.demand, self.groups.use, self.reserved)
 
     def listen(self, changed: Callable[[], None]) -> None:
         """Call back when a rule may let pods in that it rejected."""
@@ -137,13 +143,19 @@ class NodeRules:
             self.topology.zones.tick()
 
     def sources(self, api: ApiClient) -> Iterator[ResourceSource]:
-        """Follow the NUMA zones of nodes, as far as they are installed; not started yet. Pods are placed without
-        them."""
+        """Follow RebalancePlans and the NUMA zones of nodes, as far as they are installed; not started yet. Pods are
+        placed without them.
+        """
+        yield self.source_of_plans(api)
         if zones := self.subscriptions():
             yield source_of(api, zones)
 
+    def source_of_plans(self, api: ApiClient) -> ResourceSource:
+        """Follow RebalancePlans alone, which a cluster without a rebalancer does not have; not started yet."""
+        return source_of(api, (self.reserved.subscription(),))
+
     def subscriptions(self) -> tuple[Subscription[Any], ...]:
-        """Resources that only these tables read."""
+        """Resources that only these tables read, and that a dry run reads, too."""
         if self.topology.zones is None:
             return ()
         return (Subscription(node_resource_topologies(self.devices.options), self.topology.zones.news),)
@@ -175,5 +187,6 @@ def node_rules(
         cards=card_plugins(state, devices, options.cards, clock=clock),
         groups=group_plugins(state, options.machine_groups, devices, clock=clock),
         topology=topology_plugins(state, devices, gangs, profile_filters, options.topology, clock=clock),
+        reserved=ReservedTargets(state, clock=clock),
         profile_filters=profile_filters,
     )

@@ -14,6 +14,7 @@ from forecast.arrays import Floats, Ints
 from kube.objects.objects import PodInfo
 from placement.feasibility import FilterVerdict, verdict
 from placement.filters.filter import ClusterView, Filter
+from placement.node_order import in_order
 from placement.plugins import NodePreference, PreScore, Score
 from placement.policies.policy import Policy
 from placement.scores.plugin_weights import OURS, ScorePart
@@ -192,10 +193,9 @@ class Placer:
         self, pods: Sequence[PodInfo], policy: Policy, rows: Ints, passed_over: dict[int, str] | None = None
     ) -> tuple[Ints, int]:
         """Among which nodes scores decide, and for how many of the pods. passed_over: takes the other rows, with the
-        name of the preference. The order of pools that a policy gives comes before what its profile prefers."""
+        name of the preference. See in_order."""
         most = len(pods)
-        of_policy: tuple[NodePreference, ...] = () if policy.pools is None else (policy.pools,)
-        for preference in (*of_policy, *self.preferences):
+        for preference in in_order(policy, self.preferences):
             preferred = preference.prefer(pods[0], most, self.view, rows)
             if passed_over is not None:
                 _note_dropped(passed_over, rows, preferred.rows, preference.name)

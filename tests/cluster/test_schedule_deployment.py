@@ -32,6 +32,7 @@ READ = {
     *((verb, "", kind) for kind in ("persistentvolumes", "persistentvolumeclaims") for verb in ("list", "watch")),
     *((verb, "policy", "poddisruptionbudgets") for verb in ("list", "watch")),
     *((verb, f"scheduling.{group}", "podgroups") for group in ("x-k8s.io", "k8s.io") for verb in ("list", "watch")),
+    *((verb, "forecast-scheduler.io", "rebalanceplans") for verb in ("list", "watch")),
     *((verb, "topology.node.k8s.io", "noderesourcetopologies") for verb in ("list", "watch")),
     ("watch", "storage.k8s.io", "csistoragecapacities"),
     *((verb, "apps", "replicasets") for verb in ("get", "watch")),

@@ -17,6 +17,7 @@ from extender.extender_options import ExtenderOptions
 from extender.options import AnswerOptions
 from extender.score_source import LocalScores
 from forecast.errors import ForecastError
+from forecast.service_key import ServiceKey
 from kube.decoding.decoding import Kind
 from kube.objects.constraints import HostPort, LabelSelector, Operator, Requirement
 from kube.objects.objects import PodInfo
@@ -31,6 +32,7 @@ from placement.index.pod_groups import PodGroups
 from placement.node_order import ORDER_POINTS
 from placement.policies.policy import OnePolicy
 from placement.policies.pool_order import PoolOrder
+from placement.reserved_targets.watched_plans import PlanReservations, Reservation
 from scorer.options import ScorerOptions
 from scorer.policy import ScoringPolicy, scoring_policy
 from scorer.scorer_api import Scored
@@ -99,6 +101,16 @@ def test_the_node_with_the_lowest_predicted_peak_gets_the_most_points() -> None:
     assert advice.share is not None
     assert 0 < advice.share < 1
     assert advice.service == "shop/Deployment/service-0"
+
+
+def test_a_node_that_is_kept_for_the_pod_comes_before_better_ones() -> None:
+    tested = LiveScorer(pods=LOADED)
+    made, _ = extender_of(tested)
+    kept = Reservation("uid-moving", ServiceKey("shop", "Deployment", "service-0"), "node-0", tested.clock() + 60)
+    made.rules.reserved.plans.put(PlanReservations("p", (kept,)))
+    points = made.prioritize(pod_of(0, "new"), NODES)
+    assert points["node-0"] == max(points.values()) > ORDER_POINTS / 2
+    assert made.prioritize(pod_of(1, "another"), NODES).get("node-0", 0) < ORDER_POINTS / 2
 
 
 def test_points_are_fifths_of_a_percent_of_capacity() -> None:

@@ -79,7 +79,8 @@ def open_extender(settings: Settings, inputs: Inputs) -> Iterator[LiveExtender]:
             unread.start()
             stack.callback(unread.stop)
         upkeep = node_rule_upkeep(extender.rules, scorer, after=lambda: scorer.tables.synced)
-        stack.enter_context(running(upkeep.threads))
+        plans = () if inputs.cluster is not None else (extender.rules.source_of_plans(api_client(kubeconfig)),)
+        stack.enter_context(running((*plans, *upkeep.threads)))
         binder = ApiServerBinder(api_client(kubeconfig, connections=_BINDINGS_AT_ONCE)) if ours.bind else None
         collectors: list[Collector] = [
             decisions,
