@@ -111,7 +111,7 @@ class NodeRules:
         return self.reserved.has_any or self.devices.has_any or lists_types or has_groups
 
     def order_beside(self, filters: Iterable[Filter]) -> tuple[NodePreference, ...]:
-        """What comes first in the extender: nodes kept for pods, then by the rules of which a policy runs the filter."""
+        """What comes first in the extender: nodes kept for pods, then what rules prefer whose filter a policy runs."""
         names = {one.name for one in filters}
         order = ((self.groups.filter, self.groups.order), (self.cards.types, self.cards.types))
         return (self.reserved, *(preference for of_rule, preference in order if of_rule.name in names))

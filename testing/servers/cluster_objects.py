@@ -20,6 +20,7 @@ _PATHS = {
     "Namespace": "/api/v1/namespaces",
     "Node": "/api/v1/nodes",
     "Pod": "/api/v1/namespaces/{namespace}/pods",
+    "Deployment": "/apis/apps/v1/namespaces/{namespace}/deployments",
     "ReplicaSet": "/apis/apps/v1/namespaces/{namespace}/replicasets",
     "CronJob": "/apis/batch/v1/namespaces/{namespace}/cronjobs",
     "Job": "/apis/batch/v1/namespaces/{namespace}/jobs",

@@ -1,0 +1,156 @@
+"""Plans on a real control plane: budgets are honoured, and no kill evicts a pod twice or leaves one without a node."""
+
+from __future__ import annotations
+
+import signal
+import time
+
+import pytest
+
+from rebalancer.execution.wire import Mode, MoveSpec, PlanSpec, Trigger, moment
+from testing.processes.scorer_process import eventually
+from tests.rebalance.conftest import LONG, PLANS, Site, plan_object
+
+
+def _uids(pods: list[dict[str, object]]) -> set[str]:
+    return {one["metadata"]["uid"] for one in pods}  # type: ignore[index]
+
+
+def _assert_moved(site: Site, app: str, before: list[dict[str, object]], n_moved: int) -> None:
+    """Just the pods of the plan went, each once: no replacement was evicted, and all run on the target."""
+    assert site.states() == ["done"] * n_moved, site.status()
+    assert set(site.kubelets.gone) == _uids(before[:n_moved])
+    now = site.pods(app)
+    assert len(now) == len(before)
+    assert all(one["spec"].get("nodeName") == "b" for one in now if one["metadata"]["uid"] not in _uids(before))
+
+
+def test_a_budget_decides(site: Site) -> None:
+    pods = site.deploy("cart", 2)
+    site.budget("cart", 2)
+    site.open_target()
+    site.plan(pods[:1])
+    said = site.drive_to_the_end()
+    assert site.states() == ["refused"], (site.status(), said)
+    assert "disruption budget" in site.status()["moves"][0]["message"] and not site.kubelets.gone
+    found = site.writer.list_all("poddisruptionbudgets")[0]
+    site.writer.delete({"kind": "PodDisruptionBudget"} | found)
+    site.budget("cart", 1)
+    site.plan(pods, "q")  # of both replicas, one after the other
+    lowest = 2
+    process = site.drive()
+    while process.poll() is None:
+        lowest = min(lowest, len(site.ready("cart")))
+        time.sleep(0.05)
+    assert site.states("q") == ["done", "done"] and lowest >= 1
+    assert set(site.kubelets.gone) == _uids(pods)
+
+
+@pytest.mark.parametrize("n_moves", [1, pytest.param(4, marks=pytest.mark.long)])
+def test_a_kill_at_every_write_costs_nothing(site: Site, n_moves: int) -> None:
+    """Each driver dies at its first write, in turn before and after it: the plan passes all boundaries."""
+    pods = site.deploy("cart", 4)
+    site.budget("cart", 3)
+    site.open_target()
+    site.plan(pods[:n_moves])
+    n_kills = 0
+    while True:
+        process = site.drive("after" if n_kills % 2 else "before")
+        output, _ = process.communicate(timeout=LONG)
+        if process.returncode == 0:
+            break
+        assert process.returncode == -signal.SIGKILL, output
+        n_kills += 1
+    assert n_kills >= 10 * n_moves - 2, n_kills  # evicting, the eviction, evicted, replaced, done: each twice
+    _assert_moved(site, "cart", pods, n_moves)
+
+
+def test_a_second_replica_takes_over_from_a_leader_that_is_killed(site: Site) -> None:
+    pods = site.deploy("cart", 3)
+    site.open_target()
+    site.plan(pods[:2])
+    site.kubelets.makes_ready = False
+    first = site.drive(lease="rebalancer")
+    assert first.stdout is not None and first.stdout.readline() == "leads\n"
+    second = site.drive(lease="rebalancer")
+    site.await_true(lambda: "replaced" in site.states())
+    first.kill()
+    site.kubelets.makes_ready = True
+    second.communicate(timeout=LONG)
+    _assert_moved(site, "cart", pods, 2)
+
+
+def test_the_api_server_is_killed_in_the_middle(site: Site) -> None:
+    pods = site.deploy("cart", 3)
+    site.open_target()
+    site.plan(pods[:2])
+    site.kubelets.makes_ready = False
+    process = site.drive()
+    site.await_true(lambda: bool(site.states()))
+    site.plane.api_server.kill()
+    time.sleep(1.0)
+    site.plane.api_server.start()
+    site.kubelets.makes_ready = True
+    process.communicate(timeout=LONG)
+    _assert_moved(site, "cart", pods, 2)
+
+
+def test_a_rollout_that_is_stuck_stops_the_plan(site: Site) -> None:
+    pods, others = site.deploy("cart", 2), site.deploy("mail", 2)
+    site.open_target()
+    site.plan([pods[0], others[0], pods[1]])
+    site.kubelets.makes_ready = False
+    site.drive_to_the_end()
+    assert site.states() == ["stuck", "skipped", "skipped"] and site.status()["phase"] == "Stopped"
+    assert set(site.kubelets.gone) == _uids(pods[:1])
+
+
+def test_a_single_replica_moves_by_a_surge(site: Site) -> None:
+    pods = site.deploy("cart", 1, **{"forecast-scheduler.io/move-by-surge": "true"})
+    site.budget("cart", 1)  # an eviction alone would be refused for ever
+    site.open_target()
+    site.plan(pods, surge=True)
+    process = site.drive()
+    while process.poll() is None:
+        assert site.ready("cart")
+        time.sleep(0.05)
+    assert eventually(lambda: len(site.pods("cart")) == 1, LONG)
+    _assert_moved(site, "cart", pods, 1)
+    (deployment,) = site.writer.list_all("deployments")
+    assert deployment["spec"]["replicas"] == 1
+    assert "forecast-scheduler.io/surged-for" not in deployment["metadata"].get("annotations", {})
+
+
+def test_a_kill_at_every_write_of_a_surge_ends_with_the_recorded_replicas(site: Site) -> None:
+    pods = site.deploy("cart", 1, **{"forecast-scheduler.io/move-by-surge": "true"})
+    site.open_target()
+    site.plan(pods, surge=True)
+    for number in range(40):
+        # A surge is two requests, one after the other: a driver that always dies at its first one gets nowhere.
+        process = site.drive("after" if number % 2 else "before", number // 2 % 3 + 1)
+        output, _ = process.communicate(timeout=LONG)
+        if process.returncode == 0:
+            break
+        assert process.returncode == -signal.SIGKILL, output
+    assert site.states() == ["done"], site.status()
+    assert eventually(lambda: len(site.pods("cart")) == 1, LONG)
+    assert site.writer.list_all("deployments")[0]["spec"]["replicas"] == 1
+
+
+def _spec(n_moves: int) -> PlanSpec:
+    moves = tuple(
+        MoveSpec("n" * 63, "p" * 253, f"{n:064d}", "s" * 253, source="a" * 253, to="b" * 253, reason="r" * 512)
+        for n in range(n_moves)
+    )
+    return PlanSpec(created_at=moment(1.8e9), trigger=Trigger.NIGHT, mode=Mode.ON, moves=moves)
+
+
+def test_a_plan_as_large_as_the_schema_allows_is_accepted_and_never_changes(site: Site) -> None:
+    largest = plan_object("largest", _spec(500))
+    answer = site.resources.request("POST", f"{PLANS}?fieldValidation=Strict", largest)
+    assert (answer.status, answer.warnings) == (201, ()), answer.message
+    changed = answer.body | {"spec": answer.body["spec"] | {"mode": "shadow"}}
+    refused = site.resources.request("PUT", f"{PLANS}/largest", changed)
+    assert refused.status == 422 and "a plan cannot be changed" in refused.message
+    beyond = site.resources.request("POST", PLANS, plan_object("beyond", _spec(501)))
+    assert beyond.status == 422 and "spec.moves" in beyond.message
