@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import multiprocessing
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from multiprocessing.context import ForkServerProcess
+from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,15 @@ from testing.servers.control_plane.pool import control_plane
 from testing.servers.controller_manager.controller_manager import ControllerManager
 from testing.servers.watching import PODS, Watching
 from tests.cluster.custom_resources import CustomResources
+from tests.rebalance.driver import When, main
 
 ROOT = Path(__file__).parents[2]
 DEFINITION = ROOT / "deploy" / "crds" / "rebalanceplans.yaml"
 PLANS = "/apis/forecast-scheduler.io/v1alpha1/rebalanceplans"
 LONG = 90.0
+
+_FORKS = multiprocessing.get_context("forkserver")
+_FORKS.set_forkserver_preload(["tests.rebalance.driver"])
 
 
 class Kubelets:
@@ -81,6 +86,19 @@ class Kubelets:
             self._writer.patch_status(pod, {"phase": "Running", "conditions": ready})
 
 
+@dataclass(frozen=True)
+class Driver:
+    """leads: set once it does."""
+
+    process: ForkServerProcess
+    leads: Event
+
+    def ended(self) -> int | None:
+        """Wait for its end, and return its exit code; negative = the signal that killed it, None = it goes on."""
+        self.process.join(LONG)
+        return self.process.exitcode
+
+
 @dataclass
 class Site:
     """kubeconfig: of an administrator."""
@@ -89,7 +107,7 @@ class Site:
     writer: ClusterWriter
     kubelets: Kubelets
     resources: CustomResources
-    running: list[subprocess.Popen[str]] = field(default_factory=list)
+    running: list[Driver] = field(default_factory=list)
 
     def deploy(self, app: str, replicas: int, **annotations: str) -> list[Manifest]:
         """A Deployment whose pods all run on node a; returns them."""
@@ -173,18 +191,18 @@ class Site:
     def states(self, name: str = "p") -> list[str]:
         return [one["state"] for one in self.status(name).get("moves", [])]
 
-    def drive(self, when: str = "never", n: int = 1, *, lease: str = "") -> subprocess.Popen[str]:
+    def drive(self, when: When = "never", n: int = 1, *, patience: float = 300, lease: str = "") -> Driver:
         """Start a driver."""
-        command = [sys.executable, "-m", "tests.rebalance.driver", str(self.plane.kubeconfig), when, str(n)]
-        command += [lease] if lease else []
-        process = subprocess.Popen(command, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        self.running.append(process)
-        return process
+        leads = _FORKS.Event()
+        arguments = (self.plane.kubeconfig, when, n, patience, lease, leads)
+        process = _FORKS.Process(target=main, args=arguments, daemon=True)
+        process.start()
+        self.running.append(Driver(process, leads))  # the event must outlive the start of the process
+        return self.running[-1]
 
-    def drive_to_the_end(self) -> str:
-        """Let a driver go on until no plan is active; returns what it said."""
-        output, _ = self.drive().communicate(timeout=LONG)
-        return output
+    def drive_to_the_end(self, *, patience: float = 300) -> None:
+        """Let a driver go on until no plan is active."""
+        assert self.drive(patience=patience).ended() == 0
 
     def await_true(self, what: Callable[[], bool]) -> None:
         assert eventually(what, LONG), self.status()
@@ -222,9 +240,9 @@ def site(plane: ControlPlane, controllers: None) -> Iterator[Site]:
         writer.create(node("a"))
         made = Site(plane, writer, kubelets, resources)
         yield made
-        for process in made.running:
-            process.kill()
-            process.communicate()
+        for driver in made.running:
+            driver.process.kill()
+            driver.process.join(LONG)
         for plural in ("deployments", "poddisruptionbudgets"):
             writer.delete_many(writer.list_all(plural))
         assert eventually(lambda: not writer.list_all("pods"), LONG)

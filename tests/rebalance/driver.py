@@ -1,15 +1,16 @@
 """Carries plans out in a process of its own, which may kill itself at its n-th write, before it is sent or after it.
 
-Usage: python -m tests.rebalance.driver KUBECONFIG never|before|after N [LEASE]
+A fork server starts it, which has everything imported: a test kills dozens of them.
 """
 
 from __future__ import annotations
 
 import os
 import signal
-import sys
 import time
+from multiprocessing.synchronize import Event
 from pathlib import Path
+from typing import Literal
 
 from kube.client.api_answer import Answer
 from kube.client.kubernetes_client import api_client
@@ -20,13 +21,13 @@ from rebalancer.execution.executor import Executor
 from rebalancer.execution.options import ExecutionOptions
 from rebalancer.execution.plan_records import PlanRecords
 
-OPTIONS = ExecutionOptions(parallel=1, pin=0.1, retry=1, refusal_deadline=10, ready_deadline=30)
+When = Literal["never", "before", "after"]
 
 
 class DeadlyRequests:
     """Implements Requests: the process ends at its n-th write. A dry run is none."""
 
-    def __init__(self, session: ApiSession, when: str, n: int) -> None:
+    def __init__(self, session: ApiSession, when: When, n: int) -> None:
         self._session, self._when, self._left = session, when, n
 
     async def request(
@@ -42,37 +43,39 @@ class DeadlyRequests:
         return answer
 
 
-def main(kubeconfig: str, when: str, n: str, lease_name: str = "") -> None:
-    """Run until killed, or until no plan is active."""
-    api = api_client(Path(kubeconfig))
-    options = LeaseOptions(
-        namespace="default", name=lease_name or "none", duration=2, renew_deadline=1.5, retry_period=0.3
-    )
-    lease = Lease(api_client(Path(kubeconfig)), options) if lease_name else None
-    session = ApiSession(api, may_write=lease.may_write if lease is not None else lambda: True)
+def main(kubeconfig: Path, when: When, n: int, patience: float, lease_name: str, leads: Event) -> None:
+    """Run until killed, or until no plan is active.
+
+    when, n    : the process dies then, at its n-th write
+    patience   : refusal_deadline and ready_deadline
+    lease_name : '' = it leads without a Lease
+    leads      : set once it leads
+    """
+    options = ExecutionOptions(parallel=1, pin=0.1, retry=1, refusal_deadline=patience, ready_deadline=patience)
+    lease = _lease(kubeconfig, lease_name) if lease_name else None
+    session = ApiSession(api_client(kubeconfig), may_write=lease.may_write if lease is not None else lambda: True)
     session.start()
     if lease is not None:
         lease.start()
-    requests = DeadlyRequests(session, when, int(n))
-    executor = Executor(requests, PlanRecords(requests), OPTIONS, unsure_seconds=3)
-    led = False
+    requests = DeadlyRequests(session, when, n)
+    executor = Executor(requests, PlanRecords(requests), options, unsure_seconds=3)
     while True:
-        leads = lease is None or lease.may_write()
-        if leads and not led:
-            executor.reset()
-            print("leads", flush=True)
-        led = leads
-        if leads:
-            result = session.submit(executor.step()).result()
-            if not result.active and not result.trouble:
-                break
-            time.sleep(min(result.wait_seconds, 0.2))
-        else:
+        if lease is not None and not lease.may_write():
+            leads.clear()
             time.sleep(0.1)
+            continue
+        if not leads.is_set():
+            executor.reset()
+            leads.set()
+        result = session.submit(executor.step()).result()
+        if not result.active and not result.trouble:
+            break
+        time.sleep(min(result.wait_seconds, 0.2))
     if lease is not None:
         lease.stop()
     session.stop()
 
 
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+def _lease(kubeconfig: Path, name: str) -> Lease:
+    options = LeaseOptions(namespace="default", name=name, duration=5, renew_deadline=4, retry_period=0.3)
+    return Lease(api_client(kubeconfig), options)

@@ -30,16 +30,16 @@ def test_a_budget_decides(site: Site) -> None:
     site.budget("cart", 2)
     site.open_target()
     site.plan(pods[:1])
-    said = site.drive_to_the_end()
-    assert site.states() == ["refused"], (site.status(), said)
+    site.drive_to_the_end(patience=10)
+    assert site.states() == ["refused"], site.status()
     assert "disruption budget" in site.status()["moves"][0]["message"] and not site.kubelets.gone
     found = site.writer.list_all("poddisruptionbudgets")[0]
     site.writer.delete({"kind": "PodDisruptionBudget"} | found)
     site.budget("cart", 1)
     site.plan(pods, "q")  # of both replicas, one after the other
     lowest = 2
-    process = site.drive()
-    while process.poll() is None:
+    process = site.drive().process
+    while process.is_alive():
         lowest = min(lowest, len(site.ready("cart")))
         time.sleep(0.05)
     assert site.states("q") == ["done", "done"] and lowest >= 1
@@ -55,11 +55,9 @@ def test_a_kill_at_every_write_costs_nothing(site: Site, n_moves: int) -> None:
     site.plan(pods[:n_moves])
     n_kills = 0
     while True:
-        process = site.drive("after" if n_kills % 2 else "before")
-        output, _ = process.communicate(timeout=LONG)
-        if process.returncode == 0:
+        if (code := site.drive("after" if n_kills % 2 else "before").ended()) == 0:
             break
-        assert process.returncode == -signal.SIGKILL, output
+        assert code == -signal.SIGKILL
         n_kills += 1
     assert n_kills >= 10 * n_moves - 2, n_kills  # evicting, the eviction, evicted, replaced, done: each twice
     _assert_moved(site, "cart", pods, n_moves)
@@ -71,12 +69,13 @@ def test_a_second_replica_takes_over_from_a_leader_that_is_killed(site: Site) ->
     site.plan(pods[:2])
     site.kubelets.makes_ready = False
     first = site.drive(lease="rebalancer")
-    assert first.stdout is not None and first.stdout.readline() == "leads\n"
+    assert first.leads.wait(LONG)
     second = site.drive(lease="rebalancer")
     site.await_true(lambda: "replaced" in site.states())
-    first.kill()
+    first.process.kill()
+    assert second.leads.wait(LONG)
     site.kubelets.makes_ready = True
-    second.communicate(timeout=LONG)
+    assert second.ended() == 0
     _assert_moved(site, "cart", pods, 2)
 
 
@@ -91,7 +90,7 @@ def test_the_api_server_is_killed_in_the_middle(site: Site) -> None:
     time.sleep(1.0)
     site.plane.api_server.start()
     site.kubelets.makes_ready = True
-    process.communicate(timeout=LONG)
+    assert process.ended() == 0
     _assert_moved(site, "cart", pods, 2)
 
 
@@ -100,7 +99,7 @@ def test_a_rollout_that_is_stuck_stops_the_plan(site: Site) -> None:
     site.open_target()
     site.plan([pods[0], others[0], pods[1]])
     site.kubelets.makes_ready = False
-    site.drive_to_the_end()
+    site.drive_to_the_end(patience=10)
     assert site.states() == ["stuck", "skipped", "skipped"] and site.status()["phase"] == "Stopped"
     assert set(site.kubelets.gone) == _uids(pods[:1])
 
@@ -110,8 +109,8 @@ def test_a_single_replica_moves_by_a_surge(site: Site) -> None:
     site.budget("cart", 1)  # an eviction alone would be refused for ever
     site.open_target()
     site.plan(pods, surge=True)
-    process = site.drive()
-    while process.poll() is None:
+    process = site.drive().process
+    while process.is_alive():
         assert site.ready("cart")
         time.sleep(0.05)
     assert eventually(lambda: len(site.pods("cart")) == 1, LONG)
@@ -127,11 +126,9 @@ def test_a_kill_at_every_write_of_a_surge_ends_with_the_recorded_replicas(site: 
     site.plan(pods, surge=True)
     for number in range(40):
         # A surge is two requests, one after the other: a driver that always dies at its first one gets nowhere.
-        process = site.drive("after" if number % 2 else "before", number // 2 % 3 + 1)
-        output, _ = process.communicate(timeout=LONG)
-        if process.returncode == 0:
+        if (code := site.drive("after" if number % 2 else "before", number // 2 % 3 + 1).ended()) == 0:
             break
-        assert process.returncode == -signal.SIGKILL, output
+        assert code == -signal.SIGKILL
     assert site.states() == ["done"], site.status()
     assert eventually(lambda: len(site.pods("cart")) == 1, LONG)
     assert site.writer.list_all("deployments")[0]["spec"]["replicas"] == 1
