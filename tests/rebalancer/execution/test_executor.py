@@ -277,6 +277,22 @@ def test_a_stopped_plan_ends_what_is_under_way() -> None:
     assert list(states(cluster).values()) == ["done", "skipped"] and phase(cluster) == Phase.STOPPED
 
 
+def test_an_executor_that_missed_a_change_of_the_record_evicts_nothing() -> None:
+    """It led before, paused, and goes on while the next leader has given the move up."""
+    cluster = small_cluster(disruptions={"cart": 0})
+    (pod,) = cluster.add_app("cart", 1)
+    plan(cluster, move_of(pod))
+    paused = executor_of(cluster)
+    run(paused.step())
+    assert list(states(cluster).values()) == ["evicting"]
+    play(cluster, executor_of(cluster, unsure_seconds=1))
+    assert list(states(cluster).values()) == ["refused"]
+    cluster.disruptions["cart"] = 1
+    cluster.now -= 20  # its clock is behind: by its own deadline it may still evict
+    assert "was changed by another client" in run(paused.step()).trouble
+    assert not run(paused.step()).active and not cluster.evicted
+
+
 def _world(n_apps: int = 3) -> SmallCluster:
     cluster = small_cluster()
     pods = [cluster.add_app(f"app{n}", 2)[0] for n in range(n_apps)]
