@@ -126,6 +126,7 @@ class UnforeseenOptions(SettingGroup):
     """Usage that no forecast saw: a few insensitive pods move at once, outside of the valley, too."""
 
     enabled: bool = True
+    """Act on it at all."""
 
     readings: int = Field(default=6, ge=1, le=1000)
     """A node counts as overloaded after so many consecutive readings above its bound."""

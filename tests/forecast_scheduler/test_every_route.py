@@ -18,6 +18,10 @@ from admission.webhook.options import WebhookOptions
 from advisor.preference_route import preferences_router
 from advisor.preferred_pods import PreferredPods
 from extender.service.options import ServiceOptions as ExtenderOptions
+from rebalancer.options import Mode
+from rebalancer.plan_route import plan_router
+from rebalancer.rebalancing import RebalancingState
+from rebalancer.trust.mode import Trust
 from scheduler.metrics import SchedulingMetrics
 from scheduler.profiles.gpu.tide.report import NO_REPORT
 from scheduler.profiles.gpu.tide.service.routes import tide_router
@@ -61,6 +65,12 @@ def _loops(tokens: Tokens, *routers: APIRouter) -> FastAPI:
     )
 
 
+def _rebalance(tokens: Tokens) -> FastAPI:
+    state = RebalancingState(Trust(Mode.OFF))
+    routers = [plan_router(lambda: state)]
+    return scorer.service.app.create_app(FakeScorer(2), ServiceOptions(token_files=tokens), routers=routers)
+
+
 def _webhook(tokens: Tokens) -> FastAPI:
     return admission.webhook.app.create_app(simple_review, SimpleStore(), WebhookOptions(token_files=tokens))
 
@@ -70,6 +80,7 @@ SERVICES: dict[str, Callable[[Tokens], FastAPI]] = {
     "extender": _extender,
     "schedule": _schedule,
     "advise": _advise,
+    "rebalance": _rebalance,
     "webhook": _webhook,
 }
 

@@ -11,6 +11,8 @@ from rebalancer.execution.wire import Mode, MoveSpec, PlanSpec, Trigger, moment
 from testing.processes.scorer_process import eventually
 from tests.rebalance.conftest import LONG, PLANS, Site, plan_object
 
+pytestmark = pytest.mark.long  # building kube-controller-manager takes ten minutes, once
+
 
 def _uids(pods: list[dict[str, object]]) -> set[str]:
     return {one["metadata"]["uid"] for one in pods}  # type: ignore[index]

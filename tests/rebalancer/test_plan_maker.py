@@ -14,8 +14,8 @@ from tests.scorer.live_cluster import pod_of, service
 from tests.scorer.scorer_at import LiveScorer
 
 
-def _tonight(tested: LiveScorer, sources: PlanSources | None = None, **options: object) -> MadePlan:
-    made = maker_of(tested, sources, RebalanceOptions(budget=BudgetOptions(share=0.5), **options)).for_tonight()
+def _tonight(tested: LiveScorer, sources: PlanSources | None = None) -> MadePlan:
+    made = maker_of(tested, sources).for_tonight()
     assert made is not None
     return made
 
