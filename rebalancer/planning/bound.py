@@ -27,8 +27,11 @@ ROUNDING: Final = 1e-4
 """What the bound is raised by, so that it holds in spite of float32."""
 
 
-def most_gain(tables: PlanTables) -> float:
-    """Return node half hours of heat that no plan exceeds; of tables that hold no moves yet."""
+def most_gain(tables: PlanTables, prices: Floats | None = None) -> float:
+    """Return node half hours of heat that no plan exceeds; of tables that hold no moves yet.
+
+    prices : (n_pods,) to be paid for each move; then no plan is worth more than what is returned
+    """
     hot = np.flatnonzero(tables.heat > 0)
     pods = [tables.pods_on(node) for node in hot.tolist()]
     columns = np.concatenate([np.empty(0, dtype=np.int64), *pods])
@@ -36,7 +39,9 @@ def most_gain(tables: PlanTables) -> float:
         return 0.0
     gains = np.concatenate([pod_gains(tables, node, on_it) for node, on_it in zip(hot.tolist(), pods, strict=True)])
     useful = gains > 0
-    return _solve(tables, hot, columns[useful], gains[useful]) if useful.any() else 0.0
+    columns = columns[useful]
+    price = np.zeros(len(columns)) if prices is None else prices[columns]
+    return _solve(tables, hot, columns, gains[useful], price) if useful.any() else 0.0
 
 
 def pod_gains(tables: PlanTables, node: int, pods: Ints) -> Floats:
@@ -56,7 +61,7 @@ def pod_gains(tables: PlanTables, node: int, pods: Ints) -> Floats:
     return total
 
 
-def _solve(tables: PlanTables, hot: Ints, pods: Ints, gains: Floats) -> float:
+def _solve(tables: PlanTables, hot: Ints, pods: Ints, gains: Floats, price: Floats) -> float:
     from scipy.optimize import linprog  # half a second, which only a cluster with hot nodes pays
     from scipy.sparse import coo_array
 
@@ -81,7 +86,7 @@ def _solve(tables: PlanTables, hot: Ints, pods: Ints, gains: Floats) -> float:
     matrix = coo_array((value, (row, column)), shape=(starts, n_pods + n_hot)).tocsr()
     upper = np.concatenate([np.ones(n_pods), tables.heat[hot]])
     answer = linprog(
-        np.concatenate([np.zeros(n_pods), -np.ones(n_hot)]),
+        np.concatenate([price, -np.ones(n_hot)]),
         A_ub=matrix,
         b_ub=np.concatenate(limits),
         bounds=np.column_stack([np.zeros_like(upper), upper]),

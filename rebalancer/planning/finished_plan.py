@@ -68,14 +68,26 @@ def _moves(tables: PlanTables, step: Step, position: int) -> list[Move]:
     gain = heat - float(tables.heat[rows].sum())
     moves = []
     for i, (pod, target) in enumerate(step.moves):
-        partner = position + 1 - i if len(step.moves) == 2 else None
+        partner = _partner(step, sources, i)
         if tables.heat[sources[i]] < heat_of[i]:
             relief = _relief(tables, shares[i], sources[i], target)
             reason = relief.sentence(f"node {sources[i]}", f"node {target}")
         else:
-            relief, reason = None, f"makes room on node {sources[i]} for pod {step.moves[1 - i][0]}"
-        moves.append(Move(pod, sources[i], target, gain, reason, partner, relief))
+            relief, reason = None, f"makes room on node {sources[i]} for pod {step.moves[partner or 0][0]}"
+        moves.append(
+            Move(pod, sources[i], target, gain, reason, None if partner is None else position + partner, relief)
+        )
     return moves
+
+
+def _partner(step: Step, sources: list[int], i: int) -> int | None:
+    """Return the position in the step of the pod that comes where this one leaves; if none comes, of the one before."""
+    if len(step.moves) == 1:
+        return None
+    for j, (_, target) in enumerate(step.moves):
+        if target == sources[i]:
+            return j
+    return (i - 1) % len(step.moves)
 
 
 def _relief(tables: PlanTables, before: Floats32, source: int, target: int) -> Relief:

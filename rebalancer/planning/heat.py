@@ -35,12 +35,16 @@ SCENARIOS: Final = ((0.0, 2 / 3), (1.0, 1 / 6), (-1.0, 1 / 6))
 
 def penalty(share: AnyFloats) -> AnyFloats:
     """Return the penalty of shares of capacity, of any shape."""
-    total = np.zeros_like(share)
+    total: AnyFloats | None = None
     for start, slope in RAMP:
-        over = share - start
-        np.maximum(over, 0, out=over)
+        over = np.maximum(share, start)
+        over -= start
         over *= slope
-        total += over
+        if total is None:
+            total = over
+        else:
+            total += over
+    assert total is not None  # the ramp has lines
     return total
 
 

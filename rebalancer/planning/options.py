@@ -20,7 +20,11 @@ class PlanningOptions(SettingGroup):
     The margin is the forecast's upper bound less its mean. 0 trusts the mean, 1 the bound."""
     targets_looked_at: int = Field(default=24, ge=1)
     """Nodes that are looked at exactly for a pod, after a rough look at all."""
-    exchanges_looked_at: int = Field(default=200, ge=0)
+    exchanges_looked_at: int = Field(default=100, ge=0)
     """Pairs of moves that are looked at exactly for a node which single moves leave hot. 0 plans no pairs."""
-    improvement_rounds: int = Field(default=2, ge=0)
-    """How often each step of a plan is taken back, to see whether something better fits in its place."""
+    chains_looked_at: int = Field(default=60, ge=0)
+    """Chains of up to four moves that are looked at for such a node. 0 plans no chains."""
+    improvement_effort: float = Field(default=100, ge=0)
+    """Second thoughts about a plan: million figures of pods to look at. 100 take a second or two.
+
+    A plan that took more than a quarter of it is left as it is."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from rebalancer.planning.bound import most_gain
 from rebalancer.planning.finished_plan import finished_plan
 from rebalancer.planning.options import PlanningOptions
 from rebalancer.planning.problem import Plan, Problem
-from rebalancer.planning.singles import make_single_moves
+from rebalancer.planning.second_thoughts import improve, make_best_steps
 from rebalancer.planning.steps import Draft, MayMove
 from rebalancer.planning.tables import PlanTables
 from rebalancer.planning.targets import TargetFinder
@@ -23,5 +25,8 @@ def plan(problem: Problem, options: PlanningOptions, may_move: MayMove | None = 
     most = most_gain(tables)
     draft = Draft(tables, TargetFinder(tables, options), options, may_move)
     if most > 0:
-        make_single_moves(draft)
+        most_worth = most_gain(tables, draft.price(np.arange(len(problem.pods))))
+        heat_before = float(tables.heat.sum())
+        make_best_steps(draft)
+        improve(draft, heat_before, most_worth)
     return finished_plan(draft, most)

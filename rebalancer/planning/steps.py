@@ -36,10 +36,13 @@ class Draft:
     options: PlanningOptions
     may_move: MayMove | None = None
     steps: list[Step] = field(default_factory=list)
+    aversion: Floats | float = 0.0
+    """(n_pods,) raises prices for a while, so that a search takes another way."""
 
     def price(self, pods: Ints) -> Floats:
         """(n,) what the move of each pod has to gain at least."""
-        return np.asarray(self.tables.problem.pods.cost[pods] + self.options.least_gain + NOISE)
+        price = self.tables.problem.pods.cost[pods] + self.options.least_gain + NOISE
+        return np.asarray(price + (self.aversion if isinstance(self.aversion, float) else self.aversion[pods]))
 
     def worth(self) -> float:
         """Return minus the heat that is left, less the price of all moves: higher is better."""
@@ -71,6 +74,17 @@ class Draft:
         for pod, _ in reversed(step.moves):
             self.tables.move_back(pod)
         return step
+
+    def restore(self, steps: list[Step]) -> None:
+        """Hold these steps instead of the present ones. They were held before, so the caller is not asked again."""
+        for position in reversed(range(len(self.steps))):
+            if self.steps[position] not in steps:
+                self.take_out(position)
+        for step in steps:
+            if step not in self.steps:
+                for pod, target in step.moves:
+                    self.tables.make(pod, target)
+        self.steps = list(steps)
 
     def in_order(self) -> bool:
         """Whether each move still finds room at its turn, and the rules allow it."""

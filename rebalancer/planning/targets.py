@@ -40,6 +40,7 @@ class TargetFinder:
     refused: set[tuple[int, int]] = field(default_factory=set)
     """Pods and targets that are out of the question, whatever the tables say."""
     _bounds: Floats32 = field(init=False)
+    _inverse: Floats32 = field(init=False)
     _starts: Ints = field(init=False)
     _seen: int = 0
     _rough: dict[int, _Rough] = field(default_factory=dict)
@@ -47,10 +48,12 @@ class TargetFinder:
     def __post_init__(self) -> None:
         n_slots = self.tables.share.shape[2]
         self._starts = np.unique(np.linspace(0, n_slots, min(BLOCKS, n_slots), endpoint=False).astype(np.int64))
-        shape = (*self.tables.share.shape[:2], len(self._starts))
-        self._bounds = np.empty(shape, dtype=np.float32)
-        for start in range(0, len(self._bounds), 512):
-            self._look_at(np.arange(start, min(start + 512, len(self._bounds))))
+        n_nodes, n_counted, _ = self.tables.share.shape
+        # Nodes last: what is computed for all nodes then runs along them.
+        self._bounds = np.empty((n_counted, len(self._starts), n_nodes), dtype=np.float32)
+        self._inverse = np.ascontiguousarray(self.tables.inverse.T)
+        for start in range(0, n_nodes, 512):
+            self._look_at(np.arange(start, min(start + 512, n_nodes)))
 
     def best(self, pod: int) -> Target | None:
         """Return the open target with the least cost; of those that stay cool, the coolest. None if there is none."""
@@ -108,17 +111,25 @@ class TargetFinder:
     def _values(self, pod: int, rows: Ints | slice) -> Floats32:
         tables = self.tables
         highest = np.maximum.reduceat(tables.usage(pod), self._starts, axis=1)  # (n_counted, n_blocks)
-        after = (self._bounds[rows] + highest * tables.inverse[rows][:, :, None]).max(axis=1)  # (n, n_blocks)
-        worst = after.max(axis=1)
-        over = np.maximum(after - COOL_SHARE, 0).sum(axis=1)
+        after = self._after(highest[0], 0, rows)  # (n_blocks, n)
+        for r in range(1, len(highest)):
+            np.maximum(after, self._after(highest[r], r, rows), out=after)
+        worst = after.max(axis=0)
+        after -= COOL_SHARE
+        over = np.maximum(after, 0, out=after).sum(axis=0)
         return np.asarray(np.where(worst <= COOL_SHARE, worst, 1 + over), dtype=np.float32)
+
+    def _after(self, highest: Floats32, resource: int, rows: Ints | slice) -> Floats32:
+        added = highest[:, None] * self._inverse[resource, rows]
+        added += self._bounds[resource][:, rows]
+        return np.asarray(added)
 
     def _look_at(self, rows: Ints) -> None:
         tables = self.tables
         bounds = np.maximum.reduceat(tables.share[rows] + tables.margin[rows], self._starts, axis=2)
         if MEMORY in tables.resources:
             bounds[:, -1] -= MEMORY_LIMIT - COOL_SHARE  # so that one limit holds for all
-        self._bounds[rows] = bounds
+        self._bounds[:, :, rows] = bounds.transpose(1, 2, 0)
 
 
 def nearest(candidates: Ints, values: Floats32, n: int) -> Ints:

@@ -1,0 +1,175 @@
+"""Two moves that are worth it only together, where single moves leave a node hot.
+
+    exchange    a pod of the hot node goes to a target, a smaller one comes back from there
+    making room a pod leaves the target for a third node, and one of the hot node takes its place
+
+For each pod of the hot node and each of its best targets all pods of the target are looked at at once.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from forecast.arrays import Floats, Floats32, Ints
+from rebalancer.planning.heat import node_heat
+from rebalancer.planning.steps import Draft, Step
+from rebalancer.planning.tables import PlanTables, fits
+from rebalancer.planning.targets import nearest
+
+ROOM_MAKERS = 8
+"""Pods for which a third node is looked for, the most promising of a hot node."""
+
+_Room = tuple[float, int, int, int]
+"""What it is worth at most if a pod moves to a target that another pod leaves: worth, pod, target, other pod."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A step of several moves, and what it is worth beyond its price."""
+
+    worth: float
+    step: Step
+
+
+def make_pairs(draft: Draft) -> bool:
+    """Make pairs as long as one is worth it, the best first. Return whether any was made."""
+    if not draft.options.exchanges_looked_at:
+        return False
+    tables, made = draft.tables, False
+    heap = [(-float(tables.heat[node]), node, -1) for node in np.flatnonzero(tables.heat > 0).tolist()]
+    heapq.heapify(heap)
+    found: dict[int, Group] = {}
+    while heap and tables.left > 1:
+        _, node, stamp = heapq.heappop(heap)
+        pair = found.get(node)
+        if pair is not None and stamp == _stamp(tables, pair.step):
+            if draft.make(pair.step):
+                made = True
+            del found[node]
+        best = best_pair(draft, node)
+        if best is not None:
+            found[node] = best
+            heapq.heappush(heap, (-best.worth, node, _stamp(tables, best.step)))
+    return made
+
+
+def _stamp(tables: PlanTables, step: Step) -> int:
+    pods = [pod for pod, _ in step.moves]
+    return int(sum(tables.changed[tables.problem.pods.node[pod]] for pod in pods)) + int(
+        sum(tables.changed[target] for _, target in step.moves)
+    )
+
+
+def best_pair(draft: Draft, node: int) -> Group | None:
+    """Return the pair that is worth most for a hot node; None if none is worth anything."""
+    tables = draft.tables
+    pods = pods_that_may_leave(tables, node)
+    if not len(pods):
+        return None
+    relief = draft.relief(node, pods) - draft.price(pods)
+    best: Group | None = None
+    room: list[_Room] = []
+    looked_at = 0
+    for i in np.argsort(-relief, kind="stable").tolist():
+        enough = best.worth if best else draft.options.least_gain
+        if looked_at >= draft.options.exchanges_looked_at or relief[i] + draft.price(pods[[i]])[0] <= enough:
+            break  # what leaves the target relieves it, too, but a pair that is worth it mainly for that begins there
+        for target in likely_targets(draft, int(pods[i])):
+            # A pod that comes back relieves the target at most by all of its heat.
+            if relief[i] + tables.heat[target] <= (best.worth if best else 0.0):
+                continue
+            if looked_at >= draft.options.exchanges_looked_at:
+                break
+            looked_at += 1
+            exchange, hopes = _exchanges(draft, int(pods[i]), node, target)
+            room += hopes
+            if exchange is not None and (best is None or exchange.worth > best.worth):
+                best = exchange
+    for pair in _with_room_made(draft, room, best.worth if best else 0.0):
+        if best is None or pair.worth > best.worth:
+            best = pair
+    return best
+
+
+def pods_that_may_leave(tables: PlanTables, node: int) -> Ints:
+    """Return the pods of a node that the budgets allow to leave."""
+    return np.array([pod for pod in tables.pods_on(node).tolist() if tables.may_leave(pod)], dtype=np.int64)
+
+
+def likely_targets(draft: Draft, pod: int) -> list[int]:
+    """Nodes that could take the pod if another left them, the roughly best."""
+    tables = draft.tables
+    pods = tables.problem.pods
+    may = tables.problem.allowed[pods.shape[pod]] & (tables.left_to > 0) & (tables.left_away > 0)
+    may[tables.node_of[pod]] = False
+    candidates = np.flatnonzero(draft.finder.without_refused(pod, may))
+    rough = draft.finder.rough(pod)[candidates]
+    chosen: list[int] = nearest(candidates, rough, max(draft.options.targets_looked_at // 2, 1)).tolist()
+    return chosen
+
+
+def _exchanges(draft: Draft, pod: int, node: int, target: int) -> tuple[Group | None, list[_Room]]:
+    """Return the best exchange with a pod of the target, and what room there is worth: (worth, pod, target, pod)."""
+    tables, problem = draft.tables, draft.tables.problem
+    others = np.array([q for q in tables.pods_on(target).tolist() if _both_may_leave(tables, pod, q)], dtype=np.int64)
+    pods = problem.pods
+    others = others[fits(tables.free[target] + pods.requests[others], pods.requests[pod])]
+    if not len(others):
+        return None, []
+    leaves, comes = tables.usage(pod), tables.usage(others)
+    at_target = tables.share[target] + (leaves - comes) * tables.inverse[target][:, None]
+    heat_at_target = _heat(tables, target, at_target)
+    price = draft.price(others) + float(draft.price(np.array([pod]))[0])
+    before = tables.heat[node] + tables.heat[target]
+
+    without = tables.share[node] - leaves * tables.inverse[node][:, None]
+    hope = before - _heat(tables, node, without[None])[0] - heat_at_target - price
+    hopes = [(float(hope[i]), pod, target, int(others[i])) for i in np.flatnonzero(hope > 0).tolist()]
+
+    at_node = without + comes * tables.inverse[node][:, None]
+    worth = before - _heat(tables, node, at_node) - heat_at_target - price
+    back = problem.allowed[pods.shape[others], node] & (tables.left_to[node] > 0) & (tables.left_away[node] > 0)
+    back &= fits(tables.free[node] + pods.requests[pod], pods.requests[others])
+    first = fits(tables.free[target], pods.requests[pod])  # whether the large one fits before the small one leaves
+    back &= first | fits(tables.free[node], pods.requests[others])
+    for i, q in enumerate(others.tolist()):
+        back[i] &= (q, node) not in draft.finder.refused
+    worth[~back] = -np.inf
+    i = int(np.argmax(worth))
+    if worth[i] <= 0:
+        return None, hopes
+    moves = ((pod, target), (int(others[i]), node))
+    return Group(float(worth[i]), Step(moves if bool(first) else moves[::-1])), hopes
+
+
+def _both_may_leave(tables: PlanTables, pod: int, other: int) -> bool:
+    pods = tables.problem.pods
+    if not tables.may_leave(other):
+        return False
+    if pods.service[pod] == pods.service[other] and tables.left_of_service[pods.service[pod]] < 2:
+        return False
+    return bool(pods.namespace[pod] != pods.namespace[other] or tables.left_of_namespace[pods.namespace[pod]] > 1)
+
+
+def _heat(tables: PlanTables, node: int, share: Floats32) -> Floats:
+    """(n,) heat of a node at each of the shares, infinite above its ceiling."""
+    margin = np.broadcast_to(tables.margin[node], share.shape)
+    heat = node_heat(share[:, : tables.n_hot], margin[:, : tables.n_hot])
+    heat[(share > tables.ceiling[node]).any(axis=(1, 2))] = np.inf
+    return np.asarray(heat)
+
+
+def _with_room_made(draft: Draft, room: list[_Room], least: float) -> Iterator[Group]:
+    """Find third nodes for the pods that would have to leave."""
+    for worth, pod, target, other in heapq.nlargest(ROOM_MAKERS, room):
+        if worth <= least:
+            return
+        third = draft.finder.best(other)
+        if third is None or third.node == target or third.node == draft.tables.node_of[pod]:
+            continue
+        if worth > third.cost:
+            yield Group(worth - third.cost, Step(((other, third.node), (pod, target))))

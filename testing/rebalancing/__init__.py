@@ -1,0 +1,1 @@
+"""Small random problems of the rebalancer, and their exact optimum."""
