@@ -1,0 +1,38 @@
+"""Plans beside the exact optimum of small problems. benchmarks/rebalance_plans.py prints the same as figures."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rebalancer.planning.options import PlanningOptions
+from rebalancer.planning.planner import plan
+from testing.rebalancing.exact_plans import optimum
+from testing.rebalancing.random_problems import random_problem, small_size
+
+OPTIONS = PlanningOptions()
+
+
+def share_of_optimum(seed: int, seconds: float) -> float:
+    """Return the plan's worth by the optimum's; checks that the bounds hold."""
+    rng = np.random.default_rng(seed)
+    problem = random_problem(small_size(rng), rng)
+    best = optimum(problem, OPTIONS, seconds=seconds)
+    made = plan(problem, OPTIONS)
+    worth = made.heat_before - made.heat_after
+    worth -= sum(float(problem.pods.cost[move.pod]) + OPTIONS.least_gain for move in made.moves)
+    assert worth <= best.most + 1e-2
+    assert best.worth <= made.most_gain + 1e-2, "the bound holds for the optimum, too"
+    return worth / best.worth if best.worth > 1e-3 else 1.0 + worth
+
+
+@pytest.mark.parametrize("seed", [0, 1, 9, 10, 24, 57])
+def test_a_plan_is_within_five_percent_of_the_optimum(seed: int) -> None:
+    assert share_of_optimum(seed, seconds=120.0) >= 0.95
+
+
+@pytest.mark.long
+def test_nearly_all_of_two_hundred_plans_are_within_five_percent_of_the_optimum() -> None:
+    shares = np.array([share_of_optimum(seed, seconds=30.0) for seed in range(200)])
+    assert (shares >= 0.95).mean() >= 0.9
+    assert shares.mean() >= 0.97
