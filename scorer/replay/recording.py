@@ -114,7 +114,9 @@ def record(history: History, pod_usage: PodUsage, window: Window) -> Recording:
     death = present.shape[1] - there[:, ::-1].argmax(axis=1)
 
     before_window = flat(pod_usage.present[here])[:, : first * SLOTS_PER_DAY + window.first_slot] > 0
-    age = np.where(before_window.any(axis=1), before_window.shape[1] - before_window.argmax(axis=1), 0)
+    # A recording from midnight on has no slot before it: the first column stands for none.
+    seen = np.pad(before_window, ((0, 0), (1, 0)))
+    age = np.where(seen.any(axis=1), seen.shape[1] - seen.argmax(axis=1), 0)
 
     usage = window.cut(pod_usage.usage[here][:, :, days])
     of_services = window.cut(history.usage_per_pod[:, :, window.first_day : window.first_day + len(window.days)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime, time
 
 import numpy as np
 
@@ -33,3 +34,16 @@ def test_a_pod_that_is_in_no_placement_has_no_node() -> None:
     history, pods = small_cluster()
     recording = record(history, replace(pods, row=np.full(len(pods.row), -1)), replay_window(history))
     assert (recording.first_node == -1).all()
+
+
+def test_a_recording_may_begin_with_the_first_half_hour_that_is_known_of_its_pods() -> None:
+    history, pods = small_cluster()
+    window = replay_window(history, datetime.combine(history.days[-3], time()), 2)
+    later = slice(pods.days.index(window.days[0]), None)
+    recording = record(
+        history,
+        replace(pods, days=pods.days[later], usage=pods.usage[:, :, later], present=pods.present[:, later]),
+        window,
+    )
+    assert recording.n_slots == 96
+    assert (recording.started[recording.birth == 0] == 0).all(), "how long they have run is not known"
