@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from forecast.calendar import SLOTS_PER_DAY
 from forecast.setting_group import SettingGroup
 
 
@@ -63,12 +62,3 @@ def may_move(moves: Sequence[PastMove], night: int, options: CooldownOptions) ->
 def nodes_left(moves: Collection[PastMove], night: int, options: CooldownOptions) -> frozenset[str | int]:
     """The nodes that the pod may not go to, since it was moved away from them lately."""
     return frozenset(move.source for move in moves if night - move.night < options.no_return_days)
-
-
-def in_freeze(slot: int, first_slot: int, end_slot: int) -> bool:
-    """Whether a half hour of the day lies in the hours without moves, which may pass midnight.
-
-    first_slot, end_slot : half hours of the day, the end exclusive; equal = no hour is without moves
-    """
-    length = (end_slot - first_slot) % SLOTS_PER_DAY
-    return (slot - first_slot) % SLOTS_PER_DAY < length

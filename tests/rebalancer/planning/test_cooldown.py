@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalancer.planning.cooldown import CooldownOptions, PastMove, first_night, in_freeze, may_move, nodes_left
+from rebalancer.planning.cooldown import CooldownOptions, PastMove, first_night, may_move, nodes_left
 
 OPTIONS = CooldownOptions()
 
@@ -51,20 +51,3 @@ def test_the_rest_never_gets_shorter_with_more_moves(gaps: list[int]) -> None:
     assert first is not None
     assert first > nights[-1] + OPTIONS.nights
     assert first >= (first_night(moves[-1:], OPTIONS) or 0)
-
-
-@pytest.mark.parametrize(
-    ("slot", "first", "end", "frozen"),
-    [
-        (33, 34, 46, False),
-        (34, 34, 46, True),
-        (45, 34, 46, True),
-        (46, 34, 46, False),
-        (47, 44, 4, True),  # over midnight
-        (3, 44, 4, True),
-        (4, 44, 4, False),
-        (10, 10, 10, False),
-    ],
-)
-def test_hours_without_moves(slot: int, first: int, end: int, frozen: bool) -> None:
-    assert in_freeze(slot, first, end) is frozen
