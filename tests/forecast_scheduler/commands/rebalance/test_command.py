@@ -1,0 +1,40 @@
+"""`rebalance --plan` on a recorded morning: what it prints, what it writes, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from forecast_scheduler.cli import run
+from tests.forecast_scheduler.recorded_evening import Evening, recorded_evening
+
+
+@pytest.fixture(scope="module")
+def evening(tmp_path_factory: pytest.TempPathFactory) -> Evening:
+    return recorded_evening(tmp_path_factory.mktemp("evening"))
+
+
+def test_the_plan_of_a_recorded_cluster(evening: Evening, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    written = tmp_path / "plan.json"
+    assert run(["rebalance", "--plan", *evening.options(), "--json", str(written)]) == 0
+    said = " ".join("".join(capfd.readouterr()).split())
+    found = json.loads(written.read_text())
+    assert f"{found['hot_before']} expected, {found['hot_after']} after the moves" in said
+    assert "windows for moves: " in said
+    assert found["mode"] == "off" and found["n_pods"] > 0
+    assert found["heat_after"] <= found["heat_before"] <= found["heat_after"] + found["most_gain"] + 1e-6
+    for move in found["moves"]:
+        assert move["source"] != move["target"] and move["reason"]
+
+
+def test_without_a_forecast_it_says_how_to_get_one(evening: Evening, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["rebalance", "--plan", *evening.options(models=False)]) == 2
+    assert "forecast-scheduler train" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("options", [["--cluster", "cluster.json"], ["--json", "plan.json"]])
+def test_what_only_a_plan_can_use_needs_plan(options: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["rebalance", *options]) == 2
+    assert "add --plan" in capfd.readouterr().err
