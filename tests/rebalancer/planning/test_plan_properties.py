@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forecast.arrays import Floats
@@ -20,6 +20,7 @@ from testing.rebalancing.random_problems import random_problem, small_size
 
 OPTIONS = PlanningOptions(improvement_effort=5)
 SEEDS = st.integers(0, 10_000)
+a_few = settings(max_examples=max(settings().max_examples // 6, 3))  # each makes a whole plan
 
 
 def problem_of(seed: int) -> Problem:
@@ -38,6 +39,7 @@ def shares_after(problem: Problem, made: Plan) -> tuple[Floats, Floats]:
     return problem.load / capacity, load / capacity
 
 
+@a_few
 @given(SEEDS)
 def test_budgets_rules_and_room_hold_at_every_turn(seed: int) -> None:
     problem = problem_of(seed)
@@ -59,6 +61,7 @@ def test_budgets_rules_and_room_hold_at_every_turn(seed: int) -> None:
     assert all(n <= budget.per_node for n in Counter(move.target for move in moves).values())
 
 
+@a_few
 @given(SEEDS)
 def test_heat_falls_by_no_more_than_the_bound(seed: int) -> None:
     problem = problem_of(seed)
@@ -71,6 +74,7 @@ def test_heat_falls_by_no_more_than_the_bound(seed: int) -> None:
     assert bool(made.moves) <= (made.most_gain > 0)
 
 
+@a_few
 @given(SEEDS, st.sampled_from([0.0, 0.5, 1.0]))
 def test_no_node_becomes_hot_and_no_memory_overflows(seed: int, guarded: float) -> None:
     problem = problem_of(seed)
@@ -83,12 +87,14 @@ def test_no_node_becomes_hot_and_no_memory_overflows(seed: int, guarded: float) 
     assert not (memory > np.fmax(1.0, before[:, MEMORY] + margin[:, MEMORY]) + 1e-5).any()
 
 
+@a_few
 @given(SEEDS)
 def test_the_same_problem_has_the_same_plan(seed: int) -> None:
     problem = problem_of(seed)
     assert plan(problem, OPTIONS) == plan(problem, OPTIONS)
 
 
+@a_few
 @given(SEEDS)
 def test_a_plan_changes_nothing_of_its_problem(seed: int) -> None:
     problem = problem_of(seed)
@@ -98,6 +104,7 @@ def test_a_plan_changes_nothing_of_its_problem(seed: int) -> None:
     assert all(np.array_equal(a, b) for a, b in zip(kept, now, strict=True))
 
 
+@a_few
 @given(SEEDS)
 def test_nothing_is_moved_where_nothing_is_hot(seed: int) -> None:
     problem = problem_of(seed)
@@ -108,6 +115,7 @@ def test_nothing_is_moved_where_nothing_is_hot(seed: int) -> None:
     assert (made.most_gain, made.heat_before, made.hot_before, made.at_risk_before) == (0.0, 0.0, 0, 0)
 
 
+@a_few
 @given(SEEDS)
 def test_the_caller_is_asked_about_each_move_after_those_before_it(seed: int) -> None:
     problem = problem_of(seed)
@@ -124,6 +132,7 @@ def test_the_caller_is_asked_about_each_move_after_those_before_it(seed: int) ->
     assert all(tuple(ends[: i + 1]) in allowed for i in range(len(ends)))
 
 
+@a_few
 @given(SEEDS)
 def test_moves_taken_back_leave_the_tables_as_they_were(seed: int) -> None:
     tables = PlanTables(problem_of(seed), 0.5)
