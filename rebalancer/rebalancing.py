@@ -43,6 +43,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _LOOK_SECONDS: Final = 600.0
+_NO_FORECAST_SECONDS: Final = 5.0
 _READING_SECONDS: Final = 30.0
 _GRADE_SECONDS: Final = 600.0
 _SETTLING_SECONDS: Final = 600.0
@@ -114,24 +115,41 @@ class Rebalancing:
 
     def step(self) -> None:
         """Do what is due."""
-        leads = self._leads()
+        leads, trouble = self._leads(), ""
         try:
-            if self._is_due("look", _LOOK_SECONDS):
-                self._note(made=self._maker.for_tonight())
-            if leads and self._options.mode is not Mode.OFF:
-                self._lead()
+            self._look()
+            if self._options.mode is Mode.OFF:
+                pass
+            elif leads:
+                trouble = self._lead()
             else:
-                self._is_leading = False
+                self._follow()
         except ForecastError as error:
             self._notice.failed(str(error))
             self._note(trouble=str(error), leads=leads)
             return
         self._notice.succeeded()
-        self._note(trouble="", leads=leads)
+        self._note(trouble=trouble, leads=leads)
+
+    def _look(self) -> None:
+        if not self._is_due("look", _LOOK_SECONDS):
+            return
+        made = self._maker.for_tonight()
+        if made is None:  # the first model is still being loaded, or there is none
+            self._due["look"] = self._steady() + _NO_FORECAST_SECONDS
+        self._note(made=made)
+
+    def _follow(self) -> None:
+        """Read what the leader has recorded, so that this replica says the same of the mode and of past nights."""
+        self._is_leading = False
+        if self._is_due("follow", _LOOK_SECONDS):
+            self._read_plans()
+            self._note(trust=self._trust(), active=0, overloaded=0)
 
     # As the leader
 
-    def _lead(self) -> None:
+    def _lead(self) -> str:
+        """Return what the executor could not do; '' = nothing went wrong."""
         if not self._is_leading:
             self._executor.reset()
             self._read_plans()
@@ -141,10 +159,11 @@ class Rebalancing:
             self._grade(now)
         trust = self._trust()
         result = self._wait(self._executor.step(may_start=trust.mode is Mode.ON and self._has_forecast()))
-        self._note(trust=trust, active=len(result.active), trouble=result.trouble)
+        self._note(trust=trust, active=len(result.active))
         self._plan_night(now, trust)
         if self._is_due("reading", _READING_SECONDS):
             self._relieve(now, trust, n_active=len(result.active))
+        return result.trouble
 
     def _trust(self) -> Trust:
         return mode_from(self._kept.book.nights(), self._options.mode, self._options.trust)

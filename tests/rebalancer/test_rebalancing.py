@@ -18,7 +18,7 @@ from rebalancer.execution.wire import Mode as Carried
 from rebalancer.execution.wire import Phase
 from rebalancer.kept_plans import KeptPlans
 from rebalancer.options import BudgetOptions, Mode, RebalanceOptions, TrustOptions, UnforeseenOptions
-from rebalancer.plan_maker import PlanMaker, PlanSources
+from rebalancer.plan_maker import MadePlan, PlanMaker, PlanSources
 from rebalancer.rebalancing import Rebalancing
 from tests.rebalancer.execution.small_cluster import SmallCluster
 from tests.rebalancer.hot_cluster import NODES, hot_cluster
@@ -52,11 +52,11 @@ class World:
         tables = self.tested.scorer.tables
         kept = KeptPlans(tables, self.options.cooldown)
         sources = PlanSources(lambda pod: NODES, cooling_until=kept.cooling_until, left=kept.nodes_left)
-        maker = PlanMaker(tables, sources, self.options)
+        self.maker = PlanMaker(tables, sources, self.options)
         records = PlanRecords(self.api)
         executor = Executor(self.api, records, self.options.execution, clock=self.tested.clock)
         self.rebalancing = Rebalancing(
-            tables, maker, kept, Session(), records, executor, self.options, leads=lambda: self.leads,
+            tables, self.maker, kept, Session(), records, executor, self.options, leads=lambda: self.leads,
             steady=self.tested.clock,
         )  # fmt: skip
 
@@ -138,7 +138,8 @@ def test_a_replica_that_does_not_lead_writes_nothing() -> None:
     world = World(Mode.ON)
     world.leads = False
     world.at(3.5)
-    assert world.api.requests == [] and world.rebalancing.state.made is not None
+    assert {request.split()[0] for request in world.api.requests} == {"GET"}
+    assert world.rebalancing.state.made is not None and not world.rebalancing.state.leads
 
 
 def test_in_the_evening_nothing_is_planned() -> None:
@@ -176,6 +177,10 @@ def test_after_two_bad_nights_it_only_plans_and_says_why() -> None:
     assert trust.mode is Mode.SHADOW and "bad nights" in trust.because
     newest = list(world.plans().values())[-1]
     assert (newest.spec.configured, newest.spec.mode) == ("on", Carried.SHADOW)
+    world.leads = False
+    world.start()
+    world.at(5.1, day=3)
+    assert world.rebalancing.state.trust == trust, "another replica says the same"
 
 
 def _as_if_carried_out(world: World, plan: RebalancePlan) -> None:
@@ -187,6 +192,30 @@ def _as_if_carried_out(world: World, plan: RebalancePlan) -> None:
     ]
     world.api.plans[plan.name].setdefault("status", {}).update({"phase": "Completed", "moves": moves})
     world.start()
+
+
+def test_what_the_executor_cannot_do_is_reported_until_it_can() -> None:
+    world = World(Mode.ON)
+    world.at(3.5)
+    world.api.fault = lambda number, moment: True
+    world.at(3.6)
+    world.at(3.61)
+    assert world.rebalancing.state.trouble
+    world.api.fault = lambda number, moment: False
+    world.at(3.7)
+    world.at(3.8)
+    assert world.rebalancing.state.trouble == ""
+
+
+def test_without_a_forecast_it_looks_again_soon() -> None:
+    world = World(Mode.OFF)
+    answers: list[MadePlan | None] = [None, None]
+    for_tonight = world.maker.for_tonight
+    world.maker.for_tonight = lambda: answers.pop() if answers else for_tonight()  # type: ignore[method-assign]
+    for hour, is_made in ((3.5, False), (3.501, False), (3.502, False), (3.504, True)):
+        world.at(hour)
+        assert (world.rebalancing.state.made is not None) == is_made, hour
+    assert answers == []
 
 
 def test_a_node_above_its_bound_for_several_readings_gets_a_plan_at_once() -> None:
