@@ -115,7 +115,7 @@ def large(n_nodes: int, n_pods: int, all_slots: list[int]) -> bool:
 
 
 def main() -> None:
-    """Print both tables."""
+    """Print small plans by their optimum, and how long a plan of a large cluster takes."""
     parser = command_line(__doc__)
     parser.add_argument("--instances", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=30.0, help="the solver's time for a small problem")

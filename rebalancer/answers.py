@@ -32,7 +32,7 @@ class PlanWindow(Struct, frozen=True):
 
 
 class RebalanceAnswer(Struct, frozen=True):
-    """What moves would help, and how much.
+    """What moves would help, and how much. Times are in the cluster's time zone.
 
     hot_before, hot_after : node half hours over 80 % of capacity until `until`, expected
     at_risk_before, at_risk_after : the same by the upper bound
@@ -61,12 +61,13 @@ class RebalanceAnswer(Struct, frozen=True):
 
 def answer_of(made: MadePlan, mode: str) -> RebalanceAnswer:
     """Return the report of a plan."""
-    windows = [PlanWindow(one.begin, one.end) for one in made.windows.windows]
+    zone = made.made_at.tzinfo
+    windows = [PlanWindow(one.begin.astimezone(zone), one.end.astimezone(zone)) for one in made.windows.windows]
     found = made.plan
     return RebalanceAnswer(
         mode=mode,
         made_at=made.made_at,
-        until=made.until,
+        until=made.until.astimezone(zone),
         window=next(iter(windows), None),
         windows=windows,
         windows_because=made.windows.because,

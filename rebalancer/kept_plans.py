@@ -29,7 +29,7 @@ class KeptPlans:
         return Calendar() if in_use is None else in_use.loaded.model.calendar
 
     def cooling_until(self, pod: PodInfo) -> float | None:
-        """See pod_facts.CoolingUntil."""
+        """Return unix seconds until which a pod rests after its moves; None = it was not moved lately."""
         return self.book.cooling_until(pod.uid, self.calendar(), self._options)
 
     def nodes_left(self, pod: PodInfo) -> frozenset[str]:

@@ -46,10 +46,8 @@ def measured_grade(plan: RebalancePlan, tables: LiveTables, options: TrustOption
         measured = np.full((len(names), len(RESOURCES), n_slots), np.nan)
         usage = np.full((len(moves), len(RESOURCES), n_slots), np.nan)
     else:
-        measured = np.stack(
-            [source.node_history(_known_as(tables, name), since, until) for name in names] or [_none(n_slots)]
-        )
-        usage = np.stack([_usage_of_pod(move, tables, source, since, until) for move in moves] or [_none(n_slots)])
+        measured = np.stack([source.node_history(_known_as(tables, name), since, until) for name in names])
+        usage = np.stack([_usage_of_pod(move, tables, source, since, until) for move in moves])
     mode = ConfiguredMode.ON if plan.spec.mode is Mode.ON else ConfiguredMode.SHADOW
     return grade(facts, measured, usage, _capacity(tables, names), options, mode=mode, penalty=penalty)
 

@@ -31,7 +31,7 @@ class CostOptions(SettingGroup):
     that a pod has is added."""
 
     move: float = Field(default=0.02, ge=0, le=100)
-    """Of every move."""
+    """Every move costs this."""
 
     startup: float = Field(default=0.5, ge=0, le=100)
     """Of each half hour until the replacement is ready, as learned of the service."""
@@ -218,6 +218,9 @@ class RebalanceOptions(ServingOptions):
     but for serving."""
 
     group: ClassVar[str] = "rebalance"
+
+    port: int = Field(default=8891, ge=0, le=65_535)
+    """0: any free one, which is printed; `--port`."""
 
     mode: Mode = Mode.OFF
     """`shadow` plans and reports, `on` also moves pods."""

@@ -15,7 +15,7 @@ class PodIdentity(Protocol):
 
     @property
     def namespace(self) -> str:
-        """Its namespace."""
+        """Return the namespace of the pod."""
 
     @property
     def name(self) -> str:

@@ -88,7 +88,7 @@ def uses_host(spec: wire.PodSpec) -> bool:
 
 
 def shares_host(spec: wire.PodSpec) -> bool:
-    """See PodInfo."""
+    """Return whether a pod shares its node's network, processes or IPC."""
     return bool(spec.host_network or spec.host_pid or spec.host_ipc)
 
 

@@ -9,7 +9,7 @@ from rebalancer.options import UnforeseenOptions
 
 
 def is_insensitive(pod: PodInfo, facts: MoveFacts, cost: MoveCost, options: UnforeseenOptions) -> bool:
-    """Return whether moving a pod now disturbs nearly nobody.
+    """Return whether users notice next to nothing if a pod moves now.
 
     It is cheap to move, one of several replicas, of no priority, and no pod that was given resources of its own.
     cost : for Occasion.at_once, so that its owner's hours count

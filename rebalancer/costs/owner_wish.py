@@ -11,7 +11,7 @@ Of others, on the pod. What a pod says to us comes before what it says to them, 
     descheduler.alpha.kubernetes.io/prefer-no-eviction    rather not, whatever its value (HaveNoEvictionAnnotation in
         pkg/descheduler/evictions/utils/utils.go; "Preferred", the default policy)
     descheduler.alpha.kubernetes.io/evict                 lifts protections, whatever its value (HaveEvictAnnotation in
-        pkg/framework/plugins/defaultevictor/defaultevictor.go); only "false" lifts none here, since nobody means that
+        pkg/framework/plugins/defaultevictor/defaultevictor.go); only "false" lifts none here, as its author means it
     descheduler.alpha.kubernetes.io/eviction-in-progress  never: someone else is moving it (pkg/descheduler/evictions/)
     cluster-autoscaler.kubernetes.io/safe-to-evict        "false": never; "true" lifts protections (FAQ.md, "What types
         of pods can prevent CA from removing a node?")

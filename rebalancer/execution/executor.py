@@ -224,7 +224,9 @@ class Executor:
         requests = self._requests
         if step.act is Act.NOMINATE and step.subject is not None:
             known.nominated_at = self._clock()
-            await requests.nominate(move, step.subject)
+            if why := await requests.nominate(move, step.subject):
+                fields = {"pod": f"{move.namespace}/{step.subject.name}", "node": move.to, "why": why}
+                logger.warning("no node was nominated for a replacement", extra=fields)
         elif step.act is Act.EVICT:
             known.attempt = await requests.evict(move)
             self.figures.count_eviction(known.attempt.reply)
@@ -237,9 +239,11 @@ class Executor:
         elif deployment is not None and step.act is Act.WITHDRAW:
             known.attempt = await requests.withdraw(move, record, deployment, step.subject)
         if known.attempt.reply is not Reply.ACCEPTED and step.act is not Act.NOMINATE:
-            logger.info(
+            # A budget that says no is usual; that the API server refuses a request of ours is not.
+            logger.log(
+                logging.WARNING if known.attempt.reply is Reply.FAILED else logging.INFO,
                 "a move waits",
-                extra={"pod": f"{move.namespace}/{move.pod}", "act": str(step.act), "why": known.attempt.why},
+                extra={"pod": f"{move.namespace}/{move.pod}", "act": step.act.value, "why": known.attempt.why},
             )
 
     async def _write(self, plan: RebalancePlan, status: PlanStatus, decided: _Decided) -> bool:

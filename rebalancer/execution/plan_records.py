@@ -8,6 +8,7 @@ Needs get, list, create and delete on rebalanceplans, and patch on rebalanceplan
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -35,6 +36,8 @@ from rebalancer.execution.wire import (
     PlanSpec,
     PlanStatus,
 )
+
+logger = logging.getLogger(__name__)
 
 PLANS_PATH: Final = f"/apis/{API_VERSION}/rebalanceplans"
 
@@ -106,7 +109,7 @@ class PlanRecords:
         return _read_plan(_required(answer, f"RebalancePlan {name} was not read").body)
 
     async def list(self) -> tuple[RebalancePlan, ...]:
-        """Return all plans, the oldest first. One that cannot be decoded is left out."""
+        """Return all plans, the oldest first. One that cannot be read is left out, and the log says so."""
         answer = _required(await self._get(PLANS_PATH), "RebalancePlans were not listed (is deploy/crds applied?)")
         plans = []
         try:
@@ -116,8 +119,8 @@ class PlanRecords:
         for item in items:
             try:
                 plans.append(_plan_of(DECODER.decode(item)))
-            except msgspec.DecodeError:
-                continue
+            except msgspec.DecodeError as error:
+                logger.warning("a RebalancePlan is left out: delete it", extra={"why": str(error), "plan": _name(item)})
         return tuple(sorted(plans, key=lambda plan: (plan.spec.created_at, plan.name)))
 
     async def update_status(self, plan: RebalancePlan, status: PlanStatus) -> RebalancePlan | None:
@@ -169,6 +172,14 @@ class PlanRecords:
 
 def _no_body() -> None:
     return None
+
+
+def _name(item: msgspec.Raw) -> str:
+    """Return the name of a plan that cannot be read whole; '' = not even that."""
+    try:
+        return str(msgspec.json.decode(item)["metadata"]["name"])
+    except (msgspec.DecodeError, KeyError, TypeError):
+        return ""
 
 
 def _path(name: str) -> str:

@@ -34,7 +34,7 @@ _REPLIES: Final[Mapping[Evicted, Reply]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """Implements PodIdentity."""
+    """A pod by name and UID; implements PodIdentity."""
 
     namespace: str
     name: str
@@ -61,11 +61,12 @@ class MoveRequests:
         read = read_answer(answer.status, answer.body)
         return Attempt(_REPLIES[read.outcome], self._clock(), read.why)
 
-    async def nominate(self, move: MoveSpec, pod: PodSeen) -> None:
-        """Ask the pod's scheduler to try the target first. Best effort."""
+    async def nominate(self, move: MoveSpec, pod: PodSeen) -> str:
+        """Ask the pod's scheduler to try the target first. Best effort; returns why it was not asked, '' = it was."""
         named = _Named(move.namespace, pod.name, pod.uid)
         path, body = f"{pod_path(named)}/status", nomination_body(named, move.to)
-        await self._session.request("PATCH", path, body, content_type=MERGE, seconds=self._seconds)
+        answer = await self._session.request("PATCH", path, body, content_type=MERGE, seconds=self._seconds)
+        return "" if answer.is_success else answer.text
 
     async def surge(self, move: MoveSpec, record: MoveStatus, deployment: DeploymentSeen) -> Attempt:
         """Scale the Deployment up by one and mark it, if it still is as it was read."""

@@ -51,7 +51,7 @@ def entered(record: MoveStatus, state: MoveState, now: float, **changes: Any) ->
 
 
 def ended(record: MoveStatus, state: MoveState, now: float, message: str = "") -> Step:
-    """Return the step that writes that the move is over. What told replacements from other pods is dropped."""
+    """Return the step that writes that the move is over, without the marks by which replacements were recognised."""
     at = moment(now)
     return Step(
         record=replace(

@@ -7,7 +7,7 @@
     withdrawing   N again, without the mark; the new pod has the lower deletion cost --> the outcome on record
 
 The mark on the Deployment says whether N + 1 is ours: after a kill between the patch and its record the next executor
-finds it. If replicas change meanwhile, whoever changed them decides: only the mark is removed.
+finds it. If another client changes the replicas meanwhile, its number stays: only the mark is removed.
 
 Source for the order in which a ReplicaSet deletes pods: ActivePodsWithRanks in pkg/controller/controller_utils.go.
 """

@@ -193,7 +193,7 @@ class MetadataJson(Wire):
 
 
 class PlanJson(Wire):
-    """The whole object."""
+    """A RebalancePlan as the API server has it."""
 
     metadata: MetadataJson
     spec: PlanSpec

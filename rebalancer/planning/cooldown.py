@@ -3,7 +3,7 @@
 A move costs a restart. A pod that is moved every night was moved for nothing, and one that goes back to a node it left
 proves that one of the two moves was wrong. Users of reactive movers complain of both most (descheduler #994, #616).
 
-Nights are numbers of local days (`date.toordinal`). Pure; whoever keeps the past moves passes them in.
+Nights are numbers of local days (`date.toordinal`). Pure: the caller keeps the past moves and passes them in.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def _moves(tables: PlanTables, step: Step, position: int) -> list[Move]:
     shares = tables.share[sources, : tables.n_hot].copy()
     for pod, target in step.moves:
         tables.make(pod, target)
-    gain = heat - float(tables.heat[rows].sum())
+    gain = (heat - float(tables.heat[rows].sum())) / len(step.moves)
     moves = []
     for i, (pod, target) in enumerate(step.moves):
         partner = _partner(step, sources, i)

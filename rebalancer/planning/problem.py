@@ -99,7 +99,8 @@ class Relief:
 class Move:
     """One pod from node to node. Rows are those of the problem.
 
-    gain : node half hours of heat that the move prevents at its turn; of partners, what all of them prevent together
+    gain : node half hours of heat that the move prevents at its turn; each of n partners has 1/n of what they prevent
+           together
     reason : for people, with rows for names; `relief` has what it says as data
     partner : position in the plan of the move without which this one is worth nothing; None = it stands alone. Partners
               follow each other; where several pods make room for one, each names that one, and it names one of them

@@ -38,7 +38,7 @@ class UnforeseenState:
 
     @classmethod
     def empty(cls, nodes: Sequence[str] = ()) -> UnforeseenState:
-        """No reading yet."""
+        """Return the state before the first reading."""
         n = len(nodes)
         nothing = np.zeros(n, dtype=bool)
         return cls(tuple(nodes), np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64), nothing, nothing)

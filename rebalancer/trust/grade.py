@@ -48,7 +48,7 @@ class PlanFacts:
     predicted_gain : of all its moves, `gain_of_moves` over the expected load
     gain           : (n_moves,) of each as the planner saw it, >= 0: what share of the prediction each move has
     source, target : (n_moves,) rows of nodes
-    made           : (n_moves,) whether the pod has moved; in shadow nobody asks
+    made           : (n_moves,) whether the pod has moved; not read in shadow
     """
 
     predicted_gain: float

@@ -48,7 +48,7 @@ def test_a_budget_decides(site: Site) -> None:
     assert set(site.kubelets.gone) == _uids(pods)
 
 
-@pytest.mark.parametrize("n_moves", [1, pytest.param(4, marks=pytest.mark.long)])
+@pytest.mark.parametrize("n_moves", [1, 4])
 def test_a_kill_at_every_write_costs_nothing(site: Site, n_moves: int) -> None:
     """Each driver dies at its first write, in turn before and after it: the plan passes all boundaries."""
     pods = site.deploy("cart", 4)

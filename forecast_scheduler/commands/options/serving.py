@@ -17,7 +17,8 @@ PortOption = Annotated[
         metavar="N",
         min=0,
         max=65_535,
-        help="Port to listen on; 0: any free one. Default: 8080, extender 8888, schedule 8889, webhook 8443.",
+        help="Port to listen on; 0: any free one. Default: 8080, extender 8888, schedule 8889, advise 8890, "
+        "rebalance 8891, webhook 8443.",
     ),
 ]
 TokenOption = Annotated[

@@ -11,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer.execution.executor import Executor, MoveReport, StepResult
+from rebalancer.execution.observation import PodSeen
 from rebalancer.execution.options import ExecutionOptions
 from rebalancer.execution.plan_records import PlanRecords
+from rebalancer.execution.requests import MoveRequests
 from rebalancer.execution.wire import Mode, MoveSpec, Phase, moment
 from tests.rebalancer.execution.small_cluster import Killed, SmallCluster, all_pods, move_of, spec_of, states
 
@@ -376,3 +378,19 @@ def test_whatever_is_lost_no_pod_is_evicted_twice(data: st.DataObject) -> None:
     assert len(cluster.evicted) == len(set(cluster.evicted)) <= 3
     assert set(cluster.evicted) <= {one["metadata"]["uid"] for one in pods}
     assert all(one["spec"].get("nodeName") for one in all_pods(cluster))
+
+
+def test_a_plan_that_cannot_be_read_is_left_out_and_named(caplog: pytest.LogCaptureFixture) -> None:
+    cluster = SmallCluster()
+    cluster.plans["odd"] = {"metadata": {"name": "odd"}, "spec": {"moves": "none"}}
+    assert asyncio.run(PlanRecords(cluster).list()) == ()
+    assert [record.plan for record in caplog.records] == ["odd"]  # type: ignore[attr-defined]
+
+
+def test_a_nomination_that_fails_says_why() -> None:
+    seen = PodSeen(name="cart-2", uid="u", created=moment(0.0))
+    move = MoveSpec(namespace="shop", pod="cart-1", uid="v", service="Deployment/cart", source="a", to="b")
+    cluster = SmallCluster()
+    cluster.fault = lambda number, when: True
+    why = asyncio.run(MoveRequests(cluster, clock=lambda: 0.0).nominate(move, seen))
+    assert "lost" in why

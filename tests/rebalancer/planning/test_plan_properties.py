@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -147,3 +148,10 @@ def test_moves_taken_back_leave_the_tables_as_they_were(seed: int) -> None:
     np.testing.assert_allclose(tables.free, free, rtol=1e-9, atol=1e-4)  # of cores and bytes
     assert tables.left == tables.problem.budget.total
     assert not tables.moved.any()
+
+
+@a_few
+@given(SEEDS)
+def test_the_gains_of_all_moves_add_up_to_what_the_plan_gains(seed: int) -> None:
+    made = plan(problem_of(seed), OPTIONS)
+    assert sum(move.gain for move in made.moves) == pytest.approx(made.heat_before - made.heat_after, abs=0.05)
