@@ -12,6 +12,9 @@ from scorer.predicted.capacity import CAPACITY_ANNOTATION
 from testing.local_cluster.sample import NodeCourse, PodCourse
 from testing.servers.cluster_objects import Manifest, node, pod, replica_set, running
 
+# As kubelets report it; what moves pods leaves those that are not ready.
+_READY: Manifest = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+
 
 def node_object(of: NodeCourse) -> Manifest:
     """Ready, with what it can do of the resources that Kubernetes does not count in an annotation."""
@@ -54,7 +57,7 @@ def pod_object(of: PodCourse, made_sets: Mapping[tuple[str, str], Manifest]) -> 
         owner=owner,
         requests={"cpu": f"{round(of.requests[0] * 1000)}m", "memory": f"{of.requests[1]:.0f}"},
         labels=_labels(made_sets.get((of.namespace, name))) or {"app": name},
-        status=running(),
+        status=running() | {"conditions": [_READY]},
     )
 
 
