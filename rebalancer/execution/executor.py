@@ -219,6 +219,7 @@ class Executor:
         await asyncio.gather(*(self._send(plan, move, seen, step) for move, seen, step in acting))
 
     async def _send(self, plan: RebalancePlan, move: MoveSpec, seen: Observation, step: Step) -> None:
+        assert step.act is not None  # _act sends only steps that ask for something.
         record, deployment = plan.status_of(move), seen.deployment
         known = self._memory.setdefault(move.uid, _Memory())
         requests = self._requests
