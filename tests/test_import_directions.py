@@ -52,7 +52,7 @@ LAYERS: Final = {
     "scheduler.profiles.gpu": "dra fragmentation idle_cpu tide",
     "scheduler.profiles.job": "cron objects service valley < storm < serverless",
     "admission": "advice certificates templates < webhook",
-    "rebalancer": "execution planning timing trust < costs",
+    "rebalancer": "execution planning timing trust < costs trajectory",
     "forecast_scheduler": "settings < reports < commands",
 }
 """Folders of a package, lowest first. A folder imports only from those before a `<`. Files beside the folders are free:

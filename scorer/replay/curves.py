@@ -75,6 +75,25 @@ class CurveForecast:
         bound = self.bound and replace(self.bound, base_variance=self.bound.base_variance[nodes])
         return replace(self, base=self.base[nodes], bound=bound)
 
+    def between(self, first: int, end: int) -> CurveForecast:
+        """The same from slot `first` to slot `end`, which count from `first` then."""
+        ahead, bound = slice(first, end), self.bound
+        if bound is not None:
+            bound = replace(
+                bound,
+                own_variance=bound.own_variance[..., ahead],
+                shared_variance=bound.shared_variance[..., ahead],
+                base_variance=bound.base_variance[..., ahead],
+            )
+        return replace(
+            self,
+            mean=self.mean[..., ahead],
+            curves=self.curves[..., ahead],
+            replicas=self.replicas[:, ahead],
+            base=self.base[..., ahead],
+            bound=bound,
+        )
+
     def points(self) -> tuple[Floats, Floats]:
         """The curves end to end, as placement takes them: (n_services, n_resources, n_points) and (n_points,) weights.
 

@@ -1,0 +1,42 @@
+"""Who moves pods in a trajectory: a mover looks at the cluster in each half hour, and names pods and their targets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from rebalancer.planning.cooldown import PastMove
+from scorer.replay.running_cluster import RunningCluster
+
+
+@dataclass(frozen=True, slots=True)
+class Relocation:
+    """A pod leaves its node.
+
+    target : row of the node it goes to; None = it is evicted, and its replacement is placed by the placement rule
+    """
+
+    pod: int
+    target: int | None = None
+
+
+class Mover(Protocol):
+    """Moves pods."""
+
+    def relocate(
+        self, slot: int, cluster: RunningCluster, past: Mapping[int, Sequence[PastMove]]
+    ) -> Sequence[Relocation]:
+        """Pods that move at the beginning of a half hour, in order. `cluster.state` holds the usage of the one before.
+
+        past : moves that each pod has behind it since it was last placed anew, by pod
+        """
+
+
+class NoMover:
+    """Leaves every pod where it is."""
+
+    def relocate(
+        self, slot: int, cluster: RunningCluster, past: Mapping[int, Sequence[PastMove]]
+    ) -> Sequence[Relocation]:
+        return ()

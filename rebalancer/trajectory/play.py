@@ -1,0 +1,142 @@
+"""Plays days forward from the recorded placement: pods come and go as recorded, services are released, a mover moves.
+
+In each half hour, in this order: pods end; usage of the half hour before is measured; services are released (04:00);
+the mover moves pods; pods are born. A move takes no time: the pod loads its new node from that half hour on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from forecast.arrays import Bools, Floats32, Ints
+from forecast.calendar import SLOTS_PER_DAY
+from forecast.progress import Progress, silent
+from rebalancer.planning.cooldown import PastMove
+from rebalancer.trajectory.movers import Mover
+from scorer.replay.metrics import hot_node_slots, shares
+from scorer.replay.recording import Recording
+from scorer.replay.rules import Rule
+from scorer.replay.running_cluster import RunningCluster
+
+RELEASE_SLOT = 8
+"""04:00, the quiet hour."""
+
+
+@dataclass(frozen=True, slots=True)
+class MadeMove:
+    """A pod was moved at the beginning of a slot. Nodes are rows of the recording's."""
+
+    slot: int
+    pod: int
+    source: int
+    target: int
+    is_return: bool
+    """Whether the pod came to a node that a move took it away from before, or from which it was just evicted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trajectory:
+    """What came of one rule.
+
+    share    : (n_nodes, n_resources, n_slots) of capacity, NaN = no limit
+    moves    : in the order in which they were made
+    released : pods that were placed anew by additional releases
+    unplaced : pods whose requests fitted on no node; they went to one of the least overcommitted
+    """
+
+    share: Floats32
+    moves: tuple[MadeMove, ...]
+    released: int
+    unplaced: int
+
+    @property
+    def hot(self) -> Bools:
+        """Which node was hot when: (n_nodes, n_slots)."""
+        return hot_node_slots(self.share)
+
+
+def play_days(
+    recording: Recording,
+    rule: Rule,
+    mover: Mover,
+    releases: Mapping[int, Ints],
+    *,
+    seed: int,
+    progress: Progress = silent,
+    stage: str = "trajectory",
+) -> Trajectory:
+    """Play the recording's days under a placement rule and a mover.
+
+    recording : begins at a midnight
+    releases  : services released by day, in addition to what is recorded
+    """
+    cluster, n_days = RunningCluster(recording, rule), -(-recording.n_slots // SLOTS_PER_DAY)
+    load = np.zeros((recording.n_nodes, recording.load.shape[1], recording.n_slots), dtype=np.float32)
+    past: dict[int, list[PastMove]] = {}
+    made: list[MadeMove] = []
+    n_released = 0
+    for slot in range(recording.n_slots):
+        day, of_day = divmod(slot, SLOTS_PER_DAY)
+        cluster.end_pods(slot)
+        if slot > 0:
+            load[:, :, slot - 1] = cluster.measure(slot - 1)
+        else:
+            _start(cluster, recording, seed)
+        if of_day == RELEASE_SLOT and day in releases:
+            n_released += _release(cluster, recording, releases[day], slot, seed, past)
+        relocations = mover.relocate(slot, cluster, past)
+        made += [_move(cluster, one.pod, one.target, slot, past) for one in relocations]
+        if slot > 0 and len(born := cluster.born(slot)):
+            cluster.place(np.random.default_rng((seed, slot)).permutation(born), slot)
+        if of_day == 0:
+            progress(stage, day, n_days)
+    load[:, :, -1] = cluster.measure(recording.n_slots - 1)
+    progress(stage, n_days, n_days)
+    share = shares(load, recording.known_capacity).astype(np.float32)
+    return Trajectory(share, tuple(made), n_released, cluster.state.overcommitted)
+
+
+def _start(cluster: RunningCluster, recording: Recording, seed: int) -> None:
+    """Put the pods where they were recorded. Those whose node is unknown are placed by the rule."""
+    there = cluster.born(0)
+    known = recording.first_node[there] >= 0
+    for pod in there[known].tolist():
+        cluster.put(pod, int(recording.first_node[pod]), 0)
+    if not known.all():
+        cluster.place(np.random.default_rng((seed, 0)).permutation(there[~known]), 0)
+
+
+def _release(
+    cluster: RunningCluster,
+    recording: Recording,
+    services: Ints,
+    slot: int,
+    seed: int,
+    past: dict[int, list[PastMove]],
+) -> int:
+    """Place all pods of these services anew; returns how many. Their new pods have been moved nowhere yet."""
+    pods = cluster.running
+    pods = np.random.default_rng((seed, slot, 3)).permutation(pods[np.isin(recording.service[pods], services)])
+    for pod in pods.tolist():
+        cluster.take(pod)
+        past.pop(pod, None)
+    if len(pods):
+        cluster.place(pods, slot)
+    return len(pods)
+
+
+def _move(
+    cluster: RunningCluster, pod: int, target: int | None, slot: int, past: dict[int, list[PastMove]]
+) -> MadeMove:
+    source = cluster.take(pod)
+    if target is None:
+        cluster.place(np.array([pod]), slot)
+    else:
+        cluster.put(pod, target, slot)
+    moves = past.setdefault(pod, [])
+    moves.append(PastMove(slot // SLOTS_PER_DAY, source))
+    landed = int(cluster.node[pod])
+    return MadeMove(slot, pod, source, landed, is_return=any(move.source == landed for move in moves))

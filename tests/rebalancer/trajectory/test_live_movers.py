@@ -1,0 +1,107 @@
+"""The rules of other tools, on clusters where one can count what they do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from rebalancer.trajectory.low_node_load import LowNodeLoad, per_workload
+from rebalancer.trajectory.low_node_utilization import LowNodeUtilization
+from rebalancer.trajectory.movers import Mover
+from rebalancer.trajectory.relieve_and_migrate import RelieveAndMigrate, combined_deviation
+from scorer.replay.recording import Recording
+from scorer.replay.rules import Native
+from scorer.replay.running_cluster import RunningCluster
+from tests.rebalancer.trajectory.tiny_recording import tiny_recording
+
+
+def evicted(recording: Recording, mover: Mover, slot: int = 1) -> list[int]:
+    """Pods that the mover evicts in a slot, everything where it was recorded."""
+    cluster = RunningCluster(recording, Native(np.random.default_rng(0)))
+    for pod, node in enumerate(recording.first_node.tolist()):
+        cluster.put(pod, node, 0)
+    if slot:
+        cluster.measure(slot - 1)
+    relocations = mover.relocate(slot, cluster, {})
+    assert all(one.target is None for one in relocations), "live movers choose no target"
+    return [one.pod for one in relocations]
+
+
+# Node 0 uses 9 of 10 cores, node 1 uses 8.5, node 2 uses 1 and node 3 uses 6.
+CPU = [4.0, 3.0, 2.0, 5.0, 3.5, 1.0, 6.0]
+NODE = [0, 0, 0, 1, 1, 2, 3]
+
+
+def test_low_node_utilization_evicts_one_pod_of_each_node_above_80_percent() -> None:
+    pods = evicted(tiny_recording(CPU, NODE, n_nodes=4), LowNodeUtilization(tiny_recording(CPU, NODE, n_nodes=4), 0))
+    assert [NODE[pod] for pod in pods] == [0, 1], "the fullest node first"
+
+
+@pytest.mark.parametrize(
+    "cpu",
+    [
+        [4.0, 3.0, 2.0, 5.0, 3.5, 6.0, 6.0],  # none is under-utilized
+        [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0],  # all are
+        [4.0, 2.0, 1.0, 5.0, 2.5, 1.0, 6.0],  # none is over-utilized
+    ],
+)
+def test_movers_by_thresholds_do_nothing_without_both_kinds_of_nodes(cpu: Sequence[float]) -> None:
+    recording = tiny_recording(cpu, NODE, n_nodes=4)
+    assert not evicted(recording, LowNodeUtilization(recording, 0))
+    assert not evicted(recording, LowNodeLoad(recording))
+
+
+def test_low_node_load_evicts_the_largest_pods_until_the_node_is_below_the_threshold() -> None:
+    recording = tiny_recording(CPU, NODE, n_nodes=4)
+    # Node 2 has room for 7 cores below 80 %. In their order, pods 0 (4) and 1 (3) take it; 2 (2), 3 and 4 do not fit.
+    assert evicted(recording, LowNodeLoad(recording)) == [0]
+
+
+def test_low_node_load_evicts_at_most_two_of_a_node_at_once() -> None:
+    cpu, node = [1.0] * 12 + [0.5] * 3, [0] * 12 + [1, 2, 3]
+    recording = tiny_recording(cpu, node, n_nodes=4)
+    assert len(evicted(recording, LowNodeLoad(recording))) == 2
+
+
+def test_low_node_load_spares_workloads() -> None:
+    cpu, node = [1.0] * 12 + [0.5] * 3, [0] * 12 + [1, 2, 3]
+    recording = tiny_recording(cpu, node, n_nodes=4, service=[0, 0, 0, *range(1, 10), 10, 11, 12])
+    pods = evicted(recording, LowNodeLoad(recording))
+    assert sum(pod < 3 for pod in pods) <= per_workload(3) == 1
+    assert [per_workload(n) for n in (1, 3, 4, 10, 11, 20, 35)] == [1, 1, 2, 2, 1, 2, 3]
+
+
+def test_low_node_load_leaves_pods_that_fit_nowhere_by_request() -> None:
+    recording = tiny_recording(CPU, NODE, n_nodes=4, requests=9.5)
+    assert not evicted(recording, LowNodeLoad(recording))
+
+
+def test_relieve_and_migrate_evicts_two_of_a_node_and_five_in_all() -> None:
+    cpu = [2.0] * 16 + [0.2] * 6
+    node = [0] * 4 + [1] * 4 + [2] * 4 + [3] * 4 + [4, 5, 6, 7, 8, 9]
+    recording = tiny_recording(cpu, node, n_nodes=10)
+    pods = evicted(recording, RelieveAndMigrate(recording, 0))
+    assert len(pods) == 5
+    assert max(np.bincount([node[pod] for pod in pods])) == 2
+
+
+def test_relieve_and_migrate_looks_at_memory_too_and_at_deviations_only() -> None:
+    share = np.array([[0.9, 0.5], [0.9, 0.5]])
+    np.testing.assert_array_equal(combined_deviation(share), [0.0, 0.0])
+    share = np.array([[0.5, 0.5], [0.5, 0.3]])
+    np.testing.assert_allclose(combined_deviation(share), [0.3, 0.0])
+    assert combined_deviation(np.array([[1.0, 1.0], [0.0, 0.0]]))[0] == 1.0
+
+
+def test_runs_of_jobs_are_not_evicted() -> None:
+    recording = tiny_recording(CPU, NODE, n_nodes=4)
+    recording.ending[:] = True
+    for mover in (LowNodeUtilization(recording, 0), LowNodeLoad(recording), RelieveAndMigrate(recording, 0)):
+        assert not evicted(recording, mover)
+
+
+def test_before_the_first_half_hour_the_usage_before_it_counts() -> None:
+    recording = tiny_recording(CPU, NODE, n_nodes=4)
+    assert evicted(recording, LowNodeLoad(recording), slot=0) == [0]
