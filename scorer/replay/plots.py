@@ -75,7 +75,7 @@ def before_and_after(replay: Replay) -> go.Figure:
     )
     figure.update_yaxes(showticklabels=False)
     figure.update_yaxes(title_text=f"{replay.recording.n_nodes} nodes, hottest on top", row=1, col=1)
-    return _styled(figure, height=460)
+    return styled(figure, height=460)
 
 
 def evening_peaks(replay: Replay) -> go.Figure:
@@ -96,7 +96,7 @@ def evening_peaks(replay: Replay) -> go.Figure:
     _hot_line(figure)
     figure.update_xaxes(title_text="nodes by their peak of the day, hottest first")
     figure.update_yaxes(title_text="peak CPU, share of capacity", tickformat=".0%", rangemode="tozero")
-    return _styled(figure, height=400)
+    return styled(figure, height=400)
 
 
 def nodes_over_time(replay: Replay) -> go.Figure:
@@ -124,7 +124,7 @@ def nodes_over_time(replay: Replay) -> go.Figure:
         _hot_line(figure, row=row)
     figure.update_yaxes(tickformat=".0%", rangemode="tozero", title_text="CPU of nodes")
     figure.update_layout(showlegend=False)
-    return _styled(figure, height=520)
+    return styled(figure, height=520)
 
 
 def services_forecast_and_actual(replay: Replay, history: History, n_services: int = 4) -> go.Figure:
@@ -149,7 +149,7 @@ def services_forecast_and_actual(replay: Replay, history: History, n_services: i
         figure.add_trace(came, **place)
         figure.add_trace(said, **place)
     figure.update_yaxes(rangemode="tozero", title_text="cores")
-    figure = _styled(figure, height=240 * -(-len(chosen) // columns) + 100)
+    figure = styled(figure, height=240 * -(-len(chosen) // columns) + 100)
     return figure.update_layout(legend_y=1.18, margin_t=80)
 
 
@@ -194,7 +194,8 @@ def _transparent(colour: str, opacity: float) -> str:
     return f"rgba({red},{green},{blue},{opacity})"
 
 
-def _styled(figure: go.Figure, *, height: int) -> go.Figure:
+def styled(figure: go.Figure, *, height: int) -> go.Figure:
+    """The figure with the margins, letters and lines that all plots of reports have. height: in pixels."""
     figure.update_layout(
         height=height,
         margin={"l": 60, "r": 20, "t": 50, "b": 45},

@@ -1,0 +1,228 @@
+"""All rules on the same recorded days, from the same placement, with the same releases.
+
+    untouched             kube-scheduler's defaults place; nothing moves
+    placement             the forecast places; nothing moves
+    moves                 kube-scheduler's defaults place; the planner moves once a night, by the forecast
+    placement_and_moves   the forecast places, and the planner moves
+    low_node_utilization  kube-scheduler's defaults place; the descheduler evicts by live load
+    low_node_load         the same with Koordinator's
+    relieve_and_migrate   the same with OpenShift's profile for virtual machines
+    clairvoyant           the true future places, and the planner moves by it, within the same budget
+
+A day's forecast is made of the whole local days before it. The clairvoyant alone knows more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime, time
+from typing import Any, Final
+
+import numpy as np
+
+from forecast.arrays import Floats, Ints
+from forecast.calendar import SLOTS_PER_DAY
+from forecast.errors import InputError
+from forecast.history import History, PodUsage
+from forecast.progress import Progress, silent
+from forecast.resources import HOT_RESOURCES
+from rebalancer.options import RebalanceOptions
+from rebalancer.trajectory.daily_forecasts import ByLastWeek, ByModels, DailyForecasts, FitModel
+from rebalancer.trajectory.forecast_placing import PlacingByForecasts
+from rebalancer.trajectory.low_node_load import LowNodeLoad
+from rebalancer.trajectory.low_node_utilization import LowNodeUtilization
+from rebalancer.trajectory.movers import Mover, NoMover
+from rebalancer.trajectory.night_mover import NightMover
+from rebalancer.trajectory.options import TrajectoryOptions
+from rebalancer.trajectory.outlook import ByForecast, ByTruth
+from rebalancer.trajectory.play import Trajectory, play_days
+from rebalancer.trajectory.releases import daily_releases
+from rebalancer.trajectory.relieve_and_migrate import RelieveAndMigrate
+from scorer.replay.attribution import attribute_usage
+from scorer.replay.curves import true_future
+from scorer.replay.job_pods import true_runs
+from scorer.replay.recording import Recording, record
+from scorer.replay.rules import ByCurves, Native, Rule
+from scorer.replay.window import Window, replay_window
+
+UNTOUCHED, PLACEMENT, MOVES, PLACEMENT_AND_MOVES = "untouched", "placement", "moves", "placement_and_moves"
+LOW_NODE_UTILIZATION, LOW_NODE_LOAD, RELIEVE_AND_MIGRATE = (
+    "low_node_utilization",
+    "low_node_load",
+    "relieve_and_migrate",
+)
+CLAIRVOYANT = "clairvoyant"
+
+RULES: Final = (
+    UNTOUCHED,
+    PLACEMENT,
+    MOVES,
+    PLACEMENT_AND_MOVES,
+    LOW_NODE_UTILIZATION,
+    LOW_NODE_LOAD,
+    RELIEVE_AND_MIGRATE,
+    CLAIRVOYANT,
+)
+
+PEAK_WINDOW: Final = (34, 46)
+"""17:00 to 23:00, in half hours of the day: when nobody wants a pod moved."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trajectories:
+    """What came of every rule, in the order of RULES. budget: share of the pods that a plan may move in a night."""
+
+    window: Window
+    seed: int
+    options: TrajectoryOptions
+    budget: float
+    recording: Recording
+    by_rule: Mapping[str, Trajectory]
+
+    def hot_half_hours(self, rule: str) -> Ints:
+        """Hot node half hours of each local day: (n_days,)."""
+        return np.asarray(self.by_rule[rule].hot.reshape(self.recording.n_nodes, -1, SLOTS_PER_DAY).sum(axis=(0, 2)))
+
+    def moves_by_day(self, rule: str) -> Ints:
+        """Pods moved on each local day: (n_days,)."""
+        days = [move.slot // SLOTS_PER_DAY for move in self.by_rule[rule].moves]
+        return np.bincount(np.array(days, dtype=np.int64), minlength=self.window.n_days)
+
+    def hot_share_by_day(self, rule: str) -> Floats:
+        """Share of all node half hours of each local day: (n_days,)."""
+        return np.asarray(self.hot_half_hours(rule) / (self.recording.n_nodes * SLOTS_PER_DAY))
+
+    def to_json(self) -> dict[str, Any]:
+        """All figures; docs/use/rebalancer.md describes them."""
+        recording = self.recording
+        return {
+            "rules": {name: self._figures(name) for name in self.by_rule},
+            "window": {"first_day": self.window.days[0].isoformat(), "days": self.window.n_days},
+            "seed": self.seed,
+            "budget": self.budget,
+            "release": self.options.release,
+            "forecast": self.options.forecast,
+            "fit_nights": self.options.fit_nights,
+            "pods_at_start": int((recording.birth == 0).sum()),
+            "pods_born_later": int((recording.birth > 0).sum()),
+            "nodes": recording.n_nodes,
+        }
+
+    def _figures(self, rule: str) -> dict[str, Any]:
+        trajectory = self.by_rule[rule]
+        hot, moves = int(self.hot_half_hours(rule).sum()), len(trajectory.moves)
+        prevented = int(self.hot_half_hours(UNTOUCHED).sum()) - hot
+        in_peak = [PEAK_WINDOW[0] <= move.slot % SLOTS_PER_DAY < PEAK_WINDOW[1] for move in trajectory.moves]
+        return {
+            "hot_share_by_day": self.hot_share_by_day(rule).tolist(),
+            "moves_by_day": self.moves_by_day(rule).tolist(),
+            "returns": sum(move.is_return for move in trajectory.moves),
+            "peak_window_moves": sum(in_peak),
+            "moves": moves,
+            "hot_node_half_hours": hot,
+            "prevented_node_half_hours": prevented,
+            "prevented_per_move": prevented / moves if moves else None,
+            "released_pods": trajectory.released,
+            "unplaced": trajectory.unplaced,
+        }
+
+
+def trajectory_window(history: History, days: int) -> Window:
+    """The last `days` local days of the history, from midnight on. Raises InputError if it is too short."""
+    if days >= history.n_days:
+        return replay_window(history, None, days)  # says what is missing
+    return replay_window(history, datetime.combine(history.days[-days], time()), days)
+
+
+def trajectories(
+    history: History,
+    pod_usage: PodUsage,
+    fit: FitModel,
+    *,
+    days: int = 7,
+    seed: int = 0,
+    options: TrajectoryOptions,
+    rebalance: RebalanceOptions,
+    rules: Collection[str] = RULES,
+    progress: Progress = silent,
+) -> Trajectories:
+    """Play the last days of the history forward by every rule.
+
+    history   : all of it; what a rule may know is cut out here
+    pod_usage : single pods, at least of the days of `trajectory_window(history, days)`
+    rebalance : how plans are made; its mode does not count
+    fit       : makes a model of a history; called for each day that the options ask a model for
+    rules     : that are played, UNTOUCHED among them
+    """
+    window = trajectory_window(history, days)
+    recording = record(history, pod_usage, window)
+    if not np.isfinite(recording.known_capacity[:, list(HOT_RESOURCES)]).any():
+        raise InputError(
+            "no node has a known capacity of CPU, disk, network or log, so no node can be hot: fill in capacity.parquet"
+        )
+    by_models = ByModels(history, window, recording, fit, every=options.fit_nights)
+    known = history
+    if options.forecast == "model":
+        completed, by_regression = attribute_usage(history, window, by_models.model(0))
+        if by_regression:
+            known, recording = completed, record(completed, pod_usage, window)
+    forecasts: DailyForecasts = by_models if options.forecast == "model" else ByLastWeek(known, window, recording)
+    rebalance = rebalance.replace(planning=rebalance.planning.replace(improvement_effort=options.improvement_effort))
+    releases = daily_releases(recording, days, options.release, seed)
+    namespace = _namespaces(history)
+    by_rule = {
+        name: play_days(recording, rule(), mover(), releases, seed=seed, progress=progress, stage=f"trajectory: {name}")
+        for name, (rule, mover) in _rules(recording, forecasts, namespace, seed, rebalance).items()
+        if name in rules
+    }
+    return Trajectories(window, seed, options, rebalance.budget.share, recording, by_rule)
+
+
+_Made = tuple[Callable[[], Rule], Callable[[], Mover]]
+
+
+def _rules(
+    recording: Recording,
+    forecasts: DailyForecasts,
+    namespace: Ints,
+    seed: int,
+    rebalance: RebalanceOptions,
+) -> Mapping[str, _Made]:
+    """How each rule places and moves."""
+    # Whatever scales, the truth knows when: pods to come count on all nodes that could take them.
+    truth = true_future(recording, autoscaled=~recording.ending)
+
+    def native() -> Rule:
+        return Native(np.random.default_rng((seed, 1)))
+
+    def by_forecast() -> Rule:
+        return PlacingByForecasts(forecasts, recording)
+
+    def by_truth() -> Rule:
+        return ByCurves(truth, recording.capacity, jobs=true_runs(recording))
+
+    def planned() -> Mover:
+        return NightMover(ByForecast(forecasts, recording), recording, namespace, rebalance)
+
+    def planned_by_truth() -> Mover:
+        # The truth has no error to guard against.
+        exact = rebalance.replace(planning=rebalance.planning.replace(guarded_margin=0.0))
+        return NightMover(ByTruth(recording, truth), recording, namespace, exact)
+
+    return {
+        UNTOUCHED: (native, NoMover),
+        PLACEMENT: (by_forecast, NoMover),
+        MOVES: (native, planned),
+        PLACEMENT_AND_MOVES: (by_forecast, planned),
+        LOW_NODE_UTILIZATION: (native, lambda: LowNodeUtilization(recording, seed)),
+        LOW_NODE_LOAD: (native, lambda: LowNodeLoad(recording)),
+        RELIEVE_AND_MIGRATE: (native, lambda: RelieveAndMigrate(recording, seed)),
+        CLAIRVOYANT: (by_truth, planned_by_truth),
+    }
+
+
+def _namespaces(history: History) -> Ints:
+    """Number of the namespace of each service: (n_services,)."""
+    names = [service.namespace for service in history.services]
+    return np.unique(names, return_inverse=True)[1].astype(np.int64)
