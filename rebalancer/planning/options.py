@@ -14,7 +14,7 @@ class PlanningOptions(SettingGroup):
     """Node half hours of expected heat that a move has to prevent beyond its cost.
 
     Less is within the forecast's error."""
-    guarded_margin: float = Field(default=0.5, ge=0, le=1)
+    guarded_margin: float = Field(default=0.15, ge=0, le=1)
     """No move makes a node hot that was not, even if its load is this part of the margin above the forecast.
 
     The margin is the forecast's upper bound less its mean. 0 trusts the mean, 1 the bound."""
