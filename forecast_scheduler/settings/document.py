@@ -27,6 +27,7 @@ from forecast_scheduler.settings.scorer_settings import ScorerSettings
 from forecast_scheduler.settings.training_settings import TrainSettings
 from placement.node_rule_options import NodeRuleOptions
 from rebalancer.options import RebalanceOptions
+from rebalancer.trajectory.options import TrajectoryOptions
 from scheduler.settings import ScheduleSettings
 from trainer.prometheus.options import PrometheusOptions
 
@@ -73,6 +74,8 @@ class ReplaySettings(SettingGroup):
 
     seed: int = Field(default=0, ge=0)
     """Order in which the pods arrive."""
+
+    trajectory: TrajectoryOptions = Field(default_factory=TrajectoryOptions)
 
 
 class Settings(SettingGroup):

@@ -77,5 +77,5 @@ def time_to_effect(played: Trajectories) -> go.Figure:
     figure.update_yaxes(tickformat=".0%", rangemode="tozero", title_text="share", row=1, col=1)
     figure.update_yaxes(rangemode="tozero", title_text="pods", row=2, col=1)
     figure.update_xaxes(tickformat="%a %d %b", dtick=86_400_000)
-    figure = styled(figure, height=620)
-    return figure.update_layout(legend_y=1.2, margin_t=120)
+    figure = styled(figure, height=660)
+    return figure.update_layout(legend_y=1.3, margin_t=150)

@@ -159,6 +159,56 @@ def test_replay_begins_when_asked(history: Path, tmp_path: Path, capfd: pytest.C
         assert capfd.readouterr().err.count("\n") == 1
 
 
+def test_a_trajectory_writes_every_rule_by_day(
+    history: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file, report = tmp_path / "trajectory.json", tmp_path / "trajectory.html"
+    command = ["replay", "--trajectory", "--history", str(history), "--days", "2", "--release", "0.3"]
+    command += ["--budget", "0.015", "--seed", "4", "--json", str(file), "--report", str(report)]
+    assert run(command) == 0
+    figures = json.loads(file.read_text())
+    assert list(figures["rules"]) == [
+        "untouched",
+        "placement",
+        "moves",
+        "placement_and_moves",
+        "low_node_utilization",
+        "low_node_load",
+        "relieve_and_migrate",
+        "clairvoyant",
+    ]
+    for rule in figures["rules"].values():
+        assert len(rule["hot_share_by_day"]) == len(rule["moves_by_day"]) == 2
+        assert all(0 <= share <= 1 for share in rule["hot_share_by_day"])
+        assert isinstance(rule["returns"], int)
+        assert isinstance(rule["peak_window_moves"], int)
+    assert figures["rules"]["moves"]["peak_window_moves"] == 0
+    assert (figures["budget"], figures["release"], figures["seed"]) == (0.015, 0.3, 4)
+    page = report.read_text()
+    assert page.count("plotly.js v") == 1
+    assert '<script src="http' not in page
+    assert "Koordinator LowNodeLoad" in page
+    said = capfd.readouterr().out
+    assert "placement_and_moves" in said
+    assert str(report.resolve()) in said
+
+
+@pytest.mark.parametrize(
+    ("options", "way_out"),
+    [
+        (["--release", "0.1"], "add --trajectory"),
+        (["--budget", "0.01"], "add --trajectory"),
+        (["--trajectory", "--at", "2026-10-14T10:00"], "leave it out"),
+        (["--trajectory", "--budget", "0.02"], "0.015"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(
+    options: list[str], way_out: str, history: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["replay", "--history", str(history), *options]) == 2
+    assert way_out in capfd.readouterr().err
+
+
 def test_the_demo_goes_all_the_way_and_says_where_the_report_lies(
     history: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -172,6 +222,8 @@ def test_the_demo_goes_all_the_way_and_says_where_the_report_lies(
     assert said.rstrip().splitlines()[-2].endswith(str((output / "report.html").resolve()))
     assert (output / "report.html").exists()
     assert json.loads((output / "replay.json").read_text())["rules"]
+    assert json.loads((output / "trajectory.json").read_text())["rules"]["placement_and_moves"]["returns"] == 0
+    assert "Koordinator LowNodeLoad" in (output / "trajectory.html").read_text()
     assert json.loads((output / "backtest.json").read_text())["resources"]
     assert len(Registry(str(output / "models")).versions()) == 1
 

@@ -16,6 +16,7 @@ from forecast_scheduler.reports.backtest_tables import ServicePeak, baselines_ta
 if TYPE_CHECKING:
     from forecast.backtest import Backtest
     from forecast.history import History
+    from forecast.model import PeakModel
     from trainer.history.files import HistoryFiles
 
 SAMPLE = Path("data/sample")
@@ -102,18 +103,47 @@ def demo(
     write_figures(output / "replay.json", played.to_json())
     write_text(output / "report.html", replay_page(played, known))
 
+    shell.say("\n4. And without placing all of them anew? From where they were, with a few moves each night.")
+    write_trajectory(shell, files, known, played.forecasts["forecast"].model, output)
+
     shell.say(f"\nReport with plots: {(output / 'report.html').resolve()}")
-    shell.say(f"Figures: backtest.json and replay.json in {output.resolve()}")
+    shell.say(f"Figures: backtest.json, replay.json and trajectory.json in {output.resolve()}")
     if serve_seconds == 0:
         return
 
     serve_last_evening(shell, files, known, directory, output, serve_seconds)
 
 
+def write_trajectory(shell: Shell, files: HistoryFiles, known: History, model: PeakModel | None, output: Path) -> None:
+    """The fourth part: the same days played forward from the recorded placement, by the model of the replay."""
+    from forecast.fit import fit
+    from forecast_scheduler.commands.replay.run_trajectory import play_history, trajectory_table
+    from rebalancer.trajectory.html import trajectory_page
+
+    defaults = shell.settings.replay
+    # The replay's model knows nothing of these days. A fit for each of them would take minutes.
+    options = defaults.trajectory.replace(fit_nights=14, release=0.01)
+    with shell.progress() as progress:
+        played = play_history(
+            files,
+            known,
+            fit if model is None else lambda _: model,
+            days=defaults.days,
+            seed=defaults.seed,
+            options=options,
+            rebalance=shell.settings.rebalance,
+            progress=progress,
+        )
+    shell.out.print(trajectory_table(played))
+    write_figures(output / "trajectory.json", played.to_json())
+    write_text(output / "trajectory.html", trajectory_page(played, known))
+    shell.say(f"Time to effect, as a picture: {(output / 'trajectory.html').resolve()}")
+
+
 def serve_last_evening(
     shell: Shell, files: HistoryFiles, known: History, directory: Path, output: Path, seconds: float | None
 ) -> None:
-    """The fourth part: the scorer as it would have been on the last evening, with the report on its page."""
+    """The fifth part: the scorer as it would have been on the last evening, with the report on its page."""
     from forecast_scheduler.commands.demo.evening_scorer import prepare_evening, serve_evening
     from forecast_scheduler.settings.document import with_options
 
@@ -121,7 +151,7 @@ def serve_last_evening(
         evening = prepare_evening(shell.settings, files, known, directory, output, progress)
     settings = with_options(shell.settings, {"scorer": {"report": write_peaks(shell, known, evening.models, output)}})
     shell.say(
-        f"\n4. The scorer on that cluster, as if it were {evening.moment:%A %H:%M} of the last day: "
+        f"\n5. The scorer on that cluster, as if it were {evening.moment:%A %H:%M} of the last day: "
         "where will it be hot tonight?"
     )
 

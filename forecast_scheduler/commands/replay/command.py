@@ -1,11 +1,14 @@
-"""`replay`: what would have happened, had the pods been placed otherwise?"""
+"""`replay`: what would have happened, had the pods been placed or moved otherwise?"""
 
 from __future__ import annotations
 
+from datetime import datetime
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from forecast.errors import InputError
 from forecast_scheduler.commands.options.common import (
     ConfigOption,
     HistoryOption,
@@ -15,7 +18,7 @@ from forecast_scheduler.commands.options.common import (
     VerboseOption,
     parse_moment,
 )
-from forecast_scheduler.commands.shell import check_writable, open_shell, write_figures, write_text
+from forecast_scheduler.commands.shell import Shell, check_writable, open_shell, write_figures, write_text
 
 AtOption = Annotated[
     str | None,
@@ -29,6 +32,35 @@ AtOption = Annotated[
 DaysOption = Annotated[int | None, typer.Option("--days", metavar="N", min=1, max=14, help="Days to play back.")]
 
 
+TrajectoryOption = Annotated[
+    bool,
+    typer.Option(
+        "--trajectory",
+        help="Start from the recorded placement, and compare rules that move pods: by forecast, by live load.",
+    ),
+]
+ReleaseOption = Annotated[
+    float | None,
+    typer.Option(
+        "--release",
+        metavar="SHARE",
+        min=0,
+        max=1,
+        help="With --trajectory: services released each day, too.",
+    ),
+]
+BudgetOption = Annotated[
+    float | None,
+    typer.Option(
+        "--budget",
+        metavar="SHARE",
+        min=0,
+        max=0.015,
+        help="With --trajectory: pods moved per night, at most 0.015.",
+    ),
+]
+
+
 def replay(
     history: HistoryOption = None,
     json: JsonOption = None,
@@ -36,24 +68,43 @@ def replay(
     at: AtOption = None,
     days: DaysOption = None,
     seed: SeedOption = None,
+    trajectory: TrajectoryOption = False,
+    release: ReleaseOption = None,
+    budget: BudgetOption = None,
     config: ConfigOption = None,
     verbose: VerboseOption = False,
 ) -> None:
     """Place your own pods anew by each rule, play the real days back, and count the nodes that run hot.
 
     The forecast is trained only on what lay before the placement. If --config changes scores, capacities or policies,
-    one more rule, `configured`, places by them.
+    one more rule, `configured`, places by them. With --trajectory, pods stay where they were recorded until they are
+    released, or moved by a rule.
     """
     shell = open_shell(config, verbose=verbose, json_file=json)
     check_writable(json)
     check_writable(report)
     directory = shell.history(history)
     moment = parse_moment(at)
+    defaults = shell.settings.replay
+    n_days = days if days is not None else defaults.days
+    seed = seed if seed is not None else defaults.seed
+    if not trajectory:
+        for name, value in (("--release", release), ("--budget", budget)):
+            if value is not None:
+                raise InputError(f"{name} is of trajectories: add --trajectory, or leave it out")
+        _place_anew(shell, directory, moment, n_days, seed, json, report)
+        return
+    if moment is not None:
+        raise InputError("--at does not go with --trajectory, which plays the last whole days: leave it out")
+    _play_forward(shell, directory, n_days, seed, release, budget, json, report)
 
+
+def _place_anew(
+    shell: Shell, directory: Path, moment: datetime | None, days: int, seed: int, json: Path | None, report: Path | None
+) -> None:
     from forecast_scheduler.commands.history_directory import open_history, tell_what_was_cleaned
     from forecast_scheduler.commands.replay.run_replay import configured_setup, replay_history, replay_tables
 
-    defaults = shell.settings.replay
     with shell.progress() as progress:
         files = open_history(shell.settings, directory, progress)
         known = files.history(progress=progress)
@@ -61,8 +112,8 @@ def replay(
             files,
             known,
             at=moment,
-            days=days if days is not None else defaults.days,
-            seed=seed if seed is not None else defaults.seed,
+            days=days,
+            seed=seed,
             setup=configured_setup(shell.settings),
             progress=progress,
         )
@@ -73,5 +124,50 @@ def replay(
     if report is not None:
         from scorer.replay.html import replay_page
 
-        write_text(report, replay_page(played, known))
-        shell.out.print(f"report with plots: {report.resolve()}", highlight=False, markup=False, soft_wrap=True)
+        _write_report(shell, report, replay_page(played, known))
+
+
+def _play_forward(
+    shell: Shell,
+    directory: Path,
+    days: int,
+    seed: int,
+    release: float | None,
+    budget: float | None,
+    json: Path | None,
+    report: Path | None,
+) -> None:
+    from forecast.fit import fit
+    from forecast_scheduler.commands.history_directory import open_history, tell_what_was_cleaned
+    from forecast_scheduler.commands.replay.run_trajectory import play_history, trajectory_table
+
+    options, rebalance = shell.settings.replay.trajectory, shell.settings.rebalance
+    if release is not None:
+        options = options.replace(release=release)
+    if budget is not None:
+        rebalance = rebalance.replace(budget=rebalance.budget.replace(share=budget))
+    with shell.progress() as progress:
+        files = open_history(shell.settings, directory, progress)
+        known = files.history(progress=progress)
+        played = play_history(
+            files,
+            known,
+            lambda before: fit(before, progress=progress),
+            days=days,
+            seed=seed,
+            options=options,
+            rebalance=rebalance,
+            progress=progress,
+        )
+    tell_what_was_cleaned(shell, files)
+    shell.out.print(trajectory_table(played))
+    write_figures(json, played.to_json())
+    if report is not None:
+        from rebalancer.trajectory.html import trajectory_page
+
+        _write_report(shell, report, trajectory_page(played, known))
+
+
+def _write_report(shell: Shell, report: Path, page: str) -> None:
+    write_text(report, page)
+    shell.out.print(f"report with plots: {report.resolve()}", highlight=False, markup=False, soft_wrap=True)
