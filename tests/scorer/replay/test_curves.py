@@ -14,6 +14,7 @@ from forecast.resources import CPU, MEMORY, RESOURCES
 from scorer.replay.curves import at_requests, from_model, last_week, true_future
 from scorer.replay.recording import record
 from scorer.replay.window import flat, replay_window
+from tests.scorer.replay.simple_forecast import simple_forecast
 from tests.scorer.replay.small_cluster import N_NODES, N_SERVICES, small_cluster
 
 
@@ -128,3 +129,23 @@ def test_an_old_model_has_wider_bounds() -> None:
     assert old.bound is not None
     np.testing.assert_allclose(old.bound.own_variance, 4 * fresh.bound.own_variance)
     np.testing.assert_allclose(old.mean, fresh.mean)
+
+
+def test_a_part_of_a_forecast_is_the_same_half_hours() -> None:
+    history, _ = small_cluster()
+    window = replay_window(history)
+    whole = simple_forecast(history.before(window.first_day), window, np.zeros(len(history.services)))
+    part = whole.between(10, 40)
+    assert part.bound is not None
+    assert whole.bound is not None
+    for cut, full in (
+        (part.mean, whole.mean),
+        (part.curves, whole.curves),
+        (part.replicas, whole.replicas),
+        (part.base, whole.base),
+        (part.bound.own_variance, whole.bound.own_variance),
+        (part.bound.shared_variance, whole.bound.shared_variance),
+        (part.bound.base_variance, whole.bound.base_variance),
+    ):
+        np.testing.assert_array_equal(cut, full[..., 10:40])
+    np.testing.assert_array_equal(part.curve_weights, whole.curve_weights)
