@@ -55,8 +55,8 @@ BudgetOption = Annotated[
         "--budget",
         metavar="SHARE",
         min=0,
-        max=0.015,
-        help="With --trajectory: pods moved per night, at most 0.015.",
+        max=1,
+        help="With --trajectory: pods that a plan may move per night.",
     ),
 ]
 
