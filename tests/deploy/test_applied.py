@@ -21,7 +21,7 @@ from tests.deploy.shown import block_about, built_as_shown, file_shown
 Manifest = dict[str, Any]
 
 OVERLAYS: Final = (
-    "observe", "shadow", "extender", "own-loops", "extender-and-own-loops", "gpu", "webhook", "advisor",
+    "observe", "shadow", "extender", "own-loops", "extender-and-own-loops", "gpu", "webhook", "advisor", "rebalancer",
     "kube-prometheus", "prometheus-network-policy", "local",
 )  # fmt: skip
 OPERATORS: Final = Path(__file__).with_name("operators.yaml")
@@ -30,6 +30,7 @@ EVERYTHING: Final = {
     "components": [
         "components/webhook",
         "components/advisor",
+        "components/rebalancer",
         "components/pushgateway",
         "components/signed-models",
         "components/certificates-by-cert-manager",
@@ -118,7 +119,9 @@ def test_all_parts_together_with_what_no_overlay_has(
 
 
 def test_models_in_an_object_store(tmp_path: Path, apply_twice: Callable[[list[Manifest]], None]) -> None:
-    parts = [f"base/{part}" for part in ("common", "trainer", "scorer", "extender", "schedule", "advisor")]
+    parts = [
+        f"base/{part}" for part in ("common", "trainer", "scorer", "extender", "schedule", "advisor", "rebalancer")
+    ]
     manifests = built_from(tmp_path / "store", resources=parts, components=["components/models-on-object-store"])
     assert not [one for one in manifests if one["kind"] == "PersistentVolumeClaim"]
     apply_twice(manifests)
@@ -148,12 +151,13 @@ def test_what_scrapes_all_parts_applies(tmp_path: Path, apply_twice: Callable[[l
     """`our-prometheus` of the page; tests/deploy/test_scraping.py holds it against what is installed."""
     manifests = built_as_shown(tmp_path, file_shown("operate/deployment.md", "our-prometheus/kustomization.yaml"))
     assert {one["metadata"]["name"] for one in manifests if one["kind"] == "ServiceMonitor"} == {
-        f"forecast-scheduler-{part}" for part in ("scorer", "schedule", "advisor", "extender", "webhook", "pushgateway")
+        f"forecast-scheduler-{part}"
+        for part in ("scorer", "schedule", "advisor", "rebalancer", "extender", "webhook", "pushgateway")
     }
     apply_twice(manifests)
 
 
-@pytest.mark.parametrize("overlay", ["shadow", "own-loops", "advisor"])
+@pytest.mark.parametrize("overlay", ["shadow", "own-loops", "advisor", "rebalancer"])
 def test_a_store_behind_a_proxy_finds_token_authority_and_port(
     overlay: str, tmp_path: Path, apply_twice: Callable[[list[Manifest]], None]
 ) -> None:
@@ -270,7 +274,7 @@ def test_the_namespace_admits_our_pods_and_none_that_asks_for_more(tmp_path: Pat
     assert eventually(lambda: _is_admitted(critical, applier), 30)
     assert {pod["metadata"]["name"] for pod in pods} == {
         f"forecast-scheduler-{part}"
-        for part in ("trainer", "scorer", "extender", "schedule", "advisor", "webhook", "pushgateway")
+        for part in ("trainer", "scorer", "extender", "schedule", "advisor", "rebalancer", "webhook", "pushgateway")
     }
     for pod in pods:
         applier.apply(pod)

@@ -37,6 +37,7 @@ OVERLAYS: Final[Mapping[str, Mapping[str, Any]]] = {
     "gpu": {"schedule": {"enabled": True, "gpu": True}},
     "webhook": WEBHOOK,
     "advisor": {"webhook": ON, "advisor": ON},
+    "rebalancer": {"rebalancer": ON},
     "local": LOOPS | {"small": True},
 }
 BESIDE: Final[Mapping[str, Mapping[str, Any]]] = {
@@ -208,7 +209,7 @@ def test_lint_has_nothing_to_say(chart: Path) -> None:
 
 
 def test_the_chart_applies_on_a_real_api_server(chart: Path) -> None:
-    everything = BOTH | dict.fromkeys(("webhook", "advisor", "pushgateway", "monitoring"), ON)
+    everything = BOTH | dict.fromkeys(("webhook", "advisor", "rebalancer", "pushgateway", "monitoring"), ON)
     everything |= {"models": {"signed": True}}
     with ControlPlane() as plane, Applier(plane) as applier:
         applier.apply_all(yaml.safe_load_all(OPERATORS.read_text()))

@@ -26,6 +26,7 @@ def _texts(manifests: list[dict[str, Any]]) -> set[str]:
         (["shadow"], ["webhook", "own-loops"], ["shadow", "webhook", "own-loops"]),
         (["gpu"], ["webhook"], ["gpu", "webhook"]),
         (["own-loops"], ["webhook", "advisor"], ["own-loops", "advisor"]),
+        (["advisor"], ["rebalancer"], ["advisor", "rebalancer"]),
         (["observe", "kube-prometheus"], [], ["observe", "kube-prometheus"]),
         (["own-loops", "kube-prometheus"], ["webhook"], ["own-loops", "kube-prometheus", "webhook"]),
         (["webhook", "kube-prometheus"], [], ["webhook", "kube-prometheus"]),

@@ -17,7 +17,8 @@ from tests.deploy.rights import command_of
 Manifest = dict[str, Any]
 
 OVERLAYS: Final = (
-    "observe", "shadow", "extender", "own-loops", "extender-and-own-loops", "gpu", "webhook", "advisor", "local",
+    "observe", "shadow", "extender", "own-loops", "extender-and-own-loops", "gpu", "webhook", "advisor", "rebalancer",
+    "local",
 )  # fmt: skip
 NAMESPACE: Final = "forecast-scheduler"
 SETTINGS: Final = "/etc/forecast-scheduler/settings.yaml"
@@ -28,7 +29,8 @@ ADVISOR: Final = 8890
 ANYBODY: Final[list[Manifest]] = []
 NEIGHBOURS: Final[list[Manifest]] = [{"podSelector": {}}]
 FROM: Final = {
-    "scorer": NEIGHBOURS, "schedule": NEIGHBOURS, "advisor": NEIGHBOURS, "extender": ANYBODY, "webhook": ANYBODY,
+    "scorer": NEIGHBOURS, "schedule": NEIGHBOURS, "advisor": NEIGHBOURS, "rebalancer": NEIGHBOURS,
+    "extender": ANYBODY, "webhook": ANYBODY,
 }  # fmt: skip
 """Who may send: the extender and the webhook are asked from the host network, which no selector names."""
 

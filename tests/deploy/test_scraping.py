@@ -67,8 +67,9 @@ COMBINATIONS: Final = {
         block_about("operate/certificates.md", "kind: ServiceMonitor"),
     ),
     "advisor": Combination(_overlay("advisor"), _scraped_besides("webhook")),
+    "rebalancer": Combination(_overlay("rebalancer"), ALONE),
     "all parts": Combination(
-        _overlay("gpu", "extender", "webhook", "advisor"),
+        _overlay("gpu", "extender", "webhook", "advisor", "rebalancer"),
         file_shown("operate/deployment.md", "our-prometheus/kustomization.yaml"),
         by_hand=True,
     ),

@@ -29,7 +29,7 @@ from tests.cluster.custom_resources import CustomResources
 from tests.rebalance.driver import When, main
 
 ROOT = Path(__file__).parents[2]
-DEFINITION = ROOT / "deploy" / "crds" / "rebalanceplans.yaml"
+DEFINITION = ROOT / "deploy" / "crds" / "rebalanceplans" / "rebalanceplans.yaml"
 PLANS = "/apis/forecast-scheduler.io/v1alpha1/rebalanceplans"
 LONG = 90.0
 
