@@ -110,7 +110,9 @@ class PlanRecords:
 
     async def list(self) -> tuple[RebalancePlan, ...]:
         """Return all plans, the oldest first. One that cannot be read is left out, and the log says so."""
-        answer = _required(await self._get(PLANS_PATH), "RebalancePlans were not listed (is deploy/crds applied?)")
+        answer = _required(
+            await self._get(PLANS_PATH), "RebalancePlans were not listed (is deploy/crds/rebalanceplans applied?)"
+        )
         plans = []
         try:
             items = LIST_DECODER.decode(answer.body).items or []

@@ -29,6 +29,7 @@ from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod, 
 from testing.servers.control_plane.binaries import kubernetes_version
 from testing.servers.kustomize import DEPLOY
 from tests.cluster.test_schedule_volumes import claim, storage_class, using, volume
+from tests.deploy import rebalancer_at_work
 from tests.deploy.rights import NAMESPACE, Installed, command_of
 from tests.schedule.test_native_gangs import GROUPS as NATIVE_GROUPS
 from tests.schedule.test_native_gangs import native_group, native_member
@@ -37,6 +38,7 @@ _LITTLE: Final = 5.0
 """Seconds until what one step of the work needs of an earlier one is there, where the rights for it are."""
 
 Work = Callable[[Installed, ClusterWriter, ScorerProcess], None]
+Prepare = Callable[[Installed, ClusterWriter], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class Part:
     """
     arguments : of the command, beside the kubeconfig
     predicts  : has nothing to do without a model: it finds one of another cluster, made today
+    prepare   : what has to be there when it starts
     """
 
     name: str
@@ -51,6 +54,7 @@ class Part:
     work: Work
     arguments: tuple[str, ...] = ()
     predicts: bool = False
+    prepare: Prepare = lambda installed, writer: None
 
     def process(self, installed: Installed, directory: Path) -> ScorerProcess:
         """With the rights of its account; not started yet."""
@@ -165,6 +169,13 @@ def _one(writer: ClusterWriter, name: str) -> Manifest:
     return next(one for one in writer.list_all("pods") if one["metadata"]["name"] == name)
 
 
+def _work_of_rebalancer(installed: Installed, writer: ClusterWriter, process: ScorerProcess) -> None:
+    """A plan that was there when it started, and a replacement that waits for a node."""
+    eventually(lambda: process.metric("forecast_degradation_level") < Level.REQUESTS, _LITTLE)
+    _ask_with_a_token(installed, process)
+    rebalancer_at_work.replace_one(writer, 3 * _LITTLE)
+
+
 def _work_of_webhook(installed: Installed, writer: ClusterWriter, process: ScorerProcess) -> None:
     """Templates and bindings, a configuration without caBundle, and a certificate that somebody has broken."""
     applier = installed.applier
@@ -228,6 +239,7 @@ def _on(made: Manifest, name: str) -> Manifest:
 
 def clear(installed: Installed, writer: ClusterWriter) -> None:
     """Takes away all that work has made."""
+    rebalancer_at_work.clear(installed, writer)
     plurals = ("jobs", "pods", "nodes", "replicasets", "persistentvolumeclaims", "persistentvolumes", "storageclasses")
     for plural in plurals:
         for one in writer.list_all(plural):
@@ -245,7 +257,7 @@ def clear(installed: Installed, writer: ClusterWriter) -> None:
     secret = {"apiVersion": "v1", "kind": "Secret"}
     installed.applier.delete(secret | {"metadata": {"namespace": NAMESPACE, "name": _SECRET.rpartition("/")[2]}})
     lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
-    for name in ("forecast-scheduler", "forecast-scheduler-advisor"):
+    for name in ("forecast-scheduler", "forecast-scheduler-advisor", "forecast-scheduler-rebalancer"):
         installed.applier.delete(lease | {"metadata": {"namespace": NAMESPACE, "name": name}})
 
 
@@ -270,6 +282,13 @@ PARTS: Final = {
             },
             _work_of_advisor,
             predicts=True,
+        ),
+        Part(
+            "rebalancer",
+            rebalancer_at_work.SETTINGS,
+            _work_of_rebalancer,
+            predicts=True,
+            prepare=rebalancer_at_work.prepare,
         ),
         Part("webhook", {"webhook": {"certificates": {"managed": True, "every": "1s"}}}, _work_of_webhook),
     )

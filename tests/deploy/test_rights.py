@@ -28,8 +28,12 @@ _STATUS = re.compile(r"(?<=[ (=])403\b")
 """As a line of the log says it: neither the thousandths of a second that it begins with, nor a port."""
 
 
+_BESIDE = ["crds", "crds/rebalanceplans", "base/extender", "base/webhook", "base/advisor", "base/rebalancer"]
+"""All that can be added to an overlay."""
+
+
 def _manifests(place: Path) -> list[dict[str, Any]]:
-    return built_from(place, resources=["crds", "overlays/own-loops", "base/extender", "base/webhook", "base/advisor"])
+    return built_from(place, resources=["overlays/own-loops", *_BESIDE])
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +62,7 @@ def test_a_part_uses_what_it_is_granted_and_is_refused_nothing(
     part, account = PARTS[name], account_of(name)
     rights = _usable(granted(installed.manifests, name))
     assert rights
+    part.prepare(installed, writer)
     with part.process(installed, tmp_path) as process:
         part.work(installed, writer, process)
         eventually(lambda: installed.audit.used(account) >= rights, LONG)
@@ -76,9 +81,7 @@ def test_in_shadow_mode_the_extender_may_tell_nobody() -> None:
 
 
 def test_nothing_is_granted_wholesale(tmp_path: Path) -> None:
-    for one in built_from(
-        tmp_path / "all", resources=["crds", "overlays/gpu", "base/extender", "base/webhook", "base/advisor"]
-    ):
+    for one in built_from(tmp_path / "all", resources=["overlays/gpu", *_BESIDE]):
         if one["kind"] in ("Role", "ClusterRole"):
             named = [
                 text
@@ -119,6 +122,7 @@ def test_a_right_that_is_taken_away_is_missed(
 ) -> None:
     """Whoever runs it can see it: in the log, in the figures, or at a pod."""
     part, account = PARTS[name], account_of(name)
+    part.prepare(installed, writer)
     process = part.process(installed, tmp_path)
     with installed.without(right, name), closing(process):
         if _starts(process):
