@@ -1,0 +1,256 @@
+"""What RBAC cannot refuse to the rebalancer its policies do, on a real API server with the token of its account: pod
+templates, replicas of others, labels of pods. What it writes itself passes: its own requests are sent here."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import pytest
+
+from kube.client.api_answer import Answer, answered
+from kube.client.pod_writes import MERGE
+from placement.reserved_targets.move_state import MoveState
+from rebalancer.execution.observation import DeploymentSeen, PodSeen, Reply
+from rebalancer.execution.requests import MoveRequests
+from rebalancer.execution.wire import MoveSpec, MoveStatus
+from rebalancer.execution.wire_seen import MOVE_BY_SURGE, SURGED_FOR, deployment_seen, pod_seen
+from testing.processes.scorer_process import eventually
+from testing.servers.applying import Applier, NotApplied
+from testing.servers.audit import Audit
+from testing.servers.control_plane.pool import control_plane
+from testing.servers.kustomize import built
+from tests.deploy.rights import Installed
+
+DEPLOYMENTS: Final = "/apis/apps/v1/namespaces/default/deployments"
+PODS: Final = "/api/v1/namespaces/default/pods"
+COST: Final = "controller.kubernetes.io/pod-deletion-cost"
+BY_POLICY: Final = "ValidatingAdmissionPolicy 'forecast-scheduler-rebalancer-"
+
+
+@dataclass(frozen=True)
+class _Account:
+    """Plane as Applier takes it, with the token of an account."""
+
+    url: str
+    token: str
+    ca_file: Path
+
+
+@dataclass(frozen=True)
+class Sent:
+    """Requests of the account, as rebalancer.execution sends them: implements Requests."""
+
+    by: Applier
+
+    async def request(
+        self, method: str, path: str, body: bytes | None, *, content_type: str = "application/json", seconds: float
+    ) -> Answer:
+        try:
+            found = self.by.send(method, path, None if body is None else msgspec.json.decode(body), kind=content_type)
+        except NotApplied as error:
+            return answered(error.status, msgspec.json.encode({"message": error.message}))
+        return answered(200, msgspec.json.encode(found))
+
+
+@dataclass(frozen=True)
+class World:
+    """admin may everything, the rebalancer what is shipped."""
+
+    admin: Applier
+    rebalancer: Applier
+    requests: MoveRequests
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with control_plane() as plane, Applier(plane) as admin:
+        audit = Audit(tmp_path_factory.mktemp("policies"), [])
+        installed = Installed(plane, admin, audit, built("overlays/rebalancer"))
+        token = installed.token("forecast-scheduler-rebalancer")
+        account = Applier(_Account(plane.url, token, Path(plane.ca_file)))
+        label = {"metadata": {"labels": {"a": "b"}}}
+        for path in (_deployment(admin, "first"), _pod(admin, "first"), f"{_pod(admin, 'first')}/status"):
+            # a policy counts a moment after it was made
+            assert eventually(lambda path=path: _refused(account, f"{path}?dryRun=All", label), 30)  # type: ignore[misc]
+        yield World(admin, account, MoveRequests(Sent(account), clock=lambda: 0.0))
+
+
+def _refused(by: Applier, path: str, body: Any) -> bool:
+    """Whether a policy of ours refuses it; another refusal is raised."""
+    try:
+        by.send("PATCH", path, body, kind=MERGE)
+    except NotApplied as error:
+        if BY_POLICY not in error.message:
+            raise
+        return True
+    return False
+
+
+def _deployment(admin: Applier, name: str, *, allows: bool = True, mark: str = "", replicas: int = 1) -> str:
+    """Make it anew; returns its path."""
+    template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    annotations = {"kept": "yes"} | ({MOVE_BY_SURGE: "true"} if allows else {}) | ({SURGED_FOR: mark} if mark else {})
+    metadata = {"namespace": "default", "name": name, "annotations": annotations}
+    spec = {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": template}
+    made = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
+    admin.delete(made)
+    admin.send("POST", DEPLOYMENTS, made, kind="application/json")
+    return f"{DEPLOYMENTS}/{name}"
+
+
+def _pod(admin: Applier, name: str) -> str:
+    """Make it anew; returns its path."""
+    metadata = {"namespace": "default", "name": name, "labels": {"app": "t"}, "annotations": {"kept": "yes"}}
+    spec = {"containers": [{"name": "c", "image": "i"}]}
+    made = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    admin.delete(made)
+    admin.send("POST", PODS, made, kind="application/json")
+    return f"{PODS}/{name}"
+
+
+DEPLOYMENT_ATTACKS: Final[dict[str, dict[str, Any]]] = {
+    "pods under another account": {"spec": {"template": {"spec": {"serviceAccountName": "admin"}}}},
+    "pods with the disks of nodes": {
+        "spec": {"template": {"spec": {"volumes": [{"name": "v", "hostPath": {"path": "/"}}]}}}
+    },
+    "annotations of pods": {"spec": {"template": {"metadata": {"annotations": {"a": "b"}}}}},
+    "another rollout": {"spec": {"strategy": {"type": "Recreate", "rollingUpdate": None}}},
+    "no more rollouts": {"spec": {"paused": True}},
+    "more replicas": {"spec": {"replicas": 2}},
+    "no replicas": {"spec": {"replicas": 0}},
+    "two replicas more with the mark": {"spec": {"replicas": 3}, "metadata": {"annotations": {SURGED_FOR: "u:1"}}},
+    "one less with the mark": {"spec": {"replicas": 0}, "metadata": {"annotations": {SURGED_FOR: "u:1"}}},
+    "the mark alone": {"metadata": {"annotations": {SURGED_FOR: "u:1"}}},
+    "annotations of others": {"metadata": {"annotations": {"kept": None}}},
+    "the owner's consent": {"metadata": {"annotations": {MOVE_BY_SURGE: None}}},
+    "labels": {"metadata": {"labels": {"team": "mine"}}},
+    "finalizers": {"metadata": {"finalizers": ["example.com/mine"]}},
+    "an owner that is gone, for the garbage collector": {
+        "metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "gone", "uid": "gone"}]}
+    },
+}
+
+
+@pytest.mark.parametrize("attack", DEPLOYMENT_ATTACKS)
+def test_of_a_deployment_nothing_changes_but_one_replica_with_its_mark(attack: str, world: World) -> None:
+    path = _deployment(world.admin, "web")
+    before = world.admin.send("GET", path)
+    assert _refused(world.rebalancer, path, DEPLOYMENT_ATTACKS[attack])
+    assert world.admin.send("GET", path) == before
+
+
+@pytest.mark.parametrize(
+    ("replicas", "change"),
+    [
+        (4, {"spec": {"replicas": 2}, "metadata": {"annotations": {SURGED_FOR: None}}}),
+        (4, {"spec": {"replicas": 5}, "metadata": {"annotations": {SURGED_FOR: None}}}),
+        (4, {"spec": {"replicas": 3}}),
+        (4, {"spec": {"replicas": 5}, "metadata": {"annotations": {SURGED_FOR: "u:4"}}}),
+    ],
+    ids=["two less", "one more", "one less, and the mark stays", "a second surge"],
+)
+def test_a_surge_ends_with_one_replica_less_or_none(replicas: int, change: dict[str, Any], world: World) -> None:
+    path = _deployment(world.admin, "web", mark="u:3", replicas=replicas)
+    assert _refused(world.rebalancer, path, change)
+    assert not _refused(world.admin, path, change), "others scale as before"
+
+
+def test_without_the_owners_consent_there_is_no_surge(world: World) -> None:
+    path = _deployment(world.admin, "web", allows=False)
+    surge = {"spec": {"replicas": 2}, "metadata": {"annotations": {SURGED_FOR: "u:1"}}}
+    assert _refused(world.rebalancer, path, surge)
+    consent = {"spec": {"template": {"metadata": {"annotations": {MOVE_BY_SURGE: "true"}}}}}
+    assert not _refused(world.admin, path, consent)
+    assert not _refused(world.rebalancer, path, surge), "the template allows it"
+
+
+POD_ATTACKS: Final[dict[str, dict[str, Any]]] = {
+    "another image": {"spec": {"containers": [{"name": "c", "image": "mine"}]}},
+    "more tolerations": {"spec": {"tolerations": [{"operator": "Exists"}]}},
+    "another Service, NetworkPolicy and controller": {"metadata": {"labels": {"app": "others"}}},
+    "annotations of others": {"metadata": {"annotations": {"kept": None}}},
+    "finalizers": {"metadata": {"finalizers": ["example.com/mine"]}},
+}
+
+
+@pytest.mark.parametrize("attack", POD_ATTACKS)
+def test_of_a_pod_nothing_changes_but_its_deletion_cost(attack: str, world: World) -> None:
+    path = _pod(world.admin, "web")
+    before = world.admin.send("GET", path)
+    body = POD_ATTACKS[attack]
+    if attack == "more tolerations":  # a merge replaces the list, and those of Kubernetes must stay
+        body = {"spec": {"tolerations": [*before["spec"].get("tolerations", []), {"operator": "Exists"}]}}
+    assert _refused(world.rebalancer, path, body)
+    assert world.admin.send("GET", path) == before
+    assert not _refused(world.rebalancer, path, {"metadata": {"annotations": {COST: "-5"}}})
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"status": {"conditions": [{"type": "Ready", "status": "False"}]}},
+        {"status": {"phase": "Failed"}},
+        {"status": {"podIP": "192.0.2.1"}},
+        {"status": {"nominatedNodeName": "node"}, "metadata": {"labels": {"app": "others"}}},
+        {"status": {"nominatedNodeName": "node"}, "metadata": {"annotations": {COST: "1"}}},
+    ],
+    ids=["not ready", "failed", "another address", "labels", "annotations"],
+)
+def test_of_a_status_nothing_changes_but_the_nomination(body: dict[str, Any], world: World) -> None:
+    path = _pod(world.admin, "web")
+    assert _refused(world.rebalancer, f"{path}/status", body)
+
+
+def test_it_neither_binds_nor_deletes_nor_scales_past_the_policy(world: World) -> None:
+    path, deployment = _pod(world.admin, "web"), _deployment(world.admin, "web")
+    binding = {"apiVersion": "v1", "kind": "Binding", "target": {"kind": "Node", "name": "node"}}
+    for method, where, body in (
+        ("POST", f"{path}/binding", binding | {"metadata": {"name": "web"}}),
+        ("DELETE", path, {}),
+        ("DELETE", deployment, {}),
+        ("PATCH", f"{deployment}/scale", {"spec": {"replicas": 0}}),
+    ):
+        with pytest.raises(NotApplied, match="forbidden") as refused:
+            world.rebalancer.send(method, where, body, kind=MERGE if method == "PATCH" else "application/json")
+        assert refused.value.status == 403
+
+
+def _seen(world: World, name: str) -> tuple[MoveSpec, MoveStatus, PodSeen]:
+    body = msgspec.json.encode(world.admin.send("GET", _pod(world.admin, name)))
+    pod = pod_seen(body)
+    move = MoveSpec("default", name, pod.uid, f"Deployment/{name}", "from", "to", surge=True)
+    return move, MoveStatus(pod.uid, MoveState.SURGING, datetime.now(UTC), replicas=1), pod
+
+
+def _read(world: World, path: str) -> DeploymentSeen:
+    return deployment_seen(msgspec.json.encode(world.admin.send("GET", path)), b"{}")
+
+
+def test_its_own_requests_pass(world: World) -> None:
+    """A surge that is carried out, one that is withdrawn, one that other clients interfere with; a nomination."""
+    move, record, pod = _seen(world, "web")
+    path, requests = _deployment(world.admin, "web"), world.requests
+
+    def attempt(made: Any) -> None:
+        found = asyncio.run(made)
+        assert found.reply is Reply.ACCEPTED, found.why
+
+    attempt(requests.surge(move, record, _read(world, path)))
+    assert (_read(world, path).replicas, _read(world, path).surged_for) == (2, move.uid)
+    attempt(requests.scale_back(move, record, _read(world, path)))
+    assert (_read(world, path).replicas, _read(world, path).surged_for) == (1, "")
+    attempt(requests.surge(move, record, _read(world, path)))
+    attempt(requests.withdraw(move, record, _read(world, path), pod))
+    assert (_read(world, path).replicas, _read(world, path).surged_for) == (1, "")
+    attempt(requests.surge(move, record, _read(world, path)))
+    assert not _refused(world.admin, path, {"spec": {"replicas": 6}})
+    attempt(requests.withdraw(move, record, _read(world, path), pod))
+    assert (_read(world, path).replicas, _read(world, path).surged_for) == (6, "")
+    assert asyncio.run(requests.nominate(move, pod)) == ""
+    assert world.admin.send("GET", f"{PODS}/web")["status"]["nominatedNodeName"] == "to"
