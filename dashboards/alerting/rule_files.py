@@ -15,6 +15,7 @@ from dashboards.alerting.gpu_and_job_alerts import gpu_and_job_alerts
 from dashboards.alerting.loop_alerts import loop_alerts
 from dashboards.alerting.operating_alerts import operating_alerts
 from dashboards.alerting.peaks import INTERVAL_SECONDS, node_peaks
+from dashboards.alerting.rebalancing_alerts import rebalancing_alerts
 from dashboards.alerting.services import service_peaks
 from trainer.prometheus.recording_rules import prometheus_rule, rule_file, rule_file_text
 
@@ -44,6 +45,7 @@ def alert_groups() -> dict[str, list[Alert]]:
     return {
         "forecast": forecast_alerts(),
         "forecast-scheduling": loop_alerts(),
+        "forecast-rebalancing": rebalancing_alerts(),
         "forecast-gpus-and-jobs": gpu_and_job_alerts(),
         "forecast-operating": operating_alerts(),
     }

@@ -6,6 +6,7 @@ plots.py           panels: lines, bars, single values, tables, heat maps, each w
 layout.py          rows and panels -> a dashboard with stable ids, positions, links and annotations -> JSON
 peaks.py           predicted against actual peaks: nodes, services, error and coverage, tonight's hottest nodes
 scheduling.py      who schedules: throughput, latency, queue, decisions, degradation
+rebalancing.py     a row of scheduling.py: moves that would help, that were made, and what they gained
 gpu_and_jobs.py    GPUs, the tide, jobs on time, storms
 model.py           versions, the gate, losses, drift, gaps in what is measured
 """

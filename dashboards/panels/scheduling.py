@@ -1,4 +1,7 @@
-"""Who schedules, how fast, and by what? Our own loops, the extender beside kube-scheduler, the webhook."""
+"""Who schedules, how fast, and by what? Our own loops, the extender beside kube-scheduler, the webhook.
+
+rebalancing.py has the row of who moves what already runs.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from typing import Final
 from dashboards.panels.layout import Board, Part, Placed, figure
 from dashboards.panels.marks import marks
 from dashboards.panels.plots import ORANGE, RED, Limits, Query, columns, heat_map, lines, values
+from dashboards.panels.rebalancing import rebalancing
 from dashboards.panels.selecting import of_leader, variable, where
 from dashboards.panels.units import COUNT, PER_SECOND, SECONDS, SHARE
 
@@ -32,6 +36,7 @@ def scheduling() -> Board:
             Part("Queue", _queue()),
             Part("Decisions: by policy and level, advice against what was done", _decisions()),
             Part("The extender and the webhook", _answers()),
+            Part("The rebalancer", rebalancing()),
         ],
         variables=[variable(name) for name in ("cluster", "job", "profile")],
         annotations=marks(),

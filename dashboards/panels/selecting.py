@@ -67,9 +67,9 @@ def where(**labels: str) -> str:
     return "{" + ",".join(parts) + "}"
 
 
-def of_leader(series: str) -> str:
+def of_leader(series: str, leads: str = "forecast_leader") -> str:
     """Of the replica that schedules: the others follow the cluster and fill a queue of their own, too."""
-    return f"{series} and on (cluster, job, instance) forecast_leader{where()} == 1"
+    return f"{series} and on (cluster, job, instance) {leads}{where()} == 1"
 
 
 def _of_series(name: str, query: str, label: str, text: str) -> QueryVariable:

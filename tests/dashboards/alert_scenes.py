@@ -34,6 +34,7 @@ class Scene:
 SCORER = {"job": "forecast-scheduler-scorer"}
 LOOP = {"job": "forecast-scheduler-schedule", "instance": "10.0.0.7:8889"}
 LOOP_JOB = {"job": LOOP["job"]}
+REBALANCER = {"job": "forecast-scheduler-rebalancer"}
 EXTENDER = {"job": "forecast-scheduler-extender"}
 WEBHOOK = {"job": "forecast-scheduler-webhook"}
 
@@ -636,6 +637,94 @@ def _up(*values: float) -> tuple[Series, ...]:
 
 _DOWN = "forecast-scheduler-scorer at 10.0.0.1:8888 cannot be scraped"
 
+
+def _rebalancers(
+    name: str, leading: float, other: float, /, *, leads: float = 1, mode: str = "on"
+) -> tuple[Series, ...]:
+    """Of the replica that leads, or would, and of one that does not."""
+    at = ("10.0.0.7:8891", "10.0.0.8:8891")
+    said = {name: (leading, other), "forecast_rebalance_leading": (leads, 0.0)}
+    return (
+        *(
+            _steady(metric, value, instance=instance, **REBALANCER)
+            for metric, values in said.items()
+            for instance, value in zip(at, values, strict=True)
+        ),
+        *(
+            _steady("forecast_rebalance_mode", float(one == mode), instance=instance, mode=one, **REBALANCER)
+            for one in ("off", "shadow", "on")
+            for instance in at
+        ),
+    )
+
+
+_REBALANCING = (
+    Scene(
+        "ForecastRebalanceStoodDown",
+        "the leader did",
+        _rebalancers("forecast_rebalance_stood_down", 1, 0, mode="shadow"),
+        10,
+        {
+            WARNING: "forecast-scheduler-rebalancer: nights in a row were graded as bad, and no pod is moved any more",
+        },
+        REBALANCER,
+    ),
+    Scene(
+        "ForecastRebalanceStoodDown",
+        "a replica that does not lead has not read yet that it is over",
+        _rebalancers("forecast_rebalance_stood_down", 0, 1),
+        10,
+    ),
+    Scene(
+        "ForecastRebalanceStuck",
+        "a move is stuck after 20 minutes",
+        (series("forecast_rebalance_moves_total", "0x20 1x100", state="stuck", instance="a", **REBALANCER),),
+        40,
+        {
+            WARNING: "forecast-scheduler-rebalancer: a pod was moved within the last hour, and its replacement did not "
+            "become ready",
+        },
+        REBALANCER,
+    ),
+    Scene(
+        "ForecastRebalanceStuck",
+        "others end well, and one was stuck long ago",
+        (
+            series("forecast_rebalance_moves_total", "1x120", state="stuck", instance="a", **REBALANCER),
+            _growing("forecast_rebalance_moves_total", 1, state="done", instance="a", **REBALANCER),
+        ),
+        90,
+    ),
+    Scene(
+        "ForecastRebalanceHeldUp",
+        "for more than a quarter of an hour",
+        _rebalancers("forecast_rebalance_held_up", 1, 0),
+        20,
+        {WARNING: "forecast-scheduler-rebalancer: the rebalancer has not been able to go on for 15 minutes"},
+        REBALANCER,
+    ),
+    Scene("ForecastRebalanceHeldUp", "nothing holds it up", _rebalancers("forecast_rebalance_held_up", 0, 0), 20),
+    Scene(
+        "ForecastRebalanceNoLeader",
+        "two replicas, no leader",
+        _rebalancers("forecast_rebalance_held_up", 0, 0, leads=0),
+        15,
+        {WARNING: "forecast-scheduler-rebalancer: no replica plans or moves"},
+        REBALANCER,
+    ),
+    Scene(
+        "ForecastRebalanceNoLeader",
+        "one of them leads",
+        _rebalancers("forecast_rebalance_held_up", 0, 0, mode="shadow"),
+        15,
+    ),
+    Scene(
+        "ForecastRebalanceNoLeader",
+        "it is off, and need not",
+        _rebalancers("forecast_rebalance_held_up", 0, 0, leads=0, mode="off"),
+        15,
+    ),
+)
 _OPERATING = (
     Scene(
         "ForecastTrainFailed",
@@ -731,4 +820,4 @@ _OPERATING = (
     ),
 )
 
-SCENES: tuple[Scene, ...] = (*_FORECAST, *_LOOPS, *_BESIDE, *_GPUS_AND_JOBS, *_OPERATING)
+SCENES: tuple[Scene, ...] = (*_FORECAST, *_LOOPS, *_BESIDE, *_REBALANCING, *_GPUS_AND_JOBS, *_OPERATING)

@@ -151,6 +151,7 @@ def test_every_command_of_the_runbooks_answers(world: World, tmp_path: Path) -> 
             "SCORER": world.processes["scorer"].url,
             "PROMETHEUS": world.prometheus.url,
             "SCHEDULER": world.processes["schedule"].url,
+            "REBALANCER": world.processes["rebalancer"].url,
         }
         hottest = world.processes["scorer"].get("/v1/nodes?sort=peak&top=1")["nodes"][0]["name"]
         # Our loops have no Lease here: one replica needs none.

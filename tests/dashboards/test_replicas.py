@@ -29,6 +29,16 @@ SHOWN: Final[Mapping[str, Mapping[str, float]]] = {
     "scheduling: Bindings under way, and gangs: A": {"{}": 2},
     "scheduling: Bindings under way, and gangs: B": {"{}": 3},
     "scheduling: Bindings under way, and gangs: C": {'{phase="Scheduling"}': 2},
+    "scheduling: Mode in force: A": {"{}": 1},
+    "scheduling: Moves that would help: A": {"{}": 7},
+    "scheduling: Bad nights in a row: A": {"{}": 2},
+    "scheduling: Hot half hours, before and after the moves: A": {'{moves="before"}': 94, '{moves="after"}': 23},
+    "scheduling: Gain of the last night, predicted and realised: A": {
+        '{kind="predicted"}': 80,
+        '{kind="realised"}': -3,
+    },
+    "scheduling: Moves by state: A": {'{state="done"}': 6},
+    "scheduling: Evictions by answer: A": {'{outcome="refused"}': 12},
     "gpu-and-jobs: GPUs inference will lack: A": {"{}": 4},
     "gpu-and-jobs: Deadlines missed: A": {"{}": 6},
     "gpu-and-jobs: Shortfall: A": {'{pool="a100"}': 0.5},
@@ -82,6 +92,7 @@ def _given() -> Iterator[Series]:
     yield from _counted("forecast_job_storm_arrived_pods_total", 18)
     yield from _counted("forecast_job_provider_failures_total", 3, provider="burst", failure="stalled")
     yield from _counted("forecast_job_provider_failures_total", 1, provider="burst", failure="lost")
+    yield from _rebalancing()
     # Held back last night: the candidate's loss is not that of the model in use.
     for name, middle, bound in (("forecast_backtest_loss", 0.03, 0.01), ("forecast_train_candidate_loss", 0.09, 0.07)):
         for quantile, loss in (("0.5", middle), ("0.95", bound)):
@@ -96,6 +107,25 @@ def _given() -> Iterator[Series]:
     for cluster, version in (("eu-1", "a"), ("us-1", "b"), ("us-1", "c"), ("us-2", "d")):
         labels = {"cluster": cluster, "version": version, **SCHEDULE}
         yield series("forecast_model_info", "1+0x500", instance=f"{version}:8889", **labels)
+
+
+def _rebalancing() -> Iterator[Series]:
+    """It stood down, as the leader has read; the other replica has not read it yet, and does not move pods."""
+    yield from _of_replicas("forecast_rebalance_leading", 1, 0)
+    for mode, leading, following in (("off", 0, 0), ("shadow", 1, 0), ("on", 0, 1)):
+        yield from _of_replicas("forecast_rebalance_mode", leading, following, mode=mode)
+    yield from _of_replicas("forecast_rebalance_planned_moves", 7, 7)
+    yield from _of_replicas("forecast_rebalance_bad_nights", 2, 0)
+    for moves, n in (("before", 94), ("after", 23)):
+        yield from _of_replicas("forecast_rebalance_hot_half_hours", n, n, moves=moves)
+    for kind, leading, following in (("predicted", 80, 60), ("realised", -3, 50)):
+        yield from _of_replicas("forecast_rebalance_night_gain", leading, following, kind=kind)
+    for name, an_hour, labels in (
+        ("forecast_rebalance_moves_total", 6, {"state": "done"}),
+        ("forecast_rebalance_evictions_total", 12, {"outcome": "refused"}),
+    ):
+        counted, _ = _counted(name, an_hour, **labels)
+        yield counted
 
 
 def _asked() -> Iterator[dict[str, Any]]:

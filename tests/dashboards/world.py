@@ -4,8 +4,8 @@
         world.prometheus.url, world.now, world.labels
 
 Processes are the commands as users start them: train (twice, so that its gate has something to say), scorer, extender
-beside a real kube-scheduler, schedule with all profiles, webhook. Rules are those of dashboards/, only evaluated every
-three seconds. Nothing is wrong anywhere: alerts must be silent.
+beside a real kube-scheduler, schedule with all profiles, rebalance in shadow mode, webhook. Rules are those of
+dashboards/, only evaluated every three seconds. Nothing is wrong anywhere: alerts must be silent.
 """
 
 from __future__ import annotations
@@ -27,14 +27,18 @@ from types import TracebackType
 from typing import Any, Final, Self
 from urllib.parse import urlencode
 
+import msgspec
 import yaml
 
 from forecast.model_artefact import model_of
 from forecast.published_models import Registry
+from rebalancer.execution.plan_records import PLANS_PATH
+from rebalancer.execution.wire import API_VERSION, KIND, Grade, Mode, Phase, PlanSpec, PlanStatus, Trigger, moment
+from rebalancer.plan_book import night_name
 from testing.clusters.own_nodes import nodes_of, settings_of_schedule
 from testing.processes.scorer_process import ROOT, ScorerProcess, eventually
 from testing.processes.shipped_schedule import shipped
-from testing.processes.webhook_process import Api, WebhookProcess, plain_pod
+from testing.processes.webhook_process import Api, Refused, WebhookProcess, plain_pod
 from testing.reviews import review_of
 from testing.servers.cluster_objects import ClusterWriter
 from testing.servers.control_plane.control_plane import ControlPlane
@@ -49,12 +53,14 @@ from tests.dashboards.workload import SCHEDULE, Workload, fill, sample_objects
 _LONG: Final = 180.0
 _SCRAPE_SECONDS: Final = 2
 _QUICK: Final = {"usage_every": "2s", "model_every": "1s", "overview_every": "5s"}
+_REBALANCE: Final = {"mode": "shadow", "lease": {"enabled": False}}
 _DASHBOARDS: Final = ROOT / "dashboards"
 _CRDS: Final = (
     "crds/nodeschedulerconfigs.yaml",
     "crds/podschedulerconfigs.yaml",
     "crds/schedulerconfigbindings.yaml",
     "crds/podgroups/podgroups.yaml",
+    "crds/rebalanceplans/rebalanceplans.yaml",
 )
 
 
@@ -155,6 +161,7 @@ class World:
             for path, manifest in shipped(*_CRDS):
                 api.request("POST", path, manifest)
             assert eventually(api.crds_are_served, _LONG)
+            _plan_a_night(api)
         return plane
 
     def _train(self, history: str, models: str) -> None:
@@ -187,6 +194,7 @@ class World:
             "scorer": two.submit(start, "scorer", {"scorer": _QUICK | {"self_check_every": "10s"}}),
             "extender": two.submit(start, "extender", {"scorer": _QUICK, "extender": {"deadline": "9s"}}),
             "schedule": two.submit(start, "schedule", settings_of_schedule(**SCHEDULE) | {"scorer": _QUICK}),
+            "rebalancer": two.submit(start, "rebalance", {"scorer": _QUICK, "rebalance": _REBALANCE}),
             "webhook": two.submit(lambda: stack.enter_context(WebhookProcess(directory / "webhook", plane.kubeconfig))),
         }
         self.processes = {name: one.result() for name, one in started.items()}
@@ -231,6 +239,8 @@ class World:
             (lambda: self.value('forecast_train_issued_loss_ratio{resource="cpu"}') > 0, "no second run"),
             (lambda: self.value("sum(forecast_decisions_total)") >= 4, "no decisions"),
             (lambda: self.value("count(forecast_node_model_usage)") > 0, "no forecasts"),
+            (lambda: self.value("count(forecast_rebalance_planned_moves)") > 0, "no plan of moves"),
+            (lambda: self.value("count(forecast_rebalance_night_gain)") > 0, "no grade of a night"),
         ):
             assert eventually(done, _LONG), f"{what}: {self._said(writer)}"
         # A rate needs a sample from before: the series of the first question began with it.
@@ -246,6 +256,30 @@ class World:
     def _said(self, writer: ClusterWriter) -> str:
         logs = {name: one.log[-1500:] for name, one in self.processes.items()}
         return f"{nodes_of(writer)} {logs}"
+
+
+def _plan_a_night(api: Api) -> None:
+    """A plan of the rebalancer that was graded."""
+    at = moment(datetime.now(UTC).timestamp())
+    night = at.date() - timedelta(days=2)
+    made = {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "metadata": {"name": night_name(night)},
+        "spec": msgspec.to_builtins(PlanSpec(at - timedelta(days=2), Trigger.NIGHT, Mode.SHADOW)),
+    }
+
+    def is_created() -> bool:
+        try:
+            api.request("POST", PLANS_PATH, made)
+        except Refused:
+            return False
+        return True
+
+    assert eventually(is_created, _LONG), "RebalancePlans are not served"
+    grade = Grade(predicted=9.0, realised=7.5, at=at, verdict="good")
+    status = msgspec.to_builtins(PlanStatus(Phase.REPORTED, grade=grade))
+    api.request("PATCH", f"{PLANS_PATH}/{night_name(night)}/status", {"status": status})
 
 
 def _replace(source: Path, target: Path) -> None:
