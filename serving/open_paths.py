@@ -9,6 +9,7 @@ PAGE_FILES: Final = {
     "/page.js": ("page.js", "text/javascript; charset=utf-8"),
     "/chart.js": ("chart.js", "text/javascript; charset=utf-8"),
     "/heatmap.js": ("heatmap.js", "text/javascript; charset=utf-8"),
+    "/rebalance.js": ("rebalance.js", "text/javascript; charset=utf-8"),
     "/format.js": ("format.js", "text/javascript; charset=utf-8"),
     "/page.css": ("page.css", "text/css; charset=utf-8"),
     "/icon.svg": ("icon.svg", "image/svg+xml"),

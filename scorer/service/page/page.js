@@ -3,6 +3,7 @@
 import { chartBlock } from "./chart.js";
 import { age, amount, clock, day, element, LEVELS, partOf, percent } from "./format.js";
 import { drawLegend, HeatMap, onChangeOfMode } from "./heatmap.js";
+import { rebalancing, showRebalancing } from "./rebalance.js";
 
 const by = (id) => document.getElementById(id);
 const REFRESH = Math.max(1, Number(new URLSearchParams(location.search).get("refresh")) || 60) * 1000;
@@ -250,9 +251,11 @@ async function refresh() {
       showBanner(null);
       return;
     }
-    const [nodes, services] = await Promise.all([ask("v1/nodes"), ask("v1/services"), loadHeat()]);
+    const [nodes, services, moves] =
+      await Promise.all([ask("v1/nodes"), ask("v1/services"), rebalancing(ask), loadHeat()]);
     const first = showHottest(nodes.nodes);
     showChoices(nodes.nodes, services.services);
+    showRebalancing(moves);
     if (!chosen && first !== undefined) {
       chosen = { kind: "node", name: first };
       by("choice").value = first;
