@@ -167,8 +167,8 @@ def test_every_command_of_the_runbooks_answers(world: World, tmp_path: Path) -> 
             )  # fmt: skip
             found_nothing = "| grep" in line and done.returncode == 1 and not done.stderr  # which is an answer
             assert done.returncode == 0 or found_nothing, f"{line}: {done.stdout[-2000:]}{done.stderr}"
-            if "models list" in line:  # all three took up the newer model
-                assert re.search(r"\* \S+ .* extender 1, schedule 1, scorer 1 ", done.stdout), done.stdout
+            if "models list" in line:  # all four took up the newer model
+                assert re.search(r"\* \S+ .* extender 1, rebalancer 1, schedule 1, scorer 1 ", done.stdout), done.stdout
             assert not line.startswith("curl") or isinstance(json.loads(done.stdout), dict), line
         jobs = "/apis/batch/v1/namespaces/forecast-scheduler/jobs"
         assert [one["metadata"]["name"] for one in api.request("GET", jobs)["items"]] == ["train-now"]
