@@ -39,7 +39,11 @@ class Applier:
     def __init__(self, plane: _Plane, *, manager: str = "kubectl") -> None:
         self._url, self._manager = plane.url, manager
         self._headers = {"Authorization": f"Bearer {plane.token}", "Accept": "application/json"}
-        self._pool = urllib3.PoolManager(ca_certs=str(plane.ca_file), retries=False, timeout=30)
+        # As kubectl: Retry-After is obeyed, such as that of a definition whose storage is being set up.
+        retries = urllib3.Retry(
+            connect=0, read=0, redirect=0, other=0, status=30, allowed_methods=None, raise_on_status=False
+        )
+        self._pool = urllib3.PoolManager(ca_certs=str(plane.ca_file), retries=retries, timeout=30)
         self._collections: dict[tuple[str, str], tuple[str, bool]] = {}
         self.warnings: list[str] = []
 
