@@ -88,7 +88,7 @@ def test_without_the_right_to_release_it_stays_held_until_the_right_is_back(
     installed: Installed, writer: ClusterWriter, tmp_path: Path
 ) -> None:
     with ADVISOR.process(installed, tmp_path) as process:
-        assert eventually(lambda: process.metric("forecast_leader") == 1, LONG), process.log[-3000:]  # asked with the right
+        assert eventually(lambda: process.metric("forecast_leader") == 1, LONG), process.log[-3000:]
         with installed.without(("patch", "", "pods"), "advisor"):
             name = _held_pod(process, writer)
             told = "our gate was not removed (grant patch on pods)"
