@@ -67,6 +67,8 @@ def evicting_by_surge(
     deployment, new = seen.deployment, _recorded(record, seen)
     is_marked = deployment is not None and deployment.surged_for == move.uid
     if is_going(seen.pod):
+        if is_marked and deployment is not None and deployment.replicas != _surged(record):
+            return _withdraw(record, MoveState.SKIPPED, now, _changed(deployment, record))
         if is_marked:
             return Step(act=Act.SCALE_BACK) if is_due(seen, now, options) else WAIT
         return entered(record, MoveState.EVICTED, now, evicted_at=moment(now), message="")

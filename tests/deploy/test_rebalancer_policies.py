@@ -126,6 +126,7 @@ DEPLOYMENT_ATTACKS: Final[dict[str, dict[str, Any]]] = {
     "no replicas": {"spec": {"replicas": 0}},
     "two replicas more with the mark": {"spec": {"replicas": 3}, "metadata": {"annotations": {SURGED_FOR: "u:1"}}},
     "one less with the mark": {"spec": {"replicas": 0}, "metadata": {"annotations": {SURGED_FOR: "u:1"}}},
+    "a mark of another number": {"spec": {"replicas": 2}, "metadata": {"annotations": {SURGED_FOR: "u:2"}}},
     "the mark alone": {"metadata": {"annotations": {SURGED_FOR: "u:1"}}},
     "annotations of others": {"metadata": {"annotations": {"kept": None}}},
     "the owner's consent": {"metadata": {"annotations": {MOVE_BY_SURGE: None}}},
@@ -152,10 +153,21 @@ def test_of_a_deployment_nothing_changes_but_one_replica_with_its_mark(attack: s
         (4, {"spec": {"replicas": 5}, "metadata": {"annotations": {SURGED_FOR: None}}}),
         (4, {"spec": {"replicas": 3}}),
         (4, {"spec": {"replicas": 5}, "metadata": {"annotations": {SURGED_FOR: "u:4"}}}),
+        (4, {"metadata": {"annotations": {SURGED_FOR: None}}}),
+        (4, {"metadata": {"annotations": {SURGED_FOR: "u:4"}}}),
+        (5, {"spec": {"replicas": 4}, "metadata": {"annotations": {SURGED_FOR: None}}}),
     ],
-    ids=["two less", "one more", "one less, and the mark stays", "a second surge"],
+    ids=[
+        "two less",
+        "one more",
+        "one less, and the mark stays",
+        "a second surge",
+        "its replica stays, for the next surge to add another",
+        "another mark, to the same end",
+        "one less of what others scaled",
+    ],
 )
-def test_a_surge_ends_with_one_replica_less_or_none(replicas: int, change: dict[str, Any], world: World) -> None:
+def test_a_surge_ends_with_the_replica_less_that_it_added(replicas: int, change: dict[str, Any], world: World) -> None:
     path = _deployment(world.admin, "web", mark="u:3", replicas=replicas)
     assert _refused(world.rebalancer, path, change)
     assert not _refused(world.admin, path, change), "others scale as before"
@@ -252,5 +264,10 @@ def test_its_own_requests_pass(world: World) -> None:
     assert not _refused(world.admin, path, {"spec": {"replicas": 6}})
     attempt(requests.withdraw(move, record, _read(world, path), pod))
     assert (_read(world, path).replicas, _read(world, path).surged_for) == (6, "")
+    assert not _refused(world.admin, path, {"spec": {"replicas": 1}})
+    attempt(requests.surge(move, record, _read(world, path)))
+    assert not _refused(world.admin, path, {"spec": {"replicas": 0}})
+    attempt(requests.withdraw(move, record, _read(world, path), pod))
+    assert (_read(world, path).replicas, _read(world, path).surged_for) == (0, "")
     assert asyncio.run(requests.nominate(move, pod)) == ""
     assert world.admin.send("GET", f"{PODS}/web")["status"]["nominatedNodeName"] == "to"

@@ -107,6 +107,20 @@ def test_replicas_that_another_client_sets_meanwhile_stay() -> None:
     assert "forecast-scheduler.io/surged-for" not in cluster.deployments["cart"]["metadata"]["annotations"]
 
 
+@pytest.mark.parametrize("replicas", [0, 5])
+def test_replicas_that_its_owner_sets_while_the_old_pod_goes_stay(replicas: int) -> None:
+    cluster, pod = surged()
+    executor = executor_of(cluster)
+    while list(states(cluster).values()) != ["evicting"]:
+        run(executor.step())
+        cluster.tick()
+    cluster.replicas["cart"] = replicas
+    pod["metadata"]["deletionTimestamp"] = "2027-01-15T08:00:00Z"
+    play(cluster, executor)
+    assert list(states(cluster).values()) == ["skipped"] and cluster.replicas["cart"] == replicas
+    assert "forecast-scheduler.io/surged-for" not in cluster.deployments["cart"]["metadata"]["annotations"]
+
+
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_kill_at_any_request_of_a_surge_ends_with_the_recorded_number(when: str) -> None:
     cluster, _ = surged()
