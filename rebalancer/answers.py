@@ -1,4 +1,4 @@
-"""A plan as it is reported: `rebalance --plan --json`, and `GET /v1/rebalance/plan`."""
+"""A plan as it is reported: `rebalance --plan --json`, and `GET /v1/rebalance`."""
 
 from __future__ import annotations
 

@@ -21,8 +21,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Protocol, TypeVar
 
-from forecast.errors import ForecastError
-from kube.failure_notice import FailureNotice
 from rebalancer.execution.executor import Executor
 from rebalancer.execution.plan_records import PlanRecords, RebalancePlan
 from rebalancer.execution.wire import Grade, PlanSpec, Trigger, clipped, moment
@@ -34,6 +32,7 @@ from rebalancer.plan_maker import MadePlan, PlanMaker, Relief
 from rebalancer.plan_specs import spec_of
 from rebalancer.timing.unforeseen import UnforeseenState, moves_left, step
 from rebalancer.timing.windows import MoveWindow
+from rebalancer.troubles import Troubles
 from rebalancer.trust.mode import Trust, mode_from
 from scorer.degradation import Level
 from scorer.live_tables import LiveTables
@@ -48,6 +47,9 @@ _READING_SECONDS: Final = 30.0
 _GRADE_SECONDS: Final = 600.0
 _SETTLING_SECONDS: Final = 600.0
 """Between two plans because of the unforeseen: measurements have to see what the first one changed."""
+
+_OF_THE_LEADER: Final = ("grade", "moves", "night", "unforeseen")
+"""Parts of the work that a replica which does not lead leaves to the one that does."""
 
 _AT_ONCE: Final = timedelta(minutes=30)
 """Moves because of the unforeseen that have not begun within this time are left out."""
@@ -105,7 +107,7 @@ class Rebalancing:
         self._due: dict[str, float] = {}
         self._lock = threading.Lock()
         self._state = RebalancingState(trust=Trust(options.mode))
-        self._notice = FailureNotice(logger, "rebalancing is held up", "rebalancing goes on")
+        self._troubles = Troubles(logger)
 
     @property
     def state(self) -> RebalancingState:
@@ -114,26 +116,19 @@ class Rebalancing:
             return self._state
 
     def step(self) -> None:
-        """Do what is due."""
-        leads, trouble = self._leads(), ""
-        try:
-            self._look()
-            if self._options.mode is Mode.OFF:
-                pass
-            elif leads:
-                trouble = self._lead()
-            else:
-                self._follow()
-        except ForecastError as error:
-            self._notice.failed(str(error))
-            self._note(trouble=str(error), leads=leads)
-            return
-        self._notice.succeeded()
-        self._note(trouble=trouble, leads=leads)
+        """Do what is due. A part that fails keeps no other from its turn."""
+        leads = self._leads()
+        if self._is_due("look", _LOOK_SECONDS):
+            self._troubles.attempt("look", self._look)
+        if self._options.mode is Mode.OFF:
+            pass
+        elif leads:
+            self._lead()
+        else:
+            self._follow()
+        self._note(trouble=str(self._troubles), leads=leads)
 
     def _look(self) -> None:
-        if not self._is_due("look", _LOOK_SECONDS):
-            return
         made = self._maker.for_tonight()
         if made is None:  # the first model is still being loaded, or there is none
             self._due["look"] = self._steady() + _NO_FORECAST_SECONDS
@@ -142,28 +137,30 @@ class Rebalancing:
     def _follow(self) -> None:
         """Read what the leader has recorded, so that this replica says the same of the mode and of past nights."""
         self._is_leading = False
+        for part in _OF_THE_LEADER:
+            self._troubles.note(part, "")
         if self._is_due("follow", _LOOK_SECONDS):
-            self._read_plans()
+            self._troubles.attempt("plans", self._read_plans)
             self._note(trust=self._trust(), active=0, overloaded=0)
 
     # As the leader
 
-    def _lead(self) -> str:
-        """Return what the executor could not do; '' = nothing went wrong."""
+    def _lead(self) -> None:
         if not self._is_leading:
             self._executor.reset()
-            self._read_plans()
+            if not self._troubles.attempt("plans", self._read_plans):
+                return
             self._is_leading = True
         now = self._tables.now()
         if self._is_due("grade", _GRADE_SECONDS):
-            self._grade(now)
+            self._troubles.attempt("grade", lambda: self._grade(now))
         trust = self._trust()
         result = self._wait(self._executor.step(may_start=trust.mode is Mode.ON and self._has_forecast()))
+        self._troubles.note("moves", result.trouble)
         self._note(trust=trust, active=len(result.active))
-        self._plan_night(now, trust)
+        self._troubles.attempt("night", lambda: self._plan_night(now, trust))
         if self._is_due("reading", _READING_SECONDS):
             self._relieve(now, trust, n_active=len(result.active))
-        return result.trouble
 
     def _trust(self) -> Trust:
         return mode_from(self._kept.book.nights(), self._options.mode, self._options.trust)
@@ -216,14 +213,21 @@ class Rebalancing:
         self._unforeseen = self._read_usage()
         nodes = self._unforeseen.overloaded
         self._note(overloaded=len(nodes))
+        if not nodes:
+            self._troubles.note("unforeseen", "")
         if not nodes or n_active or not self._has_forecast() or not self._is_due("unforeseen", _SETTLING_SECONDS):
             return
+        if not self._troubles.attempt("unforeseen", lambda: self._plan_unforeseen(now, trust, frozenset(nodes))):
+            self._is_leading = False  # what was written is not known: all plans are read again
+
+    def _plan_unforeseen(self, now: datetime, trust: Trust, nodes: frozenset[str]) -> None:
+        options = self._options.unforeseen
         calendar = self._kept.calendar()
         moved = self._kept.book.unforeseen_on(calendar.day_and_slot(now)[0], calendar)
         total = options.per_day - len(moved)
         if total <= 0:
             return
-        made = self._maker.at_once(Relief(frozenset(nodes), total, lambda service: moves_left(moved, service, options)))
+        made = self._maker.at_once(Relief(nodes, total, lambda service: moves_left(moved, service, options)))
         if made is None or not made.moves:
             return
         spec = spec_of(

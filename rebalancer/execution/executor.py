@@ -67,6 +67,7 @@ class _Memory:
 
     attempt: Attempt = field(default_factory=Attempt)
     nominated_at: float = float("-inf")
+    failure: str = ""  # of the last request, if the API server refused it or did not answer
 
 
 @dataclass(slots=True)
@@ -147,7 +148,7 @@ class Executor:
         n_under_way = sum(record.state.is_under_way for plan in active for record in plan.status.moves)
         self.figures.under_way = n_under_way
         wait = _BUSY_SECONDS if is_busy else _WAIT_SECONDS if active else _IDLE_SECONDS
-        return StepResult(active, wait)
+        return StepResult(active, wait, self._failure())
 
     def adopt(self, plan: RebalancePlan) -> None:
         """Go on with a plan that was created after the last reading, without waiting for the next one."""
@@ -224,11 +225,14 @@ class Executor:
         known = self._memory.setdefault(move.uid, _Memory())
         requests = self._requests
         if step.act is Act.NOMINATE and step.subject is not None:
-            known.nominated_at = self._clock()
+            known.nominated_at, known.failure = self._clock(), ""
             if why := await requests.nominate(move, step.subject):
                 fields = {"pod": f"{move.namespace}/{step.subject.name}", "node": move.to, "why": why}
                 logger.warning("no node was nominated for a replacement", extra=fields)
-        elif step.act is Act.EVICT:
+                known.failure = f"no node was nominated for {fields['pod']}: {why}"
+            return
+        known.failure = ""
+        if step.act is Act.EVICT:
             known.attempt = await requests.evict(move)
             self.figures.count_eviction(known.attempt.reply)
         elif step.act is Act.ASK_BUDGETS:
@@ -239,7 +243,9 @@ class Executor:
             known.attempt = await requests.scale_back(move, record, deployment)
         elif deployment is not None and step.act is Act.WITHDRAW:
             known.attempt = await requests.withdraw(move, record, deployment, step.subject)
-        if known.attempt.reply is not Reply.ACCEPTED and step.act is not Act.NOMINATE:
+        if known.attempt.reply is Reply.FAILED:
+            known.failure = f"{step.act.value} of {move.namespace}/{move.pod}: {known.attempt.why}"
+        if known.attempt.reply is not Reply.ACCEPTED:
             # A budget that says no is usual; that the API server refuses a request of ours is not.
             logger.log(
                 logging.WARNING if known.attempt.reply is Reply.FAILED else logging.INFO,
@@ -283,6 +289,17 @@ class Executor:
                     "why": record.message,
                 },
             )
+
+    def _failure(self) -> str:
+        """Return why a request of a move that is not over failed; '' = none did."""
+        going_on = (
+            move.uid
+            for plan in self._plans.values()
+            for move in plan.spec.moves
+            if not plan.status_of(move).state.is_final
+        )
+        known = (self._memory.get(uid) for uid in going_on)
+        return next((one.failure for one in known if one is not None and one.failure), "")
 
     def _troubled(self, why: str) -> StepResult:
         self.figures.troubles += 1

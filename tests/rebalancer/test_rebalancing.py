@@ -207,6 +207,20 @@ def test_what_the_executor_cannot_do_is_reported_until_it_can() -> None:
     assert world.rebalancing.state.trouble == ""
 
 
+def test_what_is_tried_every_ten_minutes_is_held_up_until_it_succeeds() -> None:
+    world = World(Mode.SHADOW)
+    world.at(3.5)
+    _lives(world.tested, {"node-0": 15.9, "node-1": 4.0, "node-2": 4.0, "node-3": 4.0}, 12.0)
+    world.api.forbidden = "night-2026-05-19/status"
+    for minutes in (0, 1, 5):
+        world.at(5.0 + minutes / 60, day=1)
+        assert "not allowed" in world.rebalancing.state.trouble, minutes
+    assert list(world.plans()) == ["night-2026-05-19", "night-2026-05-20"], "the grade keeps nothing else from its turn"
+    world.api.forbidden = ""
+    world.at(5.5, day=1)
+    assert world.rebalancing.state.trouble == "" and world.rebalancing.state.grade is not None
+
+
 def test_without_a_forecast_it_looks_again_soon() -> None:
     world = World(Mode.OFF)
     answers: list[MadePlan | None] = [None, None]

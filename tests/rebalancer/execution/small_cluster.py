@@ -30,6 +30,7 @@ class SmallCluster:
     disruptions   : evictions that the budget of each app still allows; without an entry any number
     node_of       : where the scheduler puts a pod: its nomination or name -> node; '' = it waits
     is_ready      : whether a pod that runs gets ready
+    forbidden     : part of "METHOD path" of requests that are answered with 403; '' = none are
     fault         : called before and after each request with its number; raises Killed, or returns True = it is lost
     evicted       : UIDs of pods in the order of their evictions
     """
@@ -39,6 +40,7 @@ class SmallCluster:
     disruptions: dict[str, int] = field(default_factory=dict)
     node_of: Callable[[Manifest], str] = lambda pod: "b"
     is_ready: Callable[[Manifest], bool] = lambda pod: True
+    forbidden: str = ""
     fault: Callable[[int, str], bool] = lambda number, moment: False
     pods: dict[tuple[str, str], Manifest] = field(default_factory=dict)
     plans: dict[str, Manifest] = field(default_factory=dict)
@@ -59,6 +61,8 @@ class SmallCluster:
         self.requests.append(f"{method} {path}")
         if self.fault(number, "before"):
             return Answer(NO_ANSWER, text="lost before it was carried out")
+        if self.forbidden and self.forbidden in self.requests[-1]:
+            return Answer(403, b'{"message":"not allowed"}', "403 not allowed")
         answer = self._answer(method, path, {} if not body else json.loads(body))
         if self.fault(number, "after"):
             return Answer(NO_ANSWER, text="lost after it was carried out")

@@ -394,3 +394,18 @@ def test_a_nomination_that_fails_says_why() -> None:
     cluster.fault = lambda number, when: True
     why = asyncio.run(MoveRequests(cluster, clock=lambda: 0.0).nominate(move, seen))
     assert "lost" in why
+
+
+@pytest.mark.parametrize("forbidden", ["/eviction", "-00002/status"], ids=["evictions", "nominations"])
+def test_a_request_of_a_move_that_is_forbidden_is_reported_until_it_passes(forbidden: str) -> None:
+    cluster = small_cluster(node_of=lambda pod: pod["status"].get("nominatedNodeName", ""), forbidden=forbidden)
+    (pod,) = cluster.add_app("cart", 1)
+    plan(cluster, move_of(pod))
+    executor, troubles = executor_of(cluster, unsure_seconds=1), []
+    for _ in range(15):
+        troubles.append(run(executor.step()).trouble)
+        cluster.tick()
+    assert "not allowed" in troubles[-1] and "shop/cart-6b7c9d8f5-0000" in troubles[-1], troubles
+    cluster.forbidden = ""
+    assert play(cluster, executor).trouble == ""
+    assert list(states(cluster).values()) == ["done"]

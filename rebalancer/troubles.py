@@ -1,0 +1,40 @@
+"""What could not be done, by part of the work, until that part succeeds: it may come only every ten minutes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from forecast.errors import ForecastError
+from kube.failure_notice import FailureNotice
+
+
+class Troubles:
+    """For one thread."""
+
+    def __init__(self, logger: logging.Logger) -> None:
+        self._by_part: dict[str, str] = {}
+        self._notice = FailureNotice(logger, "rebalancing is held up", "rebalancing goes on")
+
+    def __str__(self) -> str:
+        """Return all of them, for people; '' = nothing went wrong."""
+        return "; ".join(dict.fromkeys(self._by_part.values()))
+
+    def attempt(self, part: str, work: Callable[[], None]) -> bool:
+        """Do a part of the work; returns whether it succeeded."""
+        try:
+            work()
+        except ForecastError as error:
+            self.note(part, str(error))
+            return False
+        self.note(part, "")
+        return True
+
+    def note(self, part: str, why: str) -> None:
+        """Keep why a part of the work fails; '' = it succeeded, or nothing of it is due any more."""
+        if why:
+            self._by_part[part] = why
+            self._notice.failed(why, part=part)
+        else:
+            self._by_part.pop(part, None)
+            self._notice.succeeded(part=part)
