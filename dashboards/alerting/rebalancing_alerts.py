@@ -30,17 +30,18 @@ def rebalancing_alerts() -> list[Alert]:
             Severity.WARNING,
             f"{stuck} > 0",
             "0m",
-            "{{ $labels.job }}: a pod was moved within the last hour, and its replacement did not become ready",
-            "The service of that pod has one ready replica less. Nothing more of the plan begins. The status of the "
-            "RebalancePlan names the pod and what its replacement waits for.",
+            "{{ $labels.job }}: the replacement of a pod that was to move did not become ready within the last hour",
+            "The service of that pod may have one ready replica less. Nothing more of the plan begins. The status of "
+            "the RebalancePlan names the pod and what its replacement waits for.",
         ),
         Alert(
             "ForecastRebalanceHeldUp",
             Severity.WARNING,
-            f"max {_PROCESS} (forecast_rebalance_held_up) > 0",
+            # A move that the API server refuses ends, and the next one begins without trouble.
+            f"max {_PROCESS} (max_over_time(forecast_rebalance_held_up[10m])) > 0",
             "15m",
             "{{ $labels.job }}: the rebalancer has not been able to go on for 15 minutes",
-            "The API server refuses or does not answer, or a RebalancePlan cannot be read. A move under way waits. "
+            "The API server refuses requests or does not answer. A move under way waits, or ends without effect. "
             "`trouble` of /v1/rebalance and the log say what is refused.",
         ),
         Alert(
@@ -49,6 +50,7 @@ def rebalancing_alerts() -> list[Alert]:
             f"max {_PROCESS} (forecast_rebalance_leading) == 0 and on (cluster, job) {acts}",
             "10m",
             "{{ $labels.job }}: no replica plans or moves",
-            "No replica holds the Lease, so no night is planned and a move under way waits.",
+            "No night is planned and a move under way waits: no replica holds the Lease, or the one that does has not "
+            "read nodes, pods and disruption budgets yet.",
         ),
     ]

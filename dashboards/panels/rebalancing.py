@@ -102,8 +102,8 @@ def _over_time() -> list[Placed]:
             lines(
                 "Moves by state",
                 "Moves that entered each state within an hour. done: the replacement is ready on the target; "
-                "elsewhere: on another node; skipped: no longer as planned; refused: disruption budgets said no until "
-                "the deadline; stuck: no replacement became ready.",
+                "elsewhere: on another node; skipped: no longer as planned; refused: until the deadline "
+                "disruption budgets, or the API server, said no; stuck: no replacement became ready.",
                 Query(f"sum by (cluster, state) ({moves})", "{{cluster}} {{state}}"),
                 unit=COUNT,
             ),

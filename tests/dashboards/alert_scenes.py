@@ -703,6 +703,20 @@ _REBALANCING = (
         {WARNING: "forecast-scheduler-rebalancer: the rebalancer has not been able to go on for 15 minutes"},
         REBALANCER,
     ),
+    Scene(
+        "ForecastRebalanceHeldUp",
+        "moves are refused one after the other",
+        (series("forecast_rebalance_held_up", "1 0 0 0 1 1 0 0 0 1 0 0x6 1 0 1 0 0 1", instance="a", **REBALANCER),),
+        20,
+        {WARNING: "forecast-scheduler-rebalancer: the rebalancer has not been able to go on for 15 minutes"},
+        REBALANCER,
+    ),
+    Scene(
+        "ForecastRebalanceHeldUp",
+        "a request failed once",
+        (series("forecast_rebalance_held_up", "0 0 1 0x22", instance="a", **REBALANCER),),
+        17,
+    ),
     Scene("ForecastRebalanceHeldUp", "nothing holds it up", _rebalancers("forecast_rebalance_held_up", 0, 0), 20),
     Scene(
         "ForecastRebalanceNoLeader",

@@ -13,14 +13,16 @@ const by = (id) => document.getElementById(id);
 
 let isAnswered = null; // null = not known yet
 
-// What the rebalancer says; null where this process is none, or the caller may not read the list of its routes.
+// What the rebalancer says; null where this process is none, or the caller may not read the list of its routes. Where it fails
+// the rest of the page goes on.
 export async function rebalancing(ask) {
   if (isAnswered === null) {
     const found = await ask("openapi.json").catch(() => null);
     if (found === null) return null;
     isAnswered = Object.hasOwn(found.paths, PATH);
   }
-  return isAnswered ? ask(PATH.slice(1)) : null;
+  if (!isAnswered) return null;
+  return ask(PATH.slice(1)).catch((error) => ({ mode: "", because: "", trouble: error.message, plan: null }));
 }
 
 export function showRebalancing(state) {
@@ -31,8 +33,11 @@ export function showRebalancing(state) {
   by("rebalance-title").textContent = plan ? title(moves.length) : "Moves that would help are not known yet";
   by("rebalance-about").textContent = plan ? about(plan) : "There is no usable forecast, or the first look is under way.";
   by("rebalance-mode").textContent =
-    [`Mode in force: ${state.mode}: ${MODES[state.mode] ?? ""}`, state.because, state.trouble && `held up: ${state.trouble}`]
-      .filter(Boolean).join(". ");
+    [
+      state.mode && `Mode in force: ${state.mode}: ${MODES[state.mode] ?? ""}`,
+      state.because,
+      state.trouble && `held up: ${state.trouble}`,
+    ].filter(Boolean).join(". ");
   by("rebalance-moves").hidden = moves.length === 0;
   by("rebalance-moves").tBodies[0].replaceChildren(...moves.slice(0, SHOWN).map(rowOf));
   by("rebalance-more").hidden = moves.length <= SHOWN;
