@@ -227,7 +227,7 @@ def _occasion(
     share = loads.load[:, list(HOT_RESOURCES)] / copied.capacity[:, list(HOT_RESOURCES), None]
     hot = (np.nan_to_num(share) > HOT_SHARE).any(axis=(0, 1))
     first = int(hot.argmax()) if hot.any() else share.shape[2]
-    return Occasion.of(window, (copied.begins + first * _SLOT).astimezone(UTC), calendar.zone)
+    return Occasion.of(window, (copied.begins + first * _SLOT).astimezone(UTC), calendar.zone, now)
 
 
 def _predicted_gain(problem: Problem, found: Plan) -> float:

@@ -58,9 +58,9 @@ class Occasion:
     zone: ZoneInfo
 
     @classmethod
-    def of(cls, window: MoveWindow, peak: datetime, zone: ZoneInfo) -> Occasion:
-        """Moves in a window."""
-        return cls(window.begin, window.end, peak, zone)
+    def of(cls, window: MoveWindow, peak: datetime, zone: ZoneInfo, now: datetime) -> Occasion:
+        """Moves in what is left of a window. A window that is open has begun at a half hour: that moment is past."""
+        return cls(max(window.begin, now.astimezone(UTC)), window.end, peak, zone)
 
     @classmethod
     def at_once(cls, now: datetime, zone: ZoneInfo) -> Occasion:

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from placement.disruption_budgets import DisruptionBudgets
-from rebalancer.options import BudgetOptions, RebalanceOptions, UnforeseenOptions
+from rebalancer.options import BudgetOptions, CostOptions, RebalanceOptions, UnforeseenOptions
 from rebalancer.plan_maker import MadePlan, PlanSources, Relief
 from tests.rebalancer.hot_cluster import NODES, hot_cluster, maker_of, pods_on_the_first_node, ready
-from tests.scorer.live_cluster import pod_of, service
+from tests.scorer.live_cluster import at, pod_of, service
 from tests.scorer.scorer_at import LiveScorer
 
 
@@ -110,3 +110,21 @@ def test_what_has_changed_since_the_plan_hinders_a_move(change: dict[str, object
 def test_without_a_model_there_is_no_plan() -> None:
     tested = LiveScorer(hour=3.0, pods=pods_on_the_first_node(), without_model=True)
     assert maker_of(tested, PlanSources(lambda pod: NODES, DisruptionBudgets())).for_tonight() is None
+
+
+def test_the_age_of_a_pod_is_that_of_now_and_not_of_the_half_hour_that_the_window_began_in() -> None:
+    """Failed before: pods that were created after 03:00 were too young at 03:24, whatever the least age was."""
+    options = RebalanceOptions(budget=BudgetOptions(share=0.5), cost=CostOptions(least_age=600))
+
+    def made_at(hour: float, created: float) -> MadePlan:
+        pods = [
+            replace(pod, created=at(created), started=at(created), scheduled=at(created), ready=at(created) + 20.0)
+            for pod in pods_on_the_first_node()
+        ]
+        made = maker_of(hot_cluster(hour, size=16.0, pods=pods), options=options).for_tonight()
+        assert made is not None and made.window is not None and made.window.begin <= made.made_at
+        return made
+
+    assert made_at(3.4, created=3.2).moves
+    young = made_at(3.4, created=3.3)
+    assert not young.moves and "it is younger than 600 s" in young.kept
