@@ -62,6 +62,8 @@ class Placing:
         options = extender_options(settings)
         self._standard = standard_filters()
         self.filters = (*self._standard, *(one for one in options.filters if one.name not in STANDARD_FILTERS))
+        ours = settings.schedule
+        self._of_loops = {*ours.all_scheduler_names.values(), *ours.scheduler_names.values()}
         self._options, self._policy = options, options.policy(scoring_policy(scorer.tables.options))
         with scorer.tables.reading() as cluster:
             self.rules = node_rules(cluster, options.rules, None, clock=scorer.tables.clock)
@@ -76,10 +78,20 @@ class Placing:
             return feasibility(waiting, self._view, self._filters_of(policy or self._policy))
 
     def may_go(self, pod: PodInfo, policy: Policy | None = None) -> tuple[str, ...]:
-        """Return nodes on which the pod could be, were there room for what it requests. policy: see feasibility."""
+        """Return nodes on which the pod could be, were there room for what it requests. policy: see feasibility.
+
+        Our own loops keep their pods to other nodes than the extender: what the scorer knows of them counts, and
+        kube-scheduler's filters for what changes with every pod.
+        """
         with self.unbound(pod) as waiting:
-            filters = [one for one in self._filters_of(policy or self._policy) if one.name != NodeResourcesFit.name]
+            of_loop = pod.scheduler_name in self._of_loops
+            filters = self._standard if of_loop else self._filters_of(policy or self._policy)
+            filters = [one for one in filters if one.name != NodeResourcesFit.name]
             passes = verdict(waiting, self._view, filters).passes
+            if of_loop:
+                with self._scorer.tables.reading() as cluster:
+                    usable, mask_of = cluster.usable_nodes.usable_by([waiting])
+                passes = passes & usable[mask_of[0]][: len(passes)]
             return tuple(self._view.state.names[row] for row in np.flatnonzero(passes).tolist())
 
     def judge(self, pod: PodInfo, chosen: Chosen, component: str) -> Judgement:
