@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +18,7 @@ from placement.advice_gate import ADVICE
 from testing.clusters.large_cluster import large_cluster
 from testing.clusters.own_nodes import LONG
 from testing.processes.scorer_process import ScorerProcess, eventually
+from testing.processes.webhook_process import Api, WebhookProcess, configuration
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod, replica_set
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.pool import control_plane
@@ -75,6 +76,16 @@ def _pod(name: str, owner: Manifest, gates: Sequence[str], spec: Mapping[str, An
 def note_of(stored: Manifest) -> dict[str, Any]:
     """What the advisor wrote on a pod; {} = nothing."""
     return dict(json.loads(stored["metadata"].get("annotations", {}).get(ADVICE, "{}")))
+
+
+@contextmanager
+def webhook_in_front(api: Api, plane: ControlPlane, directory: Path, namespace: str) -> Iterator[WebhookProcess]:
+    """The webhook as it is shipped, in a process of its own, and a namespace whose pods ask for advice."""
+    settings = {"webhook": {"advice": {"alive_for": "2s"}}}
+    with WebhookProcess(directory, plane.kubeconfig, settings=settings) as webhook:
+        api.create(configuration(webhook, failurePolicy="Fail"))
+        api.patch({"kind": "Namespace", "metadata": {"name": namespace}}, {"metadata": {"labels": {ADVICE: "advise"}}})
+        yield webhook
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -11,24 +10,19 @@ import pytest
 from placement.advice_gate import ADVICE
 from testing.clusters.own_nodes import LONG, QUICK_LEASE
 from testing.processes.scorer_process import eventually
-from testing.processes.webhook_process import Api, WebhookProcess, configuration
+from testing.processes.webhook_process import Api
 from testing.servers.cluster_objects import Manifest
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
-from tests.advise.conftest import Site, Started, note_of
+from tests.advise.conftest import Site, Started, note_of, webhook_in_front
 
 
 @pytest.fixture
 def api(site: Site, tmp_path: Path) -> Iterator[Api]:
     """With the webhook in front, as it is shipped, and a namespace whose pods ask for advice."""
-    with ExitStack() as running:
-        api = running.enter_context(Api(site.plane))
+    with Api(site.plane) as api:
         api.install_crds()
-        settings = {"webhook": {"advice": {"alive_for": "2s"}}}
-        webhook = running.enter_context(WebhookProcess(tmp_path / "webhook", site.plane.kubeconfig, settings=settings))
-        api.create(configuration(webhook, failurePolicy="Fail"))
-        namespace = {"kind": "Namespace", "metadata": {"name": site.sets[0]["metadata"]["namespace"]}}
-        api.patch(namespace, {"metadata": {"labels": {ADVICE: "advise"}}})
-        yield api
+        with webhook_in_front(api, site.plane, tmp_path / "webhook", site.sets[0]["metadata"]["namespace"]):
+            yield api
 
 
 def test_pods_are_held_while_an_advisor_is_alive_and_placed_by_it(site: Site, start: Started, api: Api) -> None:

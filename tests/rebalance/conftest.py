@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import multiprocessing
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from multiprocessing.context import ForkServerProcess
 from multiprocessing.synchronize import Event
 from pathlib import Path
@@ -17,14 +16,17 @@ import msgspec
 import pytest
 import yaml
 
+from forecast.calendar import Calendar
+from forecast_scheduler.cli import run
 from rebalancer.execution.wire import Mode, MoveSpec, PlanSpec, Trigger, moment
 from testing.processes.scorer_process import eventually
+from testing.rebalancing.two_peaks import Recorder, TwoPeaks, days_before, seats_at_first, zone_in_the_small_hours
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
 from testing.servers.control_plane.pool import control_plane
 from testing.servers.controller_manager.controller_manager import ControllerManager
-from testing.servers.watching import PODS, Watching
+from testing.servers.workload_kubelets import WorkloadKubelets
 from tests.cluster.custom_resources import CustomResources
 from tests.rebalance.driver import When, main
 
@@ -35,55 +37,6 @@ LONG = 90.0
 
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(["tests.rebalance.driver"])
-
-
-class Kubelets:
-    """Context manager: pods that are bound get ready, and pods that terminate go."""
-
-    def __init__(self, plane: ControlPlane) -> None:
-        self._plane, self.makes_ready = plane, True
-        self._pods: dict[str, Manifest] = {}
-        self._lock, self._ended = threading.Lock(), False
-        self.gone: dict[str, Manifest] = {}  # pods that were seen to terminate or go, by UID
-        self._thread = threading.Thread(target=self._run, daemon=True)
-
-    def __enter__(self) -> Kubelets:
-        self._stack = ExitStack()
-        self._writer = self._stack.enter_context(ClusterWriter(self._plane, in_flight=4, patience_seconds=30))
-        self._stack.enter_context(Watching(self._plane, PODS, self._see, patience_seconds=60))
-        self._thread.start()
-        return self
-
-    def __exit__(self, *unused: object) -> None:
-        self._ended = True
-        self._thread.join(30)
-        self._stack.close()
-
-    def _see(self, kind: str, pod: Manifest) -> None:
-        with self._lock:
-            self._pods[pod["metadata"]["uid"]] = pod
-            if kind == "DELETED" or "deletionTimestamp" in pod["metadata"]:
-                self.gone[pod["metadata"]["uid"]] = pod
-            if kind == "DELETED":
-                del self._pods[pod["metadata"]["uid"]]
-
-    def _run(self) -> None:
-        while not self._ended:
-            with self._lock:
-                pods = list(self._pods.values())
-            for pod in pods:
-                with suppress(RuntimeError):  # it has just changed
-                    self._tend({"kind": "Pod"} | pod)
-            time.sleep(0.1)
-
-    def _tend(self, pod: Manifest) -> None:
-        conditions = {one["type"]: one for one in pod["status"].get("conditions", [])}
-        if "deletionTimestamp" in pod["metadata"]:
-            self._writer.delete(pod)
-        elif pod["spec"].get("nodeName") and self.makes_ready and conditions.get("Ready", {}).get("status") != "True":
-            ready = [one for type_, one in conditions.items() if type_ != "Ready"]
-            ready.append({"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"})
-            self._writer.patch_status(pod, {"phase": "Running", "conditions": ready})
 
 
 @dataclass(frozen=True)
@@ -105,7 +58,7 @@ class Site:
 
     plane: ControlPlane
     writer: ClusterWriter
-    kubelets: Kubelets
+    kubelets: WorkloadKubelets
     resources: CustomResources
     running: list[Driver] = field(default_factory=list)
 
@@ -235,7 +188,7 @@ def site(plane: ControlPlane, controllers: None) -> Iterator[Site]:
     with (
         ClusterWriter(plane, patience_seconds=30) as writer,
         CustomResources(plane) as resources,
-        Kubelets(plane) as kubelets,
+        WorkloadKubelets(plane) as kubelets,
     ):
         writer.create(node("a"))
         made = Site(plane, writer, kubelets, resources)
@@ -248,3 +201,21 @@ def site(plane: ControlPlane, controllers: None) -> Iterator[Site]:
         assert eventually(lambda: not writer.list_all("pods"), LONG)
         writer.delete_many(writer.list_all("nodes"))
         resources.request("DELETE", PLANS)
+
+
+@pytest.fixture(scope="module")
+def world() -> TwoPeaks:
+    """A cluster in a zone in which the small hours are now: moves are due."""
+    return TwoPeaks(Calendar(str(zone_in_the_small_hours(datetime.now(UTC)))))
+
+
+@pytest.fixture(scope="module")
+def models(world: TwoPeaks, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A registry with a model of the fourteen days before today."""
+    directory = tmp_path_factory.mktemp("two-peaks")
+    recorder = Recorder(world, directory)
+    today = world.calendar.day_and_slot(datetime.now(UTC))[0]
+    for day in days_before(today, 14):
+        recorder.add(day, [seats_at_first(world)] * 48)
+    assert run(["train", "--history", str(recorder.history), "--models", str(directory / "models")]) == 0
+    return directory / "models"
