@@ -85,8 +85,8 @@ class Placing:
         """
         with self.unbound(pod) as waiting:
             of_loop = pod.scheduler_name in self._of_loops
-            filters = self._standard if of_loop else self._filters_of(policy or self._policy)
-            filters = [one for one in filters if one.name != NodeResourcesFit.name]
+            all_filters = self._standard if of_loop else self._filters_of(policy or self._policy)
+            filters = [one for one in all_filters if one.name != NodeResourcesFit.name]
             passes = verdict(waiting, self._view, filters).passes
             if of_loop:
                 with self._scorer.tables.reading() as cluster:

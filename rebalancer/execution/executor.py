@@ -30,6 +30,7 @@ from rebalancer.execution.plan_progress import plan_status, plan_step, stopped
 from rebalancer.execution.plan_records import PlanRecords, RebalancePlan, RecordError
 from rebalancer.execution.requests import MoveRequests
 from rebalancer.execution.step import UNSURE_SECONDS, Act, Step
+from rebalancer.execution.vanished_plans import VanishedPlans
 from rebalancer.execution.wire import MoveSpec, MoveStatus, PlanStatus
 
 logger = logging.getLogger(__name__)
@@ -101,6 +102,7 @@ class Executor:
         """
         self._records, self._options, self._clock = records, options, clock
         self._observer, self._requests = Observer(session), MoveRequests(session, clock=clock)
+        self._vanished = VanishedPlans(self._observer, self._requests)
         self._report, self._hindrance = report, hindrance
         self._unsure_seconds = unsure_seconds
         self.figures: Final = figures or ExecutionFigures()
@@ -113,6 +115,7 @@ class Executor:
     def reset(self) -> None:
         """Forget what was read. To be called when this replica begins to lead."""
         self._plans, self._is_read, self._memory = {}, False, {}
+        self._vanished.forget()
         self._sure_from = self._clock() + self._unsure_seconds
 
     async def stop(self, name: str, why: str) -> None:
@@ -142,12 +145,16 @@ class Executor:
                 is_busy |= await self._advance(plan, may_start=may_start)
             except ForecastError as error:
                 self._is_read, trouble = False, str(error)
+        try:
+            await self._vanished.step()
+        except ForecastError as error:
+            trouble = trouble or str(error)
         if trouble:
             return self._troubled(trouble)
         active = tuple(self._plans.values())
         n_under_way = sum(record.state.is_under_way for plan in active for record in plan.status.moves)
         self.figures.under_way = n_under_way
-        wait = _BUSY_SECONDS if is_busy else _WAIT_SECONDS if active else _IDLE_SECONDS
+        wait = _BUSY_SECONDS if is_busy else _WAIT_SECONDS if active or self._vanished else _IDLE_SECONDS
         return StepResult(active, wait, self._failure())
 
     def adopt(self, plan: RebalancePlan) -> None:
@@ -159,6 +166,7 @@ class Executor:
 
     async def _read(self) -> None:
         plans = await self._records.list()
+        self._vanished.note(self._plans.values(), {plan.uid for plan in plans})
         self._plans = {plan.name: plan for plan in plans if plan.is_active}
         self._is_read = True
         moving = {move.uid for plan in self._plans.values() for move in plan.spec.moves}

@@ -128,3 +128,15 @@ def test_the_age_of_a_pod_is_that_of_now_and_not_of_the_half_hour_that_the_windo
     assert made_at(3.4, created=3.2).moves
     young = made_at(3.4, created=3.3)
     assert not young.moves and "it is younger than 600 s" in young.kept
+
+
+def test_a_new_process_learns_start_up_times_from_the_pods_that_are_there() -> None:
+    """Nothing of them is kept: each pod says since when it has a node, and since when it is ready."""
+    costly = RebalanceOptions(
+        budget=BudgetOptions(share=0.5), cost=CostOptions(startup=100, default_startup=86_400)
+    )  # of a service of which nothing is known no pod is worth moving
+    made = maker_of(hot_cluster(size=16.0), options=costly).for_tonight()
+    assert made is not None and made.moves
+    slow = [replace(pod, ready=pod.scheduled + 3000.0) for pod in pods_on_the_first_node() if pod.scheduled]
+    made = maker_of(hot_cluster(size=16.0, pods=slow), options=costly).for_tonight()
+    assert made is not None and not made.moves

@@ -95,6 +95,23 @@ def test_an_autoscaler_or_an_owner_without_the_annotation_is_left_alone() -> Non
     assert cluster.replicas["cart"] == 1
 
 
+@pytest.mark.parametrize("state", ["surging", "evicting"])
+def test_a_plan_that_is_deleted_in_the_middle_of_a_surge_leaves_no_replica_too_many(state: str) -> None:
+    """Failed before: nothing knew of the additional replica any more."""
+    cluster, pod = surged(disruptions={"cart": 0})  # so that `evicting` lasts
+    executor = executor_of(cluster)
+    for _ in range(20):
+        run(executor.step())
+        cluster.tick()
+        if list(states(cluster).values()) == [state] and cluster.replicas["cart"] == 2:
+            break
+    assert list(states(cluster).values()) == [state]
+    del cluster.plans["p"]
+    play(cluster, executor)
+    _assert_as_before(cluster)
+    assert [one["metadata"]["uid"] for one in cluster.of_app("cart")] == [pod["metadata"]["uid"]]
+
+
 def test_replicas_that_another_client_sets_meanwhile_stay() -> None:
     cluster, _ = surged(is_ready=lambda pod: False)
     executor = executor_of(cluster)
