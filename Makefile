@@ -94,6 +94,7 @@ bench: $(VENV)/.installed-bench  ## the figures in docs/understand/benchmarks.md
 	$(BIN)/python -m benchmarks.cluster_events
 	$(BIN)/python -m benchmarks.scores_speed
 	$(BIN)/python -m benchmarks.rebalance_plans
+	$(BIN)/python -m benchmarks.rebalanced_nights
 	$(BIN)/python -m benchmarks.trajectories $(if $(TRACES),--traces $(TRACES))
 	$(BIN)/python -m benchmarks.qos_balance
 	$(BIN)/python -m benchmarks.water_level
