@@ -14,8 +14,8 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from testing.clusters.own_nodes import LONG
-from testing.processes.scorer_process import ScorerProcess, eventually
-from testing.processes.webhook_process import Api, Refused
+from testing.processes.scorer_process import ROOT, ScorerProcess, eventually
+from testing.processes.webhook_process import Api, Refused, manifests
 from testing.rebalancing.two_peaks import CORES, N_NODES, NAMESPACE, REQUEST_CORES, Seat, TwoPeaks, node_name
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node
 from testing.servers.control_plane.control_plane import ControlPlane
@@ -54,6 +54,8 @@ class LiveTwoPeaks:
             self.writer = stack.enter_context(ClusterWriter(self.plane, in_flight=8, patience_seconds=30))
             self.kubelets = stack.enter_context(WorkloadKubelets(self.plane))
             self.api.install_crds()
+            for definition in manifests(ROOT / "deploy" / "crds" / "rebalanceplans"):
+                self.api.create(definition)
             assert eventually(self._plans_are_served, LONG)
             stack.enter_context(ControllerManager(self.plane))
             self._furnish()
