@@ -20,7 +20,7 @@ import numpy as np
 
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import CPU
-from testing.clusters.own_nodes import LONG, QUICK_LEASE
+from testing.clusters.own_nodes import LONG
 from testing.processes.command import command
 from testing.processes.scorer_process import eventually
 from testing.rebalancing.live_two_peaks import LiveTwoPeaks, by_extender
@@ -94,7 +94,7 @@ def nights_with_rebalancer(world: TwoPeaks, n_days: int, directory: Path, *, mov
     recorder.serve(today - timedelta(days=1), [seats_at_first(world)] * SLOTS_PER_DAY)
     _train(recorder, models, clock)
     budget = {"share": moves_a_night / (len(world.services) * world.replicas)}
-    settings: dict[str, Any] = {"lease": QUICK_LEASE, "budget": budget, "cost": {"least_age": 0, "young": 0}}
+    settings: dict[str, Any] = {"budget": budget, "cost": {"least_age": 0, "young": 0}}
     found, returns = [], _Returns()
     with ExitStack() as stack:
         prometheus = stack.enter_context(PrometheusServer(recorder.blocks))

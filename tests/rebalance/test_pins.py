@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from testing.clusters.own_nodes import DOMAIN, LONG, OURS, QUICK_LEASE, reported
+from testing.clusters.own_nodes import DOMAIN, LONG, OURS, reported
 from testing.processes.scorer_process import ScorerProcess, eventually
 from testing.rebalancing.live_two_peaks import LiveTwoPeaks
 from testing.rebalancing.two_peaks import (
@@ -20,7 +20,6 @@ pytestmark = pytest.mark.long  # training, and three control planes one after th
 
 N_MOVES = 6
 REBALANCE = {
-    "lease": QUICK_LEASE,
     "budget": {"share": N_MOVES / 100},
     "cost": {"least_age": 0, "young": 0},  # the pods are as old as the test
 }

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from testing.clusters.own_nodes import LONG, QUICK_LEASE, reported
+from testing.clusters.own_nodes import LONG, reported
 from testing.processes.scorer_process import ScorerProcess, eventually
 from testing.rebalancing.live_two_peaks import LiveTwoPeaks, by_extender
 from testing.rebalancing.two_peaks import Recorder, Seat, TwoPeaks
@@ -25,7 +25,7 @@ from testing.servers.prometheus import PrometheusServer
 
 pytestmark = pytest.mark.long
 
-REBALANCE = {"lease": QUICK_LEASE, "budget": {"share": 0.06}, "cost": {"least_age": 0, "young": 0}}
+REBALANCE = {"budget": {"share": 0.06}, "cost": {"least_age": 0, "young": 0}}
 
 
 def _served(recorder: Recorder, day: date, before: list[Seat], after: list[Seat], begin: int, end: int) -> None:
