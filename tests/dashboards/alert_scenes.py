@@ -681,8 +681,8 @@ _REBALANCING = (
         (series("forecast_rebalance_moves_total", "0x20 1x100", state="stuck", instance="a", **REBALANCER),),
         40,
         {
-            WARNING: "forecast-scheduler-rebalancer: a pod was moved within the last hour, and its replacement did not "
-            "become ready",
+            WARNING: "forecast-scheduler-rebalancer: the replacement of a pod that was to move did not become ready "
+            "within the last hour",
         },
         REBALANCER,
     ),
