@@ -21,9 +21,8 @@ import numpy as np
 
 from forecast.arrays import Bools, Floats
 from forecast.resources import HOT_RESOURCES
-from rebalancer.planning.cooldown import PastMove
 from rebalancer.trajectory.live_cluster import LiveCluster, live_cluster
-from rebalancer.trajectory.movers import Relocation
+from rebalancer.trajectory.movers import PlayedMove, Relocation
 from scorer.replay.recording import Recording
 from scorer.replay.running_cluster import RunningCluster
 
@@ -46,7 +45,7 @@ class LowNodeLoad:
         self._recording = recording
 
     def relocate(
-        self, slot: int, cluster: RunningCluster, past: Mapping[int, Sequence[PastMove]]
+        self, slot: int, cluster: RunningCluster, past: Mapping[int, Sequence[PlayedMove]]
     ) -> Sequence[Relocation]:
         live = live_cluster(slot, cluster, self._recording)
         share = live.node_share[:, _HOT].copy()  # falls and rises with what is planned

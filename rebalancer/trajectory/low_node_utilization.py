@@ -17,9 +17,8 @@ from typing import Final
 import numpy as np
 
 from forecast.resources import HOT_RESOURCES
-from rebalancer.planning.cooldown import PastMove
 from rebalancer.trajectory.live_cluster import live_cluster
-from rebalancer.trajectory.movers import Relocation
+from rebalancer.trajectory.movers import PlayedMove, Relocation
 from scorer.replay.recording import Recording
 from scorer.replay.running_cluster import RunningCluster
 
@@ -37,7 +36,7 @@ class LowNodeUtilization:
         self._recording, self._seed = recording, seed
 
     def relocate(
-        self, slot: int, cluster: RunningCluster, past: Mapping[int, Sequence[PastMove]]
+        self, slot: int, cluster: RunningCluster, past: Mapping[int, Sequence[PlayedMove]]
     ) -> Sequence[Relocation]:
         live = live_cluster(slot, cluster, self._recording)
         share = live.node_share[:, list(HOT_RESOURCES)].max(axis=1)

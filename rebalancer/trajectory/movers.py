@@ -11,6 +11,13 @@ from scorer.replay.running_cluster import RunningCluster
 
 
 @dataclass(frozen=True, slots=True)
+class PlayedMove(PastMove):
+    """slot : at whose beginning the pod was moved; `night` is the day of the trajectory."""
+
+    slot: int
+
+
+@dataclass(frozen=True, slots=True)
 class Relocation:
     """A pod leaves its node.
 
@@ -25,11 +32,11 @@ class Mover(Protocol):
     """Moves pods."""
 
     def relocate(
-        self, slot: int, cluster: RunningCluster, past: Mapping[int, Sequence[PastMove]]
+        self, slot: int, cluster: RunningCluster, past: Mapping[int, Sequence[PlayedMove]]
     ) -> Sequence[Relocation]:
         """Pods that move at the beginning of a half hour, in order. `cluster.state` holds the usage of the one before.
 
-        past : moves that each pod has behind it since it was last placed anew, by pod
+        past : moves that each pod has behind it since it was last placed anew, by pod, oldest first
         """
 
 
@@ -37,6 +44,6 @@ class NoMover:
     """Leaves every pod where it is."""
 
     def relocate(
-        self, slot: int, cluster: RunningCluster, past: Mapping[int, Sequence[PastMove]]
+        self, slot: int, cluster: RunningCluster, past: Mapping[int, Sequence[PlayedMove]]
     ) -> Sequence[Relocation]:
         return ()

@@ -9,10 +9,10 @@ import numpy as np
 from forecast.arrays import Bools, Floats, Ints
 from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY
 from rebalancer.options import RebalanceOptions
-from rebalancer.planning.cooldown import PastMove, may_move, nodes_left
+from rebalancer.planning.cooldown import may_move, nodes_left
 from rebalancer.planning.planner import plan
 from rebalancer.planning.problem import Budget, PodColumns, Problem
-from rebalancer.trajectory.movers import Relocation
+from rebalancer.trajectory.movers import PlayedMove, Relocation
 from rebalancer.trajectory.outlook import LooksAhead
 from scorer.replay.recording import Recording
 from scorer.replay.running_cluster import RunningCluster
@@ -39,7 +39,7 @@ class NightMover:
         self._options = options
 
     def relocate(
-        self, slot: int, cluster: RunningCluster, past: Mapping[int, Sequence[PastMove]]
+        self, slot: int, cluster: RunningCluster, past: Mapping[int, Sequence[PlayedMove]]
     ) -> Sequence[Relocation]:
         pods = cluster.running
         if slot % SLOTS_PER_DAY != NIGHT_SLOT or not len(pods):
@@ -48,7 +48,7 @@ class NightMover:
         return [Relocation(int(pods[move.pod]), move.target) for move in plan(problem, self._options.planning).moves]
 
     def problem(
-        self, slot: int, cluster: RunningCluster, pods: Ints, past: Mapping[int, Sequence[PastMove]]
+        self, slot: int, cluster: RunningCluster, pods: Ints, past: Mapping[int, Sequence[PlayedMove]]
     ) -> Problem:
         """What the planner is asked in this night. pods : (n_pods,) all that run now."""
         recording, state, options = self._recording, cluster.state, self._options
@@ -75,7 +75,7 @@ class NightMover:
             budget=self._budget(np.bincount(service, minlength=recording.n_services)),
         )
 
-    def _allowed(self, night: int, pods: Ints, past: Mapping[int, Sequence[PastMove]]) -> tuple[Ints, Bools]:
+    def _allowed(self, night: int, pods: Ints, past: Mapping[int, Sequence[PlayedMove]]) -> tuple[Ints, Bools]:
         """Shape of each pod, (n_pods,), and the nodes that each shape may go to, (n_shapes, n_nodes)."""
         shape, rows = np.zeros(len(pods), dtype=np.int64), [np.ones(self._recording.n_nodes, dtype=np.bool_)]
         for row, pod in enumerate(pods.tolist()):
@@ -84,7 +84,7 @@ class NightMover:
                 rows.append(~np.isin(np.arange(self._recording.n_nodes), [int(node) for node in left]))
         return shape, np.stack(rows)
 
-    def _costs(self, night: int, pods: Ints, past: Mapping[int, Sequence[PastMove]]) -> Floats:
+    def _costs(self, night: int, pods: Ints, past: Mapping[int, Sequence[PlayedMove]]) -> Floats:
         """Cost of each move: (n_pods,). Pods that rest, and runs of Jobs, which would begin anew, do not move."""
         stays = self._recording.ending[self._recording.service[pods]]
         rests = [not may_move(past.get(pod, ()), night, self._options.cooldown) for pod in pods.tolist()]

@@ -14,8 +14,7 @@ import numpy as np
 from forecast.arrays import Bools, Floats32, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.progress import Progress, silent
-from rebalancer.planning.cooldown import PastMove
-from rebalancer.trajectory.movers import Mover
+from rebalancer.trajectory.movers import Mover, PlayedMove
 from scorer.replay.metrics import hot_node_slots, shares
 from scorer.replay.recording import Recording
 from scorer.replay.rules import Rule
@@ -75,7 +74,7 @@ def play_days(
     """
     cluster, n_days = RunningCluster(recording, rule), -(-recording.n_slots // SLOTS_PER_DAY)
     load = np.zeros((recording.n_nodes, recording.load.shape[1], recording.n_slots), dtype=np.float32)
-    past: dict[int, list[PastMove]] = {}
+    past: dict[int, list[PlayedMove]] = {}
     made: list[MadeMove] = []
     n_released = 0
     for slot in range(recording.n_slots):
@@ -115,7 +114,7 @@ def _release(
     services: Ints,
     slot: int,
     seed: int,
-    past: dict[int, list[PastMove]],
+    past: dict[int, list[PlayedMove]],
 ) -> int:
     """Place all pods of these services anew; returns how many. Their new pods have been moved nowhere yet."""
     pods = cluster.running
@@ -129,7 +128,7 @@ def _release(
 
 
 def _move(
-    cluster: RunningCluster, pod: int, target: int | None, slot: int, past: dict[int, list[PastMove]]
+    cluster: RunningCluster, pod: int, target: int | None, slot: int, past: dict[int, list[PlayedMove]]
 ) -> MadeMove:
     source = cluster.take(pod)
     if target is None:
@@ -137,6 +136,6 @@ def _move(
     else:
         cluster.put(pod, target, slot)
     moves = past.setdefault(pod, [])
-    moves.append(PastMove(slot // SLOTS_PER_DAY, source))
+    moves.append(PlayedMove(slot // SLOTS_PER_DAY, source, slot))
     landed = int(cluster.node[pod])
     return MadeMove(slot, pod, source, landed, is_return=any(move.source == landed for move in moves))

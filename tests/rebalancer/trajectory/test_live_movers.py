@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from rebalancer.trajectory.low_node_load import LowNodeLoad, per_workload
 from rebalancer.trajectory.low_node_utilization import LowNodeUtilization
-from rebalancer.trajectory.movers import Mover
-from rebalancer.trajectory.relieve_and_migrate import RelieveAndMigrate, combined_deviation
+from rebalancer.trajectory.movers import Mover, PlayedMove
+from rebalancer.trajectory.relieve_and_migrate import RelieveAndMigrate, combined_deviation, cools_down
 from scorer.replay.recording import Recording
 from scorer.replay.rules import Native
 from scorer.replay.running_cluster import RunningCluster
 from tests.rebalancer.trajectory.tiny_recording import tiny_recording
 
 
-def evicted(recording: Recording, mover: Mover, slot: int = 1) -> list[int]:
+def evicted(
+    recording: Recording, mover: Mover, slot: int = 1, past: Mapping[int, Sequence[PlayedMove]] | None = None
+) -> list[int]:
     """Pods that the mover evicts in a slot, everything where it was recorded."""
     cluster = RunningCluster(recording, Native(np.random.default_rng(0)))
     for pod, node in enumerate(recording.first_node.tolist()):
         cluster.put(pod, node, 0)
     if slot:
         cluster.measure(slot - 1)
-    relocations = mover.relocate(slot, cluster, {})
+    relocations = mover.relocate(slot, cluster, past or {})
     assert all(one.target is None for one in relocations), "live movers choose no target"
     return [one.pod for one in relocations]
 
@@ -85,6 +88,29 @@ def test_relieve_and_migrate_evicts_two_of_a_node_and_five_in_all() -> None:
     pods = evicted(recording, RelieveAndMigrate(recording, 0))
     assert len(pods) == 5
     assert max(np.bincount([node[pod] for pod in pods])) == 2
+
+
+def test_relieve_and_migrate_leaves_pods_alone_that_cool_down_and_takes_others() -> None:
+    recording = tiny_recording([2.0] * 4 + [0.2], [0] * 4 + [1], n_nodes=2, n_slots=8)
+    # A third migration within 48 hours: an hour of rest.
+    past = {pod: [PlayedMove(0, 1, slot) for slot in (1, 3, 5)] for pod in (0, 1, 2)}
+    assert evicted(recording, RelieveAndMigrate(recording, 0), slot=6, past=past) == [3]
+    assert len(evicted(recording, RelieveAndMigrate(recording, 0), slot=7, past=past)) == 2
+
+
+@pytest.mark.parametrize(("migrations", "slots"), [(0, 0), (1, 1), (2, 1), (3, 2), (4, 4), (5, 8), (6, 12), (20, 12)])
+def test_a_migration_is_followed_by_a_rest_that_doubles(migrations: int, slots: int) -> None:
+    moves = [PlayedMove(0, 0, slot) for slot in range(migrations)]
+    last = migrations - 1
+    rests = [cools_down(moves, last + after) for after in range(1, 15)]
+    assert rests == [after < slots for after in range(1, 15)]
+
+
+def test_migrations_of_48_hours_ago_do_not_count() -> None:
+    early = [PlayedMove(0, 0, slot) for slot in range(5)]
+    last = PlayedMove(2, 0, slot=4 + 96)
+    assert not cools_down([*early, last], last.slot + 1)
+    assert cools_down([*early, replace(last, slot=4 + 80)], 4 + 80 + 1)
 
 
 def test_relieve_and_migrate_looks_at_memory_too_and_at_deviations_only() -> None:

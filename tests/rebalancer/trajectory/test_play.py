@@ -8,8 +8,7 @@ import numpy as np
 
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import CPU
-from rebalancer.planning.cooldown import PastMove
-from rebalancer.trajectory.movers import NoMover, Relocation
+from rebalancer.trajectory.movers import NoMover, PlayedMove, Relocation
 from rebalancer.trajectory.play import RELEASE_SLOT, play_days
 from scorer.replay.rules import Native
 from scorer.replay.running_cluster import RunningCluster
@@ -21,10 +20,10 @@ class Script:
 
     def __init__(self, by_slot: Mapping[int, Sequence[Relocation]]) -> None:
         self._by_slot = by_slot
-        self.past: dict[int, dict[int, list[PastMove]]] = {}
+        self.past: dict[int, dict[int, list[PlayedMove]]] = {}
 
     def relocate(
-        self, slot: int, cluster: RunningCluster, past: Mapping[int, Sequence[PastMove]]
+        self, slot: int, cluster: RunningCluster, past: Mapping[int, Sequence[PlayedMove]]
     ) -> Sequence[Relocation]:
         self.past[slot] = {pod: list(moves) for pod, moves in past.items()}
         return self._by_slot.get(slot, ())
@@ -61,7 +60,7 @@ def test_a_pod_that_comes_to_a_node_it_left_has_returned() -> None:
     script = Script({1: [Relocation(1, 1)], 2: [Relocation(1, 2)], 3: [Relocation(1, 0)]})
     played = play_days(recording, native(), script, {}, seed=0)
     assert [move.is_return for move in played.moves] == [False, False, True]
-    assert script.past[3] == {1: [PastMove(0, 0), PastMove(0, 1)]}
+    assert script.past[3] == {1: [PlayedMove(0, 0, slot=1), PlayedMove(0, 1, slot=2)]}
 
 
 def test_an_evicted_pod_that_lands_where_it_was_has_returned() -> None:
@@ -81,6 +80,6 @@ def test_a_released_service_is_placed_anew_and_its_moves_are_forgotten() -> None
     script = Script({1: [Relocation(1, 1)]})
     played = play_days(recording, native(), script, {0: np.array([1])}, seed=0)
     assert played.released == 1
-    assert script.past[RELEASE_SLOT - 1] == {1: [PastMove(0, 0)]}
+    assert script.past[RELEASE_SLOT - 1] == {1: [PlayedMove(0, 0, slot=1)]}
     assert script.past[RELEASE_SLOT] == {}
     assert len(played.moves) == 1, "a release is no move"
