@@ -4,8 +4,8 @@ A node is over-utilized if any resource is above the high threshold (80 %) in mo
 minute. With half-hour data a node whose mean over a half hour is above has that behind it. Its pods are sorted by their
 usage of the resources that exceed, largest first. A pod is evicted if some under-utilized node (all resources below
 50 %) has room for its request and stays below the high threshold with its present usage. A node stops when it is below
-the threshold or the head room of the under-utilized nodes is used up. At most 2 pods of a node migrate at once, and of
-a workload 1 (fewer than 4 replicas), 2 (4 to 10) or 10 %.
+the threshold or the head room of the under-utilized nodes, summed in base units, is used up. At most 2 pods of a node
+migrate at once, and of a workload 1 (fewer than 4 replicas), 2 (4 to 10) or 10 %.
 
 A round per half hour acts here. Memory is left out, since it makes no node hot. The replacement is placed by
 kube-scheduler's defaults: the reservation that comes first in Koordinator needs its own scheduler.
@@ -25,6 +25,7 @@ from rebalancer.trajectory.live_cluster import LiveCluster, live_cluster
 from rebalancer.trajectory.movers import PlayedMove, Relocation
 from scorer.replay.recording import Recording
 from scorer.replay.running_cluster import RunningCluster
+from scorer.scores.capacity import limited
 
 LOW, HIGH = 0.5, 0.8
 PER_NODE: Final = 2
@@ -53,7 +54,7 @@ class LowNodeLoad:
         if not low.any() or low.all() or not high.any():
             return ()
         free = cluster.state.allocatable - cluster.state.requested
-        head_room = (HIGH - share[low]).sum(axis=0)
+        head_room = self._head_room(share, low)
         replicas = np.bincount(self._recording.service[live.pods], minlength=self._recording.n_services)
         migrating: Counter[int] = Counter()
         result: list[Relocation] = []
@@ -68,10 +69,14 @@ class LowNodeLoad:
                 result.append(Relocation(int(live.pods[row])))
                 migrating[service] += 1
                 left -= 1
-                uses = live.pod_usage[row][_HOT] * live.per_capacity[node][_HOT]
-                share[node] -= uses
-                head_room -= uses
+                share[node] -= live.pod_usage[row][_HOT] * live.per_capacity[node][_HOT]
+                head_room -= live.pod_usage[row][_HOT]
         return result
+
+    def _head_room(self, share: Floats, low: Bools) -> Floats:
+        """What the under-utilized nodes can take below the high threshold, in base units: (n_hot,); inf = no limit."""
+        capacity = self._recording.known_capacity[low][:, _HOT]
+        return np.asarray(np.where(limited(capacity), (HIGH - share[low]) * capacity, np.inf).sum(axis=0))
 
     def _removable(self, live: LiveCluster, node: int, low: Bools, share: Floats, free: Floats) -> list[int]:
         """Rows of the node's pods that fit on some under-utilized node, the largest first.

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from forecast.resources import CPU as CPU_COLUMN
 from rebalancer.trajectory.low_node_load import LowNodeLoad, per_workload
 from rebalancer.trajectory.low_node_utilization import LowNodeUtilization
 from rebalancer.trajectory.movers import Mover, PlayedMove
@@ -60,6 +61,14 @@ def test_low_node_load_evicts_the_largest_pods_until_the_node_is_below_the_thres
     recording = tiny_recording(CPU, NODE, n_nodes=4)
     # Node 2 has room for 7 cores below 80 %. In their order, pods 0 (4) and 1 (3) take it; 2 (2), 3 and 4 do not fit.
     assert evicted(recording, LowNodeLoad(recording)) == [0]
+
+
+def test_low_node_load_counts_head_room_in_cores_where_nodes_are_unequal() -> None:
+    # Three nodes of 10 cores use 9, and one of 120 cores uses 48: it has room for 48 more below 80 %.
+    recording = tiny_recording([3.0] * 9 + [48.0], [0] * 3 + [1] * 3 + [2] * 3 + [3], n_nodes=4)
+    recording.capacity[3, CPU_COLUMN] = 120.0
+    recording.allocatable[3, CPU_COLUMN] = 120.0
+    assert len(evicted(recording, LowNodeLoad(recording))) == 3
 
 
 def test_low_node_load_evicts_at_most_two_of_a_node_at_once() -> None:
