@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats
+from forecast.arrays import Bools, Floats, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from rebalancer.trajectory.daily_forecasts import DailyForecasts
 from scorer.replay.cluster_state import ClusterState, PendingPod
@@ -14,11 +14,13 @@ from scorer.replay.recording import Recording
 from scorer.replay.rules import ByCurves
 
 
-def requests_of_services(recording: Recording, pods: list[PendingPod]) -> Floats:
-    """What a pod of each service requests, of those that run: (n_services, 2); 0 = none runs, or nothing known."""
+def requests_of_services(recording: Recording, pods: Ints) -> Floats:
+    """The largest request of each service's pods: (n_services, 2); 0 = none is among them, or nothing known.
+
+    pods : (n_pods,) those that run
+    """
     requests = np.zeros((recording.n_services, 2))
-    for pod in pods:
-        requests[pod.service] = np.maximum(requests[pod.service], pod.requests)
+    np.maximum.at(requests, recording.service[pods], recording.requests[pods])
     return requests
 
 
@@ -53,7 +55,7 @@ class PlacingByForecasts:
             self._today.removed(pod, node)
 
     def _renew(self, day: int, state: ClusterState) -> None:
-        pods = [pod for pod, _ in self._seats.values()]
+        pods = np.array(list(self._seats), dtype=np.int64)
         replicas = state.counts.sum(axis=0) + state.arriving
         forecast = self._forecasts.of(day, replicas, requests_of_services(self._recording, pods))
         jobs = jobs_from(self._recording, forecast, day * SLOTS_PER_DAY)

@@ -29,6 +29,8 @@ def trajectory_page(played: Trajectories, history: History) -> str:
         budget=f"{played.budget:.1%}",
         seed=played.seed,
         zone=history.calendar.time_zone,
+        forecast=options.forecast,
+        fit_nights=options.fit_nights,
         tiles=list(_tiles(played)),
         effect=embedded_plot(time_to_effect(played)),
         header=["", "hot, first day", "hot, last day", "moves", "prevented / move", "returns", "in the peak"],

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
+from forecast.calendar import SLOT_MINUTES
 from rebalancer.planning.cooldown import PastMove
 from scorer.replay.running_cluster import RunningCluster
+from scorer.replay.window import DEFAULT_HOUR
+
+NIGHT_SLOT: Final = DEFAULT_HOUR * 60 // SLOT_MINUTES
+"""04:00, the quiet hour: first services are released, then the night's plan is made, hours before the ramp."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,10 @@ from rebalancer.options import RebalanceOptions
 from rebalancer.planning.cooldown import may_move, nodes_left
 from rebalancer.planning.planner import plan
 from rebalancer.planning.problem import Budget, PodColumns, Problem
-from rebalancer.trajectory.movers import PlayedMove, Relocation
+from rebalancer.trajectory.movers import NIGHT_SLOT, PlayedMove, Relocation
 from rebalancer.trajectory.outlook import LooksAhead
 from scorer.replay.recording import Recording
 from scorer.replay.running_cluster import RunningCluster
-
-NIGHT_SLOT = 8
-"""04:00: after releases of the quiet hour, and hours before the ramp."""
 
 
 class NightMover:

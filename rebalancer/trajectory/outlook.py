@@ -13,7 +13,7 @@ from forecast.composition import node_load
 from forecast.history import Placements
 from forecast.resources import RESOURCES
 from rebalancer.trajectory.daily_forecasts import DailyForecasts
-from rebalancer.trajectory.forecast_placing import jobs_from
+from rebalancer.trajectory.forecast_placing import jobs_from, requests_of_services
 from scorer.replay.curves import CurveForecast
 from scorer.replay.recording import Recording
 from scorer.replay.rules import replicas_to_come
@@ -51,11 +51,8 @@ class ByForecast:
     def ahead(self, slot: int, n_slots: int, cluster: RunningCluster, pods: Ints) -> Outlook:
         recording, (day, of_day) = self._recording, divmod(slot, SLOTS_PER_DAY)
         service, node = recording.service[pods], cluster.node[pods]
-        requests = np.zeros((recording.n_services, 2))
-        np.maximum.at(requests, service, recording.requests[pods])
-        whole = self._forecasts.of(
-            day, np.bincount(service, minlength=recording.n_services).astype(np.float64), requests
-        )
+        replicas = np.bincount(service, minlength=recording.n_services).astype(np.float64)
+        whole = self._forecasts.of(day, replicas, requests_of_services(recording, pods))
         forecast = whole.between(of_day, of_day + n_slots)
         ends = jobs_from(recording, whole, slot - of_day).end[pods] - of_day
         there = Placements(pods, service, node, np.zeros_like(pods), np.clip(ends, 1, forecast.mean.shape[2]))

@@ -14,14 +14,11 @@ import numpy as np
 from forecast.arrays import Bools, Floats32, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.progress import Progress, silent
-from rebalancer.trajectory.movers import Mover, PlayedMove
+from rebalancer.trajectory.movers import NIGHT_SLOT, Mover, PlayedMove
 from scorer.replay.metrics import hot_node_slots, shares
 from scorer.replay.recording import Recording
 from scorer.replay.rules import Rule
 from scorer.replay.running_cluster import RunningCluster
-
-RELEASE_SLOT = 8
-"""04:00, the quiet hour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +81,7 @@ def play_days(
             load[:, :, slot - 1] = cluster.measure(slot - 1)
         else:
             _start(cluster, recording, seed)
-        if of_day == RELEASE_SLOT and day in releases:
+        if of_day == NIGHT_SLOT and day in releases:
             n_released += _release(cluster, recording, releases[day], slot, seed, past)
         relocations = mover.relocate(slot, cluster, past)
         made += [_move(cluster, one.pod, one.target, slot, past) for one in relocations]

@@ -12,7 +12,7 @@ from forecast.calendar import SLOTS_PER_DAY
 from forecast.fit import fit
 from forecast.history import History, PodUsage
 from rebalancer.options import RebalanceOptions
-from rebalancer.trajectory.night_mover import NIGHT_SLOT
+from rebalancer.trajectory.movers import NIGHT_SLOT
 from rebalancer.trajectory.options import TrajectoryOptions
 from rebalancer.trajectory.trajectories import (
     CLAIRVOYANT,

@@ -8,8 +8,8 @@ import numpy as np
 
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import CPU
-from rebalancer.trajectory.movers import NoMover, PlayedMove, Relocation
-from rebalancer.trajectory.play import RELEASE_SLOT, play_days
+from rebalancer.trajectory.movers import NIGHT_SLOT, NoMover, PlayedMove, Relocation
+from rebalancer.trajectory.play import play_days
 from scorer.replay.rules import Native
 from scorer.replay.running_cluster import RunningCluster
 from tests.rebalancer.trajectory.tiny_recording import CORES, tiny_recording
@@ -80,6 +80,6 @@ def test_a_released_service_is_placed_anew_and_its_moves_are_forgotten() -> None
     script = Script({1: [Relocation(1, 1)]})
     played = play_days(recording, native(), script, {0: np.array([1])}, seed=0)
     assert played.released == 1
-    assert script.past[RELEASE_SLOT - 1] == {1: [PlayedMove(0, 0, slot=1)]}
-    assert script.past[RELEASE_SLOT] == {}
+    assert script.past[NIGHT_SLOT - 1] == {1: [PlayedMove(0, 0, slot=1)]}
+    assert script.past[NIGHT_SLOT] == {}
     assert len(played.moves) == 1, "a release is no move"

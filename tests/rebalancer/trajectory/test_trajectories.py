@@ -12,7 +12,7 @@ import pytest
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.errors import InputError, NotEnoughHistory
 from rebalancer.planning.cooldown import CooldownOptions
-from rebalancer.trajectory.night_mover import NIGHT_SLOT
+from rebalancer.trajectory.movers import NIGHT_SLOT
 from rebalancer.trajectory.trajectories import (
     CLAIRVOYANT,
     MOVES,

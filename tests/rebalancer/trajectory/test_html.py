@@ -1,0 +1,32 @@
+"""What the page of trajectories says of what a forecast knew."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rebalancer.trajectory.html import trajectory_page
+from rebalancer.trajectory.trajectories import PLACEMENT_AND_MOVES, UNTOUCHED, Trajectories
+from tests.rebalancer.trajectory.played import played
+from tests.scorer.replay.small_cluster import small_cluster
+
+
+@pytest.fixture(scope="module")
+def one_day() -> Trajectories:
+    return played(days=1, rules=[UNTOUCHED, PLACEMENT_AND_MOVES])
+
+
+@pytest.mark.parametrize(
+    ("forecast", "fit_nights", "said"),
+    [
+        ("model", 1, "Each day's forecast knows the whole days before it. The true future"),
+        ("model", 14, "A model is fitted every 14 nights, on the whole days before, and used until the next. The true"),
+        ("last_week", 1, "Each day is believed to be as a week before. The true future"),
+    ],
+)
+def test_the_footer_says_what_forecasts_knew(one_day: Trajectories, forecast: str, fit_nights: int, said: str) -> None:
+    options = one_day.options.replace(forecast=forecast, fit_nights=fit_nights)
+    page = trajectory_page(replace(one_day, options=options), small_cluster()[0])
+    footer = page[page.index("<footer>") : page.index("</footer>")]
+    assert said in footer
