@@ -51,7 +51,6 @@ def test_a_missed_aim_is_named(cell: Cell, capsys: pytest.CaptureFixture[str]) -
         moves={**cell.moves, PLACEMENT_AND_MOVES: 10, LOW_NODE_LOAD: 100},
         prevented={**cell.prevented, PLACEMENT_AND_MOVES: 50, LOW_NODE_LOAD: 50},
         returns=0,
-        in_peak=0,
     )
     assert judge([good])
     capsys.readouterr()
