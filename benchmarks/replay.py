@@ -30,7 +30,8 @@ from forecast.errors import InputError
 from forecast.fit import fit
 from forecast.history import History
 from forecast.model import PeakModel
-from scorer.replay.replay import RULES, Replay, forecast_with, replay
+from scorer.replay.preparation import forecast_with
+from scorer.replay.replay import RULES, Replay, replay
 from scorer.replay.window import replay_window
 from trainer.history.files import HistoryFiles
 

@@ -11,7 +11,7 @@ Who may know what (a test changes the future and sees that only the oracle's pla
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -19,28 +19,19 @@ from typing import Any, Final
 import numpy as np
 
 from forecast.arrays import Floats
-from forecast.errors import InputError
 from forecast.history import History, PodUsage
-from forecast.model import PeakModel
 from forecast.progress import Progress, silent
-from forecast.resources import HOT_RESOURCES, RESOURCES
-from scorer.degradation import widening
-from scorer.replay.attribution import Attribution, attribute_usage
+from forecast.resources import RESOURCES
+from scorer.replay.attribution import Attribution
 from scorer.replay.by_scorer import ByScorer, ScorerSetup
-from scorer.replay.curves import CurveForecast, at_requests, from_model, last_week, true_future
-from scorer.replay.job_pods import job_pods, true_runs
+from scorer.replay.curves import CurveForecast
 from scorer.replay.metrics import bound_coverage, shares
 from scorer.replay.playback import Playback, play
-from scorer.replay.recording import Recording, record
+from scorer.replay.preparation import Forecaster, by_curves, forecast_from, named_rule, prepare, ties
+from scorer.replay.recording import Recording
 from scorer.replay.report import RuleFigures, figures_of, gap_closed, no_gap
-from scorer.replay.rules import ByCurves, Live, Native, RequestsAvoidingFull, Rule
-from scorer.replay.window import Window, replay_window
-
-FitModel = Callable[[History], PeakModel]
-
-Forecaster = Callable[[History, Window, Floats], CurveForecast]
-"""From what is known (a history that ends before the window), the window and the pods of each service that are placed,
-(n_services,), to curves over the window. The history may end days before the window begins: a model past its time."""
+from scorer.replay.rules import RequestsAvoidingFull, Rule
+from scorer.replay.window import Window
 
 RULES: Final = ("native", "live", "last_week", "forecast", "oracle")
 
@@ -134,71 +125,30 @@ def replay(
     ladder    : whether to measure the degradation ladder too (as many placements again)
     setup     : of the rule `configured`; None, or a forecast without a model = the rule is left out
     """
-    window = replay_window(history, at, days)
-    recording = record(history, pod_usage, window)
-    if not np.isfinite(recording.known_capacity[:, list(HOT_RESOURCES)]).any():
-        raise InputError(
-            "no node has a known capacity of CPU, disk, network or log, so no node can be hot: fill in capacity.parquet"
-        )
-    fresh = _forecast(history, window, recording, forecaster, age=0)
-    completed, by_regression = attribute_usage(history, window, fresh.model)
-    if by_regression:
-        recording = record(completed, pod_usage, window)
+    prepared = prepare(history, pod_usage, forecaster, at=at, days=days)
+    window, recording, forecasts = prepared.window, prepared.recording, prepared.forecasts
+    fresh = forecasts["forecast"]
     run = _Run(recording, seed, progress)
-    forecasts = {
-        "last_week": last_week(completed, window).on_nodes(recording.nodes),
-        "forecast": fresh,
-        "oracle": true_future(recording, fresh.autoscaled),
-    }
-    figures = {
-        "native": run.figures("native", Native(run.rng())),
-        "live": run.figures("live", Live()),
-        **{
-            name: run.figures(name, run.by_curves(forecasts[name]), forecasts[name])
-            for name in ("last_week", "forecast")
-        },
-    }
+    figures = {name: run.named(name, forecasts) for name in RULES if name != "oracle"}
     if setup is not None and fresh.model is not None:
         rule = ByScorer(setup, fresh.model, history, window, recording)
         figures[CONFIGURED] = run.figures(CONFIGURED, rule)
-    figures["oracle"] = run.figures("oracle", run.by_truth(forecasts["oracle"]))
+    figures["oracle"] = run.named("oracle", forecasts)
     rungs = {"forecast": figures["forecast"]}
     if ladder:
         rungs["without_live_correction"] = run.figures(
-            "without_live_correction", run.by_curves(fresh, live_correction=False), fresh
+            "without_live_correction", by_curves(recording, fresh, live_correction=False), fresh
         )
         for age in STALE_DAYS:
             if window.first_day - age >= _LEAST_DAYS_TO_FIT:
-                stale = _forecast(history, window, recording, forecaster, age=age)
+                stale = forecast_from(history, window, recording, forecaster, age=age)
                 name = f"model_{age}_days_old"
-                rungs[name] = run.figures(name, run.by_curves(stale), stale)
+                rungs[name] = run.figures(name, by_curves(recording, stale), stale)
         rungs["requests_avoiding_full_nodes"] = run.figures(
-            "requests_avoiding_full_nodes", RequestsAvoidingFull(run.rng())
+            "requests_avoiding_full_nodes", RequestsAvoidingFull(ties(seed))
         )
         rungs["neutral"] = figures["native"]
-    return Replay(window, seed, recording, figures, rungs, run.playbacks, forecasts, by_regression)
-
-
-def forecast_with(fit: FitModel) -> Forecaster:
-    """Forecasts read from the model that `fit` makes of what is known, its bounds widened with the model's age."""
-
-    def forecaster(known: History, window: Window, current_replicas: Floats) -> CurveForecast:
-        model = fit(known)
-        age = (window.days[0] - model.first_day).days
-        return from_model(model, window, current_replicas, widen=widening(age))
-
-    return forecaster
-
-
-def _forecast(
-    history: History, window: Window, recording: Recording, forecaster: Forecaster, *, age: int
-) -> CurveForecast:
-    """Curves from what was known `age` days before the day of the placement."""
-    known = history.before(window.first_day - age)
-    forecast = forecaster(known, window, recording.replicas_at_start())
-    if forecast.model is not None:
-        forecast = at_requests(forecast, forecast.model, window, recording.first_requests())
-    return forecast.on_nodes(recording.nodes)
+    return Replay(window, seed, recording, figures, rungs, run.playbacks, dict(forecasts), prepared.attributed)
 
 
 class _Run:
@@ -208,18 +158,10 @@ class _Run:
         self._recording, self._seed, self._progress = recording, seed, progress
         self.playbacks: dict[str, Playback] = {}
 
-    def rng(self) -> np.random.Generator:
-        """For ties; the same stream for every rule."""
-        return np.random.default_rng((self._seed, 1))
-
-    def by_curves(self, forecast: CurveForecast, *, live_correction: bool = True) -> ByCurves:
-        """A rule that takes pods of Jobs to end when the forecast expects it."""
-        jobs = job_pods(self._recording, forecast.run_seconds)
-        return ByCurves(forecast, self._recording.capacity, jobs=jobs, live_correction=live_correction)
-
-    def by_truth(self, forecast: CurveForecast) -> ByCurves:
-        """A rule that knows when each pod of a Job really ends."""
-        return ByCurves(forecast, self._recording.capacity, jobs=true_runs(self._recording))
+    def named(self, name: str, forecasts: Mapping[str, CurveForecast]) -> RuleFigures:
+        """Figures of one of RULES."""
+        rule = named_rule(name, self._recording, forecasts, self._seed)
+        return self.figures(name, rule, forecasts.get(name))
 
     def figures(self, name: str, rule: Rule, forecast: CurveForecast | None = None) -> RuleFigures:
         playback = play(self._recording, rule, seed=self._seed, progress=self._progress, stage=f"replay: {name}")

@@ -16,7 +16,8 @@ from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.scorer_options import scorer_options
 from scorer.replay.by_scorer import ScorerSetup
 from scorer.replay.doubled_replicas import doubled_replicas
-from scorer.replay.replay import Replay, forecast_with, replay
+from scorer.replay.preparation import forecast_with
+from scorer.replay.replay import Replay, replay
 from scorer.replay.window import replay_window
 from trainer.history.files import HistoryFiles
 

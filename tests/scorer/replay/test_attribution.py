@@ -12,7 +12,8 @@ from forecast.history import History, PodUsage
 from forecast.resources import DISK
 from scorer.replay.attribution import LARGEST_ERROR
 from scorer.replay.html import replay_page
-from scorer.replay.replay import Replay, forecast_with, replay
+from scorer.replay.preparation import forecast_with
+from scorer.replay.replay import Replay, replay
 from scorer.replay.window import flat
 from tests.scorer.replay.small_cluster import N_DAYS, N_NODES, REPLICAS, by_day, small_cluster
 

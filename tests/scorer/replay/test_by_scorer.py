@@ -17,8 +17,9 @@ from kube.objects.objects import PodInfo
 from scorer.options import ScorerOptions
 from scorer.policy import ChosenScoring, ScoringPolicy, scoring_policy
 from scorer.replay.by_scorer import ByScorer, ScorerSetup
+from scorer.replay.preparation import forecast_with
 from scorer.replay.recording import record
-from scorer.replay.replay import CONFIGURED, RULES, Replay, forecast_with, replay
+from scorer.replay.replay import CONFIGURED, RULES, Replay, replay
 from scorer.replay.window import replay_window
 from scorer.scores.options import ScoreOptions
 from tests.scorer.replay.simple_forecast import simple_forecast

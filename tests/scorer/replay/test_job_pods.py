@@ -15,7 +15,8 @@ from forecast.service_key import ServiceKey
 from scorer.replay.cluster_state import ClusterState, PendingPod
 from scorer.replay.curves import CurveForecast, last_week
 from scorer.replay.job_pods import JobPods, last_weeks_runs
-from scorer.replay.replay import Replay, forecast_with, replay
+from scorer.replay.preparation import forecast_with
+from scorer.replay.replay import Replay, replay
 from scorer.replay.rules import ByCurves
 from trainer.history.files import HistoryFiles
 

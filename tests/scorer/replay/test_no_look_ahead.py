@@ -9,7 +9,8 @@ import numpy as np
 from forecast.arrays import AnyFloats, Floats32
 from forecast.fit import fit
 from forecast.history import History, Placements, PodUsage
-from scorer.replay.replay import forecast_with, replay
+from scorer.replay.preparation import forecast_with
+from scorer.replay.replay import replay
 from scorer.replay.window import flat, replay_window
 from tests.scorer.replay.small_cluster import N_NODES, REPLICAS, by_day, curves, small_cluster
 

@@ -11,7 +11,8 @@ import pytest
 from forecast.fit import fit
 from forecast.history import History, PodUsage
 from forecast.resources import CPU
-from scorer.replay.replay import RULES, forecast_with, replay
+from scorer.replay.preparation import forecast_with
+from scorer.replay.replay import RULES, replay
 from tests.scorer.replay.small_cluster import N_SERVICES, small_cluster
 
 
