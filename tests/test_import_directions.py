@@ -33,6 +33,7 @@ MAY_IMPORT = {
 # The advisor decides by the loop of our own scheduler: only what becomes of a decision differs.
 MAY_IMPORT["advisor"] = {"advisor", *MAY_IMPORT["scheduler"]}
 MAY_IMPORT["rebalancer"] = {"rebalancer", *MAY_IMPORT["placement"]}
+MAY_IMPORT["autoscaling"] = {"autoscaling", *MAY_IMPORT["placement"]}
 MAY_IMPORT["forecast_scheduler"] = {"forecast_scheduler", *MAY_IMPORT}
 
 NOT_SHIPPED: Final = {"testing": {"testing"}, "benchmarks": {"benchmarks", "testing"}, "tests": {"tests", "testing"}}
@@ -53,6 +54,7 @@ LAYERS: Final = {
     "scheduler.profiles.job": "cron objects service valley < storm < serverless",
     "admission": "advice certificates templates < webhook",
     "rebalancer": "execution planning timing trust < costs trajectory",
+    "autoscaling": "capacity",
     "forecast_scheduler": "settings < reports < commands",
 }
 """Folders of a package, lowest first. A folder imports only from those before a `<`. Files beside the folders are free:

@@ -28,6 +28,7 @@ PACKAGES = {
     "scheduler",
     "advisor",
     "rebalancer",
+    "autoscaling",
     "admission",
     "forecast_scheduler",
 }

@@ -1,0 +1,1 @@
+"""How many nodes will be needed, and when?"""

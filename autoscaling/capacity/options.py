@@ -1,0 +1,17 @@
+"""Settings of `capacity`."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from forecast.setting_group import SettingGroup
+
+
+class CapacityOptions(SettingGroup):
+    """What `capacity` asks for unless its options say otherwise. Days and seed are those of `replay`."""
+
+    target: float = Field(default=0.001, ge=0, lt=1)
+    """Share of node half hours that may be hot."""
+
+    most: float = Field(default=10.0, ge=1, le=100)
+    """The search ends at this multiple of the recorded nodes. A rule that needs more has no number."""

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from autoscaling.capacity.capacity import Capacity, capacity
+from autoscaling.capacity.failure import Failure
+from autoscaling.capacity.node_pool import NodePool, node_groups
+from autoscaling.capacity.options import CapacityOptions
+from autoscaling.capacity.trial import try_nodes
+from forecast.errors import InputError
+from forecast.resources import MEMORY
+from scorer.replay.replay import RULES
+from tests.autoscaling.capacity.tiny_prepared import N_SLOTS, by_day, prepared_of, steady
+
+COOL = CapacityOptions(target=0.0)
+
+
+def test_pods_of_four_cores_take_a_node_of_ten_for_two() -> None:
+    """Two of them use 80 %, which is not hot yet; three would be 120 %."""
+    found = capacity(steady([4.0] * 12, n_nodes=3), COOL)
+    report = json.loads(json.dumps(found.to_json(), allow_nan=False))
+    assert tuple(report["nodes"]) == RULES
+    assert report["nodes"]["oracle"] == report["nodes"]["forecast"] == 6
+    assert report["recorded"] == 3 and report["target"] == 0
+    assert report["by_hour"]["oracle"] == report["by_hour"]["forecast"] == [6] * 24
+
+
+def test_the_number_is_that_of_the_replay_of_so_many_nodes() -> None:
+    prepared = steady([1.0, 2.0, 3.0, 4.0] * 5, n_nodes=9)
+    found = capacity(prepared, CapacityOptions(target=0.1), seed=3)
+    pool = NodePool(node_groups(prepared.recording))
+    for rule, figures in found.rules.items():
+        assert figures.nodes is not None and figures.trial is not None
+        trial = try_nodes(prepared, pool, rule, figures.nodes, 3)
+        assert trial == figures.trial
+        assert trial.hot_share <= 0.1
+        assert try_nodes(prepared, pool, rule, figures.nodes - 1, 3).hot_share > 0.1
+
+
+def test_pods_whose_peaks_differ_share_a_node_by_curves_and_not_by_requests() -> None:
+    hours = np.arange(N_SLOTS)
+    morning, evening = np.where(hours < 24, 7.0, 1.0), np.where(hours < 24, 1.0, 7.0)
+    found = capacity(by_day(np.stack([morning, evening] * 6), n_nodes=12), COOL)
+    nodes = {rule: figures.nodes for rule, figures in found.rules.items()}
+    assert nodes["oracle"] == nodes["forecast"] == 6
+    assert nodes["native"] is not None and nodes["native"] > 6
+
+
+def test_by_requests_all_requests_fit_and_by_curves_it_is_said_how_many_do_not() -> None:
+    found = capacity(steady([1.0] * 12, n_nodes=6, requests=5.0), COOL)
+    assert found.rules["native"].nodes == 6
+    ours = found.rules["forecast"]
+    assert ours.nodes == 2 and ours.within_requests == 6
+    assert ours.trial is not None and ours.trial.unplaced == 12 - 2 * 2
+
+
+def test_memory_over_capacity_is_never_saved_nodes() -> None:
+    prepared = steady([0.1] * 10, n_nodes=5)
+    load = prepared.recording.load.copy()
+    load[:, MEMORY] = 45.0  # of 100 on a node
+    found = capacity(prepared_of(replace(prepared.recording, load=load)), COOL)
+    assert {figures.nodes for figures in found.rules.values()} == {5}
+
+
+def test_a_pod_that_is_hot_by_itself_has_no_number() -> None:
+    found = capacity(steady([9.0, 9.0], n_nodes=2), COOL)
+    assert all(figures.nodes is None for figures in found.rules.values())
+    assert found.by_hour is None
+    assert found.to_json()["nodes"]["forecast"] is None
+
+
+def test_the_reserve_holds_the_busiest_hour_with_what_remains() -> None:
+    prepared = steady([4.0] * 12, n_nodes=6)
+    two = capacity(prepared, COOL, rules=("oracle",), failure=Failure(nodes=2))
+    assert two.rules["oracle"].reserve == 8
+    zone = capacity(prepared, COOL, rules=("oracle",), failure=Failure(zones=3))
+    assert zone.rules["oracle"].reserve == 9
+    assert zone.to_json()["reserve"]["nodes"] == {"oracle": 9}
+
+
+def large_and_small() -> Capacity:
+    prepared = steady([4.0] * 8, n_nodes=4)
+    capacity_of = prepared.recording.capacity.copy()
+    capacity_of[0] *= 2
+    recording = replace(prepared.recording, capacity=capacity_of, allocatable=capacity_of[:, :2].copy())
+    prices = {"10 cores, 9.31e-08 GiB": 1.0, "20 cores, 1.86e-07 GiB": 1.5}
+    return capacity(prepared_of(recording), COOL, rules=("forecast", "oracle"), prices=prices)
+
+
+def test_with_prices_the_cheapest_of_the_proportion_and_each_group_alone_is_chosen() -> None:
+    found = large_and_small()
+    ours = found.rules["forecast"]
+    assert dict(ours.mix) == {"20 cores, 1.86e-07 GiB": 2}
+    assert ours.nodes == 2 and ours.cost == 3.0
+
+
+def test_every_group_has_a_price_or_none() -> None:
+    prepared = steady([1.0], n_nodes=2)
+    with pytest.raises(InputError, match="no node group 'large'"):
+        capacity(prepared, COOL, prices={"large": 1.0})
