@@ -33,6 +33,7 @@ COPY extender extender
 COPY scheduler scheduler
 COPY advisor advisor
 COPY rebalancer rebalancer
+COPY autoscaling autoscaling
 COPY admission admission
 COPY forecast_scheduler forecast_scheduler
 # Compiled here: the root file system is read-only where it runs. The tools that built it stay behind.

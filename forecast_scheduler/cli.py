@@ -27,6 +27,7 @@ from forecast.redaction import redacted
 from forecast_scheduler.commands.advise.command import advise
 from forecast_scheduler.commands.backtest import backtest
 from forecast_scheduler.commands.canary.command import canary
+from forecast_scheduler.commands.capacity.command import capacity
 from forecast_scheduler.commands.demo.command import demo
 from forecast_scheduler.commands.explain.command import explain
 from forecast_scheduler.commands.extender.command import extender
@@ -99,6 +100,7 @@ for _command in (
     reporting(train),
     reporting(backtest),
     reporting(replay),
+    reporting(capacity),
     reporting(report),
     scorer,
     advise,

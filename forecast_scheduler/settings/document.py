@@ -19,6 +19,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from admission.webhook.options import WebhookOptions
 from advisor.options import AdviseOptions
+from autoscaling.capacity.options import CapacityOptions
 from forecast.errors import InputError
 from forecast.setting_group import Country, SettingGroup, what_is_allowed
 from forecast_scheduler.settings.extender_settings import ExtenderSettings
@@ -100,6 +101,7 @@ class Settings(SettingGroup):
     prometheus: PrometheusOptions = Field(default_factory=PrometheusOptions)
     train: TrainSettings = Field(default_factory=TrainSettings)
     replay: ReplaySettings = Field(default_factory=ReplaySettings)
+    capacity: CapacityOptions = Field(default_factory=CapacityOptions)
     scorer: ScorerSettings = Field(default_factory=ScorerSettings)
     extender: ExtenderSettings = Field(default_factory=ExtenderSettings)
     advise: AdviseOptions = Field(default_factory=AdviseOptions)

@@ -59,6 +59,13 @@ BudgetOption = Annotated[
         help="With --trajectory: pods that a plan may move per night.",
     ),
 ]
+CapacityOption = Annotated[
+    bool,
+    typer.Option(
+        "--capacity",
+        help="Search the fewest nodes, too, by requests, by the forecast and by the true future (see `capacity`).",
+    ),
+]
 
 
 def replay(
@@ -71,6 +78,7 @@ def replay(
     trajectory: TrajectoryOption = False,
     release: ReleaseOption = None,
     budget: BudgetOption = None,
+    capacity: CapacityOption = False,
     config: ConfigOption = None,
     verbose: VerboseOption = False,
 ) -> None:
@@ -92,18 +100,35 @@ def replay(
         for name, value in (("--release", release), ("--budget", budget)):
             if value is not None:
                 raise InputError(f"{name} is of trajectories: add --trajectory, or leave it out")
-        _place_anew(shell, directory, moment, n_days, seed, json, report)
+        _place_anew(shell, directory, moment, n_days, seed, capacity, json, report)
         return
+    if capacity:
+        raise InputError(
+            "--capacity does not go with --trajectory, which moves pods on the recorded nodes: leave it out"
+        )
     if moment is not None:
         raise InputError("--at does not go with --trajectory, which plays the last whole days: leave it out")
     _play_forward(shell, directory, n_days, seed, release, budget, json, report)
 
 
 def _place_anew(
-    shell: Shell, directory: Path, moment: datetime | None, days: int, seed: int, json: Path | None, report: Path | None
+    shell: Shell,
+    directory: Path,
+    moment: datetime | None,
+    days: int,
+    seed: int,
+    capacity: bool,
+    json: Path | None,
+    report: Path | None,
 ) -> None:
     from forecast_scheduler.commands.history_directory import open_history, tell_what_was_cleaned
-    from forecast_scheduler.commands.replay.run_replay import configured_setup, replay_history, replay_tables
+    from forecast_scheduler.commands.replay.run_replay import (
+        capacity_of,
+        configured_setup,
+        replay_history,
+        replay_tables,
+    )
+    from forecast_scheduler.reports.capacity_tables import nodes_table
 
     with shell.progress() as progress:
         files = open_history(shell.settings, directory, progress)
@@ -117,10 +142,13 @@ def _place_anew(
             setup=configured_setup(shell.settings),
             progress=progress,
         )
+        needed = capacity_of(played, shell.settings.capacity, progress) if capacity else None
     tell_what_was_cleaned(shell, files)
     for table in replay_tables(played):
         shell.out.print(table)
-    write_figures(json, played.to_json())
+    if needed is not None:
+        shell.out.print(nodes_table(needed))
+    write_figures(json, played.to_json() if needed is None else {**played.to_json(), "capacity": needed})
     if report is not None:
         from scorer.replay.html import replay_page
 

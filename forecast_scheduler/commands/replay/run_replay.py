@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 from rich.table import Table
 
+from autoscaling.capacity.capacity import capacity
+from autoscaling.capacity.options import CapacityOptions
 from forecast.fit import fit
 from forecast.history import History
 from forecast.progress import Progress
@@ -16,7 +19,7 @@ from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.scorer_options import scorer_options
 from scorer.replay.by_scorer import ScorerSetup
 from scorer.replay.doubled_replicas import doubled_replicas
-from scorer.replay.preparation import forecast_with
+from scorer.replay.preparation import Prepared, forecast_with
 from scorer.replay.replay import Replay, replay
 from scorer.replay.window import replay_window
 from trainer.history.files import HistoryFiles
@@ -41,6 +44,13 @@ def replay_history(
     pods = files.pod_usage(window.days[0], window.days[-1], progress=progress)
     forecaster = forecast_with(lambda before: fit(before, progress=progress))
     return replay(history, pods, forecaster, at=at, days=days, seed=seed, setup=setup, progress=progress)
+
+
+def capacity_of(played: Replay, options: CapacityOptions, progress: Progress) -> dict[str, Any]:
+    """Figures of the fewest nodes for the rules that bound what placement can save; nothing is read or fitted anew."""
+    prepared = Prepared(played.window, played.recording, played.forecasts, played.attributed)
+    rules = ("native", "forecast", "oracle")
+    return capacity(prepared, options, seed=played.seed, rules=rules, progress=progress).to_json()
 
 
 def replay_doubled(files: HistoryFiles, history: History, played: Replay, *, progress: Progress) -> Replay | None:

@@ -1,0 +1,1 @@
+"""`capacity`: the fewest nodes that would have kept recorded days cool, by placement rule."""

@@ -1,0 +1,61 @@
+"""`capacity` on a small history: what it prints, what it writes, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from forecast_scheduler.cli import run
+from tests.forecast_scheduler.small_history import small_tables
+
+RULES = ["native", "live", "last_week", "forecast", "oracle"]
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(small_tables(9).write(tmp_path_factory.mktemp("capacity") / "history"))
+
+
+def test_the_fewest_nodes_by_rule_as_table_json_and_page(
+    history: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file, page = tmp_path / "capacity.json", tmp_path / "capacity.html"
+    command = ["capacity", "--history", history, "--target", "0.001", "--seed", "2", "--days", "1"]
+    assert run([*command, "--lose-nodes", "1", "--json", str(file), "--report", str(page)]) == 0
+    figures = json.loads(file.read_text())
+    assert list(figures["nodes"]) == RULES
+    assert all(isinstance(nodes, int) and nodes >= 1 for nodes in figures["nodes"].values())
+    assert (figures["target"], figures["recorded"], figures["seed"]) == (0.001, 2, 2)
+    assert all(one["hot_share"] <= 0.001 for one in figures["rules"].values())
+    assert all(figures["reserve"]["nodes"][rule] > figures["nodes"][rule] for rule in RULES)
+    assert len(figures["by_hour"]["forecast"]) == len(figures["by_hour"]["oracle"]) == 24
+    said = capfd.readouterr().out
+    assert "Fewest nodes with at most 0.10 %" in said and "1 nodes lost" not in said
+    assert str(page.resolve()) in said
+    assert "<!doctype html>" in page.read_text().lower()
+
+
+def test_replay_gives_the_number_if_asked(history: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "replay.json"
+    assert run(["replay", "--history", history, "--days", "1", "--capacity", "--json", str(file)]) == 0
+    assert list(json.loads(file.read_text())["capacity"]["nodes"]) == ["native", "forecast", "oracle"]
+    assert "Fewest nodes with at most" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--lose-nodes", "1", "--lose-zone", "3"], "choose one"),
+        (["--price", "8 cores"], "is no price: write GROUP=COST"),
+        (["--price", "=-1"], "is no price"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_before_the_work(
+    history: str, options: list[str], said: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["capacity", "--history", history, *options]) == 2
+    assert said in capfd.readouterr().err
+    assert run(["replay", "--history", history, "--trajectory", "--capacity"]) == 2
+    assert "leave it out" in capfd.readouterr().err
