@@ -5,5 +5,7 @@ trial        a recording on n nodes, placed by a rule: hot share, requests that 
 failure      the same when nodes are lost in the busiest hour
 fewest       the search over n, without any idea of what it searches
 hours        nodes that the load of each hour of the day would need
+sample       some services that stand for a large cluster
+search       what one rule needs
 capacity     all of it together, as figures
 """

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from autoscaling.capacity.failure import Failure, busiest_slot, try_failure
-from autoscaling.capacity.fewest import fewest
-from autoscaling.capacity.hours import HourlyNodes, filled_nodes, hourly_nodes
+from autoscaling.capacity.failure import Failure, busiest_slot
+from autoscaling.capacity.hours import HourlyNodes, hourly_nodes
 from autoscaling.capacity.node_pool import NodePool, chosen_group, node_groups
 from autoscaling.capacity.options import CapacityOptions
-from autoscaling.capacity.trial import Trial, prepared_on, try_nodes
+from autoscaling.capacity.search import RuleNodes, Search, filled
+from autoscaling.capacity.trial import prepared_on
 from forecast.errors import InputError
 from forecast.progress import Progress, silent
 from forecast.resources import HOT_RESOURCES, RESOURCES
@@ -25,43 +25,12 @@ _GUESS_FIRST = ("oracle", "forecast", "last_week", "live", "native")
 
 
 @dataclass(frozen=True, slots=True)
-class RuleNodes:
-    """What one rule needs.
-
-    nodes    : the fewest that keep the target; None = more than the search looks at
-    trial    : what came of them; None likewise
-    within_requests : the fewest on which all requests fit, too
-    reserve  : the fewest that keep the target in the busiest hour after the failure; None also if none was asked for
-    mix      : nodes of each group
-    cost     : of `nodes`; None = no prices
-    """
-
-    nodes: int | None
-    trial: Trial | None
-    within_requests: int | None
-    reserve: int | None
-    mix: Mapping[str, int]
-    cost: float | None
-
-    def to_json(self) -> dict[str, Any]:
-        """The figures by name."""
-        return {
-            "nodes": self.nodes,
-            "hot_share": None if self.trial is None else self.trial.hot_share,
-            "pods_over_requests": None if self.trial is None else self.trial.unplaced,
-            "nodes_within_requests": self.within_requests,
-            "nodes_with_reserve": self.reserve,
-            "mix": dict(self.mix),
-            "cost": self.cost,
-        }
-
-
-@dataclass(frozen=True, slots=True)
 class Capacity:
     """Figures of every rule.
 
     pool     : the groups that were used, in the first place; a cheaper choice of a rule is in its `mix`
     recorded : nodes that took part in the window
+    searched_pods : pods that were placed; fewer than there are = a sample (autoscaling.capacity.sample)
     base_share : share of the usage that stays on nodes, and so comes and goes with them, by resource
     by_hour  : None = no number of nodes for the forecast or the oracle
     """
@@ -74,6 +43,7 @@ class Capacity:
     rules: Mapping[str, RuleNodes]
     failure: Failure | None
     busiest_slot: int
+    searched_pods: int
     base_share: Mapping[str, float]
     by_hour: HourlyNodes | None
 
@@ -85,6 +55,8 @@ class Capacity:
             "target": self.target,
             "recorded": sum(self.recorded.values()),
             "seed": self.seed,
+            "pods": len(self.prepared.recording.service),
+            "searched_pods": self.searched_pods,
             "groups": dict(self.recorded),
             "rules": {rule: figures.to_json() for rule, figures in self.rules.items()},
             "reserve": None
@@ -135,15 +107,14 @@ def capacity(
         raise InputError(f"node group {unpriced[0]!r} has no price: give one to each group, or leave prices out")
     pool = NodePool(used)
     pools = [pool, *(NodePool((one,)) for one in used if prices and len(used) > 1)]
-    most = max(int(options.most * recording.n_nodes), 2)
-    search = _Search(prepared, seed, options.target, failure, most)
+    search = Search(prepared, seed, options, failure)
     found: dict[str, RuleNodes] = {}
     searched = [rule for rule in _GUESS_FIRST if rule in rules]
     for number, choice in enumerate(pools):
-        guess = _filled(prepared, choice)
+        guess = filled(search.prepared, choice)
         for done, rule in enumerate(searched, start=number * len(searched) + 1):
             figures = search.nodes_of(rule, choice, guess, prices)
-            guess = figures.nodes or guess
+            guess = guess if figures.trial is None else figures.trial.n_nodes
             found[rule] = _cheaper(found.get(rule), figures)
             progress("capacity", done, len(searched) * len(pools))
     by_hour = None
@@ -167,76 +138,10 @@ def capacity(
         rules={rule: found[rule] for rule in RULES if rule in found},
         failure=failure,
         busiest_slot=busiest_slot(recording),
+        searched_pods=len(search.prepared.recording.service),
         base_share=_base_share(prepared),
         by_hour=by_hour,
     )
-
-
-class _Search:
-    """Searches, with what they have in common."""
-
-    def __init__(
-        self,
-        prepared: Prepared,
-        seed: int,
-        target: float,
-        failure: Failure | None,
-        most: int,
-    ) -> None:
-        self._prepared, self._seed, self._target = prepared, seed, target
-        self._failure, self._most = failure, most
-
-    def nodes_of(self, rule: str, pool: NodePool, guess: int, prices: Mapping[str, float] | None) -> RuleNodes:
-        """What a rule needs of the nodes of a pool."""
-        trials: dict[int, Trial] = {}
-
-        def trial(n_nodes: int) -> Trial:
-            if n_nodes not in trials:
-                trials[n_nodes] = try_nodes(self._prepared, pool, rule, n_nodes, self._seed)
-            return trials[n_nodes]
-
-        def holds(n_nodes: int) -> bool:
-            return trial(n_nodes).holds(rule, self._target)
-
-        nodes = fewest(holds, guess, most=self._most)
-        if nodes is None:
-            return RuleNodes(None, None, None, None, {}, None)
-        within: int | None = nodes
-        if trial(nodes).unplaced:
-            within = fewest(
-                lambda n: holds(n) and trial(n).unplaced == 0, self._fitting(pool, nodes), least=nodes, most=self._most
-            )
-        reserve = None
-        failure = self._failure
-        if failure is not None:
-            reserve = fewest(
-                lambda n: holds(n) and self._survives(rule, pool, n, failure),
-                failure.guess(nodes),
-                least=max(nodes, failure.least()),
-                most=self._most,
-            )
-        mix = pool.mix(nodes)
-        cost = None if prices is None else sum(prices[name] * count for name, count in mix.items())
-        return RuleNodes(nodes, trial(nodes), within, reserve, mix, cost)
-
-    def _survives(self, rule: str, pool: NodePool, n_nodes: int, failure: Failure) -> bool:
-        return try_failure(self._prepared, pool, rule, n_nodes, self._seed, failure).holds(rule, self._target)
-
-    def _fitting(self, pool: NodePool, least: int) -> int:
-        """Nodes that have as much to allocate as is requested at once."""
-        recording = self._prepared.recording
-        born = np.zeros((recording.n_slots + 1, 2))
-        np.add.at(born, recording.birth, recording.requests)
-        np.add.at(born, recording.death, -recording.requests)
-        requested = np.cumsum(born, axis=0).max(axis=0)
-        allocatable = recording.allocatable[pool.order].mean(axis=0)
-        return max(least, int(np.ceil(np.nan_to_num(requested / allocatable).max())))
-
-
-def _filled(prepared: Prepared, pool: NodePool) -> int:
-    """Nodes that the pods of the window would fill without any waste, as a first guess."""
-    there = prepared_on(prepared, pool, len(pool.order)).recording
-    return int(np.ceil(filled_nodes(there, there.load.sum(axis=0, dtype=np.float64), there.base).max())) or 1
 
 
 def _cheaper(one: RuleNodes | None, other: RuleNodes) -> RuleNodes:

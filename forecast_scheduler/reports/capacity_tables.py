@@ -61,6 +61,11 @@ def capacity_lines(figures: Mapping[str, Any]) -> Iterator[str]:
             f"usage that is not of pods comes and goes with the nodes: {', '.join(staying)}. If it is work that has to "
             "stay, more nodes are needed than the table says."
         )
+    if figures["searched_pods"] < figures["pods"]:
+        yield (
+            f"estimated from services with {figures['searched_pods']:,} of {figures['pods']:,} pods; "
+            "the setting capacity.sample_pods: 0 places all of them"
+        )
     if figures["reserve"] is not None:
         reserve = figures["reserve"]
         lost = "one of {lose_zone_of} zones fails" if "lose_zone_of" in reserve else "{lose_nodes} of the nodes fail"

@@ -67,7 +67,7 @@ def test_memory_over_capacity_is_never_saved_nodes() -> None:
 
 
 def test_a_pod_that_is_hot_by_itself_has_no_number() -> None:
-    found = capacity(steady([9.0, 9.0], n_nodes=2), COOL)
+    found = capacity(steady([9.0, 9.0], n_nodes=2), COOL.replace(most=3))
     assert all(figures.nodes is None for figures in found.rules.values())
     assert found.by_hour is None
     assert found.to_json()["nodes"]["forecast"] is None
