@@ -136,7 +136,7 @@ def nodes_for_requests(recording: Recording, pool: NodePool) -> int:
     np.add.at(change, recording.birth, recording.requests)
     np.add.at(change, recording.death, -recording.requests)
     requested = np.cumsum(change, axis=0).max(axis=0)
-    return math.ceil((requested / recording.allocatable[pool.order].mean(axis=0)).max() - 1e-9)
+    return math.ceil(float((requested / recording.allocatable[pool.order].mean(axis=0)).max()) - 1e-9)
 
 
 def _filled(prepared: Prepared, pool: NodePool) -> float:
