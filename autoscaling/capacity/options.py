@@ -16,6 +16,6 @@ class CapacityOptions(SettingGroup):
     most: float = Field(default=10.0, ge=1, le=100)
     """The search ends at this multiple of the recorded nodes. A rule that needs more has no number."""
 
-    sample_pods: int = Field(default=1500, ge=0)
+    sample_pods: int = Field(default=1000, ge=0)
     """From twice as many pods on, the search places a random sample of services with about so many pods, and scales
     its answer. 0 places all pods, whatever that takes."""

@@ -64,6 +64,7 @@ class Search:
             sample_services(prepared, options.sample_pods, seed) if is_large(prepared, options) else prepared
         )
         self._seed, self._options, self._failure = seed, options, failure
+        self._scales: dict[tuple[str, ...], float] = {}  # by the groups of a pool
 
     def nodes_of(self, rule: str, pool: NodePool, guess: int, prices: Mapping[str, float] | None) -> RuleNodes:
         """What a rule needs of the nodes of a pool. guess: for the pods of `prepared`"""
@@ -115,7 +116,11 @@ class Search:
         """How many times the load of the sample the load of all pods is; 1 = there is no sample."""
         if self.prepared is self._all:
             return 1.0
-        return _filled(self._all, pool) / max(_filled(self.prepared, pool), np.finfo(np.float64).tiny)
+        groups = tuple(group.name for group in pool.groups)
+        if groups not in self._scales:
+            least = np.finfo(np.float64).tiny
+            self._scales[groups] = _filled(self._all, pool) / max(_filled(self.prepared, pool), float(least))
+        return self._scales[groups]
 
     def _scaled(self, n_nodes: int, scale: float, pool: NodePool, *, keeps_requests: bool) -> int:
         if self.prepared is self._all:
