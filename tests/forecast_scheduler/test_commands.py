@@ -199,7 +199,7 @@ def test_a_trajectory_writes_every_rule_by_day(
         (["--release", "0.1"], "add --trajectory"),
         (["--budget", "0.01"], "add --trajectory"),
         (["--trajectory", "--at", "2026-10-14T10:00"], "leave it out"),
-        (["--trajectory", "--budget", "1.5"], "0<=x<=1"),
+        (["--trajectory", "--budget", "1.5"], "less than or equal to 1"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(
