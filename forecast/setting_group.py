@@ -6,10 +6,16 @@ composed of these classes, docs/use/settings.md is generated from them, and code
 
 from __future__ import annotations
 
+import ast
+import inspect
 from collections.abc import Mapping
+from itertools import pairwise
+from textwrap import dedent
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, GetJsonSchemaHandler, ValidationError
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from forecast.durations import DURATION_EXAMPLES, duration_seconds
 from forecast.errors import InputError
@@ -22,7 +28,6 @@ class SettingGroup(BaseModel):
         frozen=True,
         extra="forbid",
         defer_build=True,  # `--help` needs the classes, not their validators: 0.1 s
-        use_attribute_docstrings=True,
         allow_inf_nan=False,
         # What was given may be a secret under a wrong name, and a traceback shows the error.
         hide_input_in_errors=True,
@@ -39,9 +44,42 @@ class SettingGroup(BaseModel):
         # Pydantic validates groups inside a document without __init__, and a mistake there keeps its whole path.
         __init__.__pydantic_base_init__ = True
 
+    @classmethod
+    def texts(cls) -> dict[str, str]:
+        """Return the text below each field, by its name.
+
+        pydantic's own `use_attribute_docstrings` reads the source of each class when it is made: 0.2 s of every start.
+        """
+        found: dict[str, str] = {}
+        for one in reversed(cls.__mro__):
+            if issubclass(one, SettingGroup):
+                found |= _texts_in(inspect.getsource(one))
+        return {name: text for name, text in found.items() if name in cls.model_fields}
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """See pydantic: the schema of the chart's values has these texts, too."""
+        schema = handler(core_schema)
+        properties = handler.resolve_ref_schema(schema)["properties"]
+        for name, text in cls.texts().items():
+            properties[name]["description"] = text
+        return schema
+
     def replace(self, **values: Any) -> Self:
         """A copy with these values, checked."""
         return type(self)(**{**dict(self), **values})
+
+
+def _texts_in(source: str) -> dict[str, str]:
+    """Of a class: the string after each annotated name."""
+    (tree,) = ast.parse(dedent(source)).body
+    assert isinstance(tree, ast.ClassDef)
+    return {
+        field.target.id: inspect.cleandoc(text.value.value)
+        for field, text in pairwise(tree.body)
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+        if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant) and isinstance(text.value.value, str)
+    }
 
 
 def _first_mistake(group: type[SettingGroup], error: ValidationError) -> str:

@@ -12,13 +12,14 @@ Each command is one file in `commands`; the libraries it needs are imported when
 from __future__ import annotations
 
 import errno
+import gc
 import logging
 import os
 import signal
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Annotated, NoReturn
+from typing import Annotated, Final, NoReturn
 
 import typer
 
@@ -49,6 +50,9 @@ from forecast_scheduler.commands.train.command import train
 from forecast_scheduler.commands.webhook.command import webhook
 
 logger = logging.getLogger(__name__)
+
+_COLLECT_AFTER: Final = 10_000
+"""New objects, instead of 700. Long-lived services freeze what they have once they are ready."""
 
 SUCCESS, FAILURE, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
@@ -127,6 +131,8 @@ def main() -> None:
     """Entry point of the console command."""
     # An evicted pod gets SIGTERM: it then gives its lease back, as after Ctrl-C.
     signal.signal(signal.SIGTERM, _interrupt)
+    # Imports make a million objects that stay: looking through them again and again is a tenth of every start.
+    gc.set_threshold(_COLLECT_AFTER)
     sys.exit(run(sys.argv[1:]))
 
 

@@ -13,10 +13,9 @@ from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
-from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from forecast.setting_group import Duration
+from forecast.setting_group import Duration, SettingGroup
 from forecast_scheduler.settings.document import Settings
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "use" / "settings.md"
@@ -47,12 +46,13 @@ def settings_page() -> str:
     return "\n".join([_HEAD, *_section(Settings, "")])
 
 
-def _section(group: type[BaseModel], path: str) -> Iterator[str]:
+def _section(group: type[SettingGroup], path: str) -> Iterator[str]:
     """The fields of a group, then the groups in it. path: of the group, "" of the document."""
     prefix = f"{path}." if path else ""
+    texts = group.texts()
     inner = {name: _group_of(field.annotation) for name, field in group.model_fields.items()}
     rows = [
-        f"| `{prefix}{name}` | {_default(field)} | {_allowed(field)} | {_cell(field.description or '')} |"
+        f"| `{prefix}{name}` | {_default(field)} | {_allowed(field)} | {_cell(texts.get(name, ''))} |"
         for name, field in group.model_fields.items()
         if not _is_group(field.annotation)
     ]
@@ -67,13 +67,13 @@ def _section(group: type[BaseModel], path: str) -> Iterator[str]:
 
 
 def _is_group(annotation: Any) -> bool:
-    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+    return isinstance(annotation, type) and issubclass(annotation, SettingGroup)
 
 
-def _group_of(annotation: Any) -> type[BaseModel] | None:
+def _group_of(annotation: Any) -> type[SettingGroup] | None:
     """The group that a field holds, or holds a list of."""
     if _is_group(annotation):
-        found: type[BaseModel] = annotation
+        found: type[SettingGroup] = annotation
         return found
     return next((one for part in get_args(annotation) if (one := _group_of(part))), None)
 

@@ -61,4 +61,5 @@ def test_a_changed_copy_is_checked_and_leaves_the_first_as_it_is() -> None:
 
 
 def test_the_documentation_of_a_field_is_the_text_below_it() -> None:
-    assert Backoff.model_fields["initial"].description == "Wait after the first failure."
+    assert Backoff.texts()["initial"] == "Wait after the first failure."
+    assert Backoff.model_json_schema()["properties"]["initial"]["description"] == "Wait after the first failure."

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from typing import Any, Final
-
-from cel import Context, Program, compile, stdlib
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
 
 from scheduler.profiles.gpu.dra.selectors.library import FUNCTIONS
+
+if TYPE_CHECKING:
+    from cel import Context, Program
 
 _MOST_PROGRAMS: Final = 512
 
@@ -20,10 +22,17 @@ class Programs:
         """most_characters: of all expressions that are kept."""
         self._most_characters, self._characters = most_characters, 0
         self._programs: OrderedDict[str, Program | str] = OrderedDict()
-        self._context = Context()
-        stdlib.add_stdlib_to_context(self._context)
+
+    @cached_property
+    def _context(self) -> Context:
+        # Imported here: the library comes with a command line of its own, 0.2 s that most clusters never need.
+        from cel import Context, stdlib
+
+        made = Context()
+        stdlib.add_stdlib_to_context(made)
         for name, function in FUNCTIONS.items():
-            self._context.add_function(name, function)
+            made.add_function(name, function)
+        return made
 
     def answer(self, source: str, device: Mapping[str, Any], name: str) -> bool | str:
         """Whether the device matches, or what is wrong. device: the variable of that name; name: for messages."""
@@ -46,6 +55,8 @@ class Programs:
         if known is not None:
             self._programs.move_to_end(source)
             return known
+        from cel import compile
+
         made: Program | str
         try:
             made = compile(source)
