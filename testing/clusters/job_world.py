@@ -117,7 +117,9 @@ def jobs_process(
     """`schedule` with the profiles online and job, not started yet. url: of a proxy; schedule: its settings."""
     kubeconfig = plane.write_kubeconfig("admin", plane.token, url=url)
     settings = settings_of_schedule(profiles=["online", "job"], **schedule)
-    return ScorerProcess(directory, "--kubeconfig", kubeconfig, *arguments, settings=settings, command="schedule")
+    return ScorerProcess(
+        directory, "--kubeconfig", kubeconfig, *arguments, settings=settings, command="schedule", forked=True
+    )
 
 
 @dataclass(slots=True)

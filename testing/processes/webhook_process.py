@@ -133,6 +133,7 @@ class WebhookProcess(ScorerProcess):
         settings: Mapping[str, Any] | None = None,
         code: Path = ROOT,
         environment: Mapping[str, str] | None = None,
+        forked: bool = False,
     ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         authority = Authority(directory, "authority")
@@ -141,7 +142,7 @@ class WebhookProcess(ScorerProcess):
         usual = ("--kubeconfig", kubeconfig, "--tls-cert", certificate, "--tls-key", key)
         super().__init__(
             directory, *usual, *arguments, settings=settings or {}, command="webhook", code=code,
-            environment=environment,
+            environment=environment, forked=forked,
         )  # fmt: skip
         self.http.close()
         self.http = httpx.Client(timeout=20, verify=ssl.create_default_context(cafile=str(self.ca)))

@@ -127,6 +127,7 @@ def start(site: Site, tmp_path: Path) -> Iterator[Started]:
                     "advise": {"lease": {"enabled": False}} | advise,
                 },
                 command="advise",
+                forked=True,
             )
             running.enter_context(process)
             # A model is looked for once the cluster is read: until then there is no forecast, and no advice.

@@ -37,7 +37,9 @@ def _webhook(site: Site, directory: Path, advisor: ScorerProcess) -> Iterator[tu
         directory.mkdir()
         (directory / "policies.yaml").write_text(_POLICIES)
         settings = {"webhook": {"advice": advice}, "policies": {"file": str(directory / "policies.yaml")}}
-        webhook = running.enter_context(WebhookProcess(directory, site.plane.kubeconfig, settings=settings))
+        webhook = running.enter_context(
+            WebhookProcess(directory, site.plane.kubeconfig, settings=settings, forked=True)
+        )
         api.create(configuration(webhook, failurePolicy="Fail"))
         api.patch(
             {"kind": "Namespace", "metadata": {"name": site.sets[0]["metadata"]["namespace"]}},

@@ -184,7 +184,7 @@ class World:
         def start(command: str, settings: Mapping[str, Any]) -> ScorerProcess:
             settings = {"policies": {"file": str(policies), "events": False}, **settings}
             made = ScorerProcess(
-                directory / command, *usual, *measured, settings=settings, ready=False, command=command
+                directory / command, *usual, *measured, settings=settings, ready=False, command=command, forked=True
             )
             return stack.enter_context(made)
 
@@ -195,7 +195,9 @@ class World:
             "extender": two.submit(start, "extender", {"scorer": _QUICK, "extender": {"deadline": "9s"}}),
             "schedule": two.submit(start, "schedule", settings_of_schedule(**SCHEDULE) | {"scorer": _QUICK}),
             "rebalancer": two.submit(start, "rebalance", {"scorer": _QUICK, "rebalance": _REBALANCE}),
-            "webhook": two.submit(lambda: stack.enter_context(WebhookProcess(directory / "webhook", plane.kubeconfig))),
+            "webhook": two.submit(
+                lambda: stack.enter_context(WebhookProcess(directory / "webhook", plane.kubeconfig, forked=True))
+            ),
         }
         self.processes = {name: one.result() for name, one in started.items()}
         textfiles = stack.enter_context(_Serving(directory / "textfiles"))

@@ -63,13 +63,13 @@ def models(cluster: Scenery, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def start(plane: ControlPlane, cluster: Scenery, models: Path, tmp_path: Path) -> Iterator[Started]:
-    """start(...) -> a scorer that is ready; arguments are those of ScorerProcess and replace the usual ones."""
+    """start(...) -> a scorer that is ready; arguments are those of ScorerProcess and replace the usual ones; forked."""
     with ExitStack() as running:
         number = iter(range(100))
 
         def start(*arguments: str | Path, kubeconfig: Path | None = None, **rest: Any) -> ScorerProcess:
             usual: list[str | Path] = ["--kubeconfig", kubeconfig or plane.kubeconfig, "--models", models]
             directory = tmp_path / f"scorer-{next(number)}"
-            return running.enter_context(ScorerProcess(directory, *usual, *arguments, **rest))
+            return running.enter_context(ScorerProcess(directory, *usual, *arguments, **{"forked": True} | rest))
 
         yield start

@@ -43,7 +43,7 @@ def _answer(connection: socket.socket) -> bytes:
 def test_requests_in_flight_are_answered_before_it_ends(
     start: Started, cluster: Scenery, number: signal.Signals
 ) -> None:
-    scorer = start(settings=settings_of(drain="1s"))
+    scorer = start(settings=settings_of(drain="1s"), forked=False)
     assert scorer.process is not None
     body = json.dumps({"pod": cluster.pod("any")}).encode()
     started = [_half_sent(scorer.url, path, body) for path in ["/v1/scores", "/v1/explain"] * 10]
@@ -64,7 +64,7 @@ def test_it_ends_although_everything_around_it_hangs(
 ) -> None:
     with TcpProxy(plane.api_server.port) as api, TcpProxy(prometheus.port) as metrics:
         kubeconfig = plane.write_kubeconfig("admin", plane.token, url=api.url)
-        scorer = start("--prometheus", metrics.url.replace("https", "http"), kubeconfig=kubeconfig)
+        scorer = start("--prometheus", metrics.url.replace("https", "http"), kubeconfig=kubeconfig, forked=False)
         assert eventually(lambda: scorer.get("/v1/status")["level"] == 0)
         api.freeze()
         metrics.freeze()

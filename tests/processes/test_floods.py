@@ -59,7 +59,9 @@ def service(request: pytest.FixtureRequest, start: Started, probe_port: int) -> 
             namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "forecast-scheduler"}}
             api.create(namespace)
     deadline = {"deadline": "10s"} if part == "extender" else {}
-    return start(command=part, settings={part: {"probe_port": probe_port} | deadline})
+    return start(
+        command=part, settings={part: {"probe_port": probe_port} | deadline}, forked=False
+    )  # memory of its own
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ def webhook(plane: ControlPlane, tmp_path: Path) -> Iterator[WebhookProcess]:
     with Api(plane) as api:
         if not api.crds_are_served():
             api.install_crds()
-    with WebhookProcess(tmp_path / "webhook", plane.kubeconfig) as webhook:
+    with WebhookProcess(tmp_path / "webhook", plane.kubeconfig, forked=True) as webhook:
         yield webhook
 
 

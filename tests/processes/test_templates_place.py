@@ -68,7 +68,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         plane = running.enter_context(control_plane())
         api, writer = running.enter_context(Api(plane)), running.enter_context(ClusterWriter(plane))
         api.install_crds()
-        webhook = WebhookProcess(tmp_path_factory.mktemp("webhook"), plane.kubeconfig)
+        webhook = WebhookProcess(tmp_path_factory.mktemp("webhook"), plane.kubeconfig, forked=True)
         running.enter_context(webhook)
         # Fail: a pod that is not shaped would be a test that proves nothing.
         api.create(configuration(webhook, failurePolicy="Fail"))
@@ -250,7 +250,7 @@ def test_a_trial_with_half_of_the_pods(site: Site, placing: Placing, applied: An
     models = tmp_path / "models"
     reported = {"canary": len(chosen), "control": len(control)}
     plane = ("--kubeconfig", site.plane.kubeconfig, "--models", models)
-    with ScorerProcess(tmp_path / "extender", *plane, settings={}, command="extender") as extender:
+    with ScorerProcess(tmp_path / "extender", *plane, settings={}, command="extender", forked=True) as extender:
         for group, count in reported.items():
             exported = counter(extender, "forecast_binding_pods", binding="cart-pool", group=group)
             assert exported == count

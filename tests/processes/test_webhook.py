@@ -58,7 +58,7 @@ def api(plane: ControlPlane) -> Iterator[Api]:
 @pytest.fixture(scope="module")
 def webhook(plane: ControlPlane, api: Api, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebhookProcess]:
     """Ready, and asked about every pod: without it none is created."""
-    with WebhookProcess(tmp_path_factory.mktemp("webhook"), plane.kubeconfig) as webhook:
+    with WebhookProcess(tmp_path_factory.mktemp("webhook"), plane.kubeconfig, forked=True) as webhook:
         api.create(node_config("pool"))
         api.create(binding("cart", template="pool", pool="fast"))
         api.create(configuration(webhook, failurePolicy="Fail"))
@@ -237,7 +237,10 @@ def test_what_is_shipped_installs_without_warnings_and_its_rights_are_enough(
     account = "/api/v1/namespaces/forecast-scheduler/serviceaccounts/forecast-scheduler-webhook/token"
     token = api.request("POST", account, {"spec": {"expirationSeconds": 3600}})["status"]["token"]
     one = binding("rights", template="pool")
-    with WebhookProcess(tmp_path, plane.write_kubeconfig("webhook", token)) as limited, _standing_still(webhook):
+    with (
+        WebhookProcess(tmp_path, plane.write_kubeconfig("webhook", token), forked=True) as limited,
+        _standing_still(webhook),
+    ):
         api.create(one)
         assert eventually(lambda: metric(limited, "forecast_webhook_bindings") > 1, 30)
         assert eventually(lambda: condition(api.read(one)) == ("True", "Applies"), 30)

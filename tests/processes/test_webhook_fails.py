@@ -50,7 +50,7 @@ def api(plane: ControlPlane) -> Iterator[Api]:
 def webhook(plane: ControlPlane, api: Api, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebhookProcess]:
     """Ready; nobody asks it yet. Its address stays the same when it is started again."""
     port = str(free_port())
-    with WebhookProcess(tmp_path_factory.mktemp("webhook"), plane.kubeconfig, "--port", port) as webhook:
+    with WebhookProcess(tmp_path_factory.mktemp("webhook"), plane.kubeconfig, "--port", port, forked=True) as webhook:
         yield webhook
         assert "Traceback" not in webhook.log, webhook.log.partition("Traceback")[2][:4000]
 

@@ -83,6 +83,7 @@ def start(plane: ControlPlane, tmp_path: Path) -> Iterator[Started]:
                 ready=ready,
                 command="schedule",
                 environment=environment,
+                forked=True,
             )
             return running.enter_context(process)
 

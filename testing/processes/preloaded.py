@@ -1,0 +1,23 @@
+"""Imports all that services import, once for all processes that are forked from this one (forked_process.py)."""
+
+from __future__ import annotations
+
+import gc
+from importlib import import_module
+
+for _name in (
+    "forecast_scheduler.cli",
+    "forecast_scheduler.commands.advise.driver",
+    "forecast_scheduler.commands.extender.setup",
+    "forecast_scheduler.commands.schedule.live",
+    "forecast_scheduler.commands.schedule.serve",
+    "forecast_scheduler.commands.scorer.setup",
+    "forecast_scheduler.commands.webhook.setup",
+    "extender.service.app",
+    "scheduler.service.app",
+    "scorer.service.app",
+    "uvicorn.protocols.http.httptools_impl",  # chosen by name when a server starts
+):
+    import_module(_name)
+
+gc.freeze()  # so that pages stay shared
