@@ -35,11 +35,15 @@ class Fitted:
         return model
 
 
+def three_weeks() -> History:
+    return synthetic_history(n_services=8, n_days=21)
+
+
 @pytest.fixture(scope="module")
 def scored() -> tuple[Backtest, Fitted]:
     """The backtest of the synthetic history, and the models in it."""
     fit_model = Fitted()
-    return backtest(synthetic_history(n_services=8), fit_model), fit_model
+    return backtest(three_weeks(), fit_model), fit_model
 
 
 def test_origins_are_the_last_28_midnights_or_5_of_a_short_history() -> None:
@@ -78,14 +82,14 @@ def test_what_is_scored_is_the_artefact_the_scorer_reads(scored: tuple[Backtest,
         model = fitted.models[known.n_days]
         return replace(model, usage_dated=model.usage_dated * np.float32(0.5))
 
-    wrong = backtest(synthetic_history(n_services=8), perturbed)
+    wrong = backtest(three_weeks(), perturbed)
     assert wrong.scores["cpu"][OURS].loss50 > 3 * honest.scores["cpu"][OURS].loss50
     assert wrong.node_coverage["cpu"][0] < honest.node_coverage["cpu"][0] - 0.5
     assert wrong.scores["cpu"]["yesterday"] == honest.scores["cpu"]["yesterday"]
 
 
 def test_a_forecast_cannot_see_the_day_it_is_scored_on(scored: tuple[Backtest, Fitted]) -> None:
-    history = synthetic_history(n_services=8)
+    history = three_weeks()
     later = history.usage_per_pod.copy()
     later[:, :, -1] *= 3
     n_fits = len(scored[1].known)

@@ -124,7 +124,7 @@ def test_a_service_with_zeros_only_is_forecast_as_zero() -> None:
 
 
 def test_a_resource_nobody_measures_stays_unknown() -> None:
-    history = synthetic_history()
+    history = synthetic_history(n_days=15)
     usage = history.usage_per_pod.copy()
     usage[:, 4] = np.nan
     model = fit(replace(history, usage_per_pod=usage, node_usage=_without(history.node_usage, 4)))
@@ -179,7 +179,7 @@ def assert_same(one: PeakModel, other: PeakModel) -> None:
 
 
 def test_a_service_that_is_idle_but_for_rare_bursts_has_finite_factors() -> None:
-    history = synthetic_history()
+    history = synthetic_history(n_days=15)
     usage = history.usage_per_pod.copy()
     usage[3] = 0
     usage[3, :, 5::9, 20] = 4.0

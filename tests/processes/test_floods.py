@@ -109,14 +109,18 @@ def _holds(service: ScorerProcess, part: str, watches: Sequence[Watch]) -> None:
     assert "Traceback" not in service.log, service.log.partition("Traceback")[2][:4000]
 
 
-def each_service(test: Any) -> Any:
-    """Run a test against each service: attacks of a second, of three seconds in the long run."""
-    seconds = pytest.mark.parametrize("seconds", [1, pytest.param(3, marks=pytest.mark.long)])
-    services = pytest.mark.parametrize(("service", "part"), [(one, one) for one in SERVICES], indirect=["service"])
-    return seconds(services(test))
+def each_service(*usual: str) -> Callable[[Any], Any]:
+    """Run a test against each service: those of `usual` with attacks of a second, in the long run all with three.
+
+    What holds is the same code in all of them (serving/): each has its turn with one kind of attack in the usual run.
+    """
+    long = pytest.mark.long
+    cases = [pytest.param(one, one, 1, id=one, marks=() if one in usual else long) for one in SERVICES]
+    cases += [pytest.param(one, one, 3, id=f"{one}-long", marks=long) for one in SERVICES]
+    return pytest.mark.parametrize(("service", "part", "seconds"), cases, indirect=["service"])
 
 
-@each_service
+@each_service("scorer", "schedule")
 def test_bodies_that_stop_before_their_end_and_floods_of_whole_ones(
     service: ScorerProcess, part: str, cluster: Scenery, probes: str, seconds: float
 ) -> None:
@@ -138,7 +142,7 @@ def test_bodies_that_stop_before_their_end_and_floods_of_whole_ones(
     assert service.post(path, question).keys() == expected.keys()
 
 
-@each_service
+@each_service("extender", "webhook")
 def test_floods_of_connections_headers_and_values(
     service: ScorerProcess, part: str, cluster: Scenery, probes: str, seconds: float
 ) -> None:

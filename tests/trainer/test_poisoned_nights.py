@@ -117,7 +117,9 @@ def test_claims_of_one_service_move_no_forecast_of_nodes(
         assert (model.node_base <= 1.01 * model.node_capacity[:, :, None, None]).all()
 
 
-@pytest.mark.parametrize("factor", [3.0, 30.0], ids=["page cache", "a lie"])
+@pytest.mark.parametrize(
+    "factor", [pytest.param(3.0, id="page cache", marks=pytest.mark.long), pytest.param(30.0, id="a lie")]
+)
 def test_a_service_that_is_always_cut_is_learned_from_its_nodes(factor: float, tmp_path: Path) -> None:
     """Working sets count page cache that nodes call free: an honest service is cut, and must not look like nothing."""
     honest = HistoryFiles.open(SAMPLE).history()
@@ -132,6 +134,7 @@ def test_a_service_that_is_always_cut_is_learned_from_its_nodes(factor: float, t
     assert np.abs(peaks(model, honest)[:, MEMORY] - expected).max() < 0.05
 
 
+@pytest.mark.long
 def test_the_scores_of_others_stay_where_memory_is_exported_at_30_times(tmp_path: Path) -> None:
     settings = Settings()
     files = HistoryFiles.open(SAMPLE)

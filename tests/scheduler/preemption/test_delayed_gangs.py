@@ -11,6 +11,7 @@ from tests.scheduler.preemption.gang_world import gang, of_gang
 from tests.scheduler.preemption.made_up import node
 
 N_NODES, PER_NODE = 5, 8
+SEEDS = [0, 1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 6))]
 
 
 def cluster_of(seed: int, fails: float, lost: float, *, victim_gang: bool = False) -> DelayedCluster:
@@ -28,7 +29,7 @@ def cluster_of(seed: int, fails: float, lost: float, *, victim_gang: bool = Fals
 
 
 @pytest.mark.parametrize(("fails", "lost"), [(0.0, 0.0), (0.3, 0.0), (0.0, 0.6), (0.3, 0.8)])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_gangs_at_once_evict_what_they_need_and_no_more(seed: int, fails: float, lost: float) -> None:
     cluster = cluster_of(seed, fails, lost)
     for name, n_members in (("one", 4), ("two", 6)):
