@@ -9,6 +9,7 @@ for _name in (
     "forecast_scheduler.cli",
     "forecast_scheduler.commands.advise.driver",
     "forecast_scheduler.commands.extender.setup",
+    "forecast_scheduler.commands.rebalance.serve",
     "forecast_scheduler.commands.schedule.live",
     "forecast_scheduler.commands.schedule.serve",
     "forecast_scheduler.commands.scorer.setup",
