@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 from importlib import import_module
 
+from forecast_scheduler.settings.document import Settings
+
 for _name in (
     "forecast_scheduler.cli",
     "forecast_scheduler.commands.advise.driver",
@@ -20,5 +22,7 @@ for _name in (
     "uvicorn.protocols.http.httptools_impl",  # chosen by name when a server starts
 ):
     import_module(_name)
+
+Settings()  # pydantic makes the validators of all groups now
 
 gc.freeze()  # so that pages stay shared

@@ -33,6 +33,7 @@ def test_a_new_model_is_used_without_a_dropped_request(start: Started, cluster: 
     scorer = start()
     first = _version(scorer)
     with Asker(scorer.url, {"pod": cluster.pod("any")}, every=0.01) as asker:
+        assert eventually(lambda: bool(asker.answers))
         second = publish(models, _other_truth(cluster))
         assert eventually(lambda: _version(scorer) == second)
         before = len(asker.answers)
