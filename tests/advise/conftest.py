@@ -82,7 +82,7 @@ def note_of(stored: Manifest) -> dict[str, Any]:
 def webhook_in_front(api: Api, plane: ControlPlane, directory: Path, namespace: str) -> Iterator[WebhookProcess]:
     """The webhook as it is shipped, in a process of its own, and a namespace whose pods ask for advice."""
     settings = {"webhook": {"advice": {"alive_for": "2s"}}}
-    with WebhookProcess(directory, plane.kubeconfig, settings=settings) as webhook:
+    with WebhookProcess(directory, plane.kubeconfig, settings=settings, forked=True) as webhook:
         api.create(configuration(webhook, failurePolicy="Fail"))
         api.patch({"kind": "Namespace", "metadata": {"name": namespace}}, {"metadata": {"labels": {ADVICE: "advise"}}})
         yield webhook
