@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, GetJsonSchemaHandler, ValidationError
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
 
 from forecast.durations import DURATION_EXAMPLES, duration_seconds
 from forecast.errors import InputError
@@ -57,7 +56,7 @@ class SettingGroup(BaseModel):
         return {name: text for name, text in found.items() if name in cls.model_fields}
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+    def __get_pydantic_json_schema__(cls, core_schema: Any, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         """See pydantic: the schema of the chart's values has these texts, too."""
         schema = handler(core_schema)
         properties = handler.resolve_ref_schema(schema)["properties"]
