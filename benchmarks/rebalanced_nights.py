@@ -38,7 +38,7 @@ def total(days: Sequence[Day], figure: str) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the figures."""
+    """Print what both rules made of the same days; ends with status 1 if an aim is missed."""
     parser = command_line(__doc__)
     parser.add_argument("--days", type=int, default=3)
     parser.add_argument("--moves", type=int, default=12, help="of the rebalancer, at most, each night")

@@ -10,7 +10,7 @@ from kube.failure_notice import FailureNotice
 
 
 class Troubles:
-    """For one thread."""
+    """Keeps one text per part of the work. For one thread."""
 
     def __init__(self, logger: logging.Logger) -> None:
         self._by_part: dict[str, str] = {}

@@ -155,5 +155,5 @@ def _base_share(prepared: Prepared) -> Mapping[str, float]:
     """Share of the usage of each resource that is not of pods."""
     recording = prepared.recording
     base, pods = recording.base.sum(axis=(0, 2)), recording.load.sum(axis=(0, 2), dtype=np.float64)
-    used: Sequence[int] = [r for r in (*HOT_RESOURCES,) if base[r] + pods[r] > 0]
+    used: Sequence[int] = [r for r in HOT_RESOURCES if base[r] + pods[r] > 0]
     return {RESOURCES[r].name: float(base[r] / (base[r] + pods[r])) for r in used}

@@ -7,12 +7,14 @@ is then judged on the remaining nodes.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from autoscaling.capacity.node_pool import NodePool
 from autoscaling.capacity.trial import Trial, hot_or_full, prepared_on, rule_on
-from forecast.arrays import Bools, Ints
+from forecast.arrays import Bools, Floats, Ints
+from forecast.calendar import SLOT_MINUTES
 from forecast.errors import InputError
 from forecast.resources import HOT_RESOURCES
 from scorer.replay.cluster_state import ClusterState, PendingPod
@@ -22,7 +24,7 @@ from scorer.replay.recording import Recording
 from scorer.replay.rules import Rule
 from scorer.replay.running_cluster import RunningCluster
 
-SLOTS_PER_HOUR = 2
+_SLOTS_PER_HOUR: Final = 60 // SLOT_MINUTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ class Failure:
         """Nodes of which one is left."""
         return self.nodes + 1 if self.nodes else 2
 
-    def lost(self, load_share: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Ints:
+    def lost(self, load_share: Floats) -> Ints:
         """Rows of the nodes that are lost. load_share: (n_nodes,) highest share of capacity in use."""
         if self.nodes:
             return np.asarray(np.argsort(-load_share, kind="stable")[: self.nodes], dtype=np.int64)
@@ -64,8 +66,8 @@ def busiest_slot(recording: Recording) -> int:
     load = recording.base.sum(axis=0) + recording.load.sum(axis=0, dtype=np.float64)  # (n_resources, n_slots)
     capacity = np.nansum(recording.known_capacity, axis=0)
     share = shares(load[None], np.where(capacity > 0, capacity, np.nan)[None])[0, list(HOT_RESOURCES)]
-    by_hour = np.nan_to_num(share).max(axis=0).reshape(-1, SLOTS_PER_HOUR).max(axis=1)
-    return int(by_hour.argmax()) * SLOTS_PER_HOUR
+    by_hour = np.nan_to_num(share).max(axis=0).reshape(-1, _SLOTS_PER_HOUR).max(axis=1)
+    return int(by_hour.argmax()) * _SLOTS_PER_HOUR
 
 
 def try_failure(prepared: Prepared, pool: NodePool, rule: str, n_nodes: int, seed: int, failure: Failure) -> Trial:
@@ -78,7 +80,7 @@ def try_failure(prepared: Prepared, pool: NodePool, rule: str, n_nodes: int, see
     def order(pods: Ints, now: int) -> Ints:
         return np.random.default_rng((seed, now)).permutation(pods)
 
-    for now in range(slot + SLOTS_PER_HOUR):
+    for now in range(slot + _SLOTS_PER_HOUR):
         cluster.end_pods(now)
         born = cluster.born(now)
         if now > 0 and (len(born) or now == slot):
@@ -87,7 +89,7 @@ def try_failure(prepared: Prepared, pool: NodePool, rule: str, n_nodes: int, see
             born = np.concatenate([_lose(cluster, recording, remaining, failure), born])
         if len(born):
             cluster.place(order(born, now), now)
-    hour = slice(slot, slot + SLOTS_PER_HOUR)
+    hour = slice(slot, slot + _SLOTS_PER_HOUR)
     load = recording.base[:, :, hour].copy()
     for pod in np.flatnonzero(cluster.node >= 0).tolist():
         load[cluster.node[pod]] += recording.load[pod, :, hour]

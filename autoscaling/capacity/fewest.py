@@ -14,7 +14,7 @@ NEIGHBOURS: Final = 2
 """Larger numbers that have to hold as well."""
 
 _FINENESS: Final = 200
-"""Numbers are told apart to half a per cent: one node below 400."""
+"""Numbers of nodes are searched to half a per cent: to one node below 400."""
 
 _FIRST_STRIDE = 0.05
 

@@ -30,7 +30,8 @@ class HourlyNodes:
 
     needed   : (24,) most of any day, by the usage that came, with the waste of the oracle
     expected : (24,) the same by the forecast, with the waste of the forecast
-    under    : share of the window's hours in which the forecast expects fewer nodes than its placement needed
+    under    : share of the window's half hours in which the forecast expects fewer nodes than the usage that came
+               needed, both with the waste of the forecast
     """
 
     needed: Ints

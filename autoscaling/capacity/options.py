@@ -1,4 +1,4 @@
-"""Settings of `capacity`."""
+"""Settings of `capacity`: what it searches for, and how far."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ counts if its memory is over capacity: fewer nodes must not be bought with pods 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -40,10 +40,6 @@ class Trial:
     def holds(self, rule: str, target: float) -> bool:
         """Whether so many nodes are enough for the rule."""
         return self.hot_share <= target and (rule != BY_REQUESTS or self.unplaced == 0)
-
-
-Try = Callable[[str, int], Trial]
-"""Rule and number of nodes -> what came of it."""
 
 
 def prepared_on(prepared: Prepared, pool: NodePool, n_nodes: int) -> Prepared:

@@ -57,6 +57,11 @@ class Shell:
         """A line of the result, exactly as it is."""
         self.out.print(redacted(text), highlight=False, markup=False, soft_wrap=True)
 
+    def write_report(self, path: Path, page: str) -> None:
+        """Write an HTML page with plots, and say where it is."""
+        write_text(path, page)
+        self.say(f"report with plots: {path.resolve()}")
+
     def history(self, option: Path | str | None) -> Path:
         """The history directory, from the option or the settings; InputError where there is neither."""
         named = option or self.settings.history

@@ -33,7 +33,7 @@ class VanishedPlans:
         return len(self._surges)
 
     def forget(self) -> None:
-        """Another replica leads."""
+        """Drop all that is left: another replica leads, and this one must write nothing."""
         self._surges.clear()
 
     def note(self, known: Iterable[RebalancePlan], there: Collection[str]) -> None:

@@ -32,8 +32,8 @@ COOL_SHARE: Final = RAMP[0][0]
 ERROR: Final = 1 / 3
 """Of the margin: about one standard deviation of a half hour, since the margin bounds the peak of a whole day.
 
-Trajectories of bursty VMs (docs/understand/benchmarks.md) have the same hot half hours left with 0.2 to 0.4 of the
-margin. They have 3 % more with 0.55 of it, 6 % more with all of it, and 10 % more with none.
+Chosen on trajectories of bursty VMs (benchmarks.trajectories): with none or all of the margin more hot half hours are
+left.
 """
 
 SCENARIOS: Final = ((0.0, 2 / 3), (ERROR, 1 / 6), (-ERROR, 1 / 6))

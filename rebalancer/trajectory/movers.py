@@ -34,7 +34,7 @@ class Relocation:
 
 
 class Mover(Protocol):
-    """Moves pods."""
+    """Decides which running pods leave their nodes in a half hour."""
 
     def relocate(
         self, slot: int, cluster: RunningCluster, past: Mapping[int, Sequence[PlayedMove]]

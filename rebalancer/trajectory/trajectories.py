@@ -66,7 +66,7 @@ RULES: Final = (
 )
 
 PEAK_WINDOW: Final = (34, 46)
-"""17:00 to 23:00, in half hours of the day: when nobody wants a pod moved."""
+"""17:00 to 23:00, in half hours of the day: pods should not move then."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from testing.servers.workload_kubelets import WorkloadKubelets, is_ready
 
 PLANS: Final = "/apis/forecast-scheduler.io/v1alpha1/rebalanceplans"
 OUR_NAMESPACE: Final = "forecast-scheduler"
-"""Of Leases."""
+"""In which the Leases of our processes are."""
 
 
 class LiveTwoPeaks:

@@ -209,7 +209,7 @@ class _Shown:
         self._page = "\n".join([*lines, f"{_HALF_HOUR} {self.turn}", ""])
 
     def page(self) -> str:
-        """Return the page."""
+        """Return the text that Prometheus scrapes."""
         return self._page
 
 

@@ -17,7 +17,7 @@ from forecast_scheduler.commands.options.common import (
     parse_moment,
 )
 from forecast_scheduler.commands.replay.command import AtOption, DaysOption
-from forecast_scheduler.commands.shell import check_writable, open_shell, write_figures, write_text
+from forecast_scheduler.commands.shell import check_writable, open_shell, write_figures
 
 TargetOption = Annotated[
     float | None,
@@ -115,8 +115,7 @@ def capacity(
     if report is not None:
         from autoscaling.capacity.html import capacity_page
 
-        write_text(report, capacity_page(found, known.calendar.time_zone))
-        shell.out.print(f"report with plots: {report.resolve()}", highlight=False, markup=False, soft_wrap=True)
+        shell.write_report(report, capacity_page(found, known.calendar.time_zone))
 
 
 def parse_prices(texts: list[str]) -> dict[str, float] | None:

@@ -18,7 +18,7 @@ from forecast_scheduler.commands.options.common import (
     VerboseOption,
     parse_moment,
 )
-from forecast_scheduler.commands.shell import Shell, check_writable, open_shell, write_figures, write_text
+from forecast_scheduler.commands.shell import Shell, check_writable, open_shell, write_figures
 
 AtOption = Annotated[
     str | None,
@@ -152,7 +152,7 @@ def _place_anew(
     if report is not None:
         from scorer.replay.html import replay_page
 
-        _write_report(shell, report, replay_page(played, known))
+        shell.write_report(report, replay_page(played, known))
 
 
 def _play_forward(
@@ -193,9 +193,4 @@ def _play_forward(
     if report is not None:
         from rebalancer.trajectory.html import trajectory_page
 
-        _write_report(shell, report, trajectory_page(played, known))
-
-
-def _write_report(shell: Shell, report: Path, page: str) -> None:
-    write_text(report, page)
-    shell.out.print(f"report with plots: {report.resolve()}", highlight=False, markup=False, soft_wrap=True)
+        shell.write_report(report, trajectory_page(played, known))
