@@ -6,7 +6,6 @@ local days before it, as the nightly trainer makes one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Protocol
@@ -18,13 +17,12 @@ from forecast.history import History
 from forecast.model import PeakModel
 from scorer.degradation import widening
 from scorer.replay.curves import CurveForecast, at_requests, from_model, last_week
+from scorer.replay.preparation import FitModel
 from scorer.replay.recording import Recording
 from scorer.replay.window import Window
 
 DAYS_AHEAD = 8
 """Local days of a forecast: a week from any hour of its first day."""
-
-FitModel = Callable[[History], PeakModel]
 
 
 class DailyForecasts(Protocol):

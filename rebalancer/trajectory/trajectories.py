@@ -23,12 +23,10 @@ import numpy as np
 
 from forecast.arrays import Floats, Ints
 from forecast.calendar import SLOTS_PER_DAY
-from forecast.errors import InputError
 from forecast.history import History, PodUsage
 from forecast.progress import Progress, silent
-from forecast.resources import HOT_RESOURCES
 from rebalancer.options import RebalanceOptions
-from rebalancer.trajectory.daily_forecasts import ByLastWeek, ByModels, DailyForecasts, FitModel
+from rebalancer.trajectory.daily_forecasts import ByLastWeek, ByModels, DailyForecasts
 from rebalancer.trajectory.forecast_placing import PlacingByForecasts
 from rebalancer.trajectory.low_node_load import LowNodeLoad
 from rebalancer.trajectory.low_node_utilization import LowNodeUtilization
@@ -42,6 +40,7 @@ from rebalancer.trajectory.relieve_and_migrate import RelieveAndMigrate
 from scorer.replay.attribution import attribute_usage
 from scorer.replay.curves import true_future
 from scorer.replay.job_pods import true_runs
+from scorer.replay.preparation import FitModel, check_limits, ties
 from scorer.replay.recording import Recording, record
 from scorer.replay.rules import ByCurves, Native, Rule
 from scorer.replay.window import Window, replay_window
@@ -157,10 +156,7 @@ def trajectories(
     """
     window = trajectory_window(history, days)
     recording = record(history, pod_usage, window)
-    if not np.isfinite(recording.known_capacity[:, list(HOT_RESOURCES)]).any():
-        raise InputError(
-            "no node has a known capacity of CPU, disk, network or log, so no node can be hot: fill in capacity.parquet"
-        )
+    check_limits(recording)
     by_models = ByModels(history, window, recording, fit, every=options.fit_nights)
     known = history
     if options.forecast == "model":
@@ -194,7 +190,7 @@ def _rules(
     truth = true_future(recording, autoscaled=~recording.ending)
 
     def native() -> Rule:
-        return Native(np.random.default_rng((seed, 1)))
+        return Native(ties(seed))
 
     def by_forecast() -> Rule:
         return PlacingByForecasts(forecasts, recording)

@@ -48,10 +48,7 @@ def prepare(
     """Cut the window out of the history, and make the forecasts from what lay before it; arguments as `replay`'s."""
     window = replay_window(history, at, days)
     recording = record(history, pod_usage, window)
-    if not np.isfinite(recording.known_capacity[:, list(HOT_RESOURCES)]).any():
-        raise InputError(
-            "no node has a known capacity of CPU, disk, network or log, so no node can be hot: fill in capacity.parquet"
-        )
+    check_limits(recording)
     fresh = forecast_from(history, window, recording, forecaster, age=0)
     completed, by_regression = attribute_usage(history, window, fresh.model)
     if by_regression:
@@ -62,6 +59,14 @@ def prepare(
         "oracle": true_future(recording, fresh.autoscaled),
     }
     return Prepared(window, recording, forecasts, by_regression)
+
+
+def check_limits(recording: Recording) -> None:
+    """Raise InputError if no node of the recording can be hot."""
+    if not np.isfinite(recording.known_capacity[:, list(HOT_RESOURCES)]).any():
+        raise InputError(
+            "no node has a known capacity of CPU, disk, network or log, so no node can be hot: fill in capacity.parquet"
+        )
 
 
 def forecast_with(fit: FitModel) -> Forecaster:

@@ -8,9 +8,9 @@ from forecast.history import History
 from forecast.progress import Progress
 from forecast_scheduler.reports.table_format import percent, titled_table
 from rebalancer.options import RebalanceOptions
-from rebalancer.trajectory.daily_forecasts import FitModel
 from rebalancer.trajectory.options import TrajectoryOptions
 from rebalancer.trajectory.trajectories import PLACEMENT_AND_MOVES, Trajectories, trajectories, trajectory_window
+from scorer.replay.preparation import FitModel
 from trainer.history.files import HistoryFiles
 
 
