@@ -15,6 +15,7 @@ import numpy as np
 from forecast.arrays import AnyFloats, Bools, Floats, Floats32, Ints
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
+from scorer.example_pods import example_pods, requests_of
 from scorer.predicted.profiles import Profiles
 from scorer.predicted.soft_load import soft_load
 from scorer.tracking import TrackedCluster
@@ -91,7 +92,9 @@ def expected_scale_out(cluster: TrackedCluster) -> ScaleOut | None:
     predicted, state = cluster.predicted, cluster.state
     if predicted is None:
         return None
-    examples = _autoscaled_examples(cluster, predicted.profiles)
+    # Pods of Job owners come by the clock and are left out (docs/understand/placement.md says why).
+    profiles = predicted.profiles
+    examples = example_pods(cluster.state, lambda key: profiles.autoscaled(key) and not key.runs_to_completion)
     if not examples:
         return None
     services, pods = list(examples), list(examples.values())
@@ -100,33 +103,14 @@ def expected_scale_out(cluster: TrackedCluster) -> ScaleOut | None:
     columns = [state.kinds["cpu"], state.kinds["memory"]]
     allocatable = state.allocatable[:n, columns]
     return ScaleOut(
-        profiles=predicted.profiles,
+        profiles=profiles,
         days=predicted.horizon.days,
         services=[state.services[service] for service in services],
         examples=pods,
         replicas=np.array([state.replicas(service) for service in services]),
-        requests=np.array([[pod.requests.get(kind, 0.0) for kind in ("cpu", "memory")] for pod in pods]),
+        requests=requests_of(pods),
         free=np.maximum(allocatable - state.requested[:n, columns], 0.0),
         allocatable=allocatable,
         usable=usable[:, :n],
         mask_of=mask_of,
     )
-
-
-def _autoscaled_examples(cluster: TrackedCluster, profiles: Profiles) -> dict[int, PodInfo]:
-    """One pod of each autoscaled service that has pods, by the number of the service; one that stays if there is one.
-
-    During a rollout a pod of the new revision says what the pods to come are like. Pods of Job owners come by the clock
-    and are left out (docs/understand/placement.md says why).
-    """
-    state = cluster.state
-    found: dict[int, str] = {}
-    looked_at: dict[int, float] = {}  # highest weight of a pod so far, by service
-    for uid, seat in state.seat_of.items():
-        if looked_at.get(seat.service, -1.0) >= seat.weight:
-            continue
-        looked_at[seat.service] = seat.weight
-        key = state.services[seat.service]
-        if profiles.autoscaled(key) and not key.runs_to_completion:
-            found[seat.service] = uid
-    return {service: state.pods[found[service]] for service in sorted(found)}

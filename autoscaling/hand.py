@@ -1,0 +1,32 @@
+"""What acts on the cluster by the forecast, as the service `autoscale` drives it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from autoscaling.services_ahead import ServicesAhead
+
+
+class Hand(Protocol):
+    """Writes one kind of thing: buffers, marks of nodes, requests of pods.
+
+    All that must outlive this process is on the API server, in objects or annotations that bear our name. So a new
+    leader, or this process after a restart, continues where the last one stopped.
+    """
+
+    @property
+    def name(self) -> str:
+        """For the log, the metrics and the page."""
+
+    async def act(self, ahead: ServicesAhead, now: float) -> None:
+        """Bring what is written to what the forecast asks for. As the leader, every `autoscale.every` seconds.
+
+        now : unix seconds
+        Raises ForecastError where the API server refuses or is not there; the next call tries again.
+        """
+
+    async def retreat(self) -> None:
+        """Take back all that bears our name: there is no usable forecast, or the leader ends. May be called again.
+
+        Raises as `act` does.
+        """

@@ -1,0 +1,88 @@
+"""What the services of the live cluster are expected to use in the coming hours, gathered once for all hands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from forecast.arrays import Bools, Floats
+from forecast.calendar import SLOT_MINUTES
+from forecast.service_key import ServiceKey
+from kube.objects.objects import PodInfo
+from scorer.degradation import Level
+from scorer.example_pods import example_pods, requests_of
+from scorer.live_tables import LiveTables
+from scorer.predicted.horizon import Horizon
+
+_DAYS: Final = 3
+"""Today and all of the next 24 hours, also around midnight, with an hour to spare."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServicesAhead:
+    """Services that have pods now, that run on and on, and that the model has measured.
+
+    Half hours count from midnight of today; a value is the mean over its half hour.
+
+    examples   : one pod of each service
+    replicas   : (n_services,) pods that serve now
+    requests   : (n_services, 2) of one pod, cores and bytes
+    autoscaled : (n_services,) whether the number of replicas follows the load
+    expected_replicas : (n_services, n_slots)
+    load, std  : (n_services, n_resources, n_slots) all pods of a service together, and the forecast error; base units
+    horizon    : the days of these half hours
+    """
+
+    services: tuple[ServiceKey, ...]
+    examples: tuple[PodInfo, ...]
+    replicas: Floats
+    requests: Floats
+    autoscaled: Bools
+    expected_replicas: Floats
+    load: Floats
+    std: Floats
+    horizon: Horizon
+
+    def at(self, by_slot: Floats, moment: float) -> Floats:
+        """One of the curves, (..., n_slots), at a moment in unix seconds: (...).
+
+        Between the middles of two half hours it goes over evenly; before the first and after the last it stays.
+        """
+        position = min(max(self.horizon.position(moment) - 0.5, 0.0), by_slot.shape[-1] - 1.0)
+        before = int(position)
+        after = min(before + 1, by_slot.shape[-1] - 1)
+        part = position - before
+        return np.asarray((1 - part) * by_slot[..., before] + part * by_slot[..., after])
+
+    def highest(self, by_slot: Floats, since: float, until: float) -> Floats:
+        """The highest value of a curve between two moments: (...)."""
+        n_steps = max(1, int(np.ceil((until - since) / (60.0 * SLOT_MINUTES / 2))))
+        moments = np.linspace(since, until, n_steps + 1)
+        return np.asarray(np.max([self.at(by_slot, float(moment)) for moment in moments], axis=0))
+
+
+def services_ahead(tables: LiveTables) -> ServicesAhead | None:
+    """Gather them; None = there is no forecast that may be acted on (docs/use/scorer.md, the degradation ladder)."""
+    with tables.reading() as cluster:
+        predicted, state = cluster.predicted, cluster.state
+        if predicted is None or tables.level()[0] >= Level.REQUESTS:
+            return None
+        profiles, days = predicted.profiles, predicted.horizon.days[:_DAYS]
+        found = example_pods(state, lambda key: profiles.knows(key) and not key.runs_to_completion)
+        replicas = np.array([state.replicas(service) for service in found], dtype=np.float64)
+        services = tuple(state.services[service] for service in found)
+        zone = predicted.horizon.zone
+    examples = tuple(found.values())
+    return ServicesAhead(
+        services=services,
+        examples=examples,
+        replicas=replicas,
+        requests=requests_of(examples),
+        autoscaled=np.array([profiles.autoscaled(service) for service in services], dtype=np.bool_),
+        expected_replicas=profiles.expected_replicas(services, days),
+        load=profiles.total(services, days),
+        std=profiles.total_std(services, days),
+        horizon=Horizon(days, predicted.horizon.slot, zone),
+    )
