@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Protocol, TypeVar
 
+from kube.troubles import Troubles
 from rebalancer.execution.executor import Executor
 from rebalancer.execution.plan_records import PlanRecords, RebalancePlan
 from rebalancer.execution.wire import Grade, PlanSpec, Trigger, clipped, moment
@@ -32,7 +33,6 @@ from rebalancer.plan_maker import MadePlan, PlanMaker, Relief
 from rebalancer.plan_specs import spec_of
 from rebalancer.timing.unforeseen import UnforeseenState, moves_left, step
 from rebalancer.timing.windows import MoveWindow
-from rebalancer.troubles import Troubles
 from rebalancer.trust.mode import Trust, mode_from
 from scorer.degradation import Level
 from scorer.live_tables import LiveTables
@@ -107,7 +107,7 @@ class Rebalancing:
         self._due: dict[str, float] = {}
         self._lock = threading.Lock()
         self._state = RebalancingState(trust=Trust(options.mode))
-        self._troubles = Troubles(logger)
+        self._troubles = Troubles(logger, "rebalancing")
 
     @property
     def state(self) -> RebalancingState:

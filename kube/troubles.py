@@ -10,11 +10,11 @@ from kube.failure_notice import FailureNotice
 
 
 class Troubles:
-    """Keeps one text per part of the work. For one thread."""
+    """Keeps one text per part of the work. For one thread. what: the work, in the log's words, such as `rebalancing`"""
 
-    def __init__(self, logger: logging.Logger) -> None:
+    def __init__(self, logger: logging.Logger, what: str) -> None:
         self._by_part: dict[str, str] = {}
-        self._notice = FailureNotice(logger, "rebalancing is held up", "rebalancing goes on")
+        self._notice = FailureNotice(logger, f"{what} is held up", f"{what} goes on")
 
     def __str__(self) -> str:
         """Return all of them, for people; '' = nothing went wrong."""
