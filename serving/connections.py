@@ -12,8 +12,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Sized
+from collections.abc import Collection, Mapping, Sized
 from itertools import chain
+from typing import Any
 
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.flow_control import FlowControl
@@ -45,9 +46,22 @@ MOST_UNREAD = 64 * 1024 * 1024
 answer is written whole: its request is over, and no longer among those that limits.py counts, while it waits here."""
 
 
-def limited_protocol(header_seconds: float, unread_seconds: float, connections: int) -> type[HttpToolsProtocol]:
+def common_name(certificate: Mapping[str, Any] | None) -> str | None:
+    """Of a certificate as ssl.SSLSocket.getpeercert gives it; None = it has none, or none was shown."""
+    for part in (certificate or {}).get("subject", ()):
+        for name, value in part:
+            if name == "commonName":
+                return str(value)
+    return None
+
+
+def limited_protocol(
+    header_seconds: float, unread_seconds: float, connections: int, client_names: Collection[str] = ()
+) -> type[HttpToolsProtocol]:
     """For one server. uvicorn itself waits for ever for a header and for answers to be read, takes headers of any size
     and requests in any number, and answers 503 to every client, probes too, if idle connections are too many.
+
+    client_names : a client must show a certificate with one of these common names; none = any
     """
     kept, quiet, heap = _Kept(connections), QuietLog(logger), HeapTrim()
 
@@ -59,7 +73,11 @@ def limited_protocol(header_seconds: float, unread_seconds: float, connections: 
         _unanswered: deque[RequestResponseCycle]  # the one at work first
         _held: tuple[RequestResponseCycle, ASGIApp] | None = None  # until the answers before it are read
 
+        _refused = False
+
         def data_received(self, data: bytes) -> None:
+            if self._refused:
+                return
             super().data_received(data)
             self._received += len(data)
             heap.note(len(data))
@@ -80,6 +98,10 @@ def limited_protocol(header_seconds: float, unread_seconds: float, connections: 
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
+            if client_names and common_name(transport.get_extra_info("peercert")) not in client_names:
+                quiet.log(logging.WARNING, "a client was refused: client_names has not the name of its certificate")
+                self._refused = True
+                transport.abort()
             self.flow = _OneByOne(transport, self.pipeline)
             self._unanswered = deque()
             transport.set_write_buffer_limits(_BUFFERS)  # with TLS, it would be 512 KiB, and 256 to read

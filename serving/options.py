@@ -32,6 +32,10 @@ class ServerOptions(SettingGroup):
     client_ca: Path | None = None
     """Clients must show a certificate signed by one of these (mTLS); `--client-ca`."""
 
+    client_names: tuple[str, ...] = ()
+    """Common names, of which a client's certificate must have one. None: any certificate signed by `client_ca` will
+    do."""
+
     drain: Duration = Field(default=0, ge=0)
     """How long to serve on after SIGTERM while /readyz says no, until load balancers have noticed."""
 

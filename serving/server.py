@@ -53,6 +53,8 @@ class ScorerServer:
     def __init__(self, app: FastAPI, options: ServerOptions, on_started: Callable[[str], None] | None = None) -> None:
         if options.tls_cert is None and (options.tls_key is not None or options.client_ca is not None):
             raise InputError("tls_key or client_ca is set without tls_cert: name the server's certificate too")
+        if options.client_names and options.client_ca is None:
+            raise InputError("client_names is set without client_ca: name the authority of these certificates too")
         self.options, self._app, self._on_started = options, app, on_started
         self._certificates = None
         if options.tls_cert is not None:
@@ -155,7 +157,9 @@ class ScorerServer:
         return uvicorn.Config(
             self._app,
             loop="auto",
-            http=limited_protocol(options.header_timeout, options.unread_timeout, options.connections),
+            http=limited_protocol(
+                options.header_timeout, options.unread_timeout, options.connections, options.client_names
+            ),
             ws="none",
             lifespan="off",
             log_config=None,

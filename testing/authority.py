@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
+from collections.abc import Sequence
 from pathlib import Path
 
 from cryptography import x509
@@ -22,10 +23,11 @@ class Authority:
         self.ca = directory / f"{name}.pem"
         self.ca.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
 
-    def issue(self, name: str, *, file: str | None = None) -> tuple[Path, Path]:
-        """Files of a certificate and of its key; those of `file` are replaced if they exist."""
+    def issue(self, name: str, *, file: str | None = None, dns: Sequence[str] = ()) -> tuple[Path, Path]:
+        """Files of a certificate and of its key; those of `file` are replaced if they exist. dns: further names"""
         key = ec.generate_private_key(ec.SECP256R1())
-        certificate = self._build(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]), key, is_ca=False)
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        certificate = self._build(subject, key, is_ca=False, dns=dns)
         paths = self._directory / f"{file or name}.crt", self._directory / f"{file or name}.key"
         paths[0].write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
         paths[1].write_bytes(
@@ -35,9 +37,13 @@ class Authority:
         )
         return paths
 
-    def _build(self, subject: x509.Name, key: ec.EllipticCurvePrivateKey, *, is_ca: bool) -> x509.Certificate:
+    def _build(
+        self, subject: x509.Name, key: ec.EllipticCurvePrivateKey, *, is_ca: bool, dns: Sequence[str] = ()
+    ) -> x509.Certificate:
         now = datetime.datetime.now(datetime.UTC)
-        address = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+        address = x509.SubjectAlternativeName(
+            [x509.IPAddress(ipaddress.ip_address("127.0.0.1")), *map(x509.DNSName, dns)]
+        )
         return (
             x509.CertificateBuilder()
             .subject_name(subject)

@@ -2,14 +2,56 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from typing import Final
 
+from forecast.errors import InputError
 from kube.objects.constraints import LabelSelector, Operator, Requirement
+
+_KEY: Final = r"[A-Za-z0-9][-A-Za-z0-9_./]*"
+_VALUE: Final = r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)?"
+_REQUIREMENT: Final = re.compile(
+    rf"\s*(?:(?P<absent>!)\s*(?P<missing>{_KEY})"
+    rf"|(?P<key>{_KEY})\s*(?:(?P<equals>==|=|!=)\s*(?P<value>{_VALUE})"
+    rf"|\s(?P<within>in|notin)\s*\((?P<values>[^()]*)\))?)\s*(?P<end>,|$)"
+)
 
 
 def selector_matches(selector: LabelSelector | None, labels: Mapping[str, str]) -> bool:
     """Whether all requirements hold; no selector matches nothing, an empty one everything."""
     return selector is not None and all(requirement_matches(one, labels) for one in selector.requirements)
+
+
+def parse_selector(text: str) -> LabelSelector:
+    """Read a selector as it stands in a URL: `app=web,tier in (a, b),!old`; '' matches everything. Raises InputError.
+
+    apimachinery/pkg/labels/selector.go, Parse; without its `<` and `>`, which no object but a node is asked by.
+    """
+    requirements: list[Requirement] = []
+    position = 0
+    while position < len(text):
+        found = _REQUIREMENT.match(text, position)
+        if found is None or (found["end"] == "," and found.end() == len(text)):
+            raise InputError(
+                f"label selector {text[:200]!r} cannot be read from {text[position:][:40]!r} on: write key=value, "
+                "key!=value, key in (a,b), key notin (a,b), key or !key, with commas between them"
+            )
+        requirements.append(_requirement(found))
+        position = found.end()
+    return LabelSelector(tuple(requirements))
+
+
+def _requirement(found: re.Match[str]) -> Requirement:
+    if found["absent"]:
+        return Requirement(found["missing"], Operator.DOES_NOT_EXIST)
+    if found["equals"]:
+        operator = Operator.NOT_IN if found["equals"] == "!=" else Operator.IN
+        return Requirement(found["key"], operator, (found["value"],))
+    if found["within"]:
+        values = tuple(value.strip() for value in found["values"].split(","))
+        return Requirement(found["key"], Operator.IN if found["within"] == "in" else Operator.NOT_IN, values)
+    return Requirement(found["key"], Operator.EXISTS)
 
 
 def requirement_matches(requirement: Requirement, labels: Mapping[str, str]) -> bool:

@@ -73,6 +73,7 @@ def test_a_port_in_use_is_refused_with_the_way_out(scorer: FakeScorer) -> None:
         ({"port": 70_000}, "70000"),
         ({"tls_key": Path("key.pem")}, "without tls_cert"),
         ({"client_ca": Path("ca.pem")}, "without tls_cert"),
+        ({"client_names": ("proxy",)}, "without client_ca"),
         ({"tls_cert": Path("/nowhere/cert.pem")}, "/nowhere/cert.pem"),
     ],
 )
@@ -113,6 +114,21 @@ def test_only_clients_of_the_authority_are_let_in(scorer: FakeScorer, authority:
         for stranger in (_trusting(authority), _trusting(authority, *other.issue("stranger"))):
             with httpx.Client(verify=stranger) as client, pytest.raises(httpx.HTTPError):
                 client.get(f"{url}/healthz")
+
+
+def test_only_clients_of_a_name_are_let_in(scorer: FakeScorer, authority: Authority) -> None:
+    certificate, key = authority.issue("server")
+    options = ServerOptions(
+        port=0, tls_cert=certificate, tls_key=key, client_ca=authority.ca, client_names=("proxy", "other")
+    )
+    with served(create_app(scorer), options) as url:
+        with httpx.Client(verify=_trusting(authority, *authority.issue("proxy"))) as client:
+            assert client.get(f"{url}/v1/nodes").status_code == 200
+        with (
+            httpx.Client(verify=_trusting(authority, *authority.issue("stranger"))) as client,
+            pytest.raises(httpx.HTTPError),
+        ):
+            client.get(f"{url}/healthz")
 
 
 def test_a_renewed_certificate_is_shown_without_a_restart(
