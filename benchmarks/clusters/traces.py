@@ -1,7 +1,7 @@
-"""The public traces as half-hour curves: one row per VM, server or metric.
+"""The public traces as curves of half hours, or of finer steps: one row per VM, server or metric.
 
 data/README.md, "The traces", says where they come from and what the files look like that are read here. They are only
-averaged to half hours and, where a source keeps receive and transmit (read and write) apart, added up.
+averaged to these steps and, where a source keeps receive and transmit (read and write) apart, added up.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from forecast.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """Half-hour means of many entities.
+    """Means of many entities, over half hours unless the reader was asked for finer steps.
 
     values : resource name -> (n_entities, n_slots), NaN where nothing was measured
     start  : UTC instant of slot 0
@@ -65,9 +65,14 @@ def read_smd(traces: Path) -> Curves:
     )
 
 
-def read_asd(traces: Path) -> Curves:
+def read_asd(traces: Path, *, step_minutes: int = SLOT_MINUTES) -> Curves:
     """Application Server Dataset: unnamed metrics of 8 servers, scaled to 0..1; read as `cpu`; 45 days."""
-    return _read(traces / "asd.parquet", {"cpu": ("value",)})
+    return _read(traces / "asd.parquet", {"cpu": ("value",)}, step_minutes=step_minutes)
+
+
+def read_bitbrains_cpu(traces: Path, *, step_minutes: int) -> Curves:
+    """The CPU of Bitbrains rnd alone, in steps of 5 minutes or more."""
+    return _read(traces / "bitbrains_rnd.parquet", {"cpu": ("cpu_cores_used",)}, step_minutes=step_minutes)
 
 
 def read_bitbrains(traces: Path) -> Curves:
@@ -83,7 +88,9 @@ def read_bitbrains(traces: Path) -> Curves:
     )
 
 
-def _read(path: Path, columns: Mapping[str, tuple[str, ...]], *, whole_days: bool = True) -> Curves:
+def _read(
+    path: Path, columns: Mapping[str, tuple[str, ...]], *, whole_days: bool = True, step_minutes: int = SLOT_MINUTES
+) -> Curves:
     if not path.exists():
         raise InputError(
             f"{path} is not there: --traces names the directory with {path.name}; "
@@ -95,7 +102,7 @@ def _read(path: Path, columns: Mapping[str, tuple[str, ...]], *, whole_days: boo
     file = pq.ParquetFile(path)
     for group in range(file.num_row_groups):
         frame = file.read_row_group(group, columns=["entity", "timestamp", *wanted]).to_pandas()
-        frame["timestamp"] = frame["timestamp"].dt.floor(f"{SLOT_MINUTES}min")
+        frame["timestamp"] = frame["timestamp"].dt.floor(f"{step_minutes}min")
         keys = [frame["entity"], frame["timestamp"]]
         grouped = frame[wanted].astype(np.float64).groupby(keys, observed=True)
         # Sums and counts, because an entity or a half hour may continue in the next row group.
@@ -104,10 +111,10 @@ def _read(path: Path, columns: Mapping[str, tuple[str, ...]], *, whole_days: boo
     table = pd.concat(parts).groupby(level=[0, 1], observed=True).sum()
     start: pd.Timestamp = table.index.get_level_values(1).min()
     last: pd.Timestamp = table.index.get_level_values(1).max()
-    n_slots = int((last - start) / pd.Timedelta(minutes=SLOT_MINUTES)) + 1
+    n_slots = int((last - start) / pd.Timedelta(minutes=step_minutes)) + 1
     if whole_days:
-        n_slots -= n_slots % SLOTS_PER_DAY
-    grid = pd.date_range(start, periods=n_slots, freq=f"{SLOT_MINUTES}min")
+        n_slots -= n_slots % (SLOTS_PER_DAY * SLOT_MINUTES // step_minutes)
+    grid = pd.date_range(start, periods=n_slots, freq=f"{step_minutes}min")
     entities = tuple(sorted(map(str, table.index.get_level_values(0).unique())))
     values: dict[str, Floats32] = {}
     for name, group_columns in columns.items():
