@@ -26,6 +26,7 @@ import typer
 from forecast.errors import ForecastError, InputError, PublishError, StoreError
 from forecast.redaction import redacted
 from forecast_scheduler.commands.advise.command import advise
+from forecast_scheduler.commands.autoscale.command import autoscale
 from forecast_scheduler.commands.backtest import backtest
 from forecast_scheduler.commands.canary.command import canary
 from forecast_scheduler.commands.capacity.command import capacity
@@ -109,6 +110,7 @@ for _command in (
     scorer,
     advise,
     reporting(rebalance),
+    autoscale,
     extender,
     reporting(schedule),
     reporting(nodes),

@@ -20,6 +20,7 @@ from pydantic import BaseModel, Field, ValidationError
 from admission.webhook.options import WebhookOptions
 from advisor.options import AdviseOptions
 from autoscaling.capacity.options import CapacityOptions
+from autoscaling.options import AutoscaleOptions
 from forecast.errors import InputError
 from forecast.setting_group import Country, SettingGroup, what_is_allowed
 from forecast_scheduler.settings.extender_settings import ExtenderSettings
@@ -106,6 +107,7 @@ class Settings(SettingGroup):
     extender: ExtenderSettings = Field(default_factory=ExtenderSettings)
     advise: AdviseOptions = Field(default_factory=AdviseOptions)
     rebalance: RebalanceOptions = Field(default_factory=RebalanceOptions)
+    autoscale: AutoscaleOptions = Field(default_factory=AutoscaleOptions)
     schedule: ScheduleSettings = Field(default_factory=ScheduleSettings)
     node_rules: NodeRuleOptions = Field(default_factory=NodeRuleOptions)
     policies: PolicySettings = Field(default_factory=PolicySettings)

@@ -21,7 +21,7 @@ from forecast.calendar import SLOT_MINUTES
 from forecast.errors import ForecastError, InputError
 from forecast.resources import RESOURCES
 from trainer.prometheus.connection import Connection
-from trainer.prometheus.labels import node_names
+from trainer.prometheus.labels import node_names, pod_names
 from trainer.prometheus.log_source import LOG_METRICS, LogSource, log_queries
 from trainer.prometheus.matrix import Matrix
 from trainer.prometheus.queries import Queries, fill, on_node
@@ -90,6 +90,19 @@ class LiveUsage:
             usage=np.array([found[node] for node in nodes]).reshape(len(nodes), len(RESOURCES)),
             sampled=np.array([seen.get(node, np.nan) for node in nodes]),
         )
+
+    def pods(self, resource: str, window_seconds: int) -> dict[tuple[str, str], float]:
+        """Usage of all pods now, by (namespace, name): the mean over a window that has just ended.
+
+        Recording rules average over a step of minutes, too long for who has to follow a ramp, so raw series are asked.
+        """
+        template = getattr(self._queries, f"pod_{resource}")
+        if not template:
+            raise InputError(f"no query gives {resource} of pods: set prometheus.queries.pod_{resource}")
+        name = f"pod_{resource}"
+        vector = self._connection.instant(name, fill(template, window_seconds=window_seconds))
+        names = pod_names(name, vector.labels)
+        return dict(zip(names, vector.values.tolist(), strict=True))
 
     def node_history(self, names: Sequence[str], since: datetime, until: datetime) -> Floats:
         """Usage of one node in half hours from `since`: (n_resources, n_slots), NaN = not recorded.

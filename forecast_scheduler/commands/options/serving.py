@@ -18,7 +18,7 @@ PortOption = Annotated[
         min=0,
         max=65_535,
         help="Port to listen on; 0: any free one. Default: 8080, extender 8888, schedule 8889, advise 8890, "
-        "rebalance 8891, webhook 8443.",
+        "rebalance 8891, autoscale 8892, webhook 8443.",
     ),
 ]
 TokenOption = Annotated[

@@ -209,16 +209,21 @@ def _follow(scorer: Scorer, kubeconfig: Path | None, kinds: Collection[Kind]) ->
     return source
 
 
-def _prometheus(settings: Settings, url: str | None, clock: Callable[[], float]) -> UsageSource | None:
+def live_usage(settings: Settings, url: str | None) -> LiveUsage | None:
+    """What Prometheus measures now; None = no server is named. url: None = where the settings say"""
     address = url or settings.prometheus.url
     if address is None:
         return None
     # A measurement that does not come soon is of no use any more: the next one is due.
-    live = LiveUsage(
+    return LiveUsage(
         Connection(address, settings.prometheus.replace(timeout=10, patience=0)),
         settings.prometheus.templates,
         window_seconds=settings.prometheus.step,
         log_source=settings.prometheus.log_source,
         recording_rules=settings.prometheus.recording_rules,
     )
-    return PrometheusUsage(live, clock=clock)
+
+
+def _prometheus(settings: Settings, url: str | None, clock: Callable[[], float]) -> UsageSource | None:
+    live = live_usage(settings, url)
+    return None if live is None else PrometheusUsage(live, clock=clock)

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
+from autoscaling.replicas.used_now import PodsNow
 from forecast.arrays import AnyFloats, Floats
 from forecast.calendar import SLOT_MINUTES
 from forecast.history import History
@@ -63,6 +64,25 @@ class PrometheusUsage:
     def service_history(self, service: ServiceKey, pods: Sequence[str], since: datetime, until: datetime) -> Floats:
         """Usage of all pods of a service together in half hours."""
         return self._live.service_history(service.namespace, pods_of_service(service, pods), since, until)
+
+
+class PrometheusPods:
+    """Usage of single pods, from a server that is asked; implements autoscaling.replicas.used_now.PodUsageSource."""
+
+    def __init__(
+        self, live: LiveUsage, resources: Sequence[str], window_seconds: float, *, clock: Callable[[], float]
+    ) -> None:
+        self._live, self._resources, self._window, self._clock = live, tuple(resources), window_seconds, clock
+
+    def pods(self) -> PodsNow:
+        """Usage of all pods now: one query for each resource."""
+        now = self._clock()
+        found: dict[tuple[str, str], Floats] = {}
+        for row, resource in enumerate(RESOURCES):
+            if resource.name in self._resources:
+                for pod, value in self._live.pods(resource.name, round(self._window)).items():
+                    found.setdefault(pod, np.full(len(RESOURCES), np.nan))[row] = value
+        return PodsNow(found, now - self._window / 2)
 
 
 class RecordedUsage:

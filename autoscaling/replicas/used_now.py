@@ -1,0 +1,59 @@
+"""What services use now, from what is measured of their pods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import numpy as np
+
+from forecast.arrays import Floats
+from forecast.service_key import ServiceKey
+from scorer.live_tables import LiveTables
+
+_LEAST_MEASURED: Final = 0.5
+"""Share of a service's pods that must be measured. Those that have just started are not, and use little."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodsNow:
+    """Usage of pods as last measured.
+
+    usage  : (namespace, name) -> (n_resources,) base units; NaN = not measured
+    middle : unix seconds of the middle of the time that was measured
+    """
+
+    usage: Mapping[tuple[str, str], Floats]
+    middle: float
+
+
+class PodUsageSource(Protocol):
+    """A source of the usage of pods. Raises forecast.errors.ForecastError if it cannot be read."""
+
+    def pods(self) -> PodsNow:
+        """Usage of all pods now: a fixed number of requests, whatever the number of pods."""
+
+
+def used_by_service(
+    tables: LiveTables, measured: PodsNow, services: tuple[ServiceKey, ...], n_resources: int
+) -> Floats:
+    """What the pods of each service use together: (n_services, n_resources); NaN = too few of them are measured."""
+    row_of = {service: row for row, service in enumerate(services)}
+    used, known = np.zeros((2, len(services), n_resources))
+    pods = np.zeros(len(services))
+    with tables.reading() as cluster:
+        state = cluster.state
+        rows = {number: row_of[key] for number, key in enumerate(state.services) if key in row_of}
+        for uid, seat in state.seat_of.items():
+            row = rows.get(seat.service)
+            if row is None:
+                continue
+            pods[row] += 1
+            pod = state.pods[uid]
+            found = measured.usage.get((pod.namespace, pod.name))
+            if found is not None:
+                finite = np.isfinite(found)
+                used[row, finite] += found[finite]
+                known[row] += finite
+    return np.where((known > 0) & (known >= _LEAST_MEASURED * pods[:, None]), used, np.nan)

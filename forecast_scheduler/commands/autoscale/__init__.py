@@ -1,0 +1,1 @@
+"""`autoscale`: replicas, nodes and requests in time."""

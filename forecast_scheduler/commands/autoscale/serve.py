@@ -1,0 +1,165 @@
+"""The autoscaler put together from settings: tables, usage of pods, hands, lease, metrics API."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from prometheus_client.registry import Collector
+
+from autoscaling.autoscaler import Autoscaler
+from autoscaling.hand import Hand
+from autoscaling.metrics import AutoscalingCollector
+from autoscaling.options import AutoscaleOptions, ExternalMetricsOptions
+from autoscaling.replicas.external_metrics import external_metrics_app
+from autoscaling.replicas.front_proxy import follow_front_proxy
+from autoscaling.replicas.loads_ahead import LoadsAhead
+from autoscaling.replicas.used_now import PodUsageSource
+from forecast.errors import InputError
+from forecast_scheduler.commands.scorer.setup import Inputs, live_usage, prepare_scorer
+from forecast_scheduler.commands.scorer.usage_sources import PrometheusPods
+from forecast_scheduler.commands.serving_access import check_exposed, hosts_of, kubernetes_access
+from forecast_scheduler.commands.shell import Shell
+from forecast_scheduler.settings.document import Settings
+from forecast_scheduler.settings.schedule_options import schedule_service_options
+from kube.client.kubernetes_client import api_client
+from kube.leader_election.lease import Lease
+from kube.session.api_session import ApiSession
+from scorer.background import Background as ScorerBackground
+from scorer.periodic_task import PeriodicTask
+from scorer.scorer import Scorer
+from scorer.service.app import create_app
+from serving.server import ScorerServer
+from serving.upkeep import Background, running
+
+_CONNECTIONS: Final = 16
+_STOP_SECONDS: Final = 5.0
+_RELEASE_SECONDS: Final = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class LiveAutoscaler:
+    """The background is not running yet, and nothing else but the watch; `running`: all of it does in the context."""
+
+    scorer: Scorer
+    background: ScorerBackground
+    autoscaler: Autoscaler
+    collectors: tuple[Collector, ...]
+    running: Callable[[], AbstractContextManager[None]]
+
+
+def serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
+    """Run until SIGTERM or Ctrl-C. Raises InputError, see PreparedScorer."""
+    ours = settings.autoscale
+    check_exposed(ours)
+    kubeconfig = inputs.kubeconfig or settings.scorer.kubeconfig
+    with open_autoscaler(settings, inputs) as live, ExitStack() as stack:
+        app = create_app(
+            live.scorer,
+            schedule_service_options(settings, ours),
+            access=kubernetes_access(ours, kubeconfig),
+            collectors=live.collectors,
+            hosts=hosts_of(ours),
+        )
+        also = ""
+        if ours.external_metrics.enabled:
+            url = stack.enter_context(_external_metrics(ours.external_metrics, kubeconfig, live.autoscaler.loads))
+            also = f", external metrics: {url}"
+        server = ScorerServer(app, ours, on_started=lambda url: shell.say(f"autoscale: {url}{also}"))
+        with live.background, live.running():
+            server.run()
+    shell.say("autoscale: ended")
+
+
+def release_all(shell: Shell, settings: Settings, inputs: Inputs) -> None:
+    """Take back all that any autoscaler has written."""
+    session = ApiSession(api_client(inputs.kubeconfig or settings.scorer.kubeconfig), connections=_CONNECTIONS)
+    prepared = prepare_scorer(settings, inputs, predicts=False)
+    with running([session]):
+        for hand in every_hand(settings.autoscale, session, prepared.scorer):
+            session.submit(hand.retreat()).result(_RELEASE_SECONDS)
+            shell.say(f"{hand.name}: taken back")
+
+
+@contextmanager
+def open_autoscaler(settings: Settings, inputs: Inputs) -> Iterator[LiveAutoscaler]:
+    """An autoscaler that follows its cluster while the context lasts. Raises InputError, see PreparedScorer."""
+    ours, kubeconfig = settings.autoscale, inputs.kubeconfig or settings.scorer.kubeconfig
+    prepared = prepare_scorer(settings, inputs)
+    scorer = prepared.scorer
+    lease = Lease(api_client(kubeconfig), ours.lease) if ours.lease.enabled else None
+    leads: Callable[[], bool] = (lambda: True) if lease is None else lease.may_write
+    session = ApiSession(api_client(kubeconfig), connections=_CONNECTIONS, may_write=leads)
+    hands = [hand for hand in every_hand(ours, session, scorer) if is_enabled(ours, hand)]
+    autoscaler = Autoscaler(scorer.tables, _pods(settings, inputs, scorer), session, hands, ours, leads=leads)
+    work = PeriodicTask("autoscaling", ours.every, autoscaler.step, after=lambda: scorer.tables.synced)
+    jobs: list[Background] = [session, *([] if lease is None else [lease]), _Ending(autoscaler), work]
+    collectors = (AutoscalingCollector(lambda: autoscaler.state, autoscaler.loads, [hand.name for hand in hands]),)
+    with prepared.following():
+        yield LiveAutoscaler(scorer, prepared.background, autoscaler, collectors, partial(running, jobs))
+
+
+def every_hand(options: AutoscaleOptions, session: ApiSession, scorer: Scorer) -> Sequence[Hand]:
+    """All hands there are, whether they are enabled or not."""
+    return ()
+
+
+def is_enabled(options: AutoscaleOptions, hand: Hand) -> bool:
+    """Whether the settings let a hand act."""
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Ending:
+    """Stops after the work and before the lease and the session: implements Background."""
+
+    autoscaler: Autoscaler
+
+    def start(self) -> None:
+        """Nothing is to be done."""
+
+    def stop(self) -> None:
+        """Take back what was written."""
+        self.autoscaler.end()
+
+
+def _pods(settings: Settings, inputs: Inputs, scorer: Scorer) -> PodUsageSource | None:
+    live = live_usage(settings, inputs.prometheus)
+    replicas = settings.autoscale.replicas
+    if live is None:
+        return None
+    return PrometheusPods(live, replicas.resources, replicas.window, clock=scorer.tables.clock)
+
+
+@contextmanager
+def _external_metrics(
+    options: ExternalMetricsOptions, kubeconfig: Path | None, loads: Callable[[], LoadsAhead]
+) -> Iterator[str]:
+    """Serve the metrics API in a thread of its own while the context lasts; yields where."""
+    if options.tls_cert is None:
+        raise InputError(
+            "kube-apiserver calls the external metrics API by HTTPS only, and there is no certificate: set "
+            "autoscale.external_metrics.tls_cert and tls_key (docs/use/replicas.md)"
+        )
+    if not options.client_config_map and options.client_ca is None:
+        raise InputError(
+            "nothing says who may ask the external metrics API: set autoscale.external_metrics.client_config_map, or "
+            "client_ca"
+        )
+    with ExitStack() as stack:
+        if options.client_config_map:
+            proxy = stack.enter_context(follow_front_proxy(api_client(kubeconfig), options.client_config_map))
+            options = options.replace(client_ca=proxy.authority, client_names=proxy.names)
+        server = ScorerServer(external_metrics_app(loads), options)
+        thread = threading.Thread(target=server.run, name="external-metrics", daemon=True)
+        thread.start()
+        try:
+            yield server.url
+        finally:
+            server.stop()
+            thread.join(_STOP_SECONDS)

@@ -1,0 +1,159 @@
+"""When each hand is asked, and what is said while something is missing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from concurrent.futures import Future
+from typing import Any
+
+import numpy as np
+import pytest
+
+from autoscaling.autoscaler import Autoscaler
+from autoscaling.metrics import AutoscalingCollector
+from autoscaling.options import AutoscaleOptions
+from autoscaling.replicas.used_now import PodsNow, used_by_service
+from autoscaling.services_ahead import ServicesAhead
+from forecast.errors import ForecastError
+from forecast.resources import CPU, RESOURCES
+from scorer.live_tables import LiveTables
+from tests.autoscaling.live_services import live_tables
+from tests.scorer.live_cluster import at, service
+from tests.scorer.scorer_at import LiveScorer
+
+
+class Session:
+    """Runs what is submitted at once."""
+
+    def submit(self, work: Coroutine[Any, Any, None], /) -> Future[None]:
+        done: Future[None] = Future()
+        try:
+            done.set_result(asyncio.run(work))
+        except Exception as error:
+            done.set_exception(error)
+        return done
+
+
+class Noting:
+    """A hand that notes what it is asked."""
+
+    def __init__(self, name: str, *, fails: bool = False) -> None:
+        self.name, self.fails, self.asked = name, fails, list[str]()
+
+    async def act(self, ahead: ServicesAhead, now: float) -> None:
+        self.asked.append("act")
+        if self.fails:
+            raise ForecastError(f"{self.name}: refused")
+
+    async def retreat(self) -> None:
+        self.asked.append("retreat")
+
+
+class Measured:
+    """Half a core for each pod, or an error."""
+
+    def __init__(self) -> None:
+        self.fails = False
+
+    def pods(self) -> PodsNow:
+        if self.fails:
+            raise ForecastError("nobody answers")
+        usage = np.full(len(RESOURCES), np.nan)
+        usage[CPU] = 0.5
+        return PodsNow({("shop", name): usage for name in ("p0", "p1")}, at(12.0))
+
+
+class World:
+    def __init__(self, tables: LiveTables, *hands: Noting) -> None:
+        self.hands, self.leads, self.steady, self.pods = hands, True, 0.0, Measured()
+        self.autoscaler = Autoscaler(
+            tables,
+            self.pods,
+            Session(),
+            hands,
+            AutoscaleOptions(act_every=60),
+            leads=lambda: self.leads,
+            steady=lambda: self.steady,
+        )
+
+    def step(self, seconds: float = 15.0) -> None:
+        self.autoscaler.step()
+        self.steady += seconds
+
+
+def test_the_leader_acts_now_and_then_and_takes_back_at_its_end() -> None:
+    hand = Noting("buffers")
+    world = World(live_tables(), hand)
+    for _ in range(5):
+        world.step()
+    assert hand.asked == ["act", "act"]
+    world.autoscaler.end()
+    assert hand.asked[-1] == "retreat"
+
+
+def test_a_replica_that_does_not_lead_writes_nothing_and_says_all() -> None:
+    hand = Noting("buffers")
+    world = World(live_tables(), hand)
+    world.leads = False
+    world.step()
+    world.autoscaler.end()
+    assert hand.asked == [] and len(list(world.autoscaler.loads())) == 1
+    world.leads = True
+    world.step()
+    assert hand.asked == ["act"], "a new leader acts at once"
+
+
+def test_a_hand_that_fails_keeps_no_other_from_its_turn() -> None:
+    bad, good = Noting("buffers", fails=True), Noting("guard")
+    world = World(live_tables(), bad, good)
+    world.step()
+    state = world.autoscaler.state
+    assert good.asked == ["act"] and state.acting == ("guard",) and state.trouble == "buffers: refused"
+    bad.fails = False
+    world.step(60)
+    world.steady += 60
+    world.step()
+    assert world.autoscaler.state.trouble == "" and world.autoscaler.state.acting == ("buffers", "guard")
+
+
+def test_without_a_usable_forecast_everything_is_taken_back() -> None:
+    hand = Noting("buffers")
+    world = World(LiveScorer(12.0, without_model=True).scorer.tables, hand)
+    world.step()
+    assert hand.asked == ["retreat"] and not world.autoscaler.state.has_forecast
+    assert list(world.autoscaler.loads()) == []
+
+
+def test_loads_are_said_until_they_are_too_old() -> None:
+    tables = live_tables(12.0)
+    world = World(tables)
+    world.step()
+    (load,) = world.autoscaler.loads()
+    assert load.labels == {"kind": "Deployment", "name": "service-5", "resource": "cpu"} and load.value >= 1.0
+    world.pods.fails = True
+    world.step()
+    assert world.autoscaler.state.trouble == "nobody answers" and len(list(world.autoscaler.loads())) == 1
+    tables._clock = lambda: at(12.0) + 121
+    assert list(world.autoscaler.loads()) == []
+
+
+def test_metrics_say_what_is_expected_and_who_acts() -> None:
+    world = World(live_tables(), Noting("buffers"))
+    world.step()
+    collector = AutoscalingCollector(lambda: world.autoscaler.state, world.autoscaler.loads, ["buffers"])
+    found = {one.name: one for one in collector.collect()}
+    (sample,) = found["forecast_service_expected_load"].samples
+    assert sample.labels == {"namespace": "shop", "kind": "Deployment", "name": "service-5", "resource": "cpu"}
+    state = [found[f"forecast_autoscale_{name}"].samples[0].value for name in ("leading", "held_up", "acting")]
+    assert state == [1, 0, 1]
+
+
+@pytest.mark.parametrize(("measured", "expected"), [(["p0", "p1"], 1.0), (["p0"], 0.5), ([], None)])
+def test_a_service_is_measured_if_half_of_its_pods_are(measured: list[str], expected: float | None) -> None:
+    usage = np.full(len(RESOURCES), np.nan)
+    usage[CPU] = 0.5
+    pods = PodsNow({("shop", name): usage for name in measured}, at(12.0))
+    used = used_by_service(live_tables(), pods, (service(5),), len(RESOURCES))
+    assert np.isnan(used[0, CPU]) if expected is None else used[0, CPU] == expected
+    assert np.isnan(used[0, CPU + 1])
