@@ -10,6 +10,7 @@ from forecast_scheduler.settings.document import Settings
 for _name in (
     "forecast_scheduler.cli",
     "forecast_scheduler.commands.advise.driver",
+    "forecast_scheduler.commands.autoscale.serve",
     "forecast_scheduler.commands.extender.setup",
     "forecast_scheduler.commands.rebalance.serve",
     "forecast_scheduler.commands.schedule.live",

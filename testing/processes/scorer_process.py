@@ -86,6 +86,10 @@ class ScorerProcess:
         """Everything it has said on stderr."""
         return self._err.read_text(errors="replace")
 
+    def said(self) -> list[str]:
+        """The lines that it has said on stdout."""
+        return self._out.read_text().splitlines()
+
     @property
     def complaints(self) -> list[str]:
         """The lines of it that are no mere news."""
@@ -106,7 +110,7 @@ class ScorerProcess:
                 )
         if not eventually(lambda: self._listens() or self.process_ended(), _START_SECONDS) or not self._listens():
             raise RuntimeError(f"the scorer did not start: {self.log[-3000:]}")
-        self.url = self._out.read_text().split()[1]
+        self.url = self._out.read_text().split()[1].rstrip(",")
         self.http.base_url = self.url
 
     def wait_ready(self, seconds: float = 30) -> None:

@@ -30,9 +30,12 @@ WORKLOADS: Final = (
 
 
 class ControllerManager:
-    """Context manager. controllers: that run; with all of them nodes without a kubelet would lose their pods."""
+    """Context manager. controllers: that run; with all of them nodes without a kubelet would lose their pods.
+    arguments: further flags."""
 
-    def __init__(self, plane: ControlPlane, controllers: Sequence[str] = WORKLOADS) -> None:
+    def __init__(
+        self, plane: ControlPlane, controllers: Sequence[str] = WORKLOADS, arguments: Sequence[str] = ()
+    ) -> None:
         port = free_port()
         self._url = f"https://127.0.0.1:{port}/healthz"
         self._tls = ssl.create_default_context(cafile=str(plane.ca_file))
@@ -53,6 +56,7 @@ class ControllerManager:
                 "--kube-api-burst=1000",
                 f"--controllers={','.join(controllers)}",
                 "--v=2",
+                *arguments,
             ],
             self.log,
         )
