@@ -24,7 +24,7 @@
 {{- if or (ne .kind "Namespace") $v.namespace.create -}}{{- $kept = append $kept . -}}{{- end -}}
 {{- end -}}
 {{- $_ := set $state "objects" $kept -}}
-{{- range $part := list "trainer" "scorer" "extender" "schedule" "advisor" "rebalancer" "webhook" -}}
+{{- range $part := list "trainer" "scorer" "extender" "schedule" "advisor" "rebalancer" "autoscaler" "webhook" -}}
 {{- $values := get $v $part -}}
 {{- range $state.objects -}}
 {{- if eq .metadata.name (printf "forecast-scheduler-%s" $part) -}}
