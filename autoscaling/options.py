@@ -20,7 +20,7 @@ class AutoscaleLease(LeaseOptions):
 
 
 class ExternalMetricsOptions(ServerOptions):
-    """The external metrics API, on a port of its own: kube-apiserver is the only client (docs/use/replicas.md)."""
+    """The external metrics API, on a port of its own: kube-apiserver is the only client (docs/use/autoscaling.md)."""
 
     enabled: bool = False
     """Serve it. It needs a certificate."""

@@ -5,6 +5,7 @@ alert.py                      what an alert is
 forecast_alerts.py            of predicted peaks, the model and what is measured
 loop_alerts.py                of who schedules: queue, gangs, bindings, the extender, policies, the webhook
 rebalancing_alerts.py         of the rebalancer
+autoscaling_alerts.py         of the autoscaler
 gpu_and_job_alerts.py         of GPUs and jobs
 operating_alerts.py           of the nightly run and of targets
 rule_files.py                 all of it as the files beside this folder

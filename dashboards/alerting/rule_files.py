@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from dashboards.alerting.alert import Alert
+from dashboards.alerting.autoscaling_alerts import autoscaling_alerts
 from dashboards.alerting.forecast_alerts import forecast_alerts
 from dashboards.alerting.gpu_and_job_alerts import gpu_and_job_alerts
 from dashboards.alerting.loop_alerts import loop_alerts
@@ -46,6 +47,7 @@ def alert_groups() -> dict[str, list[Alert]]:
         "forecast": forecast_alerts(),
         "forecast-scheduling": loop_alerts(),
         "forecast-rebalancing": rebalancing_alerts(),
+        "forecast-autoscaling": autoscaling_alerts(),
         "forecast-gpus-and-jobs": gpu_and_job_alerts(),
         "forecast-operating": operating_alerts(),
     }

@@ -34,6 +34,7 @@ class Scene:
 SCORER = {"job": "forecast-scheduler-scorer"}
 LOOP = {"job": "forecast-scheduler-schedule", "instance": "10.0.0.7:8889"}
 LOOP_JOB = {"job": LOOP["job"]}
+AUTOSCALER = {"job": "forecast-scheduler-autoscaler"}
 REBALANCER = {"job": "forecast-scheduler-rebalancer"}
 EXTENDER = {"job": "forecast-scheduler-extender"}
 WEBHOOK = {"job": "forecast-scheduler-webhook"}
@@ -739,6 +740,39 @@ _REBALANCING = (
         15,
     ),
 )
+
+
+def _autoscalers(held_up: float, leading: float, *, writes: bool = True) -> tuple[Series, ...]:
+    """Of two replicas, of which the first leads, or would."""
+    said = {"held_up": (held_up, 0.0), "leading": (leading, 0.0)} | ({"acting": (leading, 0.0)} if writes else {})
+    return tuple(
+        _steady(f"forecast_autoscale_{name}", value, instance=instance, **AUTOSCALER)
+        for name, values in said.items()
+        for instance, value in zip(("10.0.0.7:8892", "10.0.0.8:8892"), values, strict=True)
+    )
+
+
+_AUTOSCALING = (
+    Scene(
+        "ForecastAutoscaleHeldUp",
+        "the API server refuses",
+        _autoscalers(1, 1),
+        20,
+        {WARNING: "forecast-scheduler-autoscaler: the autoscaler has not been able to go on for 15 minutes"},
+        AUTOSCALER,
+    ),
+    Scene("ForecastAutoscaleHeldUp", "nothing holds it up", _autoscalers(0, 1), 20),
+    Scene(
+        "ForecastAutoscaleNoLeader",
+        "two replicas, no leader",
+        _autoscalers(0, 0),
+        15,
+        {WARNING: "forecast-scheduler-autoscaler: no replica writes buffers, marks or requests"},
+        AUTOSCALER,
+    ),
+    Scene("ForecastAutoscaleNoLeader", "one of them leads", _autoscalers(0, 1), 15),
+    Scene("ForecastAutoscaleNoLeader", "nothing may be written", _autoscalers(0, 0, writes=False), 15),
+)
 _OPERATING = (
     Scene(
         "ForecastTrainFailed",
@@ -834,4 +868,4 @@ _OPERATING = (
     ),
 )
 
-SCENES: tuple[Scene, ...] = (*_FORECAST, *_LOOPS, *_BESIDE, *_REBALANCING, *_GPUS_AND_JOBS, *_OPERATING)
+SCENES: tuple[Scene, ...] = (*_FORECAST, *_LOOPS, *_BESIDE, *_REBALANCING, *_AUTOSCALING, *_GPUS_AND_JOBS, *_OPERATING)

@@ -37,7 +37,7 @@ def account_of(part: str) -> str:
 
 def command_of(part: str) -> str:
     """The command that a part runs, and its group of settings."""
-    return {"advisor": "advise", "rebalancer": "rebalance"}.get(part, part)
+    return {"advisor": "advise", "rebalancer": "rebalance", "autoscaler": "autoscale"}.get(part, part)
 
 
 def granted(manifests: Iterable[Manifest], part: str) -> set[Right]:

@@ -22,7 +22,7 @@ Manifest = dict[str, Any]
 
 OVERLAYS: Final = (
     "observe", "shadow", "extender", "own-loops", "extender-and-own-loops", "gpu", "webhook", "advisor", "rebalancer",
-    "kube-prometheus", "prometheus-network-policy", "local",
+    "autoscaler", "kube-prometheus", "prometheus-network-policy", "local",
 )  # fmt: skip
 OPERATORS: Final = Path(__file__).with_name("operators.yaml")
 EVERYTHING: Final = {
@@ -31,6 +31,8 @@ EVERYTHING: Final = {
         "components/webhook",
         "components/advisor",
         "components/rebalancer",
+        "components/autoscaler",
+        "components/external-metrics",
         "components/pushgateway",
         "components/signed-models",
         "components/certificates-by-cert-manager",
@@ -120,7 +122,8 @@ def test_all_parts_together_with_what_no_overlay_has(
 
 def test_models_in_an_object_store(tmp_path: Path, apply_twice: Callable[[list[Manifest]], None]) -> None:
     parts = [
-        f"base/{part}" for part in ("common", "trainer", "scorer", "extender", "schedule", "advisor", "rebalancer")
+        f"base/{part}"
+        for part in ("common", "trainer", "scorer", "extender", "schedule", "advisor", "rebalancer", "autoscaler")
     ]
     manifests = built_from(tmp_path / "store", resources=parts, components=["components/models-on-object-store"])
     assert not [one for one in manifests if one["kind"] == "PersistentVolumeClaim"]
@@ -152,12 +155,12 @@ def test_what_scrapes_all_parts_applies(tmp_path: Path, apply_twice: Callable[[l
     manifests = built_as_shown(tmp_path, file_shown("operate/deployment.md", "our-prometheus/kustomization.yaml"))
     assert {one["metadata"]["name"] for one in manifests if one["kind"] == "ServiceMonitor"} == {
         f"forecast-scheduler-{part}"
-        for part in ("scorer", "schedule", "advisor", "rebalancer", "extender", "webhook", "pushgateway")
+        for part in ("scorer", "schedule", "advisor", "rebalancer", "autoscaler", "extender", "webhook", "pushgateway")
     }
     apply_twice(manifests)
 
 
-@pytest.mark.parametrize("overlay", ["shadow", "own-loops", "advisor", "rebalancer"])
+@pytest.mark.parametrize("overlay", ["shadow", "own-loops", "advisor", "rebalancer", "autoscaler"])
 def test_a_store_behind_a_proxy_finds_token_authority_and_port(
     overlay: str, tmp_path: Path, apply_twice: Callable[[list[Manifest]], None]
 ) -> None:
@@ -274,7 +277,17 @@ def test_the_namespace_admits_our_pods_and_none_that_asks_for_more(tmp_path: Pat
     assert eventually(lambda: _is_admitted(critical, applier), 30)
     assert {pod["metadata"]["name"] for pod in pods} == {
         f"forecast-scheduler-{part}"
-        for part in ("trainer", "scorer", "extender", "schedule", "advisor", "rebalancer", "webhook", "pushgateway")
+        for part in (
+            "trainer",
+            "scorer",
+            "extender",
+            "schedule",
+            "advisor",
+            "rebalancer",
+            "autoscaler",
+            "webhook",
+            "pushgateway",
+        )
     }
     for pod in pods:
         applier.apply(pod)

@@ -38,6 +38,7 @@ OVERLAYS: Final[Mapping[str, Mapping[str, Any]]] = {
     "webhook": WEBHOOK,
     "advisor": {"webhook": ON, "advisor": ON},
     "rebalancer": {"rebalancer": ON},
+    "autoscaler": {"autoscaler": ON},
     "local": LOOPS | {"small": True},
 }
 BESIDE: Final[Mapping[str, Mapping[str, Any]]] = {
@@ -52,6 +53,7 @@ COMPONENTS: Final[Mapping[str, Mapping[str, Any]]] = {
     "workload-identity": {"workloadIdentity": ON},
     "signed-models": {"models": {"signed": True}},
     "certificates-by-cert-manager": {"extender": {"enabled": True, "certificates": "certManager"}},
+    "external-metrics": {"autoscaler": {"enabled": True, "externalMetrics": True}},
 }
 
 
@@ -122,7 +124,7 @@ def test_the_chart_installs_what_an_overlay_beside_another_installs(name: str, c
 
 @pytest.mark.parametrize("name", COMPONENTS)
 def test_the_chart_knows_the_components(name: str, chart: Path, tmp_path: Path) -> None:
-    overlay = "overlays/extender" if "extender" in COMPONENTS[name] else "overlays/observe"
+    overlay = f"overlays/{next((part for part in ('extender', 'autoscaler') if part in COMPONENTS[name]), 'observe')}"
     by_kustomize = built_from(tmp_path / "with", resources=[overlay], components=[f"components/{name}"])
     assert _comparable(_rendered(chart, COMPONENTS[name])) == _comparable(by_kustomize)
 
@@ -209,7 +211,9 @@ def test_lint_has_nothing_to_say(chart: Path) -> None:
 
 
 def test_the_chart_applies_on_a_real_api_server(chart: Path) -> None:
-    everything = BOTH | dict.fromkeys(("webhook", "advisor", "rebalancer", "pushgateway", "monitoring"), ON)
+    everything = BOTH | dict.fromkeys(
+        ("webhook", "advisor", "rebalancer", "autoscaler", "pushgateway", "monitoring"), ON
+    )
     everything |= {"models": {"signed": True}}
     with ControlPlane() as plane, Applier(plane) as applier:
         applier.apply_all(yaml.safe_load_all(OPERATORS.read_text()))

@@ -27,6 +27,7 @@ def _texts(manifests: list[dict[str, Any]]) -> set[str]:
         (["gpu"], ["webhook"], ["gpu", "webhook"]),
         (["own-loops"], ["webhook", "advisor"], ["own-loops", "advisor"]),
         (["advisor"], ["rebalancer"], ["advisor", "rebalancer"]),
+        (["rebalancer"], ["autoscaler"], ["rebalancer", "autoscaler"]),
         (["observe", "kube-prometheus"], [], ["observe", "kube-prometheus"]),
         (["own-loops", "kube-prometheus"], ["webhook"], ["own-loops", "kube-prometheus", "webhook"]),
         (["webhook", "kube-prometheus"], [], ["webhook", "kube-prometheus"]),

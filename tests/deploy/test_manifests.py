@@ -18,7 +18,7 @@ Manifest = dict[str, Any]
 
 OVERLAYS: Final = (
     "observe", "shadow", "extender", "own-loops", "extender-and-own-loops", "gpu", "webhook", "advisor", "rebalancer",
-    "local",
+    "autoscaler", "local",
 )  # fmt: skip
 NAMESPACE: Final = "forecast-scheduler"
 SETTINGS: Final = "/etc/forecast-scheduler/settings.yaml"
@@ -30,6 +30,7 @@ ANYBODY: Final[list[Manifest]] = []
 NEIGHBOURS: Final[list[Manifest]] = [{"podSelector": {}}]
 FROM: Final = {
     "scorer": NEIGHBOURS, "schedule": NEIGHBOURS, "advisor": NEIGHBOURS, "rebalancer": NEIGHBOURS,
+    "autoscaler": NEIGHBOURS,
     "extender": ANYBODY, "webhook": ANYBODY,
 }  # fmt: skip
 """Who may send: the extender and the webhook are asked from the host network, which no selector names."""

@@ -6,6 +6,7 @@ import pytest
 
 from admission.webhook.options import WebhookOptions
 from advisor.options import AdviseOptions
+from autoscaling.options import AutoscaleOptions
 from forecast_scheduler.settings.extender_settings import ExtenderSettings
 from forecast_scheduler.settings.scorer_settings import ScorerSettings
 from rebalancer.options import RebalanceOptions
@@ -16,7 +17,15 @@ from serving.handshakes import MOST_HANDSHAKES
 from serving.options import ServerOptions, ServingOptions
 from tests.processes.floods import MIB, memory_limit
 
-OWN = {"scorer": 350, "extender": 350, "schedule": 450, "advisor": 450, "rebalancer": 600, "webhook": 110}
+OWN = {
+    "scorer": 350,
+    "extender": 350,
+    "schedule": 450,
+    "advisor": 450,
+    "rebalancer": 600,
+    "autoscaler": 450,
+    "webhook": 110,
+}
 """MiB with 1,000 nodes and their model (docs/understand/soak.md), in the webhook's case with hundreds of templates."""
 OF_A_CONNECTION = 256 * 1024  # with TLS and all its buffers full; 200 are measured
 OF_A_HANDSHAKE = 56 * 1024
@@ -31,6 +40,7 @@ OF_A_VALUE = 500  # bytes that a decoder makes of it at most
         ("schedule", ScheduleSettings()),
         ("advisor", AdviseOptions()),
         ("rebalancer", RebalanceOptions()),
+        ("autoscaler", AutoscaleOptions()),
         ("webhook", WebhookOptions()),
     ],
 )

@@ -68,8 +68,9 @@ COMBINATIONS: Final = {
     ),
     "advisor": Combination(_overlay("advisor"), _scraped_besides("webhook")),
     "rebalancer": Combination(_overlay("rebalancer"), ALONE),
+    "autoscaler": Combination(_overlay("autoscaler"), ALONE),
     "all parts": Combination(
-        _overlay("gpu", "extender", "webhook", "advisor", "rebalancer"),
+        _overlay("gpu", "extender", "webhook", "advisor", "rebalancer", "autoscaler"),
         file_shown("operate/deployment.md", "our-prometheus/kustomization.yaml"),
         by_hand=True,
     ),

@@ -144,7 +144,7 @@ def _external_metrics(
     if options.tls_cert is None:
         raise InputError(
             "kube-apiserver calls the external metrics API by HTTPS only, and there is no certificate: set "
-            "autoscale.external_metrics.tls_cert and tls_key (docs/use/replicas.md)"
+            "autoscale.external_metrics.tls_cert and tls_key (docs/use/autoscaling.md)"
         )
     if not options.client_config_map and options.client_ca is None:
         raise InputError(
