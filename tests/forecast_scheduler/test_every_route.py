@@ -81,6 +81,7 @@ SERVICES: dict[str, Callable[[Tokens], FastAPI]] = {
     "schedule": _schedule,
     "advise": _advise,
     "rebalance": _rebalance,
+    "autoscale": _scorer,
     "webhook": _webhook,
 }
 
