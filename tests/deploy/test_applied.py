@@ -32,6 +32,7 @@ EVERYTHING: Final = {
         "components/advisor",
         "components/rebalancer",
         "components/autoscaler",
+        "components/autoscaler-writes",
         "components/external-metrics",
         "components/pushgateway",
         "components/signed-models",

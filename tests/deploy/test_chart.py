@@ -53,6 +53,7 @@ COMPONENTS: Final[Mapping[str, Mapping[str, Any]]] = {
     "workload-identity": {"workloadIdentity": ON},
     "signed-models": {"models": {"signed": True}},
     "certificates-by-cert-manager": {"extender": {"enabled": True, "certificates": "certManager"}},
+    "autoscaler-writes": {"autoscaler": {"enabled": True, "writes": True}},
     "external-metrics": {"autoscaler": {"enabled": True, "externalMetrics": True}},
 }
 
