@@ -1,0 +1,132 @@
+"""Requests by the forecast cover the busy hours, leave some services alone, and follow the clock where it pays."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autoscaling.requests.hour_classes import ALWAYS
+from autoscaling.requests.needs import busy_weights, cpu_needs
+from autoscaling.requests.options import RequestOptions
+from autoscaling.requests.recommending import LeftAlone, recommend
+from autoscaling.requests.savings import savings_of
+from forecast.resources import CPU
+from tests.autoscaling.requests.made_up_use import EVENING, GIB, N_SLOTS, use_with
+
+CONSTANT = np.full(N_SLOTS, 0.4)
+EVENINGS = np.where(EVENING, 0.8, 0.1)
+NIGHTS = np.where(EVENING, 0.1, 0.4)
+ONE_NUMBER = RequestOptions(clock_pays=1.0, errors=0.0)
+
+
+def test_a_constant_service_requests_its_use_over_the_hot_limit() -> None:
+    (found,) = recommend(use_with({"a": CONSTANT}), ONE_NUMBER)
+    assert found.cores == {ALWAYS: pytest.approx(0.5)}
+    assert not found.has_clock
+
+
+def test_the_forecast_error_is_covered() -> None:
+    (found,) = recommend(use_with({"a": CONSTANT}, std=0.08), RequestOptions(errors=2.0, clock_pays=1.0))
+    assert found.most_cores == pytest.approx(0.7)
+
+
+def test_a_service_of_the_night_requests_what_it_adds_to_the_busy_evening() -> None:
+    use = use_with({"evening": EVENINGS, "night": NIGHTS})
+    night = recommend(use, ONE_NUMBER)[1]
+    alike = recommend(use, ONE_NUMBER.replace(quiet_discount=0.0))[1]
+    assert alike.most_cores == pytest.approx(0.5)
+    assert night.most_cores == pytest.approx(0.5), "its median is the floor"
+    lower = recommend(use, ONE_NUMBER.replace(least_quantile=0.0))[1]
+    assert 0.1 / 0.8 <= lower.most_cores < 0.2
+
+
+def test_nodes_full_of_these_requests_stay_cool_in_the_busy_hours() -> None:
+    use = use_with({"evening": EVENINGS, "night": NIGHTS, "constant": CONSTANT})
+    requested = np.array([one.most_cores for one in recommend(use, ONE_NUMBER)])
+    for pods in ([3.0, 1.0, 2.0], [1.0, 0.0, 1.0]):
+        times = use.allocatable[CPU] / (requested @ pods)
+        evening = (use.mean[:, CPU] * times * np.array(pods)[:, None]).sum(axis=0)[EVENING]
+        assert evening.max() <= 0.8 * use.capacity[CPU] * (1 + 1e-9)
+
+
+def test_a_request_stands_for_a_part_of_the_disk() -> None:
+    # 4 of 1000 bytes/s of the cluster at the hot limit: 0.5 of its 100 cores.
+    use = use_with({"a": np.full(N_SLOTS, 0.1)}, disk={"a": np.full(N_SLOTS, 4.0)})
+    assert recommend(use, ONE_NUMBER.replace(carried=1.0))[0].most_cores == pytest.approx(0.5)
+    assert recommend(use, ONE_NUMBER.replace(carried=0.5))[0].most_cores == pytest.approx(0.25)
+    assert recommend(use, ONE_NUMBER.replace(carried=0.0))[0].most_cores == pytest.approx(0.13)
+
+
+def test_memory_has_a_margin_and_is_never_below_what_was_used() -> None:
+    use = replace(use_with({"a": CONSTANT}), highest_memory=np.array([3 * GIB]))
+    (found,) = recommend(use, RequestOptions())
+    assert found.memory_bytes is not None
+    assert 3.3 * GIB <= found.memory_bytes <= 3.4 * GIB
+
+
+def test_the_clock_is_used_where_it_pays() -> None:
+    use = use_with({"evening": EVENINGS, "constant": CONSTANT})
+    evening, constant = recommend(use, RequestOptions(errors=0.0))
+    assert evening.has_clock
+    assert not constant.has_clock
+    assert evening.cores["17-24"] == evening.most_cores == pytest.approx(1.0)
+    assert evening.cores["00-07"] < 0.2
+    assert evening.by_slot[EVENING].min() == evening.most_cores
+
+
+def test_weekends_have_a_class_of_their_own_where_they_differ() -> None:
+    weekend = np.where(np.arange(N_SLOTS) < 5 * 48, 0.8, 0.1)
+    (found,) = recommend(use_with({"a": weekend}), RequestOptions(errors=0.0))
+    assert set(found.cores) == {"workdays", "weekends"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "because"), [("CronJob", LeftAlone.ENDS), ("Job", LeftAlone.ENDS), ("DaemonSet", LeftAlone.NODES_OWN)]
+)
+def test_some_kinds_are_left_alone(kind: str, because: LeftAlone) -> None:
+    (found,) = recommend(use_with({"a": CONSTANT}, kind=kind), RequestOptions())
+    assert found.because is because
+    assert found.request == found.today
+
+
+def test_services_without_measurements_or_pods_are_left_alone() -> None:
+    use = use_with({"a": CONSTANT, "b": CONSTANT, "c": CONSTANT})
+    use.measured[0] = False
+    use.replicas[1] = 0
+    use.measured[2, 1] = False
+    a, b, c = recommend(use, RequestOptions())
+    assert (a.because, b.because, c.because) == (LeftAlone.NOT_MEASURED, LeftAlone.ABSENT, None)
+    assert c.memory_bytes is None
+    assert c.request[1] == c.today[1]
+
+
+@given(st.floats(0.0, 10.0), st.floats(0.0, 1.0), st.floats(0.0, 3.0))
+def test_a_request_is_never_below_the_quantile_of_its_own_use(discount: float, quantile: float, errors: float) -> None:
+    use = use_with({"evening": EVENINGS, "night": NIGHTS})
+    options = RequestOptions(quiet_discount=discount, least_quantile=quantile, errors=errors)
+    for row, found in enumerate(recommend(use, options.replace(clock_pays=1.0))):
+        assert found.most_cores >= np.quantile(use.mean[row, CPU], quantile) * (1 - 1e-9)
+
+
+def test_quiet_hours_count_less() -> None:
+    use = use_with({"evening": EVENINGS})
+    weights = busy_weights(use, CPU, 4.0)
+    assert weights[EVENING].min() == 1.0
+    assert weights[~EVENING].max() < 0.01
+    need, own = cpu_needs(use, RequestOptions())
+    assert need.shape == (1, N_SLOTS)
+    assert np.allclose(own, EVENINGS / 0.8)
+
+
+def test_savings_count_pods_and_what_more_would_fit() -> None:
+    use = use_with({"a": CONSTANT})
+    savings = savings_of(use, recommend(use, ONE_NUMBER))
+    assert savings.today == (10.0, 20 * GIB)
+    assert savings.recommended[0] == pytest.approx(5.0)
+    assert savings.fit_today == pytest.approx(100.0)
+    assert savings.fit_recommended == pytest.approx(200.0)
+    assert savings.to_json()["pods_fit_recommended"] == 200
