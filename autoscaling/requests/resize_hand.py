@@ -1,0 +1,211 @@
+"""Carries resizes out, as one of the hands of the service `autoscale`.
+
+    act      list the pods that ask, decide (resizing.py); record the original requests, then resize
+    retreat  resize to the original requests, then remove the record
+
+Each write is safe to end at: a record without a resize is used by the next step or removed by a retreat, and a resize
+without an end is a request that the next step reads again. So nothing is kept in memory but refusals of the API server.
+
+Needs list on pods and namespaces, patch on pods, patch on pods/resize.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from autoscaling.requests.options import RequestOptions
+from autoscaling.requests.pod_resources import RESIZE_LABEL, RESIZED_LABEL, OptedPod, read_pod, read_pods
+from autoscaling.requests.resize_requests import (
+    mark_body,
+    namespaces_path,
+    pods_path,
+    resize_body,
+    resize_path,
+    unmark_body,
+)
+from autoscaling.requests.resizing import Resize, needs_of, resizes
+from autoscaling.services_ahead import ServicesAhead
+from forecast.errors import ForecastError
+from kube.client.api_answer import Answer, is_gone
+from kube.client.pod_writes import MERGE, pod_path
+from kube.session.request_retries import Requests, is_passing
+from kube.status.pod_conditions import STRATEGIC_MERGE
+
+logger = logging.getLogger(__name__)
+
+_SECONDS: Final = 10.0
+_TRIES: Final = 3
+_CONFLICT: Final = 409
+_MOST_REFUSALS: Final = 10_000
+
+Free = Callable[[], Mapping[str, tuple[float, float]]]
+
+
+class ResizeHand:
+    """Implements autoscaling.hand.Hand. For the event loop of the session.
+
+    free     : node -> cores and bytes that no request takes (resize_room.free_on_nodes)
+    measured : cores that a pod uses now; None = not measured: then the forecast of now stands for it
+    done     : resizes so far, by direction; `restored`, `refused` and `conflict` in addition
+    kept     : why pods kept their requests in the last step
+    """
+
+    name: Final = "resizes"
+
+    def __init__(
+        self,
+        session: Requests,
+        options: RequestOptions,
+        *,
+        free: Free,
+        measured: Callable[[OptedPod], float | None] = lambda pod: None,
+    ) -> None:
+        self._session, self._options, self._free, self._measured = session, options, free, measured
+        self._refused: dict[str, float] = {}  # UID -> when the API server refused a resize
+        self.done: Final[Counter[str]] = Counter()
+        self.kept: Counter[str] = Counter()
+
+    async def act(self, ahead: ServicesAhead, now: float) -> None:
+        """Resize the pods that ask, and restore those that ask no more. Raises ForecastError, see Hand."""
+        if not self._options.resize.enabled:
+            await self.retreat()
+            return
+        pods = await self._listed()
+        for pod in pods:
+            if not pod.asks and pod.original is not None:
+                await self._restore(pod)
+        asking = [pod for pod in pods if pod.asks and not self._was_refused(pod, now)]
+        found, self.kept = resizes(
+            asking,
+            needs_of(ahead, self._options, now),
+            self._options,
+            now=now,
+            free=self._free(),
+            measured=self._measured,
+        )
+        for resize in found:
+            await self._carry_out(resize, now)
+
+    async def retreat(self) -> None:
+        """Restore all pods that bear the record. Raises ForecastError where some could not be: ask again."""
+        left = [pod.name for pod in await self._resized() if not await self._restore(pod)]
+        if left:
+            raise ForecastError(f"{len(left)} pods keep our requests for now, such as {left[0]}: they are tried again")
+
+    # Inside
+
+    async def _listed(self) -> list[OptedPod]:
+        """Pods that ask, by themselves or by their namespace, and pods that bear the record; each once."""
+        answer = self._usable(await self._get(namespaces_path(f"{RESIZE_LABEL}=true")), "list on namespaces")
+        asking = frozenset(str(one["metadata"]["name"]) for one in _items(answer.body))
+        found = {pod.uid: pod for pod in await self._pods(f"{RESIZE_LABEL}=true")}
+        found |= {pod.uid: pod for pod in await self._pods(f"{RESIZED_LABEL}=true", asking=asking)}
+        for namespace in sorted(asking):
+            found |= {pod.uid: pod for pod in await self._pods("", namespace=namespace, asking=asking)}
+        return list(found.values())
+
+    async def _resized(self) -> list[OptedPod]:
+        return await self._pods(f"{RESIZED_LABEL}=true")
+
+    async def _pods(
+        self, selector: str, *, namespace: str = "", asking: frozenset[str] = frozenset()
+    ) -> list[OptedPod]:
+        found: list[OptedPod] = []
+        token = ""
+        while True:
+            answer = await self._get(pods_path(selector, namespace=namespace, token=token))
+            pods, token = read_pods(self._usable(answer, "list on pods").body, asking_namespaces=asking)
+            found += pods
+            if not token:
+                return found
+
+    async def _carry_out(self, resize: Resize, now: float) -> None:
+        pod = resize.pod
+        if pod.original is None:
+            marked = await self._patch(pod_path(pod), mark_body(pod), MERGE)
+            if not self._went_well(marked, "patch on pods"):
+                return
+            again = read_pod(marked.body)
+            if again is None or again.requests != pod.requests:
+                return  # another client changed it in the meantime: the next step looks again
+            pod = again
+        answer = await self._patch(resize_path(pod), resize_body(pod, resize.requests), STRATEGIC_MERGE)
+        if self._went_well(answer, "patch on pods/resize"):
+            self.done[resize.direction.value] += 1
+        elif not is_gone(answer) and answer.status != _CONFLICT:
+            self._remember(pod, now)
+            logger.warning("a pod was not resized", extra={"pod": f"{pod.namespace}/{pod.name}", "why": answer.text})
+
+    async def _restore(self, pod: OptedPod) -> bool:
+        """Give a pod its original requests and remove the record; whether nothing is left to do."""
+        current: OptedPod | None = pod
+        for _ in range(_TRIES):
+            if current is None or current.original is None:
+                return True
+            answer = await self._one_step_back(current)
+            if is_gone(answer):
+                return True
+            if answer.is_success:
+                current = read_pod(answer.body)
+            elif answer.status == _CONFLICT:
+                self.done["conflict"] += 1
+                answer = await self._get(pod_path(pod))
+                if is_gone(answer):
+                    return True
+                current = read_pod(self._usable(answer, "get on pods").body)
+                current = current if current is not None and current.uid == pod.uid else None
+            else:
+                self._went_well(answer, "patch on pods and pods/resize")
+                return False
+        return current is None or current.original is None
+
+    async def _one_step_back(self, pod: OptedPod) -> Answer:
+        """The next of the two writes that restore a pod."""
+        assert pod.original is not None
+        target = {
+            name: {**of_one, **{r: v for r, v in pod.original.get(name, {}).items() if r in of_one}}
+            for name, of_one in pod.requests.items()
+        }
+        if target != pod.requests:
+            return await self._patch(resize_path(pod), resize_body(pod, target), STRATEGIC_MERGE)
+        answer = await self._patch(pod_path(pod), unmark_body(pod), MERGE)
+        self.done["restored"] += answer.is_success
+        return answer
+
+    def _went_well(self, answer: Answer, right: str) -> bool:
+        """Whether it was carried out. Raises ForecastError where the API server is not there or forbids it."""
+        if answer.is_success:
+            return True
+        if is_passing(answer) or answer.status in (-1, 401, 403):
+            self._usable(answer, right)
+        self.done["conflict" if answer.status == _CONFLICT else "refused"] += not is_gone(answer)
+        return False
+
+    def _usable(self, answer: Answer, right: str) -> Answer:
+        if not answer.is_success:
+            raise ForecastError(f"pods are not resized: {answer.text}; it needs {right}, and is tried again")
+        return answer
+
+    def _was_refused(self, pod: OptedPod, now: float) -> bool:
+        return now - self._refused.get(pod.uid, -float("inf")) < self._options.resize.retry
+
+    def _remember(self, pod: OptedPod, now: float) -> None:
+        if len(self._refused) >= _MOST_REFUSALS:
+            self._refused.clear()
+        self._refused[pod.uid] = now
+
+    async def _get(self, path: str) -> Answer:
+        return await self._session.request("GET", path, None, seconds=_SECONDS)
+
+    async def _patch(self, path: str, body: bytes, content_type: str) -> Answer:
+        return await self._session.request("PATCH", path, body, content_type=content_type, seconds=_SECONDS)
+
+
+def _items(body: bytes) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = msgspec.json.decode(body)["items"]
+    return found
