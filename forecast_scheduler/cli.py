@@ -43,6 +43,7 @@ from forecast_scheduler.commands.rebalance.command import rebalance
 from forecast_scheduler.commands.render.command import render
 from forecast_scheduler.commands.replay.command import replay
 from forecast_scheduler.commands.report.command import report
+from forecast_scheduler.commands.requests.command import requests
 from forecast_scheduler.commands.rules import rules
 from forecast_scheduler.commands.schedule.command import schedule
 from forecast_scheduler.commands.scorer.command import scorer
@@ -106,6 +107,7 @@ for _command in (
     reporting(backtest),
     reporting(replay),
     reporting(capacity),
+    reporting(requests),
     reporting(report),
     scorer,
     advise,

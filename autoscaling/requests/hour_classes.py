@@ -12,7 +12,6 @@ from typing import Final
 
 import numpy as np
 
-from autoscaling.requests.options import RequestOptions
 from autoscaling.requests.use import ServiceUse
 from forecast.arrays import Floats, Ints
 
@@ -44,28 +43,19 @@ def partitions(use: ServiceUse) -> tuple[Partition, ...]:
     )
 
 
-def by_class(need: Floats, own: Floats, least_quantile: float, partition: Partition) -> Floats:
-    """The highest need of each class, and at least a quantile of the own use in it: (n_classes,).
-
-    need, own : (n_slots,), see needs.cpu_needs
-    """
-    classes = [partition.of_slot == number for number in range(len(partition.names))]
-    return np.array(
-        [max(need[slots].max(), np.quantile(own[slots], least_quantile)) if slots.any() else 0.0 for slots in classes]
-    )
-
-
 def requests_by_hour(
-    need: Floats, own: Floats, choices: tuple[Partition, ...], options: RequestOptions
+    hourly: Floats, once: float, choices: tuple[Partition, ...], pays: float
 ) -> tuple[Mapping[str, float], Ints]:
-    """The request of each class, in the partition that pays, and the class of each half hour.
+    """The request of each class in the partition that pays, and the class of each half hour.
 
-    A partition replaces a coarser one if it saves at least `clock_pays` of the core hours of the coarser one.
+    hourly : (n_slots,), see needs.CpuNeeds
+    once   : the request that holds at all hours
+    A partition replaces a coarser one if it saves at least `pays` of the core hours of the coarser one.
     """
-    best = choices[0]
-    values = by_class(need, own, options.least_quantile, best)
+    best, values = choices[0], np.array([once])
     for choice in choices[1:]:
-        finer = by_class(need, own, options.least_quantile, choice)
-        if finer[choice.of_slot].sum() <= (1 - options.clock_pays) * values[best.of_slot].sum():
+        finer = np.zeros(len(choice.names))
+        np.maximum.at(finer, choice.of_slot, hourly)
+        if finer[choice.of_slot].sum() <= (1 - pays) * values[best.of_slot].sum():
             best, values = choice, finer
     return dict(zip(best.names, values.tolist(), strict=True)), best.of_slot

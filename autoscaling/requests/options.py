@@ -45,17 +45,19 @@ class ResizeOptions(SettingGroup):
 class RequestOptions(SettingGroup):
     """How much one pod of each service should request, by its forecast."""
 
-    errors: float = Field(default=1.0, ge=0, le=4)
-    """Standard deviations of the forecast error that a request covers in addition to the expected usage."""
+    errors: float = Field(default=1.2, ge=0, le=6)
+    """Standard deviations of a full node's forecast error that the requests on it cover together, in addition to the
+    expected usage. Bursty pods bear most of it."""
 
     quiet_discount: float = Field(default=4.0, ge=0, le=100)
     """How little usage counts while the whole cluster is quiet: by (load of the cluster / its highest load) to this
     power. 0 counts all hours alike."""
 
     least_quantile: float = Field(default=0.5, ge=0, le=1)
-    """A request is never below this quantile of the usage expected of the pod over the week."""
+    """A request for all hours is never below what this quantile of the pod's expected usage over
+    the week needs."""
 
-    carried: float = Field(default=0.5, ge=0, le=1)
+    carried: float = Field(default=0.6, ge=0, le=1)
     """Share of the need of disk, network and log that the CPU request stands for: kube-scheduler knows no requests of
     these. 0 = CPU requests stand for CPU alone."""
 

@@ -72,6 +72,14 @@ class OptedPod:
         return total(self.requests if self.original is None else self.original, resource)
 
 
+@dataclass(frozen=True, slots=True)
+class PodContainers:
+    """Containers of a pod, in their order."""
+
+    requests: Requests
+    limits: Requests
+
+
 def total(requests: Requests, resource: str) -> float:
     """Sum over the containers."""
     return sum(of_one.get(resource, 0.0) for of_one in requests.values())
@@ -163,6 +171,15 @@ def read_pod(body: bytes) -> OptedPod | None:
         raise InputError(f"the API server's pod cannot be read: {error}") from error
 
 
+def read_containers(body: bytes) -> PodContainers:
+    """The containers of a pod in JSON. Raises InputError."""
+    try:
+        pod = _pod_decoder.decode(body)
+    except msgspec.DecodeError as error:
+        raise InputError(f"a pod of the API server cannot be read: {error}") from error
+    return PodContainers(*_containers(pod))
+
+
 def original_text(requests: Requests) -> str:
     """The annotation ORIGINAL."""
     return msgspec.json.encode({name: dict(of_one) for name, of_one in requests.items()}, order="sorted").decode()
@@ -178,6 +195,7 @@ def _seen(pod: _Pod, asking: frozenset[str]) -> OptedPod | None:
     pending = conditions.get("PodResizePending")
     owner: Owner = owner_from_references(meta.owner_references)
     original, why = _original(annotations.get(ORIGINAL))
+    requests, limits = _containers(pod)
     return OptedPod(
         namespace=meta.namespace,
         name=meta.name,
@@ -186,14 +204,22 @@ def _seen(pod: _Pod, asking: frozenset[str]) -> OptedPod | None:
         node=pod.spec.node_name,
         service=service_of_pod(meta.namespace, meta.name, owner, pod_labels=labels),
         asks=asked == "true" or (asked is None and meta.namespace in asking),
-        requests={one.name: _amounts(one.resources.requests if one.resources else None) for one in pod.spec.containers},
-        limits={one.name: _amounts(one.resources.limits if one.resources else None) for one in pod.spec.containers},
+        requests=requests,
+        limits=limits,
         original=original,
         kept=why or _kept(pod, annotations),
         refused_at=_since(pending),
         refused_why=f"{pending.reason}: {pending.message}" if pending is not None else "",
         moving="PodResizeInProgress" in conditions,
     )
+
+
+def _containers(pod: _Pod) -> tuple[Requests, Requests]:
+    """Their requests and their limits."""
+    resources = [(one.name, one.resources or _Resources()) for one in pod.spec.containers]
+    return {name: _amounts(one.requests) for name, one in resources}, {
+        name: _amounts(one.limits) for name, one in resources
+    }
 
 
 def _kept(pod: _Pod, annotations: Mapping[str, str]) -> str:

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from autoscaling.requests.hour_classes import ALWAYS, partitions, requests_by_hour
+from autoscaling.requests.hour_classes import partitions, requests_by_hour
 from autoscaling.requests.needs import cpu_needs
 from autoscaling.requests.options import RequestOptions
 from autoscaling.requests.rounding import readable_bytes, readable_cores
@@ -32,6 +32,7 @@ class Recommendation:
     """Of one pod of a service.
 
     today    : cores and bytes that it requests now; 0 = none
+    once     : cores to request for all hours
     cores    : by hour class; one class `always` where no clock pays. Empty = left alone
     by_slot  : (n_slots,) the same by half hour of the week
     memory_bytes : None = memory was not measured, so its request stays
@@ -41,6 +42,7 @@ class Recommendation:
     service: ServiceKey
     replicas: float
     today: tuple[float, float]
+    once: float
     cores: Mapping[str, float]
     by_slot: Floats
     memory_bytes: float | None
@@ -52,22 +54,19 @@ class Recommendation:
         return len(self.cores) > 1
 
     @property
-    def most_cores(self) -> float:
-        """The request that holds at all hours, for whoever sets it once."""
-        return max(self.cores.values(), default=self.today[CPU])
-
-    @property
     def request(self) -> tuple[float, float]:
         """Cores and bytes to request once for all hours; today's where there is no recommendation."""
-        return self.most_cores, self.today[MEMORY] if self.memory_bytes is None else self.memory_bytes
+        return self.once, self.today[MEMORY] if self.memory_bytes is None else self.memory_bytes
 
 
 def recommend(use: ServiceUse, options: RequestOptions) -> tuple[Recommendation, ...]:
     """Recommend the requests of one pod of each service, in their order."""
-    need, own = cpu_needs(use, options)
+    needs = cpu_needs(use, options)
+    floor = np.quantile(needs.own, options.least_quantile, axis=1)
+    once = np.maximum(needs.weighted.max(axis=1, initial=0.0), floor)
     choices = partitions(use)
     highest_replicas = use.replicas.max(axis=1, initial=0.0)
-    memory = (use.highest_memory + options.errors * use.std[:, MEMORY].max(axis=1)) * (1 + options.memory_margin)
+    memory = (use.highest_memory + use.std[:, MEMORY].max(axis=1)) * (1 + options.memory_margin)
     found = []
     for row, service in enumerate(use.services):
         today = (float(use.requests[row, CPU]), float(use.requests[row, MEMORY]))
@@ -75,17 +74,16 @@ def recommend(use: ServiceUse, options: RequestOptions) -> tuple[Recommendation,
         cores: Mapping[str, float] = {}
         by_slot = np.full(use.mean.shape[2], today[CPU])
         if because is None:
-            needed, of_slot = requests_by_hour(need[row], own[row], choices, options)
+            needed, of_slot = requests_by_hour(needs.hourly[row], float(once[row]), choices, options.clock_pays)
             cores = {name: readable_cores(value) for name, value in needed.items()}
             by_slot = np.array(list(cores.values()))[of_slot]
-            if len(set(cores.values())) == 1:
-                cores = {ALWAYS: float(by_slot[0])}
         known = because is None and bool(use.measured[row, MEMORY]) and bool(np.isfinite(memory[row]))
         found.append(
             Recommendation(
                 service=service,
                 replicas=float(highest_replicas[row]),
                 today=today,
+                once=readable_cores(float(once[row])) if because is None else today[CPU],
                 cores=cores,
                 by_slot=by_slot,
                 memory_bytes=readable_bytes(float(memory[row])) if known else None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Final
 
 import numpy as np
 
@@ -10,6 +11,9 @@ from autoscaling.requests.use import ServiceUse, use_of
 from forecast.history import History
 from forecast.resources import CPU, MEMORY
 from scorer.replay.preparation import Prepared
+
+_MEMORY_DAYS: Final = 14
+"""Days back whose highest memory counts: older peaks are of versions that no longer run."""
 
 
 def recorded_use(history: History, prepared: Prepared, *, rule: str = "forecast") -> ServiceUse:
@@ -20,7 +24,7 @@ def recorded_use(history: History, prepared: Prepared, *, rule: str = "forecast"
     first = recording.first_requests()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # services that were not measured
-        seen = np.nanmax(usage[:, 1].astype(np.float64), axis=(1, 2), initial=-np.inf)
+        seen = np.nanmax(usage[:, 1, -_MEMORY_DAYS:].astype(np.float64), axis=(1, 2), initial=-np.inf)
     return use_of(
         forecast,
         window,

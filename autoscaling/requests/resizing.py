@@ -66,7 +66,8 @@ def needs_of(ahead: ServicesAhead, options: RequestOptions, now: float) -> Needs
     """What the pods need around a moment. now: unix seconds"""
     resize = options.resize
     pods = np.maximum(np.where(ahead.autoscaled[:, None], ahead.expected_replicas, ahead.replicas[:, None]), 1.0)
-    by_slot = ahead.load[:, [CPU, MEMORY]] + options.errors * ahead.std[:, [CPU, MEMORY]]
+    # A pod's own request: all of its own error, which no other pod of the node bears.
+    by_slot = ahead.load[:, [CPU, MEMORY]] + ahead.std[:, [CPU, MEMORY]]
     need = by_slot / pods[:, None]
     need[:, CPU] /= HOT_SHARE
     need[:, MEMORY] *= 1 + options.memory_margin

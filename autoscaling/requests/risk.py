@@ -19,34 +19,34 @@ _CLOSE = 1 + 1e-6
 class Risk:
     """Shares of the half hours of single pods; NaN = the service had no pods, or was left alone.
 
-    cpu    : (n_services,) usage passed the CPU request of the hour; the pod got more as long as its node had more
-    memory : (n_services,) usage passed the memory request
-    cpu_of_all, memory_of_all : over all pods of services with a recommendation
+    cpu         : (n_services,) usage passed the CPU request for all hours; the pod got more if its node had more
+    cpu_by_hour : (n_services,) the same of the request that follows the hour, where it does
+    memory      : (n_services,) usage passed the memory request
+    of_all      : the three over all pods of services with a recommendation
     """
 
     cpu: Floats
+    cpu_by_hour: Floats
     memory: Floats
-    cpu_of_all: float
-    memory_of_all: float
+    of_all: tuple[float, float, float]
 
 
 def risk_of(recording: Recording, found: Sequence[Recommendation]) -> Risk:
     """Hold recommendations against the recorded window; `found` is for the services of the recording, in order."""
-    n_services = recording.n_services
-    over, there = np.zeros((n_services, 2)), np.zeros((n_services, 2))
-    limits = np.array([one.by_slot * _CLOSE for one in found])
-    memory = np.array([np.nan if one.memory_bytes is None else one.memory_bytes * _CLOSE for one in found])
-    known = np.array([one.because is None for one in found])
+    over, there = np.zeros((recording.n_services, 3)), np.zeros((recording.n_services, 3))
     for pod, service in enumerate(recording.service.tolist()):
-        if not known[service]:
+        one = found[service]
+        if one.because is not None:
             continue
         present = recording.present[pod] > 0
         used = recording.load[pod][:, present] / recording.present[pod][present]
-        over[service, 0] += (used[CPU] > limits[service][present]).sum()
-        there[service, 0] += present.sum()
-        if np.isfinite(memory[service]):
-            over[service, 1] += (used[MEMORY] > memory[service]).sum()
-            there[service, 1] += present.sum()
+        memory = np.nan if one.memory_bytes is None else one.memory_bytes
+        limits = (one.once, one.by_slot[present], memory)
+        for column, (resource, limit) in enumerate(zip((CPU, CPU, MEMORY), limits, strict=True)):
+            if np.isfinite(limit).all():
+                over[service, column] += (used[resource] > limit * _CLOSE).sum()
+                there[service, column] += present.sum()
     with np.errstate(invalid="ignore", divide="ignore"):
         shares, total = over / there, over.sum(axis=0) / there.sum(axis=0)
-    return Risk(cpu=shares[:, 0], memory=shares[:, 1], cpu_of_all=float(total[0]), memory_of_all=float(total[1]))
+    once, by_hour, memory_share = total.tolist()
+    return Risk(shares[:, 0], shares[:, 1], shares[:, 2], (once, by_hour, memory_share))

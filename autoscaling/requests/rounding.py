@@ -1,4 +1,4 @@
-"""Requests in quantities that people write: 350m, 1200m, 2, 640Mi, 3Gi. Always rounded up."""
+"""Requests in quantities that people write: 350m, 1230m, 2, 640Mi, 3Gi. Always rounded up."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from typing import Final
 
 MI: Final = 2.0**20
-_CPU_STEPS: Final = ((0.1, 0.005), (1.0, 0.01), (4.0, 0.05), (math.inf, 0.25))
+_CPU_STEPS: Final = ((0.1, 0.005), (4.0, 0.01), (math.inf, 0.05))
 """Up to so many cores, in steps of so many."""
 _MEMORY_STEPS: Final = ((64 * MI, MI), (1024 * MI, 16 * MI), (8192 * MI, 64 * MI), (math.inf, 256 * MI))
 LEAST_CORES: Final = 0.01

@@ -24,12 +24,13 @@ class ServiceUse:
     highest_memory : (n_services,) bytes, highest half hour that was seen or is expected
     replicas    : (n_services, n_slots) expected pods
     requests    : (n_services, 2) today's, cores and bytes; 0 = none
-    measured    : (n_services,) whether CPU and memory of its pods: (n_services, 2)
+    measured    : (n_services, 2) whether CPU and memory of its pods were measured
     ending      : (n_services,) whether its pods run to completion
     is_workday  : (n_slots,) neither weekend nor holiday
     hour        : (n_slots,) local hour of the day
     capacity    : (n_resources,) of all nodes together; NaN = not a limit
     allocatable : (2,) of all nodes together; infinite = not known
+    n_nodes     : how many nodes these are
     """
 
     services: tuple[ServiceKey, ...]
@@ -44,6 +45,7 @@ class ServiceUse:
     hour: Ints
     capacity: Floats
     allocatable: Floats
+    n_nodes: int
 
 
 def use_of(
@@ -82,6 +84,7 @@ def use_of(
         hour=np.asarray((window.first_slot + np.arange(window.n_slots)) % SLOTS_PER_DAY * 24 // SLOTS_PER_DAY),
         capacity=_sum(capacity),
         allocatable=allocatable.sum(axis=0),
+        n_nodes=len(allocatable),
     )
 
 

@@ -21,6 +21,7 @@ from admission.webhook.options import WebhookOptions
 from advisor.options import AdviseOptions
 from autoscaling.capacity.options import CapacityOptions
 from autoscaling.options import AutoscaleOptions
+from autoscaling.requests.options import RequestOptions
 from forecast.errors import InputError
 from forecast.setting_group import Country, SettingGroup, what_is_allowed
 from forecast_scheduler.settings.extender_settings import ExtenderSettings
@@ -103,6 +104,7 @@ class Settings(SettingGroup):
     train: TrainSettings = Field(default_factory=TrainSettings)
     replay: ReplaySettings = Field(default_factory=ReplaySettings)
     capacity: CapacityOptions = Field(default_factory=CapacityOptions)
+    requests: RequestOptions = Field(default_factory=RequestOptions)
     scorer: ScorerSettings = Field(default_factory=ScorerSettings)
     extender: ExtenderSettings = Field(default_factory=ExtenderSettings)
     advise: AdviseOptions = Field(default_factory=AdviseOptions)

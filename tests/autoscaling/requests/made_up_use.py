@@ -25,7 +25,7 @@ def use_with(
     kind: str = "Deployment",
     disk: dict[str, Floats] | None = None,
 ) -> ServiceUse:
-    """cores, disk: by name of a service, (N_SLOTS,) of one pod. Memory: 1 GiB. The cluster has 100 cores."""
+    """cores, disk: by name of a service, (N_SLOTS,) of one pod. Memory: 1 GiB. Five nodes have 20 cores each."""
     n = len(cores)
     mean = np.zeros((n, len(RESOURCES), N_SLOTS))
     mean[:, CPU] = list(cores.values())
@@ -47,4 +47,5 @@ def use_with(
         hour=HOUR,
         capacity=np.array([100.0, 400 * GIB, 1000.0, np.nan, np.nan]),
         allocatable=np.array([100.0, 400 * GIB]),
+        n_nodes=5,
     )

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autoscaling.requests.hour_classes import ALWAYS
-from autoscaling.requests.needs import busy_weights, cpu_needs
+from autoscaling.requests.needs import busy_weights, cpu_needs, error_shares
 from autoscaling.requests.options import RequestOptions
 from autoscaling.requests.recommending import LeftAlone, recommend
 from autoscaling.requests.savings import savings_of
@@ -29,24 +29,34 @@ def test_a_constant_service_requests_its_use_over_the_hot_limit() -> None:
     assert not found.has_clock
 
 
-def test_the_forecast_error_is_covered() -> None:
-    (found,) = recommend(use_with({"a": CONSTANT}, std=0.08), RequestOptions(errors=2.0, clock_pays=1.0))
-    assert found.most_cores == pytest.approx(0.7)
+def test_pods_of_a_full_node_cover_its_error_together() -> None:
+    std, errors = 0.08, 3.0
+    (found,) = recommend(use_with({"a": CONSTANT}, std=std), ONE_NUMBER.replace(errors=errors))
+    pods = 20 // found.once  # on a node of 20 cores
+    assert 0.5 < found.once < (0.4 + errors * std) / 0.8
+    assert pods * 0.4 + errors * np.sqrt(pods) * std <= 0.8 * 20
+
+
+def test_a_bursty_service_bears_most_of_the_error() -> None:
+    use = use_with({"calm": CONSTANT, "bursty": CONSTANT})
+    use.std[0, CPU], use.std[1, CPU] = 0.02, 0.2
+    calm, bursty = error_shares(use, CPU)[:, 0]
+    assert bursty == pytest.approx(100 * calm)
 
 
 def test_a_service_of_the_night_requests_what_it_adds_to_the_busy_evening() -> None:
     use = use_with({"evening": EVENINGS, "night": NIGHTS})
     night = recommend(use, ONE_NUMBER)[1]
     alike = recommend(use, ONE_NUMBER.replace(quiet_discount=0.0))[1]
-    assert alike.most_cores == pytest.approx(0.5)
-    assert night.most_cores == pytest.approx(0.5), "its median is the floor"
+    assert alike.once == pytest.approx(0.5)
+    assert night.once == pytest.approx(0.5), "its median is the floor"
     lower = recommend(use, ONE_NUMBER.replace(least_quantile=0.0))[1]
-    assert 0.1 / 0.8 <= lower.most_cores < 0.2
+    assert 0.1 / 0.8 <= lower.once < 0.2
 
 
 def test_nodes_full_of_these_requests_stay_cool_in_the_busy_hours() -> None:
     use = use_with({"evening": EVENINGS, "night": NIGHTS, "constant": CONSTANT})
-    requested = np.array([one.most_cores for one in recommend(use, ONE_NUMBER)])
+    requested = np.array([one.once for one in recommend(use, ONE_NUMBER)])
     for pods in ([3.0, 1.0, 2.0], [1.0, 0.0, 1.0]):
         times = use.allocatable[CPU] / (requested @ pods)
         evening = (use.mean[:, CPU] * times * np.array(pods)[:, None]).sum(axis=0)[EVENING]
@@ -56,9 +66,9 @@ def test_nodes_full_of_these_requests_stay_cool_in_the_busy_hours() -> None:
 def test_a_request_stands_for_a_part_of_the_disk() -> None:
     # 4 of 1000 bytes/s of the cluster at the hot limit: 0.5 of its 100 cores.
     use = use_with({"a": np.full(N_SLOTS, 0.1)}, disk={"a": np.full(N_SLOTS, 4.0)})
-    assert recommend(use, ONE_NUMBER.replace(carried=1.0))[0].most_cores == pytest.approx(0.5)
-    assert recommend(use, ONE_NUMBER.replace(carried=0.5))[0].most_cores == pytest.approx(0.25)
-    assert recommend(use, ONE_NUMBER.replace(carried=0.0))[0].most_cores == pytest.approx(0.13)
+    assert recommend(use, ONE_NUMBER.replace(carried=1.0))[0].once == pytest.approx(0.5)
+    assert recommend(use, ONE_NUMBER.replace(carried=0.5))[0].once == pytest.approx(0.25)
+    assert recommend(use, ONE_NUMBER.replace(carried=0.0))[0].once == pytest.approx(0.13)
 
 
 def test_memory_has_a_margin_and_is_never_below_what_was_used() -> None:
@@ -73,9 +83,10 @@ def test_the_clock_is_used_where_it_pays() -> None:
     evening, constant = recommend(use, RequestOptions(errors=0.0))
     assert evening.has_clock
     assert not constant.has_clock
-    assert evening.cores["17-24"] == evening.most_cores == pytest.approx(1.0)
-    assert evening.cores["00-07"] < 0.2
-    assert evening.by_slot[EVENING].min() == evening.most_cores
+    assert evening.cores["17-24"] == evening.once == pytest.approx(1.0)
+    assert evening.cores["00-07"] == pytest.approx(0.13)
+    assert evening.by_slot[EVENING].min() == evening.once
+    assert (evening.by_slot >= EVENINGS / 0.8 - 1e-9).all()
 
 
 def test_weekends_have_a_class_of_their_own_where_they_differ() -> None:
@@ -109,7 +120,7 @@ def test_a_request_is_never_below_the_quantile_of_its_own_use(discount: float, q
     use = use_with({"evening": EVENINGS, "night": NIGHTS})
     options = RequestOptions(quiet_discount=discount, least_quantile=quantile, errors=errors)
     for row, found in enumerate(recommend(use, options.replace(clock_pays=1.0))):
-        assert found.most_cores >= np.quantile(use.mean[row, CPU], quantile) * (1 - 1e-9)
+        assert found.once >= np.quantile(use.mean[row, CPU], quantile) * (1 - 1e-9)
 
 
 def test_quiet_hours_count_less() -> None:
@@ -117,9 +128,10 @@ def test_quiet_hours_count_less() -> None:
     weights = busy_weights(use, CPU, 4.0)
     assert weights[EVENING].min() == 1.0
     assert weights[~EVENING].max() < 0.01
-    need, own = cpu_needs(use, RequestOptions())
-    assert need.shape == (1, N_SLOTS)
-    assert np.allclose(own, EVENINGS / 0.8)
+    needs = cpu_needs(use, RequestOptions())
+    assert np.allclose(needs.own[0], EVENINGS / 0.8)
+    assert np.allclose(needs.hourly, needs.own)
+    assert np.allclose(needs.weighted, needs.own * weights)
 
 
 def test_savings_count_pods_and_what_more_would_fit() -> None:

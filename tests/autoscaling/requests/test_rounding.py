@@ -12,7 +12,7 @@ from kube.objects.quantity import parse_quantity
 
 @pytest.mark.parametrize(
     ("cores", "text"),
-    [(0.0, "10m"), (0.0123, "15m"), (0.5, "500m"), (0.501, "510m"), (1.21, "1250m"), (2.0, "2"), (4.1, "4250m")],
+    [(0.0, "10m"), (0.0123, "15m"), (0.5, "500m"), (0.501, "510m"), (1.201, "1210m"), (2.0, "2"), (4.11, "4150m")],
 )
 def test_cpu(cores: float, text: str) -> None:
     assert cpu_text(readable_cores(cores)) == text

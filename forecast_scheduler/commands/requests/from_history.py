@@ -1,0 +1,23 @@
+"""Recommendations from recorded days: fitted on what was before them, and held against them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+from autoscaling.requests.recorded import recorded_use
+from autoscaling.requests.report import RequestReport, report_on
+from forecast_scheduler.commands.capacity.prepare_history import prepare_history
+from forecast_scheduler.commands.history_directory import open_history, tell_what_was_cleaned
+from forecast_scheduler.commands.shell import Shell
+
+
+def report_from_history(shell: Shell, directory: Path, at: datetime | None, days: int | None) -> RequestReport:
+    """at: where the recorded window begins; None = the last 04:00 that fits. days: None = as the settings of replay"""
+    with shell.progress() as progress:
+        files = open_history(shell.settings, shell.history(directory), progress)
+        known = files.history(progress=progress)
+        prepared = prepare_history(files, known, at=at, days=days or shell.settings.replay.days, progress=progress)
+        report = report_on(recorded_use(known, prepared), shell.settings.requests, prepared.recording)
+    tell_what_was_cleaned(shell, files)
+    return report

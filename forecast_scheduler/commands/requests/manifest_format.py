@@ -1,0 +1,12 @@
+"""What `requests --out` writes."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class ManifestFormat(Enum):
+    """Values of `--format`."""
+
+    PATCHES = "patches"
+    VPA = "vpa"
