@@ -54,7 +54,7 @@ LAYERS: Final = {
     "scheduler.profiles.job": "cron objects service valley < storm < serverless",
     "admission": "advice certificates templates < webhook",
     "rebalancer": "execution planning timing trust < costs trajectory",
-    "autoscaling": "capacity replicas requests",
+    "autoscaling": "capacity nodes replicas requests",
     "forecast_scheduler": "settings < reports < commands",
 }
 """Folders of a package, lowest first. A folder imports only from those before a `<`. Files beside the folders are free:
