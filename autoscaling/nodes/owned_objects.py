@@ -1,0 +1,154 @@
+"""Objects of one namespace that bear our labels: created, changed and deleted on the version that was read.
+
+What another writer changed in between, or what is gone, is left for the next call: it reads the objects anew. So any
+number of writers may be at work, and each may be killed between any two requests.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote
+
+import msgspec
+
+from autoscaling.nodes.answers import CONFLICT, MISSING, SECONDS, NodesError, required
+from autoscaling.nodes.buffer_objects import OURS, TEMPLATE_DIGEST, Json, digest_of
+from kube.client.api_answer import Answer
+from kube.client.pod_writes import MERGE
+from kube.session.request_retries import Requests, request_with_retries
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """Objects of one kind. path: of the list in the namespace."""
+
+    kind: str
+    path: str
+
+
+def pod_templates(namespace: str) -> Collection:
+    """All PodTemplates of a namespace."""
+    return Collection("PodTemplate", f"/api/v1/namespaces/{quote(namespace, safe='')}/podtemplates")
+
+
+def deployments(namespace: str) -> Collection:
+    """All Deployments of a namespace."""
+    return Collection("Deployment", f"/apis/apps/v1/namespaces/{quote(namespace, safe='')}/deployments")
+
+
+def capacity_buffers(namespace: str, version: str) -> Collection:
+    """All CapacityBuffers of a namespace; version: of their API."""
+    path = f"/apis/autoscaling.x-k8s.io/{version}/namespaces/{quote(namespace, safe='')}/capacitybuffers"
+    return Collection("CapacityBuffer", path)
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    name: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    annotations: dict[str, str] | None = None
+    deletion_timestamp: str = ""
+
+
+class _Spec(msgspec.Struct):
+    replicas: int | None = None
+
+
+class _Object(msgspec.Struct):
+    metadata: _Metadata
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+
+
+class _List(msgspec.Struct):
+    items: list[_Object] | None = None
+
+
+_LIST: Final = msgspec.json.Decoder(_List)
+
+
+class OwnedObjects:
+    """For the event loop of the session. Raises NodesError where the API server refuses or does not answer."""
+
+    def __init__(self, session: Requests, *, seconds: float = SECONDS) -> None:
+        self._session, self._seconds = session, seconds
+
+    async def bring(self, of: Collection, wanted: list[Json]) -> None:
+        """Make our objects of a kind those that are wanted: the missing are created, the others changed or deleted."""
+        found = await self._list(of)
+        by_name = {one["metadata"]["name"]: one for one in wanted}
+        for name, there in found.items():
+            if name not in by_name:
+                await self._delete(of, there)
+        for name, one in by_name.items():
+            if name not in found:
+                await self._create(of, one)
+            elif change := _change(found[name], one):
+                await self._patch(of, found[name], change)
+
+    async def clear(self, of: Collection) -> None:
+        """Delete all our objects of a kind."""
+        await self.bring(of, [])
+
+    async def get(self, path: str, what: str) -> Answer | None:
+        """The answer to a GET; None = there is no such thing. what: of an error, as in `required`."""
+        answer = await request_with_retries(self._session, "GET", path, lambda: None, seconds=self._seconds)
+        return None if answer.status == MISSING else required(answer, what)
+
+    async def _list(self, of: Collection) -> dict[str, _Object]:
+        answer = await self.get(f"{of.path}?labelSelector={quote(OURS)}", f"{of.kind}s were not listed")
+        if answer is None:  # the definition is gone
+            return {}
+        try:
+            items = _LIST.decode(answer.body).items or []
+        except msgspec.DecodeError as error:
+            raise NodesError(f"the list of {of.kind}s cannot be read: {error}") from error
+        return {one.metadata.name: one for one in items if not one.metadata.deletion_timestamp}
+
+    async def _create(self, of: Collection, wanted: Json) -> None:
+        name = wanted["metadata"]["name"]
+        answer = await self._session.request(
+            "POST", f"{of.path}?fieldValidation=Strict", msgspec.json.encode(wanted), seconds=self._seconds
+        )
+        if answer.status == CONFLICT:
+            if name in await self._list(of):
+                return  # another writer was faster
+            if await self.get(f"{of.path}/{name}", f"{of.kind} {name} was not read") is None:
+                return  # it was being deleted
+            raise NodesError(f"there is another {of.kind} {name}, without our labels: rename it, or delete it")
+        required(answer, f"{of.kind} {name} was not created")
+
+    async def _patch(self, of: Collection, there: _Object, change: Json) -> None:
+        name = there.metadata.name
+        change.setdefault("metadata", {})["resourceVersion"] = there.metadata.resource_version
+        answer = await self._session.request(
+            "PATCH", f"{of.path}/{name}", msgspec.json.encode(change), content_type=MERGE, seconds=self._seconds
+        )
+        if answer.status not in (CONFLICT, MISSING):
+            required(answer, f"{of.kind} {name} was not changed")
+
+    async def _delete(self, of: Collection, there: _Object) -> None:
+        name, uid, version = there.metadata.name, there.metadata.uid, there.metadata.resource_version
+        options = {"propagationPolicy": "Background", "preconditions": {"uid": uid, "resourceVersion": version}}
+        answer = await self._session.request(
+            "DELETE", f"{of.path}/{name}", msgspec.json.encode(options), seconds=self._seconds
+        )
+        if answer.status not in (CONFLICT, MISSING):
+            required(answer, f"{of.kind} {name} was not deleted")
+
+
+def _change(there: _Object, wanted: Json) -> Json:
+    """What is to be merged into an object; empty = nothing."""
+    # Same name, same node selector, affinity and tolerations (buffers.py): nothing is left behind by merging.
+    change: dict[str, Any] = {}
+    replicas = wanted.get("spec", {}).get("replicas")
+    if replicas is not None and there.spec.replicas != replicas:
+        change["spec"] = {"replicas": replicas}
+    digest = digest_of(wanted)
+    if digest and (there.metadata.annotations or {}).get(TEMPLATE_DIGEST) != digest:
+        change["metadata"] = {"annotations": {TEMPLATE_DIGEST: digest}}
+        if "template" in wanted:
+            change["template"] = wanted["template"]
+        else:
+            change.setdefault("spec", {})["template"] = wanted["spec"]["template"]
+    return change

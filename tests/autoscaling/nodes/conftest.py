@@ -1,0 +1,117 @@
+"""Sessions with a real API server, and ones that end in the middle of the work."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Coroutine, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from forecast.errors import ForecastError
+from kube.client.api_answer import Answer
+from kube.client.kubernetes_client import api_client
+from kube.session.api_session import ApiSession
+from testing.processes.scorer_process import eventually
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.pool import control_plane
+
+NAMESPACE: Final = "forecast-scheduler"
+CAPACITY_BUFFERS: Final = f"/apis/autoscaling.x-k8s.io/v1beta1/namespaces/{NAMESPACE}/capacitybuffers"
+DEPLOYMENTS: Final = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
+POD_TEMPLATES: Final = f"/api/v1/namespaces/{NAMESPACE}/podtemplates"
+LONG: Final = 90.0
+_DEFINITION: Final = Path(__file__).parent / "capacitybuffers.yaml"
+
+
+class Killed(BaseException):
+    """The process ended here."""
+
+
+class Api:
+    """Requests of an administrator, and coroutines in the loop of the session."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        self.session = ApiSession(api_client(kubeconfig))
+        self.session.start()
+
+    def run(self, work: Coroutine[Any, Any, None]) -> None:
+        self.session.submit(work).result(LONG)
+
+    def request(self, method: str, path: str, body: Any = None, *, merge: bool = False) -> Any:
+        content = "application/merge-patch+json" if merge else "application/json"
+        encoded = None if body is None else json.dumps(body).encode()
+        answer = self.session.submit(
+            self.session.request(method, path, encoded, content_type=content, seconds=30)
+        ).result(LONG)
+        assert answer.is_success, f"{method} {path}: {answer.text}"
+        return json.loads(answer.body)
+
+    def items(self, path: str) -> list[Any]:
+        return list(self.request("GET", path)["items"])
+
+
+class Counting:
+    """A session whose process is killed at a write: before it is sent, or after it was carried out.
+
+    writes : that were sent
+    """
+
+    def __init__(self, session: ApiSession, *, dies_at: int = 10**9, after: bool = False) -> None:
+        self._session, self._dies_at, self._after, self.writes = session, dies_at, after, 0
+
+    async def request(
+        self, method: str, path: str, body: bytes | None, *, content_type: str = "application/json", seconds: float
+    ) -> Answer:
+        number = self.writes if method != "GET" else -1
+        self.writes += method != "GET"
+        if number > self._dies_at or (number == self._dies_at and not self._after):
+            raise Killed
+        answer = await self._session.request(method, path, body, content_type=content_type, seconds=seconds)
+        if number == self._dies_at:
+            raise Killed
+        return answer
+
+
+@pytest.fixture(scope="module")
+def plane() -> Iterator[ControlPlane]:
+    with control_plane() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def api(plane: ControlPlane) -> Iterator[Api]:
+    made = Api(plane.kubeconfig)
+    made.request("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
+    yield made
+    made.session.stop()
+
+
+@pytest.fixture(scope="module")
+def with_capacity_buffers(api: Api) -> None:
+    definition = yaml.safe_load(_DEFINITION.read_text())
+    api.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
+
+    def is_served() -> bool:
+        answer = api.session.submit(api.session.request("GET", CAPACITY_BUFFERS, None, seconds=30)).result(LONG)
+        return answer.is_success
+
+    assert eventually(is_served, LONG)
+
+
+@pytest.fixture
+def powerless(plane: ControlPlane) -> Iterator[ApiSession]:
+    """Of a user without any rights."""
+    made = ApiSession(api_client(plane.write_kubeconfig("nobody", plane.powerless_token)))
+    made.start()
+    yield made
+    made.stop()
+
+
+def refusal(session: ApiSession, work: Coroutine[Any, Any, None]) -> str:
+    """What a hand of this session says when it cannot do its work."""
+    with pytest.raises(ForecastError) as caught:
+        session.submit(work).result(LONG)
+    return str(caught.value)
