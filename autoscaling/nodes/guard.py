@@ -1,7 +1,7 @@
 """Which nodes the coming hours need, so that no autoscaler removes them: pure, from tables to marks.
 
 The need is the highest sum of requests that the hours ahead are expected to bring. While it does not exceed what runs
-now, no autoscaler can remove a node that is needed again, and nothing is marked.
+now, no autoscaler can remove a node that is needed again, and nothing is marked (unless `always` asks for it).
 """
 
 from __future__ import annotations
@@ -76,7 +76,8 @@ def marks_for(need: Floats, nodes: NodesNow, options: GuardOptions, *, foreign: 
     ours = nodes.marked & nodes.usable & ~theirs
     running = nodes.requested.sum(axis=0)
     threshold = running if ours.any() else running * (1 + options.slack)
-    if not len(nodes.names) or not (need > threshold + 1e-9 * (1 + running)).any():
+    is_higher = bool((need > threshold + 1e-9 * (1 + running)).any())
+    if not len(nodes.names) or not (options.always or is_higher):
         return Marks((), (float(need[0]), float(need[1])))
     holds = options.fill * nodes.allocatable  # (n_nodes, 2)
     kept = holds[theirs & nodes.usable].sum(axis=0)

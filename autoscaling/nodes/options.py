@@ -61,9 +61,14 @@ class GuardOptions(SettingGroup):
     fill: float = Field(default=0.85, gt=0, le=1)
     """Share of a node's allocatable that pods fill in practice. What is left over is too small for another pod."""
 
-    slack: float = Field(default=0.03, ge=0, le=0.5)
+    slack: float = Field(default=0.01, ge=0, le=0.5)
     """Marks begin once the need exceeds what runs by this share, and one more node is released only if the others hold
     the need and this share of it. It keeps marks from coming and going."""
 
-    most_share: float = Field(default=0.9, gt=0, le=1)
-    """At most this share of the nodes is marked."""
+    always: bool = False
+    """Whether marks hold the need also while the coming hours need no more than runs now. Karpenter fills nodes to the
+    brim in a descent, and orders some again an hour later; with this it does not, for some more node-hours."""
+
+    most_share: float = Field(default=1.0, gt=0, le=1)
+    """At most this share of the nodes is marked. Before a ramp all nodes are needed: with less, some of them are
+    removed and ordered again."""

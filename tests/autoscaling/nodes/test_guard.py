@@ -28,6 +28,12 @@ def test_nothing_is_kept_where_the_coming_hours_need_no_more_than_runs() -> None
     assert marks_for(need(21), nodes_with([2, 8, 5, 6]), OPTIONS).keep == ()
 
 
+def test_with_always_marks_follow_the_need_down() -> None:
+    options = OPTIONS.replace(always=True)
+    assert marks_for(need(21), nodes_with([2, 8, 5, 6]), options).keep == ("n1", "n2", "n3")
+    assert marks_for(need(15), nodes_with([2, 8, 5], until=[at(9)] * 3), options).keep == ("n1", "n2")
+
+
 def test_nodes_that_others_keep_hold_their_share_and_are_never_marked() -> None:
     nodes = nodes_with([2, 8, 5, 6])
     assert marks_for(need(25), nodes, OPTIONS, foreign={"n0"}).keep == ("n1", "n3")
