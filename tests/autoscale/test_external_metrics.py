@@ -156,7 +156,7 @@ def _hpa(world: World) -> dict[str, Any]:
 def _is_active(world: World) -> bool:
     """Whether the autoscaler has a metric to scale by."""
     found = {one["type"]: one["status"] for one in _hpa(world)["status"]["conditions"]}
-    return found["ScalingActive"] == "True"
+    return bool(found["ScalingActive"] == "True")
 
 
 def test_the_autoscaler_adds_replicas_before_the_load_comes(world: World, ramp_models: Path, tmp_path: Path) -> None:
