@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from autoscaling.nodes.options import BufferOptions, GuardOptions
 from autoscaling.replicas.options import ReplicaOptions
 from forecast.setting_group import Duration
 from kube.leader_election.options import LeaseOptions
@@ -47,6 +48,8 @@ class AutoscaleOptions(ServingOptions):
     act_every: Duration = Field(default=60, ge=1, le=3600)
     """Time between two looks at what is written: buffers, marks of nodes, requests of pods."""
 
+    buffers: BufferOptions = Field(default_factory=BufferOptions)
+    guard: GuardOptions = Field(default_factory=GuardOptions)
     replicas: ReplicaOptions = Field(default_factory=ReplicaOptions)
     external_metrics: ExternalMetricsOptions = Field(default_factory=ExternalMetricsOptions)
     lease: AutoscaleLease = Field(default_factory=AutoscaleLease)

@@ -23,8 +23,8 @@ class BufferOptions(SettingGroup):
     enabled: bool = False
     """Whether buffers are written."""
 
-    namespace: str = Field(default="forecast-scheduler", min_length=1)
-    """Namespace of all objects that are written. It must exist."""
+    namespace: str = Field(default="forecast-scheduler-buffers", min_length=1)
+    """Namespace of all objects that are written. It must exist, and hold nothing else."""
 
     kind: BufferKind = BufferKind.AUTO
     """What is written. auto: CapacityBuffer where the API server has them, otherwise placeholder pods."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 import numpy as np
 
 from forecast.arrays import Floats
+from forecast.resources import CPU
 from forecast.service_key import ServiceKey
 from scorer.live_tables import LiveTables
 
@@ -33,6 +34,30 @@ class PodUsageSource(Protocol):
 
     def pods(self) -> PodsNow:
         """Usage of all pods now: a fixed number of requests, whatever the number of pods."""
+
+
+class LastReading:
+    """Keeps what was last read, for who asks about a single pod; implements PodUsageSource.
+
+    clock : unix seconds; fresh: seconds for which a reading counts
+    """
+
+    def __init__(self, source: PodUsageSource, *, clock: Callable[[], float], fresh: float) -> None:
+        self._source, self._clock, self._fresh = source, clock, fresh
+        self._last: PodsNow | None = None
+
+    def pods(self) -> PodsNow:
+        """Read anew."""
+        self._last = self._source.pods()
+        return self._last
+
+    def cores(self, namespace: str, name: str) -> float | None:
+        """CPU cores that a pod uses; None = not measured, or too long ago."""
+        last = self._last
+        if last is None or self._clock() - last.middle > self._fresh:
+            return None
+        found = last.usage.get((namespace, name))
+        return None if found is None or not np.isfinite(found[CPU]) else float(found[CPU])
 
 
 def used_by_service(

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
@@ -31,6 +32,7 @@ from autoscaling.requests.resize_requests import (
 from autoscaling.requests.resizing import Resize, needs_of, resizes
 from autoscaling.services_ahead import ServicesAhead
 from forecast.errors import ForecastError
+from forecast.service_key import ServiceKey
 from kube.client.api_answer import Answer, is_gone
 from kube.client.pod_writes import MERGE, pod_path
 from kube.session.request_retries import Requests, is_passing
@@ -51,6 +53,7 @@ class ResizeHand:
 
     free     : node -> cores and bytes that no request takes (resize_room.free_on_nodes)
     measured : cores that a pod uses now; None = not measured: then the forecast of now stands for it
+    services : service of each pod by UID, as the live tables know it; of others their own labels say it
     done     : resizes so far, by direction; `restored`, `refused` and `conflict` in addition
     kept     : why pods kept their requests in the last step
     """
@@ -64,8 +67,10 @@ class ResizeHand:
         *,
         free: Free,
         measured: Callable[[OptedPod], float | None] = lambda pod: None,
+        services: Callable[[Collection[str]], Mapping[str, ServiceKey]] = lambda uids: {},
     ) -> None:
         self._session, self._options, self._free, self._measured = session, options, free, measured
+        self._services = services
         self._refused: dict[str, float] = {}  # UID -> when the API server refused a resize
         self.done: Final[Counter[str]] = Counter()
         self.kept: Counter[str] = Counter()
@@ -79,7 +84,7 @@ class ResizeHand:
         for pod in pods:
             if not pod.asks and pod.original is not None:
                 await self._restore(pod)
-        asking = [pod for pod in pods if pod.asks and not self._was_refused(pod, now)]
+        asking = self._of_services([pod for pod in pods if pod.asks and not self._was_refused(pod, now)])
         found, self.kept = resizes(
             asking,
             needs_of(ahead, self._options, now),
@@ -98,6 +103,10 @@ class ResizeHand:
             raise ForecastError(f"{len(left)} pods keep our requests for now, such as {left[0]}: they are tried again")
 
     # Inside
+
+    def _of_services(self, pods: list[OptedPod]) -> list[OptedPod]:
+        known = self._services([pod.uid for pod in pods])
+        return [replace(pod, service=known.get(pod.uid, pod.service)) for pod in pods]
 
     async def _listed(self) -> list[OptedPod]:
         """Pods that ask, by themselves or by their namespace, and pods that bear the record; each once."""

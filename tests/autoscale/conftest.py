@@ -1,4 +1,4 @@
-"""A service whose load has tripled an hour from now on every day so far, as a published model."""
+"""A service that has grown from two pods to six an hour from now, on every day so far, as a published model."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from forecast.arrays import Bools, Floats
 from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY
 from forecast.resources import RESOURCES
 from forecast_scheduler.cli import run
 
 DAYS = 14
-QUIET, BUSY = 0.5, 1.5
-"""Cores of each of two pods, now and in the four hours that begin an hour from now."""
+QUIET, BUSY = 2, 6
+"""Pods now, and in the four hours that begin an hour from now."""
+CORES = 0.5
+"""Of each of them, at any time."""
 
 
 @pytest.fixture(scope="session")
@@ -28,26 +31,29 @@ def ramp_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     now = datetime.now(UTC)
     today = now.replace(hour=0, minute=0, second=0, microsecond=0)
     slot = (now.hour * 60 + now.minute) // SLOT_MINUTES
-    cores = np.full(SLOTS_PER_DAY, QUIET)
-    cores[(slot + 2 + np.arange(8)) % SLOTS_PER_DAY] = BUSY
-    times = [today - timedelta(days=DAYS) + n * timedelta(minutes=SLOT_MINUTES) for n in range(DAYS * SLOTS_PER_DAY)]
+    pods = np.full(SLOTS_PER_DAY, QUIET)
+    pods[(slot + 2 + np.arange(8)) % SLOTS_PER_DAY] = BUSY
+    pods = np.tile(pods, DAYS)
+    times = np.array([today - timedelta(days=DAYS) + n * timedelta(minutes=SLOT_MINUTES) for n in range(len(pods))])
     columns = [one.column for one in RESOURCES]
 
-    def usage(scale: float) -> pd.DataFrame:
-        frame = pd.DataFrame(dict.fromkeys(columns, float("nan")), index=range(len(times)))
-        frame["timestamp"] = pd.to_datetime(pd.Series(times), utc=True)
-        frame["cpu_cores"] = np.tile(cores, DAYS) * scale
-        frame["memory_bytes"] = 2.0**30 * scale
-        return frame
+    def usage(number: int | None, there: Bools, scale: Floats | float) -> pd.DataFrame:
+        """Of a pod, or of the node."""
+        frame = pd.DataFrame(dict.fromkeys(columns, float("nan")), index=range(int(there.sum())))
+        frame["timestamp"] = pd.to_datetime(pd.Series(times[there]), utc=True)
+        frame["cpu_cores"], frame["memory_bytes"] = CORES * scale, 2.0**30 * scale
+        frame["node"] = "a"
+        if number is None:
+            return frame
+        return frame.assign(namespace="shop", service="Deployment/web", pod=f"web-5d9c7b6f4d-{number:05d}")
 
-    pods = [f"web-5d9c7b6f4d-{number:05d}" for number in range(2)]
-    of_pods = [usage(1).assign(namespace="shop", service="Deployment/web", pod=pod, node="a") for pod in pods]
-    pd.concat(of_pods).to_parquet(history / "usage.parquet", index=False)
-    usage(2).assign(node="a").to_parquet(history / "nodes.parquet", index=False)
+    each = [usage(number, pods > number, 1.0) for number in range(BUSY)]
+    pd.concat(each).to_parquet(history / "usage.parquet", index=False)
+    usage(None, pods > 0, pods).to_parquet(history / "nodes.parquet", index=False)
     requests = {"request_cpu_cores": 1.0, "request_memory_bytes": 2.0**30}
-    pd.DataFrame(
-        [{"namespace": "shop", "service": "Deployment/web", "pod": pod, **requests} for pod in pods]
-    ).to_parquet(history / "pods.parquet", index=False)
+    of_each = {"namespace": "shop", "service": "Deployment/web"}
+    rows = [{**of_each, "pod": f"web-5d9c7b6f4d-{number:05d}", **requests} for number in range(BUSY)]
+    pd.DataFrame(rows).to_parquet(history / "pods.parquet", index=False)
     capacity = dict.fromkeys(columns, float("nan")) | {"cpu_cores": 64.0, "memory_bytes": 2.0**37}
     pd.DataFrame([{"node": "a", **capacity}]).to_parquet(history / "capacity.parquet", index=False)
     (history / "history.json").write_text(json.dumps({"time_zone": "UTC", "step": "30m"}))

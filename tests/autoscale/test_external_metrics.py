@@ -25,7 +25,7 @@ from testing.servers.controller_manager.controller_manager import WORKLOADS, Con
 from testing.servers.exporter import Exporter
 from testing.servers.prometheus import PrometheusServer
 from testing.servers.workload_kubelets import WorkloadKubelets
-from tests.autoscale.conftest import BUSY, QUIET
+from tests.autoscale.conftest import BUSY, CORES, QUIET
 from tests.cluster.custom_resources import CustomResources
 
 LONG = 120.0
@@ -49,7 +49,7 @@ class World:
     resources: CustomResources
     authority: Authority
     prometheus: PrometheusServer
-    cores: float = 2 * QUIET
+    cores: float = QUIET * CORES
     _used: dict[str, float] = field(default_factory=dict)
     _at: float = field(default_factory=time.monotonic)
 
@@ -162,7 +162,7 @@ def _is_active(world: World) -> bool:
 def test_the_autoscaler_adds_replicas_before_the_load_comes(world: World, ramp_models: Path, tmp_path: Path) -> None:
     with world.autoscale(tmp_path / "autoscale", ramp_models) as process:
         world.publish(process)
-        expected = 2 * BUSY  # cores of the two pods in an hour
+        expected = BUSY * CORES
         assert eventually(lambda: abs((_value(world) or 0) - expected) < 0.2 * expected, LONG), process.log
         shown = process.metric("forecast_service_expected_load")
         assert shown == pytest.approx(expected, rel=0.2)

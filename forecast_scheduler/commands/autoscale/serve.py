@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -15,12 +15,18 @@ from prometheus_client.registry import Collector
 from autoscaling.autoscaler import Autoscaler
 from autoscaling.hand import Hand
 from autoscaling.metrics import AutoscalingCollector
-from autoscaling.options import AutoscaleOptions, ExternalMetricsOptions
+from autoscaling.nodes.buffer_hand import BufferHand
+from autoscaling.nodes.guard_hand import GuardHand, nodes_now
+from autoscaling.options import ExternalMetricsOptions
 from autoscaling.replicas.external_metrics import external_metrics_app
 from autoscaling.replicas.front_proxy import follow_front_proxy
 from autoscaling.replicas.loads_ahead import LoadsAhead
-from autoscaling.replicas.used_now import PodUsageSource
+from autoscaling.replicas.used_now import LastReading
+from autoscaling.requests.pod_resources import OptedPod
+from autoscaling.requests.resize_hand import ResizeHand
+from autoscaling.requests.resize_room import free_on_nodes
 from forecast.errors import InputError
+from forecast.service_key import ServiceKey
 from forecast_scheduler.commands.scorer.setup import Inputs, live_usage, prepare_scorer
 from forecast_scheduler.commands.scorer.usage_sources import PrometheusPods
 from forecast_scheduler.commands.serving_access import check_exposed, hosts_of, kubernetes_access
@@ -77,11 +83,11 @@ def serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
 
 
 def release_all(shell: Shell, settings: Settings, inputs: Inputs) -> None:
-    """Take back all that any autoscaler has written."""
+    """Take back all that any autoscaler has written, whatever is enabled now."""
     session = ApiSession(api_client(inputs.kubeconfig or settings.scorer.kubeconfig), connections=_CONNECTIONS)
-    prepared = prepare_scorer(settings, inputs, predicts=False)
+    scorer = prepare_scorer(settings, inputs, predicts=False).scorer
     with running([session]):
-        for hand in every_hand(settings.autoscale, session, prepared.scorer):
+        for hand, _ in _hands(settings, session, scorer, None):
             session.submit(hand.retreat()).result(_RELEASE_SECONDS)
             shell.say(f"{hand.name}: taken back")
 
@@ -95,23 +101,41 @@ def open_autoscaler(settings: Settings, inputs: Inputs) -> Iterator[LiveAutoscal
     lease = Lease(api_client(kubeconfig), ours.lease) if ours.lease.enabled else None
     leads: Callable[[], bool] = (lambda: True) if lease is None else lease.may_write
     session = ApiSession(api_client(kubeconfig), connections=_CONNECTIONS, may_write=leads)
-    hands = [hand for hand in every_hand(ours, session, scorer) if is_enabled(ours, hand)]
-    autoscaler = Autoscaler(scorer.tables, _pods(settings, inputs, scorer), session, hands, ours, leads=leads)
+    pods = _pods(settings, inputs, scorer)
+    hands = [hand for hand, is_enabled in _hands(settings, session, scorer, pods) if is_enabled]
+    autoscaler = Autoscaler(scorer.tables, pods, session, hands, ours, leads=leads)
     work = PeriodicTask("autoscaling", ours.every, autoscaler.step, after=lambda: scorer.tables.synced)
     jobs: list[Background] = [session, *([] if lease is None else [lease]), _Ending(autoscaler), work]
-    collectors = (AutoscalingCollector(lambda: autoscaler.state, autoscaler.loads, [hand.name for hand in hands]),)
+    names = [hand.name for hand in hands]
+    collectors = (AutoscalingCollector(lambda: autoscaler.state, autoscaler.loads, names),)
     with prepared.following():
         yield LiveAutoscaler(scorer, prepared.background, autoscaler, collectors, partial(running, jobs))
 
 
-def every_hand(options: AutoscaleOptions, session: ApiSession, scorer: Scorer) -> Sequence[Hand]:
-    """All hands there are, whether they are enabled or not."""
-    return ()
+def _hands(
+    settings: Settings, session: ApiSession, scorer: Scorer, pods: LastReading | None
+) -> Sequence[tuple[Hand, bool]]:
+    """All hands there are, and whether the settings let each act. pods: None = usage of pods is not measured"""
+    ours, tables = settings.autoscale, scorer.tables
 
+    def cores(pod: OptedPod) -> float | None:
+        return None if pods is None else pods.cores(pod.namespace, pod.name)
 
-def is_enabled(options: AutoscaleOptions, hand: Hand) -> bool:
-    """Whether the settings let a hand act."""
-    return True
+    def services(uids: Collection[str]) -> Mapping[str, ServiceKey]:
+        with tables.reading() as cluster:
+            seats, of = cluster.state.seat_of, cluster.state.services
+            return {uid: of[seats[uid].service] for uid in uids if uid in seats}
+
+    return (
+        (BufferHand(session, ours.buffers), ours.buffers.enabled),
+        (GuardHand(session, lambda: nodes_now(tables), ours.guard), ours.guard.enabled),
+        (
+            ResizeHand(
+                session, settings.requests, free=lambda: free_on_nodes(tables), measured=cores, services=services
+            ),
+            settings.requests.resize.enabled,
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +152,13 @@ class _Ending:
         self.autoscaler.end()
 
 
-def _pods(settings: Settings, inputs: Inputs, scorer: Scorer) -> PodUsageSource | None:
+def _pods(settings: Settings, inputs: Inputs, scorer: Scorer) -> LastReading | None:
     live = live_usage(settings, inputs.prometheus)
-    replicas = settings.autoscale.replicas
+    replicas, clock = settings.autoscale.replicas, scorer.tables.clock
     if live is None:
         return None
-    return PrometheusPods(live, replicas.resources, replicas.window, clock=scorer.tables.clock)
+    source = PrometheusPods(live, replicas.resources, replicas.window, clock=clock)
+    return LastReading(source, clock=clock, fresh=replicas.fresh + replicas.window)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from testing.processes.scorer_process import eventually
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.pool import control_plane
 
-NAMESPACE: Final = "forecast-scheduler"
+NAMESPACE: Final = "forecast-scheduler-buffers"
 CAPACITY_BUFFERS: Final = f"/apis/autoscaling.x-k8s.io/v1beta1/namespaces/{NAMESPACE}/capacitybuffers"
 DEPLOYMENTS: Final = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
 POD_TEMPLATES: Final = f"/api/v1/namespaces/{NAMESPACE}/podtemplates"
