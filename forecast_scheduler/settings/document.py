@@ -109,7 +109,6 @@ class Settings(SettingGroup):
     extender: ExtenderSettings = Field(default_factory=ExtenderSettings)
     advise: AdviseOptions = Field(default_factory=AdviseOptions)
     rebalance: RebalanceOptions = Field(default_factory=RebalanceOptions)
-    requests: RequestOptions = Field(default_factory=RequestOptions)
     autoscale: AutoscaleOptions = Field(default_factory=AutoscaleOptions)
     schedule: ScheduleSettings = Field(default_factory=ScheduleSettings)
     node_rules: NodeRuleOptions = Field(default_factory=NodeRuleOptions)

@@ -115,12 +115,15 @@ def world(installed: Installed, ramp_models: Path) -> Iterator[World]:
         installed.applier.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
         writer.create_many(node(name, cpu="4", reserved_cpu="0m") for name in NODES)
         owner = writer.create(replica_set("web-5d9c7b6f4d", namespace="shop", deployment="web", desired_replicas=QUIET))
-        ours = {"namespace": "shop", "owner": owner, "cpu": "1", "memory": "256Mi", "labels": {RESIZE_LABEL: "true"}}
         status = running()
         # As kubelets say it that can resize: without that, the API server takes no resize.
         status["containerStatuses"][0]["resources"] = {"requests": {"cpu": "1", "memory": "256Mi"}}
         for number in range(QUIET):
-            writer.create(pod(f"web-5d9c7b6f4d-{number:05d}", node="a", status=status, **ours))
+            made = pod(
+                f"web-5d9c7b6f4d-{number:05d}", namespace="shop", node="a", owner=owner, cpu="1", memory="256Mi",
+                labels={RESIZE_LABEL: "true"}, status=status,
+            )  # fmt: skip
+            writer.create(made)
         yield World(installed, writer, resources, ramp_models)
         for plural in ("pods", "nodes", "replicasets"):
             writer.delete_many(writer.list_all(plural))
