@@ -98,6 +98,7 @@ bench: $(VENV)/.installed-bench  ## the figures in docs/understand/benchmarks.md
 	$(BIN)/python -m benchmarks.trajectories $(if $(TRACES),--traces $(TRACES))
 	$(BIN)/python -m benchmarks.capacity $(if $(TRACES),--traces $(TRACES))
 	$(BIN)/python -m benchmarks.replicas $(if $(TRACES),--traces $(TRACES))
+	$(BIN)/python -m benchmarks.requests --real $(if $(TRACES),--traces $(TRACES))
 	$(BIN)/python -m benchmarks.qos_balance
 	$(BIN)/python -m benchmarks.water_level
 	$(BIN)/python -m benchmarks.burst
