@@ -5,11 +5,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from kube.client.pod_writes import MERGE
 from testing.processes.scorer_process import eventually
-from testing.servers.applying import Applier
+from testing.servers.applying import Applier, NotApplied
 from testing.servers.audit import Audit, Right
 from testing.servers.control_plane.control_plane import ControlPlane
 
@@ -46,6 +48,26 @@ def granted(manifests: Iterable[Manifest], part: str) -> set[Right]:
     bound = _bound(manifests, part)
     rights = {right for role in _roles(manifests, bound) for rule in role["rules"] for right in _rights(rule)}
     return rights | (DELEGATED if ("ClusterRole", "system:auth-delegator") in bound else set())
+
+
+@dataclass(frozen=True)
+class Account:
+    """Plane as Applier takes it, with the token of an account."""
+
+    url: str
+    token: str
+    ca_file: Path
+
+
+def is_refused(by: Applier, path: str, change: Any, policies: str, *, kind: str = MERGE) -> bool:
+    """Whether a policy whose name begins so refuses a patch; another refusal is raised."""
+    try:
+        by.send("PATCH", path, change, kind=kind)
+    except NotApplied as error:
+        if f"ValidatingAdmissionPolicy '{policies}" not in error.message:
+            raise
+        return True
+    return False
 
 
 class Installed:

@@ -27,7 +27,7 @@ from testing.servers.applying import Applier, NotApplied
 from testing.servers.audit import Audit
 from testing.servers.control_plane.pool import control_plane
 from testing.servers.kustomize import DEPLOY, built_from
-from tests.deploy.rights import NAMESPACE, Installed
+from tests.deploy.rights import NAMESPACE, Account, Installed
 
 LATER: Final = "example.com/later"
 """A scheduling gate of somebody else."""
@@ -49,15 +49,6 @@ STOLEN: Final = {"kubernetes.io/service-account.name": "forecast-scheduler-train
 
 
 @dataclass(frozen=True)
-class _Account:
-    """Plane as Applier takes it, with the token of an account."""
-
-    url: str
-    token: str
-    ca_file: Path
-
-
-@dataclass(frozen=True)
 class World:
     """admin may everything, the others what is shipped."""
 
@@ -74,7 +65,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     with control_plane() as plane, Applier(plane) as admin:
         installed = Installed(plane, admin, Audit(place, []), manifests)
         tokens = [installed.token(f"forecast-scheduler-{part}") for part in ("schedule", "webhook", "advisor")]
-        loops, webhook, advisor = (Applier(_Account(plane.url, token, Path(plane.ca_file))) for token in tokens)
+        loops, webhook, advisor = (Applier(Account(plane.url, token, Path(plane.ca_file))) for token in tokens)
         admin.apply(yaml.safe_load((DEPLOY / "base" / "webhook" / "configuration.yaml").read_text()))
         for resource in WORKLOADS:
             admin.send("POST", _path(resource).rpartition("/")[0], _workload(resource), kind="application/json")

@@ -25,21 +25,11 @@ from testing.servers.applying import Applier, NotApplied
 from testing.servers.audit import Audit
 from testing.servers.control_plane.pool import control_plane
 from testing.servers.kustomize import built
-from tests.deploy.rights import Installed
+from tests.deploy.rights import Account, Installed, is_refused
 
 DEPLOYMENTS: Final = "/apis/apps/v1/namespaces/default/deployments"
 PODS: Final = "/api/v1/namespaces/default/pods"
 COST: Final = "controller.kubernetes.io/pod-deletion-cost"
-BY_POLICY: Final = "ValidatingAdmissionPolicy 'forecast-scheduler-rebalancer-"
-
-
-@dataclass(frozen=True)
-class _Account:
-    """Plane as Applier takes it, with the token of an account."""
-
-    url: str
-    token: str
-    ca_file: Path
 
 
 @dataclass(frozen=True)
@@ -73,7 +63,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         audit = Audit(tmp_path_factory.mktemp("policies"), [])
         installed = Installed(plane, admin, audit, built("overlays/rebalancer"))
         token = installed.token("forecast-scheduler-rebalancer")
-        account = Applier(_Account(plane.url, token, Path(plane.ca_file)))
+        account = Applier(Account(plane.url, token, Path(plane.ca_file)))
         label = {"metadata": {"labels": {"a": "b"}}}
         for path in (_deployment(admin, "first"), _pod(admin, "first"), f"{_pod(admin, 'first')}/status"):
             # a policy counts a moment after it was made
@@ -82,14 +72,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 def _refused(by: Applier, path: str, body: Any) -> bool:
-    """Whether a policy of ours refuses it; another refusal is raised."""
-    try:
-        by.send("PATCH", path, body, kind=MERGE)
-    except NotApplied as error:
-        if BY_POLICY not in error.message:
-            raise
-        return True
-    return False
+    return is_refused(by, path, body, "forecast-scheduler-rebalancer-")
 
 
 def _deployment(admin: Applier, name: str, *, allows: bool = True, mark: str = "", replicas: int = 1) -> str:
