@@ -8,7 +8,8 @@ the public traces have three. The model is fitted once, on the 28 days before.
 
 Buffers, under Cluster Autoscaler: none; static, the smallest that brings the p99 of the wait to 10 s; forecast; the
 true future of the same minutes. A wait counts if the pod was added in an hour at whose end the pods request more than
-at its beginning, by 1 % of the week's peak. The price is the node-hours beyond those without a buffer.
+at its beginning, by 1 % of the week's peak. The price is the node-hours beyond those without a buffer. It
+is as noisy as the autoscaler; what a buffer asks for (reserved) is not.
 
 Guard, with the forecast buffer, under Cluster Autoscaler and under Karpenter: nodes that were removed and ordered again
 within 4 hours; without it, by the forecast, the same with `always`, by the true future.
@@ -54,10 +55,12 @@ GUARD: Final = GuardOptions(horizon=NEEDED_SECONDS)
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """p99, mean: seconds that pods waited at ramps; needed_again: of the nodes that were removed."""
+    """p99, mean: seconds that pods waited at ramps; reserved: node-hours that the buffer asks for; node_hours: all that
+    there were; needed_again: of the nodes that were removed."""
 
     p99: float
     mean: float
+    reserved: float
     node_hours: float
     removed: int
     needed_again: int
@@ -81,6 +84,11 @@ class Cell:
     def share(self) -> float:
         """Price of the forecast / price of the static buffer; infinite if that costs nothing."""
         return self.price("forecast") / self.price("static") if self.price("static") > 0 else math.inf
+
+    @property
+    def reserved_share(self) -> float:
+        """The same by what the buffers ask for, whatever the autoscaler makes of it."""
+        return self.runs["forecast"].reserved / self.runs["static"].reserved
 
 
 class Measured:
@@ -106,7 +114,7 @@ class Measured:
             chunks_at=lambda minute: int(by_minute[minute]),
             marked_at=None if need is None else Guard(need, self.services),
         ).run()
-        return self._figures(played)
+        return self._figures(played, float(by_minute.sum() * self.chunk[0] / self.services.allocatable[0] / 60))
 
     def smallest_static(self) -> tuple[int, Run]:
         """The smallest static buffer with which pods do not wait at ramps."""
@@ -146,11 +154,12 @@ class Measured:
             by_future.append(_chunks_of(buffers_for(now, true, BUFFERS)))
         return np.array(by_forecast), np.array(by_future)
 
-    def _figures(self, played: Outcome) -> Run:
+    def _figures(self, played: Outcome, reserved: float) -> Run:
         waits = np.array([wait for at, wait in played.waits if self.ramp[min(int(at // 3600), len(self.ramp) - 1)]])
         return Run(
             p99=float(np.quantile(waits, 0.99)),
             mean=float(waits.mean()),
+            reserved=reserved,
             node_hours=played.node_hours,
             removed=len(played.removed),
             needed_again=played.needed_again(NEEDED_SECONDS),
@@ -234,7 +243,7 @@ def lines_of(cell: Cell) -> Iterator[str]:
     """One cell in words."""
     yield (
         f"{cell.history}, seed {cell.seed}: {cell.autoscaled:.0%} of the services known as autoscaled; static buffer "
-        f"of {cell.static} chunks; price of the forecast / of the static buffer {cell.share:.2f}"
+        f"of {cell.static} chunks; forecast / static buffer: price {cell.share:.2f}, reserved {cell.reserved_share:.2f}"
     )
     for name, run in cell.runs.items():
         yield (
