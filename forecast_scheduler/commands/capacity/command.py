@@ -42,6 +42,10 @@ PriceOption = Annotated[
         "proportion and each group alone.",
     ),
 ]
+ComingOption = Annotated[
+    bool,
+    typer.Option("--coming", help="The days after the history, as the model expects them, in place of recorded ones."),
+]
 LoseNodesOption = Annotated[
     int | None,
     typer.Option("--lose-nodes", metavar="N", min=1, help="Keep a reserve: N nodes fail in the busiest hour."),
@@ -64,6 +68,7 @@ def capacity(
     report: ReportOption = None,
     at: AtOption = None,
     days: DaysOption = None,
+    coming: ComingOption = False,
     seed: SeedOption = None,
     group: GroupOption = None,
     price: PriceOption = None,
@@ -83,9 +88,11 @@ def capacity(
     directory, moment, prices = shell.history(history), parse_moment(at), parse_prices(price or [])
     if lose_nodes is not None and lose_zone is not None:
         raise InputError("--lose-nodes and --lose-zone are two kinds of failure: choose one")
+    if coming and moment is not None:
+        raise InputError("--coming begins where the history ends: leave --at out")
     from autoscaling.capacity.capacity import capacity as search
     from autoscaling.capacity.failure import Failure
-    from forecast_scheduler.commands.capacity.prepare_history import prepare_history
+    from forecast_scheduler.commands.capacity.prepare_history import prepare_coming_week, prepare_history
     from forecast_scheduler.commands.history_directory import open_history, tell_what_was_cleaned
     from forecast_scheduler.reports.capacity_tables import capacity_lines, capacity_tables
 
@@ -95,7 +102,12 @@ def capacity(
     with shell.progress() as progress:
         files = open_history(shell.settings, directory, progress)
         known = files.history(progress=progress)
-        prepared = prepare_history(files, known, at=moment, days=days or replay.days, progress=progress)
+        n_days = days or replay.days
+        prepared = (
+            prepare_coming_week(files, known, days=n_days, progress=progress)
+            if coming
+            else prepare_history(files, known, at=moment, days=n_days, progress=progress)
+        )
         found = search(
             prepared,
             options,
