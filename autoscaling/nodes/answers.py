@@ -22,7 +22,7 @@ class NodesError(ForecastError):
 def required(answer: Answer, what: str) -> Answer:
     """The answer if it is a success. Raises NodesError. what: a phrase such as "node a was not marked"."""
     if answer.status == _FORBIDDEN:
-        raise NodesError(f"{what}: {answer.text}: grant the rights that docs/use/nodes-in-time.md lists")
+        raise NodesError(f"{what}: {answer.text}: grant the rights in deploy/components/autoscaler-writes/rbac.yaml")
     if not answer.is_success:
         raise NodesError(f"{what}: {answer.text or answer.status}: it is tried again")
     return answer

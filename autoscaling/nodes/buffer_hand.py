@@ -63,7 +63,7 @@ class BufferHand:
         elif options.kind is BufferKind.CAPACITY_BUFFER:
             raise NodesError(
                 "the API server has no CapacityBuffer (autoscaling.x-k8s.io): install its definition, or set "
-                "buffers.kind to auto or placeholder-pods"
+                "autoscale.buffers.kind to auto or placeholder-pods"
             )
         else:
             if any(one.chunks for one in wanted):
@@ -101,11 +101,13 @@ class BufferHand:
             f"/apis/scheduling.k8s.io/v1/priorityclasses/{name}", f"PriorityClass {name} was not read"
         )
         if answer is None:
-            raise NodesError(f"there is no PriorityClass {name}: create the one in docs/use/nodes-in-time.md")
+            raise NodesError(
+                f"there is no PriorityClass {name}: create the one in deploy/components/autoscaler-writes/buffers.yaml"
+            )
         value = msgspec.json.decode(answer.body, type=_PriorityClass).value
         if not _CUT_OFF <= value < 0:
             raise NodesError(
                 f"PriorityClass {name} has the value {value}; placeholder pods need {_CUT_OFF} to -1, so that real "
                 "pods take their place and Cluster Autoscaler still orders nodes for them: create another, and set "
-                "buffers.priority_class"
+                "autoscale.buffers.priority_class"
             )

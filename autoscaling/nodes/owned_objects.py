@@ -95,7 +95,8 @@ class OwnedObjects:
         answer = await request_with_retries(self._session, "GET", path, lambda: None, seconds=self._seconds)
         return None if answer.status == MISSING else required(answer, what)
 
-    async def _list(self, of: Collection) -> dict[str, _Object]:
+    async def _list(self, of: Collection, *, deleted: bool = False) -> dict[str, _Object]:
+        """Ours by name; deleted: those, too, that are being deleted."""
         answer = await self.get(f"{of.path}?labelSelector={quote(OURS)}", f"{of.kind}s were not listed")
         if answer is None:  # the definition is gone
             return {}
@@ -103,7 +104,7 @@ class OwnedObjects:
             items = _LIST.decode(answer.body).items or []
         except msgspec.DecodeError as error:
             raise NodesError(f"the list of {of.kind}s cannot be read: {error}") from error
-        return {one.metadata.name: one for one in items if not one.metadata.deletion_timestamp}
+        return {one.metadata.name: one for one in items if deleted or not one.metadata.deletion_timestamp}
 
     async def _create(self, of: Collection, wanted: Json) -> None:
         name = wanted["metadata"]["name"]
@@ -111,10 +112,8 @@ class OwnedObjects:
             "POST", f"{of.path}?fieldValidation=Strict", msgspec.json.encode(wanted), seconds=self._seconds
         )
         if answer.status == CONFLICT:
-            if name in await self._list(of):
-                return  # another writer was faster
-            if await self.get(f"{of.path}/{name}", f"{of.kind} {name} was not read") is None:
-                return  # it was being deleted
+            if name in await self._list(of, deleted=True):
+                return  # another writer was faster, or it is still being deleted
             raise NodesError(f"there is another {of.kind} {name}, without our labels: rename it, or delete it")
         required(answer, f"{of.kind} {name} was not created")
 

@@ -84,7 +84,8 @@ def plane() -> Iterator[ControlPlane]:
 @pytest.fixture(scope="module")
 def api(plane: ControlPlane) -> Iterator[Api]:
     made = Api(plane.kubeconfig)
-    made.request("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
+    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+    made.request("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE, "labels": labels}})
     yield made
     made.session.stop()
 

@@ -153,7 +153,7 @@ def test_a_new_chunk_size_changes_the_template_and_placeholders_are_replaced(api
 
 def test_no_rights_is_an_error_with_the_way_out(api: Api, powerless: ApiSession) -> None:
     text = refusal(powerless, BufferHand(powerless, OPTIONS).act(AHEAD, RAMP))
-    assert "forbidden" in text and "docs/use/nodes-in-time.md" in text
+    assert "forbidden" in text and "autoscaler-writes/rbac.yaml" in text
 
 
 def test_after_a_restart_of_the_api_server_it_goes_on(plane: ControlPlane, api: Api) -> None:

@@ -165,7 +165,7 @@ def test_a_node_that_another_writes_to_meanwhile_waits_for_the_next_call(api: Ap
 def test_no_rights_is_an_error_with_the_way_out(api: Api, nodes: Nodes, powerless: ApiSession) -> None:
     for work in (hand_of(powerless, nodes).act(AHEAD, RAMP), hand_of(powerless, nodes).retreat()):
         text = refusal(powerless, work)
-        assert "forbidden" in text and "docs/use/nodes-in-time.md" in text
+        assert "forbidden" in text and "autoscaler-writes/rbac.yaml" in text
 
 
 def test_after_a_restart_of_the_api_server_it_goes_on(plane: ControlPlane, api: Api, nodes: Nodes) -> None:
