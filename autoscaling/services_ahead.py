@@ -69,11 +69,12 @@ def services_ahead(tables: LiveTables) -> ServicesAhead | None:
         predicted, state = cluster.predicted, cluster.state
         if predicted is None or tables.level()[0] >= Level.REQUESTS:
             return None
-        profiles, days = predicted.profiles, predicted.horizon.days[:_DAYS]
+        profiles, horizon = predicted.profiles, predicted.horizon
         found = example_pods(state, lambda key: profiles.knows(key) and not key.runs_to_completion)
         replicas = np.array([state.replicas(service) for service in found], dtype=np.float64)
         services = tuple(state.services[service] for service in found)
-        zone = predicted.horizon.zone
+    # Profiles never change, and those of 5,000 services take most of a second: without the lock.
+    days = horizon.days[:_DAYS]
     examples = tuple(found.values())
     return ServicesAhead(
         services=services,
@@ -84,5 +85,5 @@ def services_ahead(tables: LiveTables) -> ServicesAhead | None:
         expected_replicas=profiles.expected_replicas(services, days),
         load=profiles.total(services, days),
         std=profiles.total_std(services, days),
-        horizon=Horizon(days, predicted.horizon.slot, zone),
+        horizon=Horizon(days, horizon.slot, horizon.zone),
     )

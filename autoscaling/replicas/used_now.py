@@ -65,20 +65,18 @@ def used_by_service(
 ) -> Floats:
     """What the pods of each service use together: (n_services, n_resources); NaN = too few of them are measured."""
     row_of = {service: row for row, service in enumerate(services)}
-    used, known = np.zeros((2, len(services), n_resources))
-    pods = np.zeros(len(services))
     with tables.reading() as cluster:
         state = cluster.state
         rows = {number: row_of[key] for number, key in enumerate(state.services) if key in row_of}
-        for uid, seat in state.seat_of.items():
-            row = rows.get(seat.service)
-            if row is None:
-                continue
-            pods[row] += 1
-            pod = state.pods[uid]
-            found = measured.usage.get((pod.namespace, pod.name))
-            if found is not None:
-                finite = np.isfinite(found)
-                used[row, finite] += found[finite]
-                known[row] += finite
+        seats = [(rows[seat.service], state.pods[uid]) for uid, seat in state.seat_of.items() if seat.service in rows]
+    # 100,000 pods take a second: without the lock.
+    nothing = np.full(n_resources, np.nan)
+    row = np.array([row for row, _ in seats], dtype=np.int64)
+    usage = np.array([measured.usage.get((pod.namespace, pod.name), nothing) for _, pod in seats], dtype=np.float64)
+    usage = usage.reshape(len(seats), n_resources)
+    is_known = np.isfinite(usage)
+    used, known = np.zeros((2, len(services), n_resources))
+    np.add.at(used, row, np.where(is_known, usage, 0.0))
+    np.add.at(known, row, is_known)
+    pods = np.bincount(row, minlength=len(services))
     return np.where((known > 0) & (known >= _LEAST_MEASURED * pods[:, None]), used, np.nan)

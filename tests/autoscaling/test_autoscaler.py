@@ -157,3 +157,12 @@ def test_a_service_is_measured_if_half_of_its_pods_are(measured: list[str], expe
     used = used_by_service(live_tables(), pods, (service(5),), len(RESOURCES))
     assert np.isnan(used[0, CPU]) if expected is None else used[0, CPU] == expected
     assert np.isnan(used[0, CPU + 1])
+
+
+def test_usage_is_added_up_for_each_service_and_resource_alone() -> None:
+    of_five, of_four = np.full((2, len(RESOURCES)), np.nan)
+    of_five[CPU], of_four[CPU], of_four[CPU + 1] = 0.5, 2.0, 3.0
+    usage = {("shop", "p0"): of_five, ("shop", "p1"): of_five, ("shop", "q"): of_four, ("shop", "gone"): of_four}
+    used = used_by_service(live_tables(), PodsNow(usage, at(12.0)), (service(4), service(5)), len(RESOURCES))
+    np.testing.assert_array_equal(used[:, CPU : CPU + 2], [[2.0, 3.0], [1.0, np.nan]])
+    assert used_by_service(live_tables(), PodsNow({}, at(12.0)), (), len(RESOURCES)).shape == (0, len(RESOURCES))
