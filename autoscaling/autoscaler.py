@@ -12,7 +12,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
@@ -24,10 +24,13 @@ from autoscaling.services_ahead import ServicesAhead, services_ahead
 from forecast.errors import ForecastError
 from forecast.resources import RESOURCES
 from kube.troubles import Troubles
+from scorer.degradation import Level
 from scorer.live_tables import LiveTables
 
 logger = logging.getLogger(__name__)
 
+_TURN_SECONDS: Final = 30.0
+"""For one hand in one turn: the rest is for the next one. The loads wait meanwhile: the same thread works them out."""
 _RETREAT_SECONDS: Final = 20.0
 """For all hands at the end: what is left is taken back by the next leader."""
 
@@ -68,13 +71,17 @@ class Autoscaler:
         *,
         leads: Callable[[], bool],
         steady: Callable[[], float] = time.monotonic,
+        turn: float = _TURN_SECONDS,
     ) -> None:
         """
         pods   : None = usage of pods is not measured, so no load is said
         steady : seconds that pass evenly
+        turn   : seconds that one hand may take in one turn
         """
         self._tables, self._pods, self._session, self._hands = tables, pods, session, tuple(hands)
-        self._options, self._leads, self._steady = options, leads, steady
+        self._options, self._leads, self._steady, self._turn = options, leads, steady, turn
+        self._ending = False
+        self._running: Future[None] | None = None
         self._due = float("-inf")
         self._lock = threading.Lock()
         self._state = AutoscalerState()
@@ -108,10 +115,17 @@ class Autoscaler:
 
     def end(self) -> None:
         """Take back what was written, while this replica leads. What a hand fails at is left to the next leader."""
+        with self._lock:
+            self._ending, running = True, self._running
+        if running is not None:
+            running.cancel()  # it would write anew what is taken back here
         if self._leads():
             until = self._steady() + _RETREAT_SECONDS
             for hand in self._hands:
-                self._troubles.attempt(hand.name, lambda hand=hand: self._retreat(hand, until - self._steady()))  # type: ignore[misc]
+                self._troubles.attempt(
+                    hand.name,
+                    lambda hand=hand: self._run(hand, hand.retreat(), until - self._steady(), ends=True),  # type: ignore[misc]
+                )
 
     # Inside
 
@@ -125,27 +139,52 @@ class Autoscaler:
         self._note(loads=loads_ahead(ahead, used, measured.middle, now, self._options.replicas))
 
     def _act(self, ahead: ServicesAhead | None) -> None:
+        if ahead is None and self._is_unheard():
+            # What is written stays: the forecast is not wrong, only the cluster is not seen (docs/use/autoscaling.md).
+            self._note(acting=())
+            return
         acting = []
         for hand in self._hands:
-            if ahead is None:
-                self._troubles.attempt(hand.name, lambda hand=hand: self._retreat(hand))  # type: ignore[misc]
-            elif self._troubles.attempt(hand.name, lambda hand=hand: self._let_act(hand, ahead)):  # type: ignore[misc]
+            work = hand.retreat() if ahead is None else hand.act(ahead, self._tables.clock())
+            went_well = self._troubles.attempt(
+                hand.name,
+                lambda hand=hand, work=work: self._run(hand, work, self._turn),  # type: ignore[misc]
+            )
+            if went_well and ahead is not None:
                 acting.append(hand.name)
         self._note(acting=tuple(acting))
 
-    def _let_act(self, hand: Hand, ahead: ServicesAhead) -> None:
-        self._session.submit(hand.act(ahead, self._tables.clock())).result()
+    def _is_unheard(self) -> bool:
+        with self._tables.reading():
+            return self._tables.level()[0] is Level.NEUTRAL
 
-    def _retreat(self, hand: Hand, seconds: float | None = None) -> None:
-        future = self._session.submit(hand.retreat())
+    def _run(self, hand: Hand, work: Coroutine[Any, Any, None], seconds: float, *, ends: bool = False) -> None:
+        """Wait for the work of a hand. Raises ForecastError, whatever goes wrong: no hand keeps others from theirs."""
+        with self._lock:
+            if self._ending and not ends:
+                work.close()
+                return
         try:
-            future.result(seconds)
+            future = self._session.submit(work)
+            with self._lock:
+                self._running = future
+                is_late = self._ending and not ends
+            if is_late:
+                future.cancel()
+            future.result(max(seconds, 0.0))
+        except ForecastError:
+            raise
         except TimeoutError as error:
             future.cancel()
             raise ForecastError(
-                f"{hand.name}: what was written could not be taken back in time; the next leader does it, or "
+                f"{hand.name}: not finished in time; the next turn goes on, or the next leader, or "
                 "`forecast-scheduler autoscale --release`"
             ) from error
+        except CancelledError as error:
+            raise ForecastError(f"{hand.name}: stopped, as this process ends") from error
+        except Exception as error:
+            logger.exception("a hand of the autoscaler failed", extra={"hand": hand.name})
+            raise ForecastError(f"{hand.name}: {type(error).__name__}: {error}: see the log") from error
 
     def _note(self, **changes: Any) -> None:
         with self._lock:

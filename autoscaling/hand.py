@@ -19,7 +19,9 @@ class Hand(Protocol):
         """For the log, the metrics and the page."""
 
     async def act(self, ahead: ServicesAhead, now: float) -> None:
-        """Bring what is written to what the forecast asks for. As the leader, every `autoscale.every` seconds.
+        """Bring what is written to what the forecast asks for. As the leader, every `autoscale.act_every` seconds.
+
+        It may be cancelled at each of its requests, as by a kill: what takes too long goes on in the next turn.
 
         now : unix seconds
         Raises ForecastError where the API server refuses or is not there; the next call tries again.

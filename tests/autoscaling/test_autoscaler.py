@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Coroutine
 from concurrent.futures import Future
 from typing import Any
@@ -18,6 +19,7 @@ from autoscaling.services_ahead import ServicesAhead
 from forecast.errors import ForecastError
 from forecast.resources import CPU, RESOURCES
 from scorer.live_tables import LiveTables
+from testing.processes.scorer_process import eventually
 from tests.autoscaling.live_services import live_tables
 from tests.scorer.live_cluster import at, service
 from tests.scorer.scorer_at import LiveScorer
@@ -48,6 +50,16 @@ class Noting:
 
     async def retreat(self) -> None:
         self.asked.append("retreat")
+
+
+class Broken(Noting):
+    """A hand with a bug."""
+
+    async def act(self, ahead: ServicesAhead, now: float) -> None:
+        raise KeyError("items")
+
+    async def retreat(self) -> None:
+        raise KeyError("items")
 
 
 class Measured:
@@ -97,11 +109,13 @@ def test_a_replica_that_does_not_lead_writes_nothing_and_says_all() -> None:
     world = World(live_tables(), hand)
     world.leads = False
     world.step()
-    world.autoscaler.end()
     assert hand.asked == [] and len(list(world.autoscaler.loads())) == 1
     world.leads = True
     world.step()
     assert hand.asked == ["act"], "a new leader acts at once"
+    world.leads = False
+    world.autoscaler.end()
+    assert hand.asked == ["act"]
 
 
 def test_a_hand_that_fails_keeps_no_other_from_its_turn() -> None:
@@ -115,6 +129,65 @@ def test_a_hand_that_fails_keeps_no_other_from_its_turn() -> None:
     world.steady += 60
     world.step()
     assert world.autoscaler.state.trouble == "" and world.autoscaler.state.acting == ("buffers", "guard")
+
+
+def test_a_hand_with_a_bug_keeps_no_other_from_its_turn_either() -> None:
+    good = Noting("guard")
+    world = World(live_tables(), Broken("buffers"), good)
+    world.step()
+    assert good.asked == ["act"] and "KeyError" in world.autoscaler.state.trouble
+    world.autoscaler.end()
+    assert good.asked == ["act", "retreat"]
+
+
+class NeverDone:
+    """A session with an API server that hangs."""
+
+    def __init__(self) -> None:
+        self.submitted: list[Future[None]] = []
+
+    def submit(self, work: Coroutine[Any, Any, None], /) -> Future[None]:
+        work.close()
+        self.submitted.append(Future())
+        return self.submitted[-1]
+
+
+def test_a_hand_that_does_not_end_is_stopped_and_the_loads_go_on() -> None:
+    session = NeverDone()
+    options = AutoscaleOptions(act_every=60)
+    autoscaler = Autoscaler(
+        live_tables(), Measured(), session, [Noting("buffers")], options, leads=lambda: True, turn=0.0
+    )
+    autoscaler.step()
+    assert session.submitted[0].cancelled() and "not finished in time" in autoscaler.state.trouble
+    assert len(list(autoscaler.loads())) == 1
+
+
+def test_at_the_end_what_a_hand_is_at_is_stopped_first() -> None:
+    session, hand = NeverDone(), Noting("buffers")
+    options = AutoscaleOptions(act_every=60)
+    autoscaler = Autoscaler(live_tables(), None, session, [hand], options, leads=lambda: True, turn=600.0)
+    stepping = threading.Thread(target=autoscaler.step)
+    stepping.start()
+    assert eventually(lambda: len(session.submitted) == 1, 30)
+    ending = threading.Thread(target=autoscaler.end)
+    ending.start()
+    stepping.join(30)
+    assert not stepping.is_alive() and session.submitted[0].cancelled()
+    assert eventually(lambda: len(session.submitted) == 2, 30)
+    session.submitted[1].set_result(None)
+    ending.join(30)
+    autoscaler.step()
+    assert len(session.submitted) == 2, "nothing is written after the end"
+
+
+def test_while_the_cluster_is_not_seen_what_is_written_stays() -> None:
+    hand = Noting("buffers")
+    tables = live_tables()
+    world = World(tables, hand)
+    tables.follow(lambda: (True, tables.clock() - 3600, {}))
+    world.step()
+    assert hand.asked == [] and world.autoscaler.state.acting == ()
 
 
 def test_without_a_usable_forecast_everything_is_taken_back() -> None:

@@ -104,7 +104,12 @@ def open_autoscaler(settings: Settings, inputs: Inputs) -> Iterator[LiveAutoscal
     pods = _pods(settings, inputs, scorer)
     hands = [hand for hand, is_enabled in _hands(settings, session, scorer, pods) if is_enabled]
     autoscaler = Autoscaler(scorer.tables, pods, session, hands, ours, leads=leads)
-    work = PeriodicTask("autoscaling", ours.every, autoscaler.step, after=lambda: scorer.tables.synced)
+
+    def may_begin() -> bool:
+        # Before the model is there, a new leader would take back what the last one wrote.
+        return scorer.tables.synced and not scorer.tables.awaits_model()
+
+    work = PeriodicTask("autoscaling", ours.every, autoscaler.step, after=may_begin)
     jobs: list[Background] = [session, *([] if lease is None else [lease]), _Ending(autoscaler), work]
     names = [hand.name for hand in hands]
     collectors = (AutoscalingCollector(lambda: autoscaler.state, autoscaler.loads, names),)
