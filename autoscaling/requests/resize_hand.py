@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -33,7 +33,7 @@ from autoscaling.requests.resizing import Resize, needs_of, resizes
 from autoscaling.services_ahead import ServicesAhead
 from forecast.errors import ForecastError
 from forecast.service_key import ServiceKey
-from kube.client.api_answer import Answer, is_gone
+from kube.client.api_answer import NOT_SENT, Answer, is_gone
 from kube.client.pod_writes import MERGE, pod_path
 from kube.session.request_retries import Requests, is_passing
 from kube.status.pod_conditions import STRATEGIC_MERGE
@@ -43,6 +43,8 @@ logger = logging.getLogger(__name__)
 _SECONDS: Final = 10.0
 _TRIES: Final = 3
 _CONFLICT: Final = 409
+_FORBIDDEN: Final = 403
+"""RBAC lacks a right, or a quota, a policy or a webhook of the cluster refuses this pod."""
 _MOST_REFUSALS: Final = 10_000
 
 Free = Callable[[], Mapping[str, tuple[float, float]]]
@@ -76,14 +78,17 @@ class ResizeHand:
         self.kept: Counter[str] = Counter()
 
     async def act(self, ahead: ServicesAhead, now: float) -> None:
-        """Resize the pods that ask, and restore those that ask no more. Raises ForecastError, see Hand."""
+        """Resize the pods that ask, and restore those that ask no more. Raises ForecastError, see Hand.
+
+        A pod that a quota or a webhook of the cluster refuses keeps no other from its turn.
+        """
         if not self._options.resize.enabled:
             await self.retreat()
             return
-        pods = await self._listed()
+        pods, errors = await self._listed(), list[ForecastError]()
         for pod in pods:
             if not pod.asks and pod.original is not None:
-                await self._restore(pod)
+                await self._collect(errors, self._restore(pod))
         asking = self._of_services([pod for pod in pods if pod.asks and not self._was_refused(pod, now)])
         found, self.kept = resizes(
             asking,
@@ -94,15 +99,29 @@ class ResizeHand:
             measured=self._measured,
         )
         for resize in found:
-            await self._carry_out(resize, now)
+            await self._collect(errors, self._carry_out(resize, now))
+        if errors:
+            raise errors[0]
 
     async def retreat(self) -> None:
         """Restore all pods that bear the record. Raises ForecastError where some could not be: ask again."""
-        left = [pod.name for pod in await self._resized() if not await self._restore(pod)]
+        errors = list[ForecastError]()
+        left = [pod.name for pod in await self._resized() if not await self._collect(errors, self._restore(pod))]
         if left:
-            raise ForecastError(f"{len(left)} pods keep our requests for now, such as {left[0]}: they are tried again")
+            why = f" ({errors[0]})" if errors else ""
+            raise ForecastError(
+                f"{len(left)} pods keep our requests for now, such as {left[0]}{why}: they are tried again"
+            )
 
     # Inside
+
+    async def _collect(self, errors: list[ForecastError], work: Coroutine[Any, Any, bool]) -> bool:
+        """Return what the work on one pod returns; False = it failed, and `errors` has one more."""
+        try:
+            return await work
+        except ForecastError as error:
+            errors.append(error)
+            return False
 
     def _of_services(self, pods: list[OptedPod]) -> list[OptedPod]:
         known = self._services([pod.uid for pod in pods])
@@ -133,25 +152,32 @@ class ResizeHand:
             if not token:
                 return found
 
-    async def _carry_out(self, resize: Resize, now: float) -> None:
+    async def _carry_out(self, resize: Resize, now: float) -> bool:
+        """Whether it was; raises as `_went_well` does."""
         pod = resize.pod
         if pod.original is None:
             marked = await self._patch(pod_path(pod), mark_body(pod), MERGE)
+            if marked.status == _FORBIDDEN:
+                self._remember(pod, now)
             if not self._went_well(marked, "patch on pods"):
-                return
+                return False
             again = read_pod(marked.body)
             if again is None or again.requests != pod.requests:
-                return  # another client changed it in the meantime: the next step looks again
+                return False  # another client changed it in the meantime: the next step looks again
             pod = again
         answer = await self._patch(resize_path(pod), resize_body(pod, resize.requests), STRATEGIC_MERGE)
+        if answer.status == _FORBIDDEN:
+            self._remember(pod, now)
         if self._went_well(answer, "patch on pods/resize"):
             self.done[resize.direction.value] += 1
-        elif not is_gone(answer) and answer.status != _CONFLICT:
+            return True
+        if not is_gone(answer) and answer.status != _CONFLICT:
             self._remember(pod, now)
             logger.warning("a pod was not resized", extra={"pod": f"{pod.namespace}/{pod.name}", "why": answer.text})
+        return False
 
     async def _restore(self, pod: OptedPod) -> bool:
-        """Give a pod its original requests and remove the record; whether nothing is left to do."""
+        """Restore the original requests of a pod and remove the record; whether nothing is left to do."""
         current: OptedPod | None = pod
         for _ in range(_TRIES):
             if current is None or current.original is None:
@@ -190,7 +216,7 @@ class ResizeHand:
         """Whether it was carried out. Raises ForecastError where the API server is not there or forbids it."""
         if answer.is_success:
             return True
-        if is_passing(answer) or answer.status in (-1, 401, 403):
+        if is_passing(answer) or answer.status in (NOT_SENT, 401, _FORBIDDEN):
             self._usable(answer, right)
         self.done["conflict" if answer.status == _CONFLICT else "refused"] += not is_gone(answer)
         return False

@@ -101,9 +101,9 @@ def resizes(
     busy: Counter[ServiceKey] = Counter()
     for pod in pods:
         row = needs.row_of.get(pod.service)
-        why = pod.kept or _not_now(pod, now, resize.retry) or ("" if row is not None else "its service has no forecast")
-        if pod.moving or pod.refused_at is not None:
-            busy[pod.service] += 1
+        not_now = _not_now(pod, now, resize.retry)
+        why = pod.kept or not_now or ("" if row is not None else "its service has no forecast")
+        busy[pod.service] += bool(not_now)
         if why or row is None:
             kept[why] += 1
             continue

@@ -25,7 +25,7 @@ from autoscaling.replicas.used_now import LastReading
 from autoscaling.requests.pod_resources import OptedPod
 from autoscaling.requests.resize_hand import ResizeHand
 from autoscaling.requests.resize_room import free_on_nodes
-from forecast.errors import InputError
+from forecast.errors import ForecastError, InputError
 from forecast.service_key import ServiceKey
 from forecast_scheduler.commands.scorer.setup import Inputs, live_usage, prepare_scorer
 from forecast_scheduler.commands.scorer.usage_sources import PrometheusPods
@@ -83,13 +83,25 @@ def serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
 
 
 def release_all(shell: Shell, settings: Settings, inputs: Inputs) -> None:
-    """Take back all that any autoscaler has written, whatever is enabled now."""
+    """Take back all that any autoscaler has written, whatever is enabled now.
+
+    Raises ForecastError where something is left; every hand is tried before.
+    """
     session = ApiSession(api_client(inputs.kubeconfig or settings.scorer.kubeconfig), connections=_CONNECTIONS)
     scorer = prepare_scorer(settings, inputs, predicts=False).scorer
     with running([session]):
+        left: list[str] = []
         for hand, _ in _hands(settings, session, scorer, None):
-            session.submit(hand.retreat()).result(_RELEASE_SECONDS)
-            shell.say(f"{hand.name}: taken back")
+            try:
+                session.submit(hand.retreat()).result(_RELEASE_SECONDS)
+            except ForecastError as error:
+                left.append(f"{hand.name}: {error}")
+            except TimeoutError:
+                left.append(f"{hand.name}: not finished after {_RELEASE_SECONDS:.0f} s: run it again")
+            else:
+                shell.say(f"{hand.name}: taken back")
+    if left:
+        raise ForecastError("; ".join(left))
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from kube.client.api_answer import Answer
 from kube.client.kubernetes_client import api_client
 from kube.objects.quantity import parse_quantity
 from kube.session.api_session import ApiSession
+from kube.session.request_retries import Requests
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod, replica_set, running
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.pool import control_plane
@@ -94,7 +95,7 @@ class Site:
         metadata = self.stored(name)["metadata"]
         return metadata.get("annotations", {}).get(ORIGINAL), metadata.get("labels", {}).get(RESIZED_LABEL)
 
-    def hand(self, recorder: Recorder | None = None, **options: Any) -> ResizeHand:
+    def hand(self, recorder: Requests | None = None, **options: Any) -> ResizeHand:
         """A new one, as after a restart."""
         asked = RequestOptions(resize=ResizeOptions(**{"enabled": True, "service_share": 1.0, **options}))
         return ResizeHand(recorder or self.session, asked, free=lambda: FREE)
@@ -333,3 +334,37 @@ def test_a_replica_that_does_not_lead_writes_nothing(site: Site) -> None:
         follower.stop()
     assert site.cores() == 1.0
     assert site.marks() == (None, None)
+
+
+@dataclass
+class Refusing:
+    """A session with an API server whose quota refuses every write to one pod."""
+
+    session: ApiSession
+    pod: str
+    written: int = 0
+
+    async def request(
+        self, method: str, path: str, body: bytes | None, *, content_type: str = "", seconds: float
+    ) -> Answer:
+        if method == "PATCH" and f"/{self.pod}" in path:
+            self.written += 1
+            return Answer(403, text="exceeded quota")
+        return await self.session.request(method, path, body, content_type=content_type, seconds=seconds)
+
+
+def test_a_pod_that_the_cluster_refuses_keeps_no_other_from_its_turn(site: Site) -> None:
+    site.pods(2)
+    refusing = Refusing(site.session, "cart-default-0")
+    hand = site.hand(refusing)
+    with pytest.raises(ForecastError, match="exceeded quota"):
+        site.act(hand, VALLEY)
+    assert site.cores("cart-default-1") == pytest.approx(0.2)
+    site.act(hand, VALLEY)
+    assert refusing.written == 1, "it is not asked again at once"
+    site.act(site.hand(), VALLEY)
+    with pytest.raises(ForecastError, match=r"1 pods keep our requests for now, such as cart-default-0 .*quota"):
+        site.retreat(site.hand(refusing))
+    assert site.cores() == pytest.approx(0.2) and site.cores("cart-default-1") == 1.0
+    site.retreat(site.hand())
+    assert site.cores() == 1.0

@@ -131,6 +131,14 @@ def test_a_refused_resize_is_not_repeated_at_once() -> None:
     assert decided(refused, hour=RAMP + 1)[0]
 
 
+def test_a_refused_resize_holds_its_service_up_no_longer_than_the_time_until_the_next_try() -> None:
+    refused = opted(cpu=0.2, original=1.0, refused_at=at(RAMP), refused_why="Infeasible: too large")
+    other = opted("cart-2", cpu=0.2, original=1.0)
+    assert not decided(refused, other, hour=RAMP + 0.2, service_share=0.25)[0]
+    (resize,), _ = decided(refused, other, hour=RAMP + 1, service_share=0.25)
+    assert resize.pod is refused
+
+
 def test_memory_grows_if_asked_and_never_shrinks() -> None:
     assert not decided(opted(cpu=0.2, original=1.0), hour=3, gib=0.9, memory=True, most=2.0)[0]
     (resize,), _ = decided(opted(cpu=0.2, original=1.0), hour=3, gib=1.5, memory=True, most=2.0)
