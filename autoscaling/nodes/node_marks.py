@@ -27,9 +27,9 @@ _UNREADABLE: Final = 1.0
 ABOUT_TO_GO: Final = (
     "karpenter.sh/disrupted",
     "ToBeDeletedByClusterAutoscaler",
-    "DeletionCandidateOfClusterAutoscaler",
 )
-"""Taints by which an autoscaler says that it will remove a node."""
+"""Taints by which an autoscaler says that it removes a node. DeletionCandidateOfClusterAutoscaler is none: Cluster
+Autoscaler may remove such a node minutes later, and a mark prevents just that."""
 
 
 class _Metadata(msgspec.Struct, rename="camel"):

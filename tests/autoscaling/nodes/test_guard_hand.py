@@ -187,6 +187,7 @@ def test_a_node_that_is_gone_is_no_error(api: Api, nodes: Nodes) -> None:
 def test_nodes_of_the_live_tables() -> None:
     tables = LiveTables(clock=lambda: at(7))
     allocatable = {"cpu": 10.0, "memory": 20 * GIB, "pods": 110.0}
+    candidate = Taint("DeletionCandidateOfClusterAutoscaler", "1772438400", "PreferNoSchedule")
     tables.replace(
         Kind.NODES,
         [
@@ -194,6 +195,8 @@ def test_nodes_of_the_live_tables() -> None:
             node_info("b", allocatable=allocatable, unschedulable=True),
             node_info("c", allocatable=allocatable, ready=False),
             node_info("d", allocatable=allocatable, taints=(Taint("karpenter.sh/disrupted", "", "NoSchedule"),)),
+            # It may be removed in ten minutes: the mark comes in time.
+            node_info("e", allocatable=allocatable, taints=(candidate,)),
         ],
     )
     deployment = Owner("Deployment", "forecast-buffer-x")
@@ -207,8 +210,8 @@ def test_nodes_of_the_live_tables() -> None:
         [pod_info("p", node="a", requests=requests), pod_info("q", node="a", requests=requests, **placeholder)],
     )
     found = nodes_now(tables)
-    assert found.names == ("a", "b", "c", "d")
-    assert found.usable.tolist() == [True, False, False, False]
-    assert found.until.tolist() == [at(11), 0, 0, 0]
+    assert found.names == ("a", "b", "c", "d", "e")
+    assert found.usable.tolist() == [True, False, False, False, True]
+    assert found.until.tolist() == [at(11), 0, 0, 0, 0]
     assert found.requested[0].tolist() == [2.0, GIB] and not found.requested[1:].any()
-    assert np.array_equal(found.allocatable, np.tile([10.0, 20 * GIB], (4, 1)))
+    assert np.array_equal(found.allocatable, np.tile([10.0, 20 * GIB], (5, 1)))
