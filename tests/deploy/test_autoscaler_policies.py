@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ from autoscaling.requests.pod_resources import ORIGINAL, RESIZE_LABEL, RESIZED_L
 from kube.client.pod_writes import MERGE
 from kube.status.pod_conditions import STRATEGIC_MERGE
 from testing.processes.scorer_process import eventually
-from testing.servers.applying import Applier
+from testing.servers.applying import Applier, Manifest, NotApplied
 from testing.servers.audit import Audit
 from testing.servers.cluster_objects import ClusterWriter, node, pod, running
 from testing.servers.control_plane.pool import control_plane
@@ -34,6 +34,7 @@ class World:
     admin: Applier
     autoscaler: Applier
     writer: ClusterWriter
+    manifests: Sequence[Manifest]
 
     def make_node(self) -> None:
         """Make node a anew."""
@@ -64,7 +65,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         installed = Installed(plane, admin, Audit(directory, []), manifests)
         token = installed.token("forecast-scheduler-autoscaler")
         with Applier(Account(plane.url, token, plane.ca_file)) as autoscaler:
-            made = World(admin, autoscaler, writer)
+            made = World(admin, autoscaler, writer, manifests)
             made.make_node()
             # A policy counts a moment after it was written.
             assert eventually(lambda: _refused(made.autoscaler, NODE, {"spec": {"unschedulable": True}}), 30)
@@ -100,6 +101,7 @@ def test_our_mark_comes_and_goes_and_that_of_others_stays(world: World) -> None:
     assert not _refused(world.autoscaler, NODE, gone)
     world.admin.send("PATCH", NODE, {"metadata": {"annotations": {KARPENTER: "true"}}}, kind=MERGE)
     assert _refused(world.autoscaler, NODE, {"metadata": {"annotations": {KARPENTER: None}}})
+    assert _refused(world.autoscaler, NODE, MARK), "taken over by a mark of ours, it could be removed next"
     world.make_node()
 
 
@@ -141,6 +143,49 @@ def test_a_pod_of_a_namespace_that_asks_may_be_recorded(world: World) -> None:
     space = "/api/v1/namespaces/default"
     world.admin.send("PATCH", space, {"metadata": {"labels": {RESIZE_LABEL: "true"}}}, kind=MERGE)
     assert eventually(lambda: not _refused(world.autoscaler, path, RECORD), 30)
+    declines = world.make_pod("declining", asks=False)
+    world.admin.send("PATCH", declines, {"metadata": {"labels": {RESIZE_LABEL: "false"}}}, kind=MERGE)
+    assert _refused(world.autoscaler, declines, RECORD), "the pod's own label wins"
     world.admin.send("PATCH", space, {"metadata": {"labels": {RESIZE_LABEL: None}}}, kind=MERGE)
+    assert eventually(lambda: _refused(world.autoscaler, path, {"metadata": {"annotations": {ORIGINAL: "{ }"}}}), 30)
     back = {"metadata": {"annotations": {ORIGINAL: None}, "labels": {RESIZED_LABEL: None}}}
     assert not _refused(world.autoscaler, path, back)
+
+
+def test_sidecars_are_not_resized(world: World) -> None:
+    made = pod("with-sidecar", node="a", cpu="1", labels={RESIZE_LABEL: "true"}, status=running())
+    sidecar = {"name": "side", "image": "side:1", "restartPolicy": "Always", "resources": {"requests": {"cpu": "1"}}}
+    made["spec"]["initContainers"] = [sidecar]
+    made["status"]["containerStatuses"][0]["resources"] = {"requests": {"cpu": "1", "memory": "128Mi"}}
+    world.writer.create(made)
+    path = f"{PODS}/with-sidecar"
+    assert not _refused(world.autoscaler, path, RECORD)
+    less = {"spec": {"initContainers": [{"name": "side", "resources": {"requests": {"cpu": "500m"}}}]}}
+    assert _refused(world.autoscaler, f"{path}/resize", less, STRATEGIC_MERGE)
+
+
+@pytest.mark.parametrize(
+    ("priority_class", "refused"),
+    [("system-cluster-critical", True), (None, True), ("forecast-scheduler-buffer", False)],
+)
+def test_pods_of_buffers_take_the_place_of_no_other(priority_class: str | None, refused: bool, world: World) -> None:
+    made = pod(f"buffer-{refused}-{priority_class}".lower(), namespace="forecast-scheduler-buffers")
+    if priority_class is not None:
+        made["spec"]["priorityClassName"] = priority_class
+    container = made["spec"]["containers"][0]
+    container["securityContext"] = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+    made["spec"]["securityContext"] = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+    path = "/api/v1/namespaces/forecast-scheduler-buffers/pods"
+
+    priority_classes = [one for one in world.manifests if one["kind"] == "PriorityClass"]
+    world.admin.apply_all(priority_classes)
+
+    def is_as_expected() -> bool:
+        """A policy counts a moment after it was written, and so does a PriorityClass."""
+        try:
+            world.admin.send("POST", path, made, kind="application/json")
+        except NotApplied as error:
+            return refused and "need a PriorityClass below 0" in error.message
+        return not refused
+
+    assert eventually(is_as_expected, 30)
