@@ -66,8 +66,8 @@ class GuardOptions(SettingGroup):
     the need and this share of it. It keeps marks from coming and going."""
 
     always: bool = False
-    """Whether marks hold the need also while the coming hours need no more than runs now. Karpenter fills nodes to the
-    brim in a descent, and orders some again an hour later; with this it does not, for some more node-hours."""
+    """Whether marks hold the need also while the coming hours need no more than runs now. Karpenter fills nodes
+    completely in a descent, and orders some again an hour later; with this it does not, for some more node-hours."""
 
     most_share: float = Field(default=1.0, gt=0, le=1)
     """At most this share of the nodes is marked. Before a ramp all nodes are needed: with less, some of them are

@@ -11,8 +11,8 @@ class ResizeOptions(SettingGroup):
     """In-place resizes of running pods that ask for it by the label `forecast-scheduler.io/resize: "true"`."""
 
     enabled: bool = False
-    """Resize the pods that carry the label, or whose namespace does. Without it, resizes that were made are taken
-    back."""
+    """Resize the pods that carry the label, or whose namespace does. A process takes its resizes back as it ends; those
+    of one that was killed `autoscale --release` takes back."""
 
     lead: Duration = Field(default=900, ge=0, le=14_400)
     """A pod gets the request of a half hour so long before that half hour begins."""
