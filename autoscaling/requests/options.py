@@ -35,6 +35,10 @@ class ResizeOptions(SettingGroup):
     most: float = Field(default=1.0, ge=1, le=4)
     """A request grows up to this multiple of the pod's original request."""
 
+    autoscaled: bool = False
+    """Resize pods of services, too, whose number of replicas follows the load. A HorizontalPodAutoscaler that goes by
+    utilization adds replicas when requests shrink, so that requests shrink again: use an `AverageValue` there."""
+
     memory: bool = False
     """Let memory requests grow, too. They never shrink below the original."""
 

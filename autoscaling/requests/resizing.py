@@ -22,7 +22,7 @@ from autoscaling.requests.options import RequestOptions
 from autoscaling.requests.pod_resources import NAMES, OptedPod, Requests, scaled, stays_burstable, total
 from autoscaling.requests.rounding import LEAST_CORES
 from autoscaling.services_ahead import ServicesAhead
-from forecast.arrays import Floats
+from forecast.arrays import Bools, Floats
 from forecast.resources import CPU, HOT_SHARE, MEMORY
 from forecast.service_key import ServiceKey
 
@@ -53,10 +53,12 @@ class Needs:
     soon  : highest between now and the lead time
     later : highest between now and the end of the hold time
     now   : expected use at this moment, with the margin
+    autoscaled : (n_services,) whether the number of replicas follows the load
     """
 
     row_of: Mapping[ServiceKey, int]
     replicas: Floats
+    autoscaled: Bools
     soon: Floats
     later: Floats
     now: Floats
@@ -75,6 +77,7 @@ def needs_of(ahead: ServicesAhead, options: RequestOptions, now: float) -> Needs
     return Needs(
         row_of={service: row for row, service in enumerate(ahead.services)},
         replicas=np.maximum(ahead.replicas, 1.0),
+        autoscaled=ahead.autoscaled,
         soon=ahead.highest(need, now, now + resize.lead),
         later=ahead.highest(need, now, now + resize.lead + resize.hold),
         now=used * (1 + resize.margin),
@@ -102,7 +105,7 @@ def resizes(
     for pod in pods:
         row = needs.row_of.get(pod.service)
         not_now = _not_now(pod, now, resize.retry)
-        why = pod.kept or not_now or ("" if row is not None else "its service has no forecast")
+        why = pod.kept or not_now or _of_service(needs, row, options)
         busy[pod.service] += bool(not_now)
         if why or row is None:
             kept[why] += 1
@@ -136,6 +139,13 @@ def resizes(
                 # What shrinks is free only when the kubelet has done it.
                 room.setdefault(pod.node, [0.0, 0.0])[resource] -= max(grown, 0.0)
     return found, kept
+
+
+def _of_service(needs: Needs, row: int | None, options: RequestOptions) -> str:
+    if row is None:
+        return "its service has no forecast"
+    follows = bool(needs.autoscaled[row]) and not options.resize.autoscaled
+    return "the replicas of its service follow the load" if follows else ""
 
 
 def _not_now(pod: OptedPod, now: float, retry: float) -> str:

@@ -45,7 +45,7 @@ QUICK: Final[Mapping[str, Any]] = {
         "guard": {"enabled": True, "margin": 0},
         "lease": {"duration": "3s", "renew_deadline": "2s", "retry_period": "0.5s"},
     },
-    "requests": {"resize": {"enabled": True, "lead": "0s", "hold": "0s", "service_share": 1}},
+    "requests": {"resize": {"enabled": True, "lead": "0s", "hold": "0s", "service_share": 1, "autoscaled": True}},
 }
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,10 +46,11 @@ def decided(
     measured: float | None = None,
     gib: float = 0.5,
     replicas: float = 4.0,
+    follows_load: bool = False,
     **options: Any,
 ) -> tuple[list[Resize], Counter[str]]:
     asked = RequestOptions(resize=ResizeOptions(**{"service_share": 1.0, **options}))
-    ahead = evening_ahead((CART,), gib=gib, replicas=replicas)
+    ahead = replace(evening_ahead((CART,), gib=gib, replicas=replicas), autoscaled=np.array([follows_load]))
     needs = needs_of(ahead, asked, at(hour))
     return resizes(pods, needs, asked, now=at(hour), free=free, measured=lambda pod: measured)
 
@@ -61,6 +63,13 @@ def test_in_the_valley_a_pod_shrinks_to_what_it_needs() -> None:
     (resize,), _ = decided(opted(), hour=3)
     assert resize.direction is Direction.DOWN
     assert cores(resize) == pytest.approx(0.2)
+
+
+def test_a_service_whose_replicas_follow_the_load_is_left_alone_unless_asked() -> None:
+    found, kept = decided(opted(), hour=3, follows_load=True)
+    assert not found and kept["the replicas of its service follow the load"] == 1
+    (resize,), _ = decided(opted(), hour=3, follows_load=True, autoscaled=True)
+    assert resize.direction is Direction.DOWN
 
 
 def test_before_the_ramp_it_grows_again() -> None:
