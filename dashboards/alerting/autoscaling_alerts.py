@@ -1,4 +1,4 @@
-"""What is wrong with the autoscaler: something holds it up, no replica leads."""
+"""What is wrong with the autoscaler: something holds it up, it has no forecast, no replica leads."""
 
 from __future__ import annotations
 
@@ -20,6 +20,15 @@ def autoscaling_alerts() -> list[Alert]:
             "{{ $labels.job }}: the autoscaler has not been able to go on for 15 minutes",
             "Prometheus does not say what pods use, or the API server refuses requests. No load ahead is said then, "
             "and autoscalers go on by their other metrics; what was written stays. The log says what is refused.",
+        ),
+        Alert(
+            "ForecastAutoscaleNoForecast",
+            Severity.WARNING,
+            f"max {_PROCESS} (forecast_autoscale_has_forecast) == 0",
+            "30m",
+            "{{ $labels.job }}: the autoscaler has had no forecast for 30 minutes",
+            "The model is too old: buffers, marks and resizes are taken back. Or the cluster is not seen: they stay. "
+            "No load ahead is said, so autoscalers with that metric do not scale down.",
         ),
         Alert(
             "ForecastAutoscaleNoLeader",

@@ -742,9 +742,10 @@ _REBALANCING = (
 )
 
 
-def _autoscalers(held_up: float, leading: float, *, writes: bool = True) -> tuple[Series, ...]:
+def _autoscalers(held_up: float, leading: float, *, writes: bool = True, knows: float = 1.0) -> tuple[Series, ...]:
     """Of two replicas, of which the first leads, or would."""
-    said = {"held_up": (held_up, 0.0), "leading": (leading, 0.0)} | ({"acting": (leading, 0.0)} if writes else {})
+    said = {"held_up": (held_up, 0.0), "leading": (leading, 0.0), "has_forecast": (knows, knows)}
+    said |= {"acting": (leading, 0.0)} if writes else {}
     return tuple(
         _steady(f"forecast_autoscale_{name}", value, instance=instance, **AUTOSCALER)
         for name, values in said.items()
@@ -762,6 +763,15 @@ _AUTOSCALING = (
         AUTOSCALER,
     ),
     Scene("ForecastAutoscaleHeldUp", "nothing holds it up", _autoscalers(0, 1), 20),
+    Scene(
+        "ForecastAutoscaleNoForecast",
+        "the model is too old",
+        _autoscalers(0, 1, knows=0),
+        35,
+        {WARNING: "forecast-scheduler-autoscaler: the autoscaler has had no forecast for 30 minutes"},
+        AUTOSCALER,
+    ),
+    Scene("ForecastAutoscaleNoForecast", "there is one", _autoscalers(0, 1), 35),
     Scene(
         "ForecastAutoscaleNoLeader",
         "two replicas, no leader",
