@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Protocol
+
+from prometheus_client.core import Metric
 
 from autoscaling.services_ahead import ServicesAhead
 
@@ -32,3 +35,6 @@ class Hand(Protocol):
 
         Raises as `act` does.
         """
+
+    def metrics(self) -> Iterator[Metric]:
+        """What it did and decided since this process leads. For any thread."""

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from autoscaling.autoscaler import AutoscalerState
+from autoscaling.hand import Hand
 from autoscaling.replicas.loads_ahead import METRIC, LoadsAhead
 
 
 class AutoscalingCollector(Collector):
-    """Implements prometheus_client's Collector. loads: those that may be said; hands: names of all that
-    may act"""
+    """Implements prometheus_client's Collector. loads: those that may be said; hands: all that may act"""
 
     def __init__(
-        self, state: Callable[[], AutoscalerState], loads: Callable[[], LoadsAhead], hands: Sequence[str]
+        self, state: Callable[[], AutoscalerState], loads: Callable[[], LoadsAhead], hands: Sequence[Hand]
     ) -> None:
         self._state, self._loads, self._hands = state, loads, tuple(hands)
 
-    def collect(self) -> Iterator[GaugeMetricFamily]:
+    def collect(self) -> Iterator[Metric]:
         """Yield the metrics; a service whose usage is not measured has no load."""
         state = self._state()
         loads = GaugeMetricFamily(
@@ -38,9 +38,11 @@ class AutoscalingCollector(Collector):
         acting = GaugeMetricFamily(
             "forecast_autoscale_acting", "1 = acted when it was last asked, as the leader.", labels=["hand"]
         )
-        for name in self._hands:
-            acting.add_metric([name], float(name in state.acting))
+        for hand in self._hands:
+            acting.add_metric([hand.name], float(hand.name in state.acting))
         yield acting
+        for hand in self._hands:
+            yield from hand.metrics()
 
 
 def _gauge(name: str, help_text: str, value: bool) -> GaugeMetricFamily:

@@ -9,9 +9,11 @@ removed. A writer that is killed leaves at most a PodTemplate that nothing names
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 import msgspec
+from prometheus_client.core import GaugeMetricFamily, Metric
 
 from autoscaling.nodes.answers import SECONDS, NodesError
 from autoscaling.nodes.buffer_objects import capacity_buffer, deployment, pod_template_object
@@ -71,6 +73,15 @@ class BufferHand:
             await self._objects.bring(deployments(namespace), [deployment(one, options) for one in wanted])
             await self._clear_capacity_buffers(version)
         self.chunks = {one.name: one.chunks for one in wanted}
+
+    def metrics(self) -> Iterator[Metric]:
+        """Chunks of each buffer."""
+        chunks = GaugeMetricFamily(
+            "forecast_autoscale_buffer_chunks", "Chunks of each buffer, as last written.", labels=["buffer"]
+        )
+        for name, count in list(self.chunks.items()):
+            chunks.add_metric([name], count)
+        yield chunks
 
     async def retreat(self) -> None:
         """Delete all our buffers, of both kinds."""

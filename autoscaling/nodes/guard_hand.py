@@ -10,11 +10,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterator, Sequence
+from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
 
 import msgspec
 import numpy as np
+from prometheus_client.core import GaugeMetricFamily, Metric
 
 from autoscaling.nodes.answers import CONFLICT, MISSING, SECONDS, NodesError, required
 from autoscaling.nodes.buffers import NAME_PREFIX
@@ -76,15 +78,19 @@ class GuardHand:
         self.kept = len(keep)
         late = nodes.until - now < options.horizon / 2
         await self._all(
-            self._mark(name, now) if name in keep else self._unmark(name)
+            partial(self._mark, name, now) if name in keep else partial(self._unmark, name)
             for name, is_marked, is_late in zip(nodes.names, nodes.marked.tolist(), late.tolist(), strict=True)
             if (is_late if name in keep else is_marked)
         )
 
+    def metrics(self) -> Iterator[Metric]:
+        """Nodes that are to stay."""
+        yield GaugeMetricFamily("forecast_autoscale_kept_nodes", "Nodes to mark, as last decided.", value=self.kept)
+
     async def retreat(self) -> None:
         """Remove all our marks, on whatever nodes they are."""
         found = [node.metadata.name for node in await self._list() if unmarking(node) is not None]
-        await self._all(self._unmark(name, tries=_TRIES) for name in found)
+        await self._all(partial(self._unmark, name, tries=_TRIES) for name in found)
         self.kept = 0
 
     async def _mark(self, name: str, now: float) -> None:
@@ -105,15 +111,15 @@ class GuardHand:
         if tries > 1:
             raise NodesError(f"the mark of node {name} was not removed: others wrote to it {tries} times: try again")
 
-    async def _all(self, work: Iterator[Coroutine[Any, Any, None]]) -> None:
+    async def _all(self, work: Iterator[Callable[[], Coroutine[Any, Any, None]]]) -> None:
         """A few at a time; all are tried before the first error is raised."""
         gate = asyncio.Semaphore(_AT_ONCE)
 
-        async def one(coroutine: Coroutine[Any, Any, None]) -> None:
+        async def one(begin: Callable[[], Coroutine[Any, Any, None]]) -> None:
             async with gate:
-                await coroutine
+                await begin()
 
-        outcomes = await asyncio.gather(*(one(coroutine) for coroutine in work), return_exceptions=True)
+        outcomes = await asyncio.gather(*map(one, work), return_exceptions=True)
         for outcome in outcomes:
             if isinstance(outcome, BaseException):
                 raise outcome

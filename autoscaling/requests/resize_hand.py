@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from autoscaling.requests.options import RequestOptions
 from autoscaling.requests.pod_resources import RESIZE_LABEL, RESIZED_LABEL, OptedPod, read_pod, read_pods
@@ -112,6 +113,23 @@ class ResizeHand:
             raise ForecastError(
                 f"{len(left)} pods keep our requests for now, such as {left[0]}{why}: they are tried again"
             )
+
+    def metrics(self) -> Iterator[Metric]:
+        """Resizes by what became of them, and pods that were left alone."""
+        done = CounterMetricFamily(
+            "forecast_autoscale_resizes",
+            "Resizes of pods by what became of them: up, down, restored, refused, conflict.",
+            labels=["outcome"],
+        )
+        for outcome, count in list(self.done.items()):
+            done.add_metric([outcome], count)
+        yield done
+        kept = GaugeMetricFamily(
+            "forecast_autoscale_kept_requests", "Pods that keep their requests in the last turn.", labels=["because"]
+        )
+        for why, count in list(self.kept.items()):
+            kept.add_metric([why], count)
+        yield kept
 
     # Inside
 

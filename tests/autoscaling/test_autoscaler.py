@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from concurrent.futures import Future
 from typing import Any
 
 import numpy as np
 import pytest
+from prometheus_client.core import GaugeMetricFamily, Metric
 
 from autoscaling.autoscaler import Autoscaler
 from autoscaling.metrics import AutoscalingCollector
@@ -50,6 +51,9 @@ class Noting:
 
     async def retreat(self) -> None:
         self.asked.append("retreat")
+
+    def metrics(self) -> Iterator[Metric]:
+        yield GaugeMetricFamily(f"asked_{self.name}", "Turns.", value=len(self.asked))
 
 
 class Broken(Noting):
@@ -214,12 +218,12 @@ def test_loads_are_said_until_they_are_too_old() -> None:
 def test_metrics_say_what_is_expected_and_who_acts() -> None:
     world = World(live_tables(), Noting("buffers"))
     world.step()
-    collector = AutoscalingCollector(lambda: world.autoscaler.state, world.autoscaler.loads, ["buffers"])
+    collector = AutoscalingCollector(lambda: world.autoscaler.state, world.autoscaler.loads, world.hands)
     found = {one.name: one for one in collector.collect()}
     (sample,) = found["forecast_service_expected_load"].samples
     assert sample.labels == {"namespace": "shop", "kind": "Deployment", "name": "service-5", "resource": "cpu"}
     state = [found[f"forecast_autoscale_{name}"].samples[0].value for name in ("leading", "held_up", "acting")]
-    assert state == [1, 0, 1]
+    assert state == [1, 0, 1] and found["asked_buffers"].samples[0].value == 1
 
 
 @pytest.mark.parametrize(("measured", "expected"), [(["p0", "p1"], 1.0), (["p0"], 0.5), ([], None)])

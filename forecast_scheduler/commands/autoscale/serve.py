@@ -123,8 +123,7 @@ def open_autoscaler(settings: Settings, inputs: Inputs) -> Iterator[LiveAutoscal
 
     work = PeriodicTask("autoscaling", ours.every, autoscaler.step, after=may_begin)
     jobs: list[Background] = [session, *([] if lease is None else [lease]), _Ending(autoscaler), work]
-    names = [hand.name for hand in hands]
-    collectors = (AutoscalingCollector(lambda: autoscaler.state, autoscaler.loads, names),)
+    collectors = (AutoscalingCollector(lambda: autoscaler.state, autoscaler.loads, hands),)
     with prepared.following():
         yield LiveAutoscaler(scorer, prepared.background, autoscaler, collectors, partial(running, jobs))
 
