@@ -10,7 +10,7 @@ LeaderOption = Annotated[
     bool | None,
     typer.Option(
         "--leader-elect/--no-leader-elect",
-        help="Elect one of several replicas by a Lease; only it places pods. Default: --leader-elect.",
+        help="Elect one of several replicas by a Lease; only it writes. Default: --leader-elect.",
         show_default=False,
     ),
 ]
