@@ -30,8 +30,6 @@ MOST_LOG = 5_000
 """Bytes during one attack: a line of each kind."""
 ANSWERS = 5
 """More of them each flood lets an honest client have."""
-KEPT = 1.2
-"""Memory afterwards, as a share of that before: an allocator keeps some. One flood that stays is a half more."""
 MOST_SECONDS = 60.0
 """A flood lasts at most so long until they are there."""
 
@@ -140,7 +138,7 @@ def test_bodies_that_stop_before_their_end_and_floods_of_whole_ones(
         f"60 whole {whole.highest / MIB:.0f} p99 {whole.p99:.2f} s max {max(whole.slow):.2f}"
     )
     _holds(service, part, [slow, whole])
-    assert eventually(lambda: rss(service) < KEPT * before, 60), f"{before / MIB:.0f}, {rss(service) / MIB:.0f} MiB"
+    assert eventually(lambda: rss(service) < 1.1 * before, 60), f"{before / MIB:.0f}, {rss(service) / MIB:.0f} MiB"
     assert service.post(path, question).keys() == expected.keys()
 
 
@@ -164,5 +162,5 @@ def test_floods_of_connections_headers_and_values(
         watches.append(watch)
         assert len(service.log) - logged < MOST_LOG, service.log[logged:][:3000]
     _holds(service, part, watches)
-    assert eventually(lambda: rss(service) < KEPT * before, 60), f"{before / MIB:.0f}, {rss(service) / MIB:.0f} MiB"
+    assert eventually(lambda: rss(service) < 1.1 * before, 60), f"{before / MIB:.0f}, {rss(service) / MIB:.0f} MiB"
     assert service.post(path, question).keys() == expected.keys()
