@@ -26,7 +26,7 @@ from autoscaling.capacity.capacity import Capacity, capacity
 from autoscaling.capacity.options import CapacityOptions
 from benchmarks.capacity_services import many_services
 from benchmarks.clusters import build_asd_cluster, build_bitbrains_cluster
-from benchmarks.harness import command_line, finish, machine_load, outcome
+from benchmarks.harness import command_line, finish, machine_load, print_aims
 from forecast.fit import fit
 from scorer.replay.preparation import Prepared, forecast_with, prepare
 from scorer.replay.window import replay_window
@@ -122,9 +122,7 @@ def judge(found: Sequence[Cell], seconds: float | None) -> bool:
     ]
     if seconds is not None:
         aims.append((f"many services: {seconds:.1f} s ({machine_load()})", seconds <= MOST_SECONDS))
-    for text, holds in aims:
-        print(f"{outcome(holds)}  {text}")
-    return all(holds for _, holds in aims)
+    return print_aims(aims)
 
 
 def main() -> None:

@@ -83,6 +83,14 @@ def outcome(holds: bool) -> str:
     return "holds" if holds else "MISSED"
 
 
+def print_aims(aims: Iterable[tuple[str, bool]]) -> bool:
+    """Print each aim with the word for whether it holds; returns whether all do."""
+    found = list(aims)
+    for text, holds in found:
+        print(f"{outcome(holds)}  {text}")
+    return all(holds for _, holds in found)
+
+
 def finish(holds: bool) -> None:
     """End the process: status 0 if all limits hold, else 1."""
     sys.exit(0 if holds else 1)

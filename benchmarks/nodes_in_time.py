@@ -35,7 +35,7 @@ from autoscaling.nodes.guard import NodesNow, marks, marks_for
 from autoscaling.nodes.options import BufferOptions, GuardOptions
 from autoscaling.nodes.pods_ahead import PodsAhead
 from autoscaling.services_ahead import ServicesAhead
-from benchmarks.harness import command_line, finish, outcome
+from benchmarks.harness import command_line, finish, print_aims
 from benchmarks.nodes_in_time_cluster import MOST_NODES, Autoscaler, Outcome, Replay
 from benchmarks.nodes_in_time_services import Services, forecast_of, histories, history_in, services_of
 from forecast.arrays import Bools, Floats, Ints
@@ -270,9 +270,7 @@ def judge(found: Sequence[Cell]) -> bool:
             )
             text = f"{ours} nodes needed again, {always} with always, {bare} without the guard"
             aims.append((f"{name}, {autoscaler.value}: {text}", not ours))
-    for text, holds in aims:
-        print(f"{outcome(holds)}  {text}")
-    return all(holds for _, holds in aims)
+    return print_aims(aims)
 
 
 def main() -> None:

@@ -31,7 +31,7 @@ import numpy as np
 from benchmarks.clusters import build_asd_cluster, build_bitbrains_cluster, read_cluster, write_history
 from benchmarks.clusters.replicated import NodeSizes
 from benchmarks.clusters.resized import on_nodes_of
-from benchmarks.harness import command_line, finish, outcome
+from benchmarks.harness import command_line, finish, print_aims
 from forecast.fit import fit
 from forecast.history import History
 from forecast.model import PeakModel
@@ -220,9 +220,7 @@ def judge(cells: Sequence[Cell]) -> bool:
         ),
         (f"returns: {sum(c.returns for c in cells)}", not sum(c.returns for c in cells)),
     ]
-    for text, holds in aims:
-        print(f"{outcome(holds)}  {text}")
-    return all(holds for _, holds in aims)
+    return print_aims(aims)
 
 
 if __name__ == "__main__":
