@@ -1,48 +1,17 @@
-"""What each alert is for: series in which it fires, and such as are just not bad enough.
-
-Figures are one sample a minute from time 0 on, and a scene is looked at after `at` minutes.
-"""
+"""What each alert is for: series in which it fires, and such as are just not bad enough."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-
+from tests.dashboards.autoscaling_scenes import AUTOSCALING
 from tests.dashboards.promtool_tests import Series, series
-
-INFO, WARNING, CRITICAL = "info", "warning", "critical"
-HOUR, DAY = 3600, 86400
-
-
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """Summaries by severity of what fires, {} = nothing, and the labels of the alert beside name and severity.
-
-    at        : minutes
-    elsewhere : series of another cluster, in which nothing is wrong
-    """
-
-    alert: str
-    about: str
-    given: tuple[Series, ...]
-    at: int
-    fires: Mapping[str, str] = field(default_factory=dict)
-    labels: Mapping[str, str] = field(default_factory=dict)
-    elsewhere: tuple[Series, ...] = ()
-
+from tests.dashboards.scene import CRITICAL, DAY, HOUR, INFO, WARNING, Scene, steady
 
 SCORER = {"job": "forecast-scheduler-scorer"}
 LOOP = {"job": "forecast-scheduler-schedule", "instance": "10.0.0.7:8889"}
 LOOP_JOB = {"job": LOOP["job"]}
-AUTOSCALER = {"job": "forecast-scheduler-autoscaler"}
 REBALANCER = {"job": "forecast-scheduler-rebalancer"}
 EXTENDER = {"job": "forecast-scheduler-extender"}
 WEBHOOK = {"job": "forecast-scheduler-webhook"}
-
-
-def _steady(name: str, value: float, /, **labels: str) -> Series:
-    """The same for two and a half hours."""
-    return series(name, f"{value!r}+0x150", **labels)
 
 
 def _for_days(name: str, value: float, /, **labels: str) -> Series:
@@ -58,7 +27,7 @@ def _growing(name: str, a_minute: float, /, **labels: str) -> Series:
 def _of_scorer(name: str, *values: float, **labels: str) -> tuple[Series, ...]:
     """Of one replica after the other."""
     return tuple(
-        _steady(name, value, instance=f"10.0.0.{number}:8888", **SCORER, **labels)
+        steady(name, value, instance=f"10.0.0.{number}:8888", **SCORER, **labels)
         for number, value in enumerate(values, start=1)
     )
 
@@ -83,7 +52,7 @@ def _hot(
     *,
     peak_at: int = 4 * HOUR,
     assumed: bool = False,
-    placing: tuple[Series, ...] = (_steady("forecast_leader", 1, **LOOP),),
+    placing: tuple[Series, ...] = (steady("forecast_leader", 1, **LOOP),),
     nodes: tuple[str, ...] = ("worker-1",),
 ) -> tuple[Series, ...]:
     """Nodes of 32 cores, each a hundredth fuller than the one before. placing: of a component that places pods."""
@@ -94,22 +63,22 @@ def _hot(
             today = {"quantile": quantile, "day": "today", "as_of": "now"}
             for job in (SCORER["job"], EXTENDER["job"]):  # both know of every node
                 peak = 32 * (share + number / 100)
-                given.append(_steady("forecast_node_predicted_peak", peak, job=job, **today, **node))
+                given.append(steady("forecast_node_predicted_peak", peak, job=job, **today, **node))
             given += (
-                _steady("forecast_node_predicted_peak", 99, **SCORER, **(today | other), **node)
+                steady("forecast_node_predicted_peak", 99, **SCORER, **(today | other), **node)
                 for other in ({"as_of": "midnight"}, {"day": "tomorrow"})
             )
         given += (
-            _steady("forecast_node_predicted_peak_timestamp_seconds", peak_at, day="today", **node, **SCORER),
-            _steady("forecast_node_capacity", 32, **node, **SCORER),
-            _steady("forecast_node_capacity", 32, **node, **EXTENDER),
-            *([_steady("forecast_node_capacity_assumed", 1, **node, **SCORER)] if assumed else []),
+            steady("forecast_node_predicted_peak_timestamp_seconds", peak_at, day="today", **node, **SCORER),
+            steady("forecast_node_capacity", 32, **node, **SCORER),
+            steady("forecast_node_capacity", 32, **node, **EXTENDER),
+            *([steady("forecast_node_capacity_assumed", 1, **node, **SCORER)] if assumed else []),
         )
     return tuple(given)
 
 
-_EXTENDER_PLACES = _steady("forecast_decisions_total", 5, mode="active", outcome="as_advised", **EXTENDER)
-_SHADOW = _steady("forecast_decisions_total", 5, mode="shadow", outcome="elsewhere", **EXTENDER)
+_EXTENDER_PLACES = steady("forecast_decisions_total", 5, mode="active", outcome="as_advised", **EXTENDER)
+_SHADOW = steady("forecast_decisions_total", 5, mode="shadow", outcome="elsewhere", **EXTENDER)
 _AROUND = "around 1970-01-01 04:00:00 +0000 UTC"
 _HOT = "will probably be over 80% of capacity today, the fullest:"
 
@@ -316,9 +285,9 @@ _FORECAST = (
 
 def _loop(pending: float, attempts_a_minute: float, leader: float = 1.0) -> tuple[Series, ...]:
     return (
-        _steady("forecast_pending_pods", pending, queue="active", **LOOP),
-        _steady("forecast_pending_pods", 50, queue="unschedulable", **LOOP),
-        _steady("forecast_leader", leader, **LOOP),
+        steady("forecast_pending_pods", pending, queue="active", **LOOP),
+        steady("forecast_pending_pods", 50, queue="unschedulable", **LOOP),
+        steady("forecast_leader", leader, **LOOP),
         _growing("forecast_schedule_attempts_total", attempts_a_minute, result="scheduled", profile="p", **LOOP),
     )
 
@@ -345,7 +314,7 @@ _LOOPS = (
     Scene(
         "ForecastSchedulingLoopStalled",
         "the leader hangs",
-        (_steady("forecast_scheduling_loop_age_seconds", 61, **LOOP), _steady("forecast_leader", 1, **LOOP)),
+        (steady("forecast_scheduling_loop_age_seconds", 61, **LOOP), steady("forecast_leader", 1, **LOOP)),
         5,
         {CRITICAL: "10.0.0.7:8889: the scheduling loop has not gone round for 1m 1s"},
         LOOP,
@@ -353,13 +322,13 @@ _LOOPS = (
     Scene(
         "ForecastSchedulingLoopStalled",
         "a minute",
-        (_steady("forecast_scheduling_loop_age_seconds", 60, **LOOP), _steady("forecast_leader", 1, **LOOP)),
+        (steady("forecast_scheduling_loop_age_seconds", 60, **LOOP), steady("forecast_leader", 1, **LOOP)),
         5,
     ),
     Scene(
         "ForecastNoLeader",
         "two replicas, no leader",
-        (_steady("forecast_leader", 0, **LOOP), _steady("forecast_leader", 0, **LOOP_JOB, instance="b")),
+        (steady("forecast_leader", 0, **LOOP), steady("forecast_leader", 0, **LOOP_JOB, instance="b")),
         10,
         {CRITICAL: "forecast-scheduler-schedule: no replica schedules"},
         LOOP_JOB,
@@ -367,27 +336,27 @@ _LOOPS = (
     Scene(
         "ForecastNoLeader",
         "one of them leads",
-        (_steady("forecast_leader", 0, **LOOP), _steady("forecast_leader", 1, **LOOP_JOB, instance="b")),
+        (steady("forecast_leader", 0, **LOOP), steady("forecast_leader", 1, **LOOP_JOB, instance="b")),
         10,
     ),
     Scene(
         "ForecastPodsHeld",
         "nobody may remove the gate",
-        (_steady("forecast_gated_longest_seconds", 45, **LOOP),),
+        (steady("forecast_gated_longest_seconds", 45, **LOOP),),
         5,
         {CRITICAL: "forecast-scheduler-schedule: our gate has held a pod for 45s"},
         LOOP_JOB,
     ),
-    Scene("ForecastPodsHeld", "half a minute", (_steady("forecast_gated_longest_seconds", 30, **LOOP),), 5),
+    Scene("ForecastPodsHeld", "half a minute", (steady("forecast_gated_longest_seconds", 30, **LOOP),), 5),
     Scene(
         "ForecastGangStarving",
         "for more than an hour",
-        (_steady("forecast_gang_longest_wait_seconds", 3660, **LOOP),),
+        (steady("forecast_gang_longest_wait_seconds", 3660, **LOOP),),
         10,
         {WARNING: "forecast-scheduler-schedule: a complete gang has been tried in vain for 1h 1m 0s"},
         LOOP_JOB,
     ),
-    Scene("ForecastGangStarving", "an hour", (_steady("forecast_gang_longest_wait_seconds", 3600, **LOOP),), 10),
+    Scene("ForecastGangStarving", "an hour", (steady("forecast_gang_longest_wait_seconds", 3600, **LOOP),), 10),
     Scene(
         "ForecastSchedulingErrors",
         "one of ten",
@@ -400,7 +369,7 @@ _LOOPS = (
     Scene(
         "ForecastWatchBehind",
         "nothing is being bound, and still",
-        (_steady("forecast_assumed_pods", 4, **LOOP), _steady("forecast_bindings_in_flight", 0, **LOOP)),
+        (steady("forecast_assumed_pods", 4, **LOOP), steady("forecast_bindings_in_flight", 0, **LOOP)),
         20,
         {WARNING: "10.0.0.7:8889: 4 pods were bound long ago and the watch does not show it"},
         LOOP,
@@ -408,15 +377,15 @@ _LOOPS = (
     Scene(
         "ForecastWatchBehind",
         "they are being bound",
-        (_steady("forecast_assumed_pods", 4, **LOOP), _steady("forecast_bindings_in_flight", 1, **LOOP)),
+        (steady("forecast_assumed_pods", 4, **LOOP), steady("forecast_bindings_in_flight", 1, **LOOP)),
         20,
     ),
     Scene(
         "ForecastOvercommitUnrepaired",
         "two nodes",
         (
-            _steady("forecast_overcommitted_nodes", 2, cause="shrunk", **LOOP),
-            _steady("forecast_overcommitted_nodes", 0, cause="own", **LOOP),
+            steady("forecast_overcommitted_nodes", 2, cause="shrunk", **LOOP),
+            steady("forecast_overcommitted_nodes", 0, cause="own", **LOOP),
         ),
         20,
         {WARNING: "2 nodes have more requested than allocatable (cause: shrunk)"},
@@ -432,14 +401,14 @@ _LOOPS = (
         "ForecastPolicyRefused",
         "a mistake in it",
         (
-            _steady("forecast_policy_document_valid", 0, **EXTENDER, instance="a"),
-            _steady("forecast_policy_document_valid", 1, **EXTENDER, instance="b"),
+            steady("forecast_policy_document_valid", 0, **EXTENDER, instance="a"),
+            steady("forecast_policy_document_valid", 1, **EXTENDER, instance="b"),
         ),
         10,
         {WARNING: "forecast-scheduler-extender: the policy document is not in effect"},
         EXTENDER,
     ),
-    Scene("ForecastPolicyRefused", "in effect", (_steady("forecast_policy_document_valid", 1, **EXTENDER),), 10),
+    Scene("ForecastPolicyRefused", "in effect", (steady("forecast_policy_document_valid", 1, **EXTENDER),), 10),
 )
 
 
@@ -462,7 +431,7 @@ def _certificate(seconds_left: float) -> tuple[Series, ...]:
     """Left after twenty minutes, of the older of two."""
     end = seconds_left + 20 * 60
     return tuple(
-        _steady("forecast_webhook_certificate_expiry_timestamp_seconds", at, **WEBHOOK, instance=str(number))
+        steady("forecast_webhook_certificate_expiry_timestamp_seconds", at, **WEBHOOK, instance=str(number))
         for number, at in enumerate((end, end + DAY))
     )
 
@@ -500,7 +469,7 @@ _BESIDE = (
     Scene(
         "ForecastWebhookNotReady",
         "neither of two",
-        tuple(_steady("forecast_webhook_ready", 0, **WEBHOOK, instance=one) for one in "ab"),
+        tuple(steady("forecast_webhook_ready", 0, **WEBHOOK, instance=one) for one in "ab"),
         15,
         {CRITICAL: "forecast-scheduler-webhook: no replica has read templates and bindings"},
         WEBHOOK,
@@ -508,7 +477,7 @@ _BESIDE = (
     Scene(
         "ForecastWebhookNotReady",
         "one of them is, the other begins",
-        tuple(_steady("forecast_webhook_ready", ready, **WEBHOOK, instance=str(ready)) for ready in (0, 1)),
+        tuple(steady("forecast_webhook_ready", ready, **WEBHOOK, instance=str(ready)) for ready in (0, 1)),
         15,
     ),
     Scene(
@@ -523,12 +492,12 @@ _BESIDE = (
     Scene(
         "ForecastTemplateBroken",
         "one binding",
-        (_steady("forecast_webhook_bindings_broken", 1, **WEBHOOK),),
+        (steady("forecast_webhook_bindings_broken", 1, **WEBHOOK),),
         20,
         {WARNING: "forecast-scheduler-webhook: 1 bindings of templates apply to nobody"},
         WEBHOOK,
     ),
-    Scene("ForecastTemplateBroken", "none", (_steady("forecast_webhook_bindings_broken", 0, **WEBHOOK),), 20),
+    Scene("ForecastTemplateBroken", "none", (steady("forecast_webhook_bindings_broken", 0, **WEBHOOK),), 20),
 )
 
 _POOL = {**LOOP_JOB, "pool": "a100"}
@@ -537,12 +506,12 @@ _GPUS_AND_JOBS = (
     Scene(
         "ForecastGpuConflict",
         "one card",
-        (_steady("forecast_gpu_device_conflicts", 1, **LOOP),),
+        (steady("forecast_gpu_device_conflicts", 1, **LOOP),),
         10,
         {CRITICAL: "forecast-scheduler-schedule: 1 cards are promised to more pods than they hold, or are gone"},
         LOOP_JOB,
     ),
-    Scene("ForecastGpuConflict", "none", (_steady("forecast_gpu_device_conflicts", 0, **LOOP),), 10),
+    Scene("ForecastGpuConflict", "none", (steady("forecast_gpu_device_conflicts", 0, **LOOP),), 10),
     Scene(
         "ForecastTideShortfall",
         "six minutes of the last hour",
@@ -560,7 +529,7 @@ _GPUS_AND_JOBS = (
     Scene(
         "ForecastTideLacking",
         "four GPUs for half an hour",
-        (_steady("forecast_tide_lacking_gpus", 4, **LOOP, pool="a100"),),
+        (steady("forecast_tide_lacking_gpus", 4, **LOOP, pool="a100"),),
         40,
         {WARNING: "Pool a100: inference will lack 4 GPUs"},
         _POOL,
@@ -574,12 +543,12 @@ _GPUS_AND_JOBS = (
     Scene(
         "ForecastGpuNodeStrained",
         "one node",
-        (_steady("forecast_gpu_unrelieved_nodes", 1, **LOOP),),
+        (steady("forecast_gpu_unrelieved_nodes", 1, **LOOP),),
         20,
         {WARNING: "forecast-scheduler-schedule: 1 GPU nodes are strained by offline pods that cannot be taken off"},
         LOOP_JOB,
     ),
-    Scene("ForecastGpuNodeStrained", "none", (_steady("forecast_gpu_unrelieved_nodes", 0, **LOOP),), 20),
+    Scene("ForecastGpuNodeStrained", "none", (steady("forecast_gpu_unrelieved_nodes", 0, **LOOP),), 20),
     Scene(
         "ForecastJobDeadlineMissed",
         "one every ten minutes",
@@ -597,7 +566,7 @@ _GPUS_AND_JOBS = (
     Scene(
         "ForecastProviderBackingOff",
         "for half an hour",
-        (_steady("forecast_job_provider_backoff_seconds", 120, **LOOP, provider="burst"),),
+        (steady("forecast_job_provider_backoff_seconds", 120, **LOOP, provider="burst"),),
         40,
         {WARNING: "Provider burst gets no pods for 2m 0s more"},
         {**LOOP_JOB, "provider": "burst"},
@@ -605,7 +574,7 @@ _GPUS_AND_JOBS = (
     Scene(
         "ForecastProviderBackingOff",
         "it gets pods",
-        (_steady("forecast_job_provider_backoff_seconds", 0, **LOOP, provider="burst"),),
+        (steady("forecast_job_provider_backoff_seconds", 0, **LOOP, provider="burst"),),
         40,
     ),
 )
@@ -623,9 +592,9 @@ def _succeeded(hours_ago: float) -> tuple[Series, ...]:
 def _gaps(slots: float, expected: float) -> tuple[Series, ...]:
     """Of last night's run, which knows a thousand services; that of the night before left its file on another node."""
     return (
-        _steady("forecast_train_services", 1000, instance="worker-1:9100"),
+        steady("forecast_train_services", 1000, instance="worker-1:9100"),
         *(
-            _steady(f"forecast_train_{name}", value, resource="cpu", instance=instance)
+            steady(f"forecast_train_{name}", value, resource="cpu", instance=instance)
             for name, *values in (("data_gap_slots", slots, 0), ("data_expected_slots", expected, 2 * expected))
             for instance, value in zip(("worker-1:9100", "worker-2:9100"), values, strict=True)
         ),
@@ -647,12 +616,12 @@ def _rebalancers(
     said = {name: (leading, other), "forecast_rebalance_leading": (leads, 0.0)}
     return (
         *(
-            _steady(metric, value, instance=instance, **REBALANCER)
+            steady(metric, value, instance=instance, **REBALANCER)
             for metric, values in said.items()
             for instance, value in zip(at, values, strict=True)
         ),
         *(
-            _steady("forecast_rebalance_mode", float(one == mode), instance=instance, mode=one, **REBALANCER)
+            steady("forecast_rebalance_mode", float(one == mode), instance=instance, mode=one, **REBALANCER)
             for one in ("off", "shadow", "on")
             for instance in at
         ),
@@ -742,47 +711,6 @@ _REBALANCING = (
 )
 
 
-def _autoscalers(held_up: float, leading: float, *, writes: bool = True, knows: float = 1.0) -> tuple[Series, ...]:
-    """Of two replicas, of which the first leads, or would."""
-    said = {"held_up": (held_up, 0.0), "leading": (leading, 0.0), "has_forecast": (knows, knows)}
-    said |= {"acting": (leading, 0.0)} if writes else {}
-    return tuple(
-        _steady(f"forecast_autoscale_{name}", value, instance=instance, **AUTOSCALER)
-        for name, values in said.items()
-        for instance, value in zip(("10.0.0.7:8892", "10.0.0.8:8892"), values, strict=True)
-    )
-
-
-_AUTOSCALING = (
-    Scene(
-        "ForecastAutoscaleHeldUp",
-        "the API server refuses",
-        _autoscalers(1, 1),
-        20,
-        {WARNING: "forecast-scheduler-autoscaler: the autoscaler has not been able to go on for 15 minutes"},
-        AUTOSCALER,
-    ),
-    Scene("ForecastAutoscaleHeldUp", "nothing holds it up", _autoscalers(0, 1), 20),
-    Scene(
-        "ForecastAutoscaleNoForecast",
-        "the model is too old",
-        _autoscalers(0, 1, knows=0),
-        35,
-        {WARNING: "forecast-scheduler-autoscaler: the autoscaler has had no forecast for 30 minutes"},
-        AUTOSCALER,
-    ),
-    Scene("ForecastAutoscaleNoForecast", "there is one", _autoscalers(0, 1), 35),
-    Scene(
-        "ForecastAutoscaleNoLeader",
-        "two replicas, no leader",
-        _autoscalers(0, 0),
-        15,
-        {WARNING: "forecast-scheduler-autoscaler: no replica writes buffers, marks or requests"},
-        AUTOSCALER,
-    ),
-    Scene("ForecastAutoscaleNoLeader", "one of them leads", _autoscalers(0, 1), 15),
-    Scene("ForecastAutoscaleNoLeader", "nothing may be written", _autoscalers(0, 0, writes=False), 15),
-)
 _OPERATING = (
     Scene(
         "ForecastTrainFailed",
@@ -861,11 +789,11 @@ _OPERATING = (
         SCORER,
     ),
     Scene("ForecastComponentDown", "one of two", _up(0, 1), 10),
-    Scene("ForecastTargetDown", "somebody else's", (_steady("up", 0, job="node-exporter", instance="a"),), 10),
+    Scene("ForecastTargetDown", "somebody else's", (steady("up", 0, job="node-exporter", instance="a"),), 10),
     Scene(
         "ForecastTargetMissing",
         "gone for twenty minutes",
-        (series("up", "1+0x5 _x100", **SCORER, instance="a"), _steady("up", 1, **WEBHOOK, instance="b")),
+        (series("up", "1+0x5 _x100", **SCORER, instance="a"), steady("up", 1, **WEBHOOK, instance="b")),
         30,
         {WARNING: "forecast-scheduler-scorer was a target within the last day and is none any more"},
         SCORER,
@@ -878,4 +806,4 @@ _OPERATING = (
     ),
 )
 
-SCENES: tuple[Scene, ...] = (*_FORECAST, *_LOOPS, *_BESIDE, *_REBALANCING, *_AUTOSCALING, *_GPUS_AND_JOBS, *_OPERATING)
+SCENES: tuple[Scene, ...] = (*_FORECAST, *_LOOPS, *_BESIDE, *_REBALANCING, *AUTOSCALING, *_GPUS_AND_JOBS, *_OPERATING)

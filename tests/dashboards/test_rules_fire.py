@@ -13,8 +13,9 @@ import yaml
 
 from dashboards.alerting.alert import Alert
 from dashboards.alerting.rule_files import RUNBOOKS, alert_groups, files
-from tests.dashboards.alert_scenes import SCENES, Scene
+from tests.dashboards.alert_scenes import SCENES
 from tests.dashboards.promtool_tests import run_rule_tests, series
+from tests.dashboards.scene import Scene
 
 ROOT: Final = Path(__file__).parents[2]
 ALERTS: Final = ROOT / "dashboards" / "prometheus" / "alerts.yaml"
