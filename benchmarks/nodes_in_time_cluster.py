@@ -103,7 +103,7 @@ class Replay:
         self.outcome = Outcome()
 
     def run(self) -> Outcome:
-        """Play all minutes."""
+        """Play all minutes, and return what came of them."""
         n_minutes = self.services.replicas.shape[1]
         for _ in range(self._nodes_at_first()):
             self._add_node()

@@ -154,5 +154,5 @@ def histories(traces: Path | None, seed: int, only: str = "") -> Iterator[dict[s
 
 
 def history_in(directory: Path) -> History:
-    """Read a history."""
+    """Read the services of a history directory."""
     return HistoryFiles.open(directory).history()

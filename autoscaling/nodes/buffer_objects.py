@@ -77,7 +77,7 @@ def deployment(buffer: Buffer, options: BufferOptions) -> Json:
         "spec": {
             "replicas": buffer.chunks,
             "revisionHistoryLimit": 0,
-            # Chunks of the old and the new size together would order nodes that nobody needs.
+            # Chunks of the old and the new size together would order nodes that no pod needs.
             "strategy": {"type": "Recreate"},
             "selector": {"matchLabels": {BUFFER_LABEL: buffer.name}},
             "template": template,

@@ -46,7 +46,7 @@ class NodeJson(msgspec.Struct):
 
     @property
     def annotations(self) -> Mapping[str, str]:
-        """Its annotations."""
+        """Return its annotations, none as an empty mapping."""
         return self.metadata.annotations or {}
 
 

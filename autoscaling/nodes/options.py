@@ -53,7 +53,8 @@ class GuardOptions(SettingGroup):
     """Whether nodes are marked."""
 
     horizon: Duration = Field(default=4 * 3600.0, ge=1800, le=24 * 3600)
-    """Time that the guard looks ahead. A mark also ends after this time unless it is renewed."""
+    """Time that the guard looks ahead. A mark names its end, and is renewed after half of this time. No autoscaler
+    reads that end: only the guard, or `autoscale --release`, removes a mark."""
 
     margin: float = Field(default=1.0, ge=0, le=5)
     """Standard deviations of the forecast's error that the need covers, in addition to what is expected."""

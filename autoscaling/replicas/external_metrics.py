@@ -81,12 +81,12 @@ def _router(loads: Callable[[], LoadsAhead]) -> APIRouter:
 
     @router.get(f"/apis/{GROUP}")
     async def group() -> Response:
-        """Its one version."""
+        """Say that this group has one version."""
         return json_response({"kind": "APIGroup", "apiVersion": "v1", **_GROUP})
 
     @router.get(f"/apis/{VERSION}")
     async def resources() -> Response:
-        """Its one metric."""
+        """Say that this version has one metric."""
         return json_response(_RESOURCES)
 
     @router.get(f"/apis/{VERSION}/namespaces/{{namespace}}/{{metric}}")

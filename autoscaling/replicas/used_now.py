@@ -47,7 +47,7 @@ class LastReading:
         self._last: PodsNow | None = None
 
     def pods(self) -> PodsNow:
-        """Read anew."""
+        """Read the usage of all pods now, and keep it."""
         self._last = self._source.pods()
         return self._last
 

@@ -2,7 +2,8 @@
 
 Requests of a pod are shared out to its containers in the proportion of today's requests, so both need to know the
 containers of a pod. Containers without a request of a resource keep none, unless no container has one: then the first
-gets all. A request is never above the limit of its container: it ends there, and `capped` says so.
+gets all. A request is never above the limit of its container: what is beyond it is cut off, and the command says of
+which services.
 """
 
 from __future__ import annotations
@@ -46,11 +47,18 @@ def container_requests(found: Recommendation, containers: PodContainers) -> tupl
     return shared, is_cut
 
 
+def cut_by_limits(
+    found: Iterable[Recommendation], containers: Mapping[ServiceKey, PodContainers]
+) -> tuple[ServiceKey, ...]:
+    """Return the services of which a container's limit is below what it should request: its manifest requests less."""
+    return tuple(one.service for one, _, is_cut in _known(found, containers) if is_cut)
+
+
 def patches(
     found: Iterable[Recommendation], containers: Mapping[ServiceKey, PodContainers]
 ) -> Iterator[dict[str, Any]]:
     """Strategic merge patches, each with what it patches: `kubectl patch --patch-file` takes one alone."""
-    for one, requests in _known(found, containers):
+    for one, requests, _ in _known(found, containers):
         template = {"spec": {"containers": _containers(requests)}}
         yield _object(one.service, API_VERSIONS[one.service.kind]) | {"spec": {"template": template}}
 
@@ -60,7 +68,7 @@ def vertical_pod_autoscalers(
 ) -> Iterator[dict[str, Any]]:
     """Objects of autoscaling.k8s.io/v1 with updateMode Off. `kubectl apply` drops the status: apply it as such."""
     since = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    for one, requests in _known(found, containers):
+    for one, requests, _ in _known(found, containers):
         kind, name = one.service.kind, one.service.name
         metadata = {"name": f"{kind.lower()}-{name}", "namespace": one.service.namespace}
         shown = [
@@ -81,11 +89,11 @@ def vertical_pod_autoscalers(
 
 def _known(
     found: Iterable[Recommendation], containers: Mapping[ServiceKey, PodContainers]
-) -> Iterator[tuple[Recommendation, Requests]]:
-    """Those with a recommendation, a pod template and containers that are known."""
+) -> Iterator[tuple[Recommendation, Requests, bool]]:
+    """Those with a recommendation, a pod template and containers that are known; see container_requests."""
     for one in found:
         if one.because is None and one.service.kind in API_VERSIONS and one.service in containers:
-            yield one, container_requests(one, containers[one.service])[0]
+            yield one, *container_requests(one, containers[one.service])
 
 
 def _object(service: ServiceKey, version: str) -> dict[str, Any]:

@@ -181,7 +181,7 @@ def read_containers(body: bytes) -> PodContainers:
 
 
 def original_text(requests: Requests) -> str:
-    """The annotation ORIGINAL."""
+    """Return requests by container as the annotation ORIGINAL holds them: JSON, base units."""
     return msgspec.json.encode({name: dict(of_one) for name, of_one in requests.items()}, order="sorted").decode()
 
 

@@ -31,7 +31,7 @@ _MILLICORE: Final = 0.001
 
 
 class Direction(StrEnum):
-    """Of a resize."""
+    """Whether the CPU request of a pod grows or shrinks."""
 
     UP = "up"
     DOWN = "down"

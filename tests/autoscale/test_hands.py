@@ -1,6 +1,7 @@
 """Buffers, marks and resizes by the process `autoscale`, with the rights of its account, on a real API server.
 
-What it wrote stays where it is killed; the next leader goes on; whoever ends, or has no usable forecast, takes it back.
+What it wrote stays where it is killed, and the next leader goes on. A leader that ends, or has no usable forecast,
+takes it back.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ class Measured:
 
     def pods(self) -> PodsNow:
         if self.fails:
-            raise ForecastError("nobody answers")
+            raise ForecastError("no answer")
         usage = np.full(len(RESOURCES), np.nan)
         usage[CPU] = 0.5
         return PodsNow({("shop", name): usage for name in ("p0", "p1")}, at(12.0))
@@ -210,7 +210,7 @@ def test_loads_are_said_until_they_are_too_old() -> None:
     assert load.labels == {"kind": "Deployment", "name": "service-5", "resource": "cpu"} and load.value >= 1.0
     world.pods.fails = True
     world.step()
-    assert world.autoscaler.state.trouble == "nobody answers" and len(list(world.autoscaler.loads())) == 1
+    assert world.autoscaler.state.trouble == "no answer" and len(list(world.autoscaler.loads())) == 1
     tables._clock = lambda: at(12.0) + 121
     assert list(world.autoscaler.loads()) == []
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,6 +19,9 @@ from forecast_scheduler.commands.options.common import (
 from forecast_scheduler.commands.replay.command import DaysOption
 from forecast_scheduler.commands.requests.manifest_format import ManifestFormat
 from forecast_scheduler.commands.shell import Shell, check_writable, open_shell, write_figures, write_text
+
+if TYPE_CHECKING:  # it brings the scorer
+    from forecast_scheduler.commands.requests.from_cluster import Manifests
 
 HistoryOption = Annotated[
     Path | None,
@@ -99,8 +102,13 @@ def requests(
         _write_manifests(shell, out, manifests)
 
 
-def _write_manifests(shell: Shell, out: Path, manifests: list[dict[str, object]]) -> None:
+def _write_manifests(shell: Shell, out: Path, manifests: Manifests) -> None:
     import yaml
 
-    write_text(out, yaml.safe_dump_all(manifests, sort_keys=False))
-    shell.say(f"{len(manifests)} manifests: {out.resolve()}")
+    write_text(out, yaml.safe_dump_all(manifests.objects, sort_keys=False))
+    shell.say(f"{len(manifests.objects)} manifests: {out.resolve()}")
+    if manifests.cut:
+        shell.say(
+            f"{len(manifests.cut)} services have limits below their recommendation, such as {manifests.cut[0]}: their "
+            "manifests request as much as the limits allow; raise these first"
+        )

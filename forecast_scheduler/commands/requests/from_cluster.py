@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +14,7 @@ import orjson
 import yaml
 
 from autoscaling.requests.live_use import live_use
-from autoscaling.requests.manifests import patches, vertical_pod_autoscalers
+from autoscaling.requests.manifests import cut_by_limits, patches, vertical_pod_autoscalers
 from autoscaling.requests.pod_resources import PodContainers, read_containers
 from autoscaling.requests.report import RequestReport, report_on
 from forecast.errors import InputError
@@ -31,9 +32,17 @@ _SECONDS: Final = 10.0
 _AT_ONCE: Final = 16
 
 
+@dataclass(frozen=True, slots=True)
+class Manifests:
+    """cut: services whose limits are below their recommendation, so that their manifest requests less"""
+
+    objects: list[dict[str, Any]]
+    cut: tuple[ServiceKey, ...]
+
+
 def report_from_cluster(
     settings: Settings, inputs: Inputs, manifests: ManifestFormat | None
-) -> tuple[RequestReport, list[dict[str, Any]] | None]:
+) -> tuple[RequestReport, Manifests | None]:
     """The report and, if a format of manifests is given, these. Raises InputError where there is no forecast."""
     with open_scorer(settings, inputs) as (scorer, background):
         background.wait_synced(_SYNC_SECONDS)
@@ -50,8 +59,10 @@ def report_from_cluster(
         with _session(inputs.kubeconfig or settings.scorer.kubeconfig) as session:
             containers = session.submit(_containers(session, wanted)).result()
     if manifests is ManifestFormat.VPA:
-        return report, list(vertical_pod_autoscalers(report.found, containers, datetime.now(UTC)))
-    return report, list(patches(report.found, containers))
+        objects = list(vertical_pod_autoscalers(report.found, containers, datetime.now(UTC)))
+    else:
+        objects = list(patches(report.found, containers))
+    return report, Manifests(objects, cut_by_limits(report.found, containers))
 
 
 def containers_in_file(path: Path, wanted: Mapping[ServiceKey, PodInfo]) -> dict[ServiceKey, PodContainers]:

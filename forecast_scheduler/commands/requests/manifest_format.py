@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class ManifestFormat(Enum):
-    """Values of `--format`."""
+    """How manifests are written: values of `--format`."""
 
     PATCHES = "patches"
     VPA = "vpa"

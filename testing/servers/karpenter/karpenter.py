@@ -1,4 +1,4 @@
-"""A real Karpenter beside a ControlPlane; its kwok provider makes Node objects, and nobody runs their pods.
+"""A real Karpenter beside a ControlPlane; its kwok provider makes Node objects without machines.
 
 with ControlPlane() as plane, Karpenter(plane):
     ...

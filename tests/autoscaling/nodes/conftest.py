@@ -112,7 +112,7 @@ def powerless(plane: ControlPlane) -> Iterator[ApiSession]:
 
 
 def refusal(session: ApiSession, work: Coroutine[Any, Any, None]) -> str:
-    """What a hand of this session says when it cannot do its work."""
+    """Return the text of the error with which the work of a hand fails."""
     with pytest.raises(ForecastError) as caught:
         session.submit(work).result(LONG)
     return str(caught.value)

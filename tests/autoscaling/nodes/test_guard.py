@@ -79,7 +79,7 @@ def test_a_margin_covers_the_error_of_the_hours_ahead() -> None:
 
 
 def test_a_day_of_marks() -> None:
-    """Kept before the ramp, released on the plateau, kept by nobody in the valley."""
+    """Kept before the ramp, released on the plateau, and not kept in the valley."""
     ahead, nodes = services_ahead([10], [ramp(10, 30)]), nodes_with([2] * 5)
     assert len(marks(ahead, nodes, at(7), OPTIONS).keep) == 3
     assert marks(ahead, nodes, at(1), OPTIONS).keep == ()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from autoscaling.requests.hour_classes import ALWAYS
-from autoscaling.requests.manifests import container_requests, patches, vertical_pod_autoscalers
+from autoscaling.requests.manifests import container_requests, cut_by_limits, patches, vertical_pod_autoscalers
 from autoscaling.requests.pod_resources import PodContainers
 from autoscaling.requests.recommending import LeftAlone, Recommendation
 from forecast.service_key import ServiceKey
@@ -52,6 +52,8 @@ def test_a_limit_is_never_passed() -> None:
     shared, is_cut = container_requests(recommendation(), limited)
     assert shared["main"]["cpu"] == 1.0
     assert is_cut
+    assert cut_by_limits([recommendation()], {CART: limited}) == (CART,)
+    assert cut_by_limits([recommendation()], {CART: TWO}) == ()
 
 
 def test_a_patch_names_the_owner_and_its_containers() -> None:
