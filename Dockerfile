@@ -33,6 +33,7 @@ COPY extender extender
 COPY scheduler scheduler
 COPY advisor advisor
 COPY rebalancer rebalancer
+COPY tenants tenants
 COPY autoscaling autoscaling
 COPY admission admission
 COPY forecast_scheduler forecast_scheduler

@@ -17,6 +17,9 @@ from kube.objects.objects import PodInfo
 PRIORITY_OFFSET: Final = 2**31
 """Added to each priority that is summed: several pods of negative priority must not count less than one of them."""
 
+SYSTEM_CRITICAL: Final = 2_000_000_000
+"""Priority of system-cluster-critical (pkg/apis/scheduling/types.go): no pod is protected from such pods."""
+
 LEAST_STANDING: Final = 1 - PRIORITY_OFFSET
 """Of pods that go before all others; one more than the lowest priority, so that several of them cost more than one."""
 

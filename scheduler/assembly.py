@@ -94,6 +94,7 @@ def assembled_profiles(
     gates = (SchedulingGates(open_gate),) if open_gate else ()
     no_claims = NoResourceClaims(tables.class_resources)
     preemption = _preemption(settings, tables, clock)
+    tenants = tables.tenants
 
     def profile(name: str, own: ProfileParts) -> SchedulingProfile:
         return standard_profile(
@@ -112,11 +113,18 @@ def assembled_profiles(
                 tables.nominated,
                 of_devices,
                 tables.colocation.filter,
+                *(() if tenants is None else (tenants.filter,)),
                 *rules.filters,
                 *own.filters,
                 *(() if own.has_claims else (no_claims,)),
             ),
-            preferences=(*rules.first, *own.first, *rules.preferences, *own.last),
+            preferences=(
+                *(() if tenants is None else (tenants.limit,)),
+                *rules.first,
+                *own.first,
+                *rules.preferences,
+                *own.last,
+            ),
             pre_enqueue=(*(() if tables.gangs is None else (Gang(tables.gangs),)), *own.gates),
             post_filters=(*own.post_filters, *preemption),
             scores=own.scores,
@@ -185,5 +193,6 @@ def _preemption(settings: ScheduleSettings, tables: ScheduleTables, clock: Calla
         assumed=tables.assumed,
         options=settings.preemption,
         may_preempt=lambda pod: pod.scheduler_name not in rules or rules[pod.scheduler_name](pod),
+        reclaim=None if tables.tenants is None else tables.tenants.reclaim,
     )
     return (preemption,)

@@ -28,6 +28,7 @@ from scheduler.profiles.online.colocation_loop import Colocation
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue_tables import LatestStarts, QueueTables
 from scheduler.settings import ScheduleSettings
+from scheduler.tenant_tables import TenantTables
 from scorer.assuming_cluster import AssumingCluster
 from scorer.follower import Follower
 from scorer.scorer import Scorer
@@ -41,6 +42,7 @@ class Handle:
     rules           : about nodes, for every profile
     gangs           : None = PodGroups are not heeded
     queues          : None = all pods go by priority and age
+    tenants         : None = quotas are not heeded
     class_resources : name of the DeviceClass by extended resource, of those that have one; the GPU profile fills it
     session         : writes ResourceClaims; None = they are not written
     """
@@ -54,6 +56,7 @@ class Handle:
     colocation: Colocation
     starts: LatestStarts
     queues: QueueTables | None
+    tenants: TenantTables | None
     class_resources: dict[str, str]
     session: ApiSession | None
 

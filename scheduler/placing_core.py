@@ -53,6 +53,9 @@ class PlacingCore:
         tables.ended.append(self._nomination_ended)
         tables.colocation.listeners.append(self.forecast_changed)
         tables.rules.listen(self.forecast_changed)
+        if tables.tenants is not None:
+            tables.tenants.quotas.on_change.append(self._quotas_changed)
+            tables.tenants.quotas.ledger.on_less_waiting.append(self._quotas_changed)
         for parts in tables.profiles.values():
             parts.listen(self.forecast_changed, self.try_again)
 
@@ -96,6 +99,10 @@ class PlacingCore:
         """Wake pods that filters by the forecast have rejected."""
         with self.scorer.tables.reading():  # hints read what the lock guards
             self.queue.happened(ClusterEvent(EventKind.FORECAST_CHANGED))
+
+    def _quotas_changed(self) -> None:
+        """Quotas are others, or an owner waits for less: called under the lock of the tables."""
+        self.queue.happened(ClusterEvent(EventKind.FORECAST_CHANGED))
 
     def _group_changed(self, group: str) -> None:
         self.queue.happened(ClusterEvent(EventKind.GROUP_CHANGED, group=group))

@@ -18,6 +18,7 @@ from scheduler.profiles.online.options import GapOptions
 from scheduler.queue.options import QueueOptions
 from scheduler.queues.options import FairOptions
 from serving.options import ServingOptions
+from tenants.options import TenantOptions
 
 Share = Annotated[float, Field(gt=0, le=10)]
 
@@ -75,6 +76,7 @@ class ScheduleSettings(ServingOptions, QueueOptions, FairOptions):
 
     gangs: GangOptions = Field(default_factory=GangOptions)
     preemption: PreemptionOptions = Field(default_factory=PreemptionOptions)
+    tenants: TenantOptions = Field(default_factory=TenantOptions)
     lease: LeaseOptions = Field(default_factory=LeaseOptions)
     colocation: GapOptions = Field(default_factory=GapOptions)
     repair: RepairOptions = Field(default_factory=RepairOptions)

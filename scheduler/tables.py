@@ -38,6 +38,7 @@ from scheduler.profiles.online.colocation_loop import Colocation
 from scheduler.profiles.registry import builder
 from scheduler.queue_tables import QueueTables, latest_starts, queue_tables
 from scheduler.settings import ScheduleSettings
+from scheduler.tenant_tables import TenantTables, tenant_tables
 from scorer.assumed_pods import AssumedPods
 from scorer.assuming_cluster import AssumingCluster
 from scorer.scorer import Scorer
@@ -51,6 +52,7 @@ class ScheduleTables:
     phases          : of PodGroups; empty, where they are not heeded
     ended           : called with nominations that ended, see NominatedPods
     queues          : None = all pods go by priority and age
+    tenants         : None = quotas are not heeded
     profiles        : parts of those that run here, by name
     class_resources : see Handle
     """
@@ -67,6 +69,7 @@ class ScheduleTables:
     colocation: Colocation
     ended: list[Callable[[PodInfo, str], None]]
     queues: QueueTables | None
+    tenants: TenantTables | None
     profiles: Mapping[str, ProfileParts]
     class_resources: Mapping[str, str]
 
@@ -93,7 +96,7 @@ class ScheduleTables:
         return 0.0 if self.gangs is None else self.gangs.longest_wait()
 
     def source(self, api: ApiClient) -> ResourceSource:
-        """Follows PodGroups and disruption budgets, without which nothing is placed; not started yet."""
+        """Follows PodGroups, disruption budgets and quotas, without which nothing is placed; not started yet."""
         return source_of(api, self._awaited())
 
     def subscriptions(self) -> tuple[Subscription[Any], ...]:
@@ -103,7 +106,8 @@ class ScheduleTables:
 
     def _awaited(self) -> tuple[Subscription[Any], ...]:
         budgets = Subscription(WATCHED_BUDGETS, self.budgets)
-        return (budgets, *(Subscription(WATCHED_GROUPS[api], phases) for api, phases in self.phases.items()))
+        quotas = () if self.tenants is None else (self.tenants.sink.subscription(),)
+        return (budgets, *quotas, *(Subscription(WATCHED_GROUPS[api], phases) for api, phases in self.phases.items()))
 
 
 def schedule_tables(
@@ -140,8 +144,9 @@ def schedule_tables(
         of_profiles = (follower for one in profiles.values() for follower in one.followers)
         for follower in (*of_profiles, nominated, sitting):
             scorer.tables.attach((), follower)
+    of_tenants = () if handle.tenants is None else (handle.tenants.quotas.ledger,)
     return ScheduleTables(
-        view=handle.view(*(table for one in profiles.values() for table in one.view_tables)),
+        view=handle.view(*of_tenants, *(table for one in profiles.values() for table in one.view_tables)),
         rules=handle.rules,
         assumed=cluster.assumed,
         fit=fit,
@@ -155,6 +160,7 @@ def schedule_tables(
         colocation=handle.colocation,
         ended=ended,
         queues=handle.queues,
+        tenants=handle.tenants,
         profiles=profiles,
         class_resources=handle.class_resources,
     )
@@ -196,6 +202,7 @@ def handle_of(
         colocation=schedule_colocation(scorer, settings),
         starts=starts,
         queues=queue_tables(scorer, settings, starts, rules.devices.options),
+        tenants=tenant_tables(scorer, cluster, settings, rules.devices.options),
         class_resources=class_resources,
         session=session,
     )

@@ -27,9 +27,10 @@ MAY_IMPORT = {
     "scorer": {"scorer", "serving", "kube", "forecast"},
     "placement": {"placement", "scorer", "serving", "kube", "forecast"},
     "extender": {"extender", "placement", "scorer", "serving", "kube", "forecast"},
-    "scheduler": {"scheduler", "placement", "scorer", "serving", "kube", "forecast"},
     "admission": {"admission", "placement", "scorer", "serving", "kube", "forecast"},
 }
+MAY_IMPORT["tenants"] = {"tenants", *MAY_IMPORT["placement"]}
+MAY_IMPORT["scheduler"] = {"scheduler", *MAY_IMPORT["tenants"]}
 # The advisor decides by the loop of our own scheduler: only what becomes of a decision differs.
 MAY_IMPORT["advisor"] = {"advisor", *MAY_IMPORT["scheduler"]}
 MAY_IMPORT["rebalancer"] = {"rebalancer", *MAY_IMPORT["placement"]}

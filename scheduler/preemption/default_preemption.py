@@ -14,7 +14,7 @@ framework/preemption/preemption.go. What differs is in docs/use/preemption.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final, Protocol
 
 from kube.objects.objects import PodInfo
@@ -30,6 +30,9 @@ from scheduler.preemption.nominated import NominatedPods
 from scheduler.preemption.options import PreemptionOptions
 from scheduler.preemption.sitting_pods import SittingPods
 from scheduler.preemption.victim_search import Found, Search
+from tenants.reclaim import Reclaim
+
+_KEPT_BY_BUDGETS: Final = "PodDisruptionBudgets keep the pods that borrow what the tenant is owed."
 
 _ABOUT_PODS: Final = frozenset({EventKind.POD_LEFT, EventKind.POD_CHANGED})
 
@@ -67,17 +70,19 @@ class DefaultPreemption:
         assumed: Assumed | None = None,
         options: PreemptionOptions | None = None,
         may_preempt: Callable[[PodInfo], bool] = lambda pod: True,
+        reclaim: Reclaim | None = None,
     ) -> None:
         """
         clock   : unix seconds
         gangs   : None = there are none
         assumed : pods that are no victims because they are being bound; None = none is
         may_preempt : whether only its own preemptionPolicy keeps a pod from it
+        reclaim : which pods go because their tenant borrows; None = there are no tenants
         """
-        self._may_preempt, self._gangs = may_preempt, gangs
+        self._may_preempt, self._gangs, self._reclaim = may_preempt, gangs, reclaim
         self._nominated, self._sitting, self._assumed, self._clock = nominated, sitting, assumed, clock
         options = options or PreemptionOptions()
-        self._search = Search(sitting, budgets, nominated, gangs, options)
+        self._search = Search(sitting, budgets, nominated, gangs, options, reclaim)
         self._gang_search = GangSearch(
             self._search, sitting, budgets, nominated, gangs, most_domains=options.least_candidates
         )
@@ -93,6 +98,8 @@ class DefaultPreemption:
         if found.victims is None:
             self._nominated.clear(pod.uid)
             return self._status(Code.UNRESOLVABLE, _in_words(found, view), found.wait_seconds)
+        if found.victims.cost.violations and self._lent(found.victims.pods, pod):
+            return self._status(Code.UNRESOLVABLE, _KEPT_BY_BUDGETS)
         return Nomination(view.state.names[found.victims.cost.row], found.victims.pods)
 
     # Gangs
@@ -125,6 +132,9 @@ class DefaultPreemption:
         if plan is None:
             why = "no victims found that would make room for the whole gang."
             return self._status(Code.UNRESOLVABLE, why, self._gang_search.wait_seconds)
+        victims = [victim for _, there in plan.seats for victim in there.victims]
+        if plan.cost.violations and self._lent(victims, wish.members[0]):
+            return self._status(Code.UNRESOLVABLE, _KEPT_BY_BUDGETS)
         return plan
 
     def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
@@ -165,9 +175,16 @@ class DefaultPreemption:
         if any(self._nominated.sits_on(uid, row) for one in self._nominated.on(row) for uid in one.victims):
             return "a victim that has not left the nominated node yet."
         self._sitting.settle()
-        if any(other.terminating and other.priority < pod.priority for other in self._sitting.on(row)):
+        if any(
+            other.terminating and (other.priority < pod.priority or self._lent((other,), pod))
+            for other in self._sitting.on(row)
+        ):
             return "a terminating pod on the nominated node."
         return ""
+
+    def _lent(self, victims: Iterable[PodInfo], pod: PodInfo) -> bool:
+        """Whether some of these go only for what their tenant borrows, and not for their priority."""
+        return self._reclaim is not None and any(self._reclaim.is_lent(victim, pod) for victim in victims)
 
     def _status(self, code: Code, why: str, wait_seconds: float = 0.0) -> Status:
         return Status(code, self.name, f"preemption: {why}", wait_seconds)

@@ -6,9 +6,6 @@ from pydantic import Field
 
 from forecast.setting_group import Duration, SettingGroup
 
-SYSTEM_CRITICAL = 2_000_000_000
-"""Priority of system-cluster-critical (pkg/apis/scheduling/types.go): no pod is protected from such pods."""
-
 
 class PreemptionOptions(SettingGroup):
     """Evicting pods of lower priority for one that fits nowhere (docs/use/preemption.md)."""

@@ -22,12 +22,12 @@ from kube.objects.objects import PodInfo
 from placement.disruption_budgets import DisruptionBudgets
 from placement.filters.filter import ClusterView, Filter, Rejection, rejected
 from placement.filters.own_terms import as_read
-from placement.pod_importance import Cost, Victims, cost_of, nothing
+from placement.pod_importance import SYSTEM_CRITICAL, Cost, Victims, cost_of, nothing
 from scheduler.preemption.cheapest_nodes import Nodes
 from scheduler.preemption.cumulated_room import CumulatedByPriority
 from scheduler.preemption.gangs import Gangs, GangsAfter, broken_gangs
 from scheduler.preemption.nominated import NominatedPods
-from scheduler.preemption.options import SYSTEM_CRITICAL, PreemptionOptions
+from scheduler.preemption.options import PreemptionOptions
 from scheduler.preemption.pod_units import fit_filter, is_about_requests
 from scheduler.preemption.shortage import Room, room_for
 from scheduler.preemption.sitting_pods import NONE, SittingPods
@@ -35,6 +35,7 @@ from scheduler.preemption.victim_grid import Costs, Grid
 from scheduler.preemption.victim_trials import Trials
 from scheduler.preemption.violations import violating
 from scheduler.preemption.whole_gangs import OneNode, with_whole_gangs
+from tenants.reclaim import Reclaim
 
 _MOST_FORESEEN: Final = 128
 """Nodes of which filters are asked whom they would name; half a millisecond each."""
@@ -63,9 +64,11 @@ class Search:
         nominated: NominatedPods,
         gangs: Gangs | None,
         options: PreemptionOptions,
+        reclaim: Reclaim | None = None,
     ) -> None:
+        """reclaim: which pods go because their tenant borrows; None = there are no tenants"""
         self._sitting, self._budgets, self._nominated = sitting, budgets, nominated
-        self._gangs, self._options = gangs, options
+        self._gangs, self._options, self._reclaim = gangs, options, reclaim
         self._cumulated = CumulatedByPriority(sitting)
         self._gone: Sequence[PodInfo] = ()
 
@@ -130,8 +133,11 @@ class Search:
         """(n_slots,) pods that may be evicted, and seconds until the first that is protected no longer is."""
         sitting = self._sitting
         n = sitting.n_slots
-        may_go = (sitting.row[:n] >= 0) & (sitting.priority[:n] < pod.priority)
-        wait_seconds = 0.0
+        if self._reclaim is None:
+            may_go, lent, wait_seconds = (sitting.row[:n] >= 0) & (sitting.priority[:n] < pod.priority), None, 0.0
+        else:
+            found = self._reclaim.may_go(pod, sitting)
+            may_go, lent, wait_seconds = found.by_priority, found.lent, found.wait_seconds
         protect = self._options.protect_started
         if protect and pod.priority < SYSTEM_CRITICAL:
             since = sitting.since[:n]
@@ -139,8 +145,11 @@ class Search:
             age = np.abs(now - since)
             is_young = may_go & (age < protect)
             if is_young.any():
-                wait_seconds = float(np.clip(since[is_young] + protect - now, 0.1, 2 * protect).min())
+                until_old = float(np.clip(since[is_young] + protect - now, 0.1, 2 * protect).min())
+                wait_seconds = min(wait_seconds, until_old) if wait_seconds else until_old
                 may_go &= ~is_young
+        if lent is not None:
+            may_go |= lent  # the newest go first
         if untouchable:
             may_go[sitting.slots_of(untouchable)] = False
         if self._gangs is not None and sitting.n_gangs:

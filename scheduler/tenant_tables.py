@@ -1,0 +1,88 @@
+"""What tenants add to the scorer's tables, for pods of all profiles: made before the cluster is read.
+
+ElasticQuotas --watch--> tree --+
+pods --------------------------> ledger --> filter, limit of like pods, who may be evicted
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from forecast.arrays import Ints
+from kube.objects.objects import PodInfo
+from placement.advice_gate import ADVICE
+from placement.devices.options import DeviceOptions
+from scheduler.profiles.gpu.tide.cards import node_gpus, pod_gpus
+from scheduler.queue_tables import OwnNodes
+from scheduler.settings import ScheduleSettings
+from scorer.assuming_cluster import AssumingCluster
+from scorer.scorer import Scorer
+from tenants.elastic_quota_plugin import ElasticQuotaFilter, QuotaLimit
+from tenants.ledger import QuotaLedger
+from tenants.options import Pool
+from tenants.pod_amounts import PodAmounts
+from tenants.pool import pool_of_nodes
+from tenants.quotas import Quotas, QuotaSink
+from tenants.reclaim import Reclaim
+
+
+@dataclass(frozen=True, slots=True)
+class TenantTables:
+    """
+    filter, limit : for the pods of all profiles
+    reclaim       : for preemption
+    sink          : of the watch
+    """
+
+    quotas: Quotas
+    filter: ElasticQuotaFilter
+    limit: QuotaLimit
+    reclaim: Reclaim
+    sink: QuotaSink
+
+
+def tenant_tables(
+    scorer: Scorer, cluster: AssumingCluster, settings: ScheduleSettings, devices: DeviceOptions
+) -> TenantTables | None:
+    """Attached to the tables of the scorer, under their lock; None = quotas are not heeded. Raises InputError.
+
+    devices : how nodes and pods speak of cards
+    """
+    options = settings.tenants
+    if not options.enabled:
+        return None
+    ledger = QuotaLedger(
+        cluster.state, PodAmounts(cluster, pod_gpus(devices)), open_gate=ADVICE, is_released=_is_released
+    )
+    cards = tuple(filter(None, (*devices.resources, devices.count_resource)))
+    nodes, cards_of = OwnNodes.of(settings), node_gpus(devices)
+
+    def pool() -> Ints | None:
+        if options.pool is Pool.GUARANTEED:
+            return None
+        return pool_of_nodes(ledger, cluster.state, counts=nodes.are_real, cards_of=cards_of, card_resources=cards)
+
+    quotas = Quotas(ledger, run_seconds=_run_seconds(cluster), longest_loan=options.longest_loan, pool=pool)
+    scorer.tables.attach((), ledger)
+    return TenantTables(
+        quotas=quotas,
+        filter=ElasticQuotaFilter(quotas),
+        limit=QuotaLimit(quotas),
+        reclaim=Reclaim(ledger, options, clock=scorer.tables.clock),
+        sink=QuotaSink(quotas, scorer.tables.reading, cards),
+    )
+
+
+def _run_seconds(cluster: AssumingCluster) -> Callable[[PodInfo], float]:
+    def seconds(pod: PodInfo) -> float:
+        runs = cluster.expected_runs
+        return runs.of(pod, cluster.state.service_key(pod)).long if runs.is_job(pod) else math.inf
+
+    return seconds
+
+
+def _is_released(pod: PodInfo) -> bool:
+    """The advisor has removed its gate: kube-scheduler may bind the pod at any moment."""
+    return ADVICE in pod.annotations and not pod.gates

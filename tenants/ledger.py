@@ -1,0 +1,167 @@
+"""What each quota's pods use and wait for: requests of pods that sit or are assumed to, and of those that wait.
+
+    tables --changes--> ledger: used, waiting (n_quotas, n_resources) --> admission, reclaim, report
+
+Followed pod by pod, in whole units, so that sums are exact. A pod counts once, in one quota, for as long as it is
+there. Pods that finished hold nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from forecast.arrays import Ints
+from kube.objects.objects import PodInfo
+from kube.objects.pod_accounting import waits
+from kube.tables.changes import Change, PodChange, PodsSeated
+from kube.tables.state import ClusterState
+from scorer.follower import NodesAndPodsOnly
+from tenants.pod_amounts import PodAmounts, Units
+from tenants.quota_tree import EMPTY, NO_QUOTA, QuotaTree
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """What a pod counts for. row: of its quota; is_used: it holds the amounts, else it waits for them."""
+
+    row: int
+    units: Units
+    is_used: bool
+
+
+def _counts_for_nothing(pod: PodInfo) -> bool:
+    return False
+
+
+class QuotaLedger(NodesAndPodsOnly):
+    """Implements Follower; everything is called under the lock of the tables.
+
+    tree    : of quotas; `use` sets it
+    direct  : (n_quotas, n_resources) units that pods of the quota itself use
+    used    : the same with the pods of all quotas below it
+    waiting : the same of pods of the quota itself that wait for a node
+    n_used, n_waiting : (n_quotas,) pods of the quota itself
+    version : another number whenever any of these has changed
+    """
+
+    def __init__(
+        self,
+        state: ClusterState,
+        amounts: PodAmounts,
+        *,
+        open_gate: str = "",
+        is_released: Callable[[PodInfo], bool] = _counts_for_nothing,
+    ) -> None:
+        """
+        open_gate   : scheduling gate that keeps no pod from counting as one that waits
+        is_released : whether a pod without a node may get one at any moment from somebody else, and so uses its quota
+        """
+        self._state, self.amounts = state, amounts
+        self._open_gate, self._is_released = open_gate, is_released
+        self.on_less_waiting: list[Callable[[], None]] = []
+        self.version = 0
+        self.tree = EMPTY
+        self.charges: dict[str, Charge] = {}
+        self._clear()
+
+    def use(self, tree: QuotaTree) -> None:
+        """Count by these quotas from now on."""
+        self.tree = tree
+        self.rebuild()
+
+    def units_of(self, pod: PodInfo) -> Units:
+        """Return what a pod takes that has no node."""
+        return self.amounts.of(pod, self.tree.resources)
+
+    # Follower
+
+    def apply(self, changes: Sequence[Change]) -> None:
+        if not self.tree.quotas:
+            return
+        for change in changes:
+            if isinstance(change, PodsSeated):
+                self._seat_all(change.pods)
+            elif isinstance(change, PodChange):
+                self._look(change.pod.uid)
+
+    def rebuild(self) -> None:
+        """From the tables as they are."""
+        self._clear()
+        if self.tree.quotas:
+            for uid in self._state.pods:
+                self._look(uid)
+
+    # Inside
+
+    def _clear(self) -> None:
+        tree = self.tree
+        self.charges.clear()
+        self.direct: Ints = np.zeros_like(tree.guaranteed)
+        self.used: Ints = np.zeros_like(tree.guaranteed)
+        self.waiting: Ints = np.zeros_like(tree.guaranteed)
+        self.n_used: Ints = np.zeros(len(tree.quotas), dtype=np.int64)
+        self.n_waiting: Ints = np.zeros(len(tree.quotas), dtype=np.int64)
+        self.version += 1
+
+    def _look(self, uid: str) -> None:
+        before, now = self.charges.get(uid), self._charge_of(uid)
+        if before == now:
+            return
+        if before is not None:
+            self._add(before, -1)
+            del self.charges[uid]
+        if now is not None:
+            self._add(now, 1)
+            self.charges[uid] = now
+        if before is not None and not before.is_used and now is None:
+            for listener in self.on_less_waiting:
+                listener()
+
+    def _charge_of(self, uid: str) -> Charge | None:
+        pod = self._state.pods.get(uid)
+        if pod is None:
+            return None
+        row = self.tree.row_of(pod)
+        if row == NO_QUOTA:
+            return None
+        seat = self._state.seat_of.get(uid)
+        if seat is not None:
+            node = self._state.nodes[seat.node]
+            return Charge(row, self.amounts.of(pod, self.tree.resources, node), True)
+        if not waits(pod) or pod.terminating or any(gate != self._open_gate for gate in pod.gates):
+            return None
+        return Charge(row, self.units_of(pod), self._is_released(pod))
+
+    def _seat_all(self, pods: Sequence[PodInfo]) -> None:
+        """Pods that are alike and have waited: most of them change from waiting to used by the same amounts."""
+        first = self.charges.get(pods[0].uid)
+        if first is None or self.amounts.depends_on_node(pods[0]):
+            for pod in pods:
+                self._look(pod.uid)
+            return
+        held = Charge(first.row, first.units, True)
+        n = 0
+        for pod in pods:
+            if self.charges.get(pod.uid) == first and not first.is_used:
+                self.charges[pod.uid] = held
+                n += 1
+            else:
+                self._look(pod.uid)
+        if n:
+            self._add(first, -n)
+            self._add(held, n)
+
+    def _add(self, charge: Charge, n: int) -> None:
+        units = n * np.array(charge.units, dtype=np.int64)
+        self.version += 1
+        if not charge.is_used:
+            self.waiting[charge.row] += units
+            self.n_waiting[charge.row] += n
+            return
+        self.direct[charge.row] += units
+        self.n_used[charge.row] += n
+        for row in self.tree.path(charge.row):
+            self.used[row] += units

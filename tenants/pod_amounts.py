@@ -1,0 +1,63 @@
+"""What a pod takes of a quota: its requests in whole units, cards in thousandths, and bytes a second by the forecast.
+
+cpu, memory, ephemeral-storage, ...        what the pod requests
+resources that mean cards                  whole cards and shares, by the rules that place them (docs/use/gpu.md)
+forecast-scheduler.io/disk, network, log   bytes a second: what the pod declares, else its predicted peak
+pods                                       1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from forecast.resources import DISK, LOG, NETWORK, RESOURCES
+from kube.objects.objects import ANNOTATION_PREFIX, NodeInfo, PodInfo
+from kube.tables.columns import request_units, whole_units
+from scorer.assuming_cluster import AssumingCluster
+from scorer.predicted.declared_use import declared_amounts
+from tenants.quota_tree import CARD_UNITS, CARDS
+
+Units = tuple[int, ...]
+"""(n_resources,) as QuotaTree.resources names them."""
+
+CardsOf = Callable[[PodInfo, NodeInfo | None], float]
+"""Cards that a pod takes on a node; None = it waits."""
+
+RATES: Final = {ANNOTATION_PREFIX + RESOURCES[r].name: r for r in (DISK, NETWORK, LOG)}
+"""Position in forecast.resources.RESOURCES by the name in a quota."""
+
+PODS: Final = "pods"
+
+
+class PodAmounts:
+    """Asked under the lock of the tables."""
+
+    def __init__(self, cluster: AssumingCluster, cards_of: CardsOf) -> None:
+        self._cluster, self._cards_of = cluster, cards_of
+
+    def of(self, pod: PodInfo, resources: tuple[str, ...], node: NodeInfo | None = None) -> Units:
+        """Return what the pod takes. node: where it sits; None = it waits."""
+        return tuple([self._one(pod, name, node) for name in resources])
+
+    def depends_on_node(self, pod: PodInfo) -> bool:
+        """Return whether cards of different nodes may count differently."""
+        return self._cards_of(pod, None) > 0
+
+    def _one(self, pod: PodInfo, name: str, node: NodeInfo | None) -> int:
+        if name == CARDS:
+            return round(CARD_UNITS * self._cards_of(pod, node))
+        if (amount := pod.requests.get(name)) is not None:
+            return request_units(name, amount)
+        if (rate := RATES.get(name)) is not None:
+            return whole_units(name, self._rate(pod, rate))
+        return 1 if name == PODS else 0
+
+    def _rate(self, pod: PodInfo, resource: int) -> float:
+        for one, amount in declared_amounts(pod):
+            if one == resource:
+                return amount
+        predicted = self._cluster.predicted
+        if predicted is None:
+            return 0.0
+        return max(0.0, float(predicted.load.peak_of_pod(self._cluster.profile(pod), resource)))

@@ -1,0 +1,195 @@
+"""Which pods may be evicted for a pod of a tenant, and which of them only because they borrow.
+
+    by priority  pods of less importance of the same tenant, and of no tenant
+    lent         the pod's tenant, or one above it, is within its min with the pod: pods of tenants that are beyond
+                 theirs, in a resource that both pods request. On each node the newest of the lowest priority first,
+                 and no more of a tenant than brings it back to its min
+
+SelectVictimsOnNode of pkg/capacityscheduling/capacity_scheduling.go in scheduler-plugins, which knows no tree and takes
+any pod of a tenant that is beyond its min.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from forecast.arrays import Bools, Floats, Ints
+from kube.objects.objects import PodInfo
+from placement.pod_importance import SYSTEM_CRITICAL
+from scorer.predicted.growing_arrays import grown
+from tenants.ledger import QuotaLedger
+from tenants.options import TenantOptions
+from tenants.quota_tree import EMPTY, NO_QUOTA, QuotaTree
+
+
+class Seated(Protocol):
+    """Pods that sit, by slot, as far as they matter here: scheduler.preemption.sitting_pods.SittingPods."""
+
+    pods: list[PodInfo | None]
+    row: Ints
+    priority: Ints
+    standing: Ints
+    started: Floats
+    created: Floats
+    tie: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class MayGo:
+    """(n_slots,) each.
+
+    by_priority  : pods that go as they always do
+    lent         : pods that borrow, which go whatever their priority
+    wait_seconds : until pods that borrow may go; 0 = they may now, or none would
+    """
+
+    by_priority: Bools
+    lent: Bools
+    wait_seconds: float = 0.0
+
+
+class Reclaim:
+    """Called under the lock of the tables.
+
+    clock : unix seconds
+    """
+
+    def __init__(self, ledger: QuotaLedger, options: TenantOptions, *, clock: Callable[[], float]) -> None:
+        self._ledger, self._options, self._clock = ledger, options, clock
+        self._slots = _Slots()
+
+    def may_go(self, pod: PodInfo, seated: Seated) -> MayGo:
+        """Return who may be evicted for a pod that has no node."""
+        tree = self._ledger.tree
+        n = len(seated.pods)
+        lower = (seated.row[:n] >= 0) & (seated.priority[:n] < pod.priority)
+        nothing = np.zeros(n, dtype=bool)
+        if not tree.quotas or pod.priority >= SYSTEM_CRITICAL:
+            return MayGo(lower, nothing)
+        self._slots.follow(self._ledger, seated.pods)
+        quota, own = self._slots.quota[:n], tree.row_of(pod)
+        by_priority = lower & ((quota == own) | (quota == NO_QUOTA))
+        if own == NO_QUOTA or not self._options.reclaim:
+            return MayGo(by_priority, nothing)
+        lent = self._lent(pod, own, seated, quota)
+        wait = pod.created + self._options.grace - self._clock()
+        if wait > 0 and lent.any():
+            return MayGo(by_priority, nothing, wait)
+        return MayGo(by_priority, lent)
+
+    def is_lent(self, victim: PodInfo, pod: PodInfo) -> bool:
+        """Return whether the victim is of another tenant than the pod, so that it goes only for what it borrows."""
+        tree = self._ledger.tree
+        if not tree.quotas or pod.priority >= SYSTEM_CRITICAL:
+            return False
+        of_victim = tree.row_of(victim)
+        return of_victim != NO_QUOTA and of_victim != tree.row_of(pod)
+
+    # Inside
+
+    def _lent(self, pod: PodInfo, own: int, seated: Seated, quota: Ints) -> Bools:
+        tree, used = self._ledger.tree, self._ledger.used
+        asked = np.array(self._ledger.units_of(pod), dtype=np.int64)
+        columns = np.flatnonzero(asked)
+        units = self._slots.units[: len(quota)]
+        lent = np.zeros(len(quota), dtype=bool)
+        over = used - tree.guaranteed  # (n_quotas, n_resources)
+        for level in tree.path(own):
+            if (used[level, columns] + asked[columns] > tree.guaranteed[level, columns]).any():
+                continue
+            beyond = _beyond(tree, over > 0, level)
+            slots = np.flatnonzero(quota >= 0)
+            slots = slots[(beyond[quota[slots]][:, columns] & (units[slots][:, columns] > 0)).any(axis=1)]
+            lent[self._not_too_many(slots, quota, units, over, columns, int(tree.depth[level]), seated)] = True
+        return lent
+
+    def _not_too_many(
+        self, slots: Ints, quota: Ints, units: Ints, over: Ints, columns: Ints, depth: int, seated: Seated
+    ) -> Ints:
+        """Of these slots those that may go on their node before their tenant, or one above it, is within its min."""
+        tree = self._ledger.tree
+        for above in range(int(tree.depth.max(initial=0)), depth - 1, -1):
+            if not len(slots):
+                break
+            at = _at_depth(tree, quota[slots], above)
+            order = np.lexsort(
+                (
+                    -seated.tie[slots],
+                    -seated.created[slots],
+                    -seated.started[slots],
+                    seated.standing[slots],
+                    at,
+                    seated.row[slots],
+                )
+            )
+            slots, at = slots[order], at[order]
+            starts = np.r_[True, (np.diff(at) != 0) | (np.diff(seated.row[slots]) != 0)]
+            group = np.cumsum(starts) - 1
+            wanted = units[slots][:, columns]
+            before = np.cumsum(wanted, axis=0) - wanted
+            before = before - before[starts][group]
+            still_over = (before < over[at][:, columns]) & (wanted > 0)
+            slots = slots[still_over.any(axis=1)]
+        return slots
+
+
+def _beyond(tree: QuotaTree, over: Bools, level: int) -> Bools:
+    """(n_quotas, n_resources) quotas beyond their min, as are all above them up to a sibling of `level`."""
+    beyond = np.zeros_like(over)
+    for depth in range(int(tree.depth[level]), int(tree.depth.max()) + 1):
+        rows = np.flatnonzero(tree.depth == depth)
+        if depth == tree.depth[level]:
+            rows = rows[(tree.parent[rows] == tree.parent[level]) & (rows != level)]
+            beyond[rows] = over[rows]
+        else:
+            beyond[rows] = over[rows] & beyond[tree.parent[rows]]
+    return beyond
+
+
+def _at_depth(tree: QuotaTree, rows: Ints, depth: int) -> Ints:
+    """(n,) for each quota the one above it at this depth, itself where it is not deeper."""
+    rows = rows.copy()
+    for _ in range(int(tree.depth.max(initial=0))):
+        deeper = tree.depth[rows] > depth
+        rows[deeper] = tree.parent[rows[deeper]]
+    return rows
+
+
+class _Slots:
+    """Quota and amounts by slot of the pods that sit, brought up to date at each question.
+
+    quota : (n_slots,) or more, NO_QUOTA = of none
+    units : (n_slots, n_resources) or more
+    """
+
+    def __init__(self) -> None:
+        self._tree = EMPTY
+        self._seen: list[PodInfo | None] = []
+        self.quota: Ints = np.zeros(0, dtype=np.int64)
+        self.units: Ints = np.zeros((0, 0), dtype=np.int64)
+
+    def follow(self, ledger: QuotaLedger, pods: Sequence[PodInfo | None]) -> None:
+        if ledger.tree is not self._tree:
+            self._tree, self._seen = ledger.tree, []
+            self.quota = np.full(len(pods), NO_QUOTA, dtype=np.int64)
+            self.units = np.zeros((len(pods), len(ledger.tree.resources)), dtype=np.int64)
+        seen = self._seen
+        seen += [None] * (len(pods) - len(seen))
+        if len(pods) > len(self.quota):
+            self.quota, self.units = grown(self.quota, len(pods), NO_QUOTA), grown(self.units, len(pods))
+        for slot in _changed(seen, pods):
+            pod = seen[slot] = pods[slot]
+            self.quota[slot] = NO_QUOTA if pod is None else ledger.tree.row_of(pod)
+            self.units[slot] = 0
+            if pod is not None and self.quota[slot] != NO_QUOTA:
+                # What is tried out may have taken it from the ledger for a moment.
+                charge = ledger.charges.get(pod.uid)
+                self.units[slot] = ledger.units_of(pod) if charge is None else charge.units
+
+
+def _changed(seen: Sequence[PodInfo | None], pods: Sequence[PodInfo | None]) -> Iterable[int]:
+    return [slot for slot, (one, other) in enumerate(zip(seen, pods, strict=False)) if one is not other]
