@@ -55,7 +55,7 @@ class PlacingCore:
         tables.rules.listen(self.forecast_changed)
         if tables.tenants is not None:
             tables.tenants.quotas.on_change.append(self._quotas_changed)
-            tables.tenants.quotas.ledger.on_less_waiting.append(self._quotas_changed)
+            tables.tenants.quotas.ledger.on_less_waiting.append(self._less_is_owed)
         for parts in tables.profiles.values():
             parts.listen(self.forecast_changed, self.try_again)
 
@@ -101,7 +101,12 @@ class PlacingCore:
             self.queue.happened(ClusterEvent(EventKind.FORECAST_CHANGED))
 
     def _quotas_changed(self) -> None:
-        """Quotas are others, or an owner waits for less: called under the lock of the tables."""
+        """Pods may count in other quotas, and wait in other queues: called under the lock of the tables."""
+        for waiting in self.queue.waiting():
+            self.queue.happened(ClusterEvent(EventKind.UNSCHEDULED_POD_CHANGED, pod=waiting.pod))
+
+    def _less_is_owed(self) -> None:
+        """A tenant waits for less than before: called under the lock of the tables."""
         self.queue.happened(ClusterEvent(EventKind.FORECAST_CHANGED))
 
     def _group_changed(self, group: str) -> None:

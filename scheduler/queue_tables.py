@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from kube.objects.objects import NodeInfo, PodInfo
 from placement.devices.options import DeviceOptions
@@ -25,11 +26,14 @@ from scheduler.queues.fair_order import FairFlows
 from scheduler.queues.queue_of import QueueOf, QueueOwner
 from scheduler.queues.shares import CardAmounts, Shares
 from scheduler.queues.sorting import FlowSort
+from scheduler.queues.tenant_levels import TenantLevels
 from scheduler.queues.units import QueueUnits
 from scheduler.service.answers import QueueShare
 from scheduler.settings import ScheduleSettings
 from scorer.assuming_cluster import AssumingCluster
 from scorer.scorer import Scorer
+from tenants.ledger import QuotaLedger
+from tenants.quota_tree import NO_QUOTA
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,17 +124,23 @@ class QueueTables:
 
 
 def queue_tables(
-    scorer: Scorer, settings: ScheduleSettings, starts: LatestStarts, devices: DeviceOptions
+    scorer: Scorer, settings: ScheduleSettings, starts: LatestStarts, devices: DeviceOptions, ledger: QuotaLedger | None
 ) -> QueueTables | None:
     """Attached to the tables of the scorer; None = all pods go by priority and age. Raises InputError.
 
     devices : how nodes and pods speak of cards
+    ledger  : of the tenants that have a queue; None = none has
     """
-    if JOB not in settings.profiles and not settings.queues:
+    has_queues = JOB in settings.profiles or bool(settings.queues)
+    if not has_queues and ledger is None:
         return None
     names, job_name = settings.scheduler_names, settings.scheduler_names.get(JOB)
     nodes = OwnNodes.of(settings)
-    queue_of = QueueOf(settings.queues, {name: profile for profile, name in names.items()})
+    queue_of = QueueOf(
+        settings.queues,
+        {name: profile for profile, name in names.items()},
+        tenant_of=None if ledger is None else partial(_tenant_of, ledger),
+    )
     means_cards = (*devices.resources, devices.shared_memory_resource, devices.count_resource)
     with scorer.tables.reading() as cluster:
         shares = Shares(
@@ -147,9 +157,20 @@ def queue_tables(
     return QueueTables(
         queue_of=queue_of,
         shares=shares,
-        flows=FairFlows(queue_of.queues, shares, options=settings),
+        flows=FairFlows(
+            queue_of.queues,
+            shares,
+            options=settings,
+            tenants=None if ledger is None else TenantLevels(ledger),
+            ages=lambda: has_queues or (ledger is not None and bool(ledger.tree.quotas)),
+        ),
         sort=FlowSort(queue_of.queues),
         unread=unread,
         due_of=starts.due_of,
         is_job=lambda pod: pod.scheduler_name == job_name,
     )
+
+
+def _tenant_of(ledger: QuotaLedger, pod: PodInfo) -> str:
+    row = ledger.tree.row_of(pod)
+    return "" if row == NO_QUOTA else ledger.tree.name(row)

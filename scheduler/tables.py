@@ -192,6 +192,8 @@ def handle_of(
     for follower in rules.followers():
         scorer.tables.attach((), follower)
     starts = latest_starts(cluster, settings)
+    tenants = tenant_tables(scorer, cluster, settings, rules.devices.options)
+    shared = tenants.quotas.ledger if tenants is not None and settings.tenants.fair else None
     return Handle(
         scorer=scorer,
         cluster=cluster,
@@ -201,8 +203,8 @@ def handle_of(
         gangs=gangs,
         colocation=schedule_colocation(scorer, settings),
         starts=starts,
-        queues=queue_tables(scorer, settings, starts, rules.devices.options),
-        tenants=tenant_tables(scorer, cluster, settings, rules.devices.options),
+        queues=queue_tables(scorer, settings, starts, rules.devices.options, shared),
+        tenants=tenants,
         class_resources=class_resources,
         session=session,
     )

@@ -111,7 +111,7 @@ class Quotas:
         left = in_words(resource, max(0, found.bound - found.held))
         least = in_words(resource, int(tree.guaranteed[row, found.resource]))
         uses = in_words(resource, int(self.ledger.used[row, found.resource]))
-        return f"{tenant} uses {uses} of its min of {least}, others lend {left} more, the pod asks for {asked}"
+        return f"{tenant} uses {uses}, its min is {least}, others lend it {left} more, the pod asks for {asked}"
 
     def _committed(self, use: Use) -> Ints:
         """`committed`, kept while nothing changes: what is expected is one and the same array for a while."""

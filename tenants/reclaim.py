@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -24,6 +24,8 @@ from scorer.predicted.growing_arrays import grown
 from tenants.ledger import QuotaLedger
 from tenants.options import TenantOptions
 from tenants.quota_tree import EMPTY, NO_QUOTA, QuotaTree
+
+NO_SLOTS: Final[Ints] = np.zeros(0, dtype=np.int64)
 
 
 class Seated(Protocol):
@@ -44,11 +46,13 @@ class MayGo:
 
     by_priority  : pods that go as they always do
     lent         : pods that borrow, which go whatever their priority
+    with_gang    : pods of tenants that borrow, which go if their gang does
     wait_seconds : until pods that borrow may go; 0 = they may now, or none would
     """
 
     by_priority: Bools
     lent: Bools
+    with_gang: Bools
     wait_seconds: float = 0.0
 
 
@@ -62,24 +66,25 @@ class Reclaim:
         self._ledger, self._options, self._clock = ledger, options, clock
         self._slots = _Slots()
 
-    def may_go(self, pod: PodInfo, seated: Seated) -> MayGo:
-        """Return who may be evicted for a pod that has no node."""
+    def may_go(self, pod: PodInfo, seated: Seated, gone: Ints = NO_SLOTS) -> MayGo:
+        """Return who may be evicted for a pod that has no node. gone: slots of pods that are out of the tables for the
+        moment, as if they had been evicted already."""
         tree = self._ledger.tree
         n = len(seated.pods)
         lower = (seated.row[:n] >= 0) & (seated.priority[:n] < pod.priority)
         nothing = np.zeros(n, dtype=bool)
         if not tree.quotas or pod.priority >= SYSTEM_CRITICAL:
-            return MayGo(lower, nothing)
+            return MayGo(lower, nothing, nothing)
         self._slots.follow(self._ledger, seated.pods)
         quota, own = self._slots.quota[:n], tree.row_of(pod)
         by_priority = lower & ((quota == own) | (quota == NO_QUOTA))
         if own == NO_QUOTA or not self._options.reclaim:
-            return MayGo(by_priority, nothing)
-        lent = self._lent(pod, own, seated, quota)
+            return MayGo(by_priority, nothing, nothing)
+        lent, with_gang = self._lent(pod, own, seated, quota, gone)
         wait = pod.created + self._options.grace - self._clock()
         if wait > 0 and lent.any():
-            return MayGo(by_priority, nothing, wait)
-        return MayGo(by_priority, lent)
+            return MayGo(by_priority, nothing, nothing, wait)
+        return MayGo(by_priority, lent, with_gang)
 
     def is_lent(self, victim: PodInfo, pod: PodInfo) -> bool:
         """Return whether the victim is of another tenant than the pod, so that it goes only for what it borrows."""
@@ -91,12 +96,12 @@ class Reclaim:
 
     # Inside
 
-    def _lent(self, pod: PodInfo, own: int, seated: Seated, quota: Ints) -> Bools:
+    def _lent(self, pod: PodInfo, own: int, seated: Seated, quota: Ints, gone: Ints) -> tuple[Bools, Bools]:
         tree, used = self._ledger.tree, self._ledger.used
         asked = np.array(self._ledger.units_of(pod), dtype=np.int64)
         columns = np.flatnonzero(asked)
         units = self._slots.units[: len(quota)]
-        lent = np.zeros(len(quota), dtype=bool)
+        lent, with_gang = np.zeros(len(quota), dtype=bool), np.zeros(len(quota), dtype=bool)
         over = used - tree.guaranteed  # (n_quotas, n_resources)
         for level in tree.path(own):
             if (used[level, columns] + asked[columns] > tree.guaranteed[level, columns]).any():
@@ -104,8 +109,10 @@ class Reclaim:
             beyond = _beyond(tree, over > 0, level)
             slots = np.flatnonzero(quota >= 0)
             slots = slots[(beyond[quota[slots]][:, columns] & (units[slots][:, columns] > 0)).any(axis=1)]
+            with_gang[slots] = True
+            slots = slots[~np.isin(slots, gone)]
             lent[self._not_too_many(slots, quota, units, over, columns, int(tree.depth[level]), seated)] = True
-        return lent
+        return lent, with_gang
 
     def _not_too_many(
         self, slots: Ints, quota: Ints, units: Ints, over: Ints, columns: Ints, depth: int, seated: Seated

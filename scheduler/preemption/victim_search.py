@@ -134,10 +134,10 @@ class Search:
         sitting = self._sitting
         n = sitting.n_slots
         if self._reclaim is None:
-            may_go, lent, wait_seconds = (sitting.row[:n] >= 0) & (sitting.priority[:n] < pod.priority), None, 0.0
+            may_go, borrows, wait_seconds = (sitting.row[:n] >= 0) & (sitting.priority[:n] < pod.priority), None, 0.0
         else:
-            found = self._reclaim.may_go(pod, sitting)
-            may_go, lent, wait_seconds = found.by_priority, found.lent, found.wait_seconds
+            borrows = self._reclaim.may_go(pod, sitting, sitting.slots_of(one.uid for one in self._gone))
+            may_go, wait_seconds = borrows.by_priority, borrows.wait_seconds
         protect = self._options.protect_started
         if protect and pod.priority < SYSTEM_CRITICAL:
             since = sitting.since[:n]
@@ -148,15 +148,17 @@ class Search:
                 until_old = float(np.clip(since[is_young] + protect - now, 0.1, 2 * protect).min())
                 wait_seconds = min(wait_seconds, until_old) if wait_seconds else until_old
                 may_go &= ~is_young
-        if lent is not None:
-            may_go |= lent  # the newest go first
+        if borrows is not None:
+            may_go |= borrows.lent  # of which the newest go first
+        with_gang = may_go if borrows is None else may_go | borrows.with_gang
         if untouchable:
-            may_go[sitting.slots_of(untouchable)] = False
+            slots = sitting.slots_of(untouchable)
+            may_go[slots] = with_gang[slots] = False
         if self._gangs is not None and sitting.n_gangs:
             # A gang is evicted as a whole, so a member that may not go keeps all of it.
             gang = sitting.gang[:n]
             is_kept = np.zeros(sitting.n_gangs, dtype=bool)
-            is_kept[gang[(gang != NONE) & ~may_go]] = True
+            is_kept[gang[(gang != NONE) & ~with_gang]] = True
             may_go &= (gang == NONE) | ~is_kept[gang]
         if self._gone:
             may_go[sitting.slots_of(pod.uid for pod in self._gone)] = False

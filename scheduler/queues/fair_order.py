@@ -7,7 +7,8 @@
 4. within a queue, what has to start within `due_lead`, first what has to start first; every other turn at most, except
    in a DEADLINE queue, and of a DRF queue a quantum: any client may mark a pod as urgent
 5. else the queue's order: FIFO, PRIORITY and DEADLINE queues are one flow each; of a DRF queue the owner of the lowest
-   level (dominant_share.py), with as many pods as bring it level with the next
+   level (dominant_share.py), of that of all tenants the one of the lowest (tenant_levels.py), with as many pods as
+   bring it level with the next. Priorities count within a tenant, not between tenants, but for those of the system
 
 An owner whose pods find no node stays at a low level and would be asked again and again: of owners that wait in a DRF
 queue none waits longer than 32 turns of the queue, and 4 for each that waits; such a turn is of one pod.
@@ -20,15 +21,17 @@ node, until a pod leaves the cluster or nodes offer more.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from placement.plugins import FlowHead, Pick, Turn
-from scheduler.queues.dominant_share import dominant, pods_to_level
-from scheduler.queues.options import FairOptions, Order, PodQueue
+from placement.pod_importance import SYSTEM_CRITICAL
+from scheduler.queues.levels import KnownFlow, Levels, OwnerLevels
+from scheduler.queues.options import TENANT_QUEUE, FairOptions, Order, PodQueue
 from scheduler.queues.queue_of import QueueOwner
 from scheduler.queues.shares import Shares
+from scheduler.queues.tenant_levels import TenantLevels
 from scheduler.queues.weighted_turns import Lanes
 
 _AGED_EVERY: Final = 4
@@ -49,14 +52,7 @@ _MANY: Final = 8192
 _MOST_DOUBLINGS: Final = 16
 
 
-@dataclass(frozen=True, slots=True)
-class _KnownFlow:
-    """What its name says. lane: name of the queue with '/', or the flow's own; weight: of the owner."""
-
-    lane: str
-    queue: PodQueue | None
-    member: QueueOwner
-    weight: float
+_TENANTS: Final = TENANT_QUEUE + "/"
 
 
 @dataclass(slots=True)
@@ -71,12 +67,27 @@ class _Turns:
 class FairFlows:
     """Implements FlowOrder, under the lock of the queue."""
 
-    def __init__(self, queues: Mapping[str, PodQueue], shares: Shares, *, options: FairOptions | None = None) -> None:
-        """queues: by name, as `QueueOf.queues` has them."""
+    def __init__(
+        self,
+        queues: Mapping[str, PodQueue],
+        shares: Shares,
+        *,
+        options: FairOptions | None = None,
+        tenants: TenantLevels | None = None,
+        ages: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """
+        queues  : by name, as `QueueOf.queues` has them
+        tenants : of the queue of all tenants; None = there is no such queue
+        ages    : whether pods that wait for long go before others, see FairOptions.longest_wait
+        """
         self._queues, self._shares, self._options = queues, shares, options or FairOptions()
+        self._owners: Levels = OwnerLevels(shares)
+        self._tenants: Levels = self._owners if tenants is None else tenants
+        self._ages = ages
         self._lanes = Lanes(self._weight)
         self._turns: dict[str, _Turns] = {}
-        self._flows: dict[str, _KnownFlow] = {}
+        self._flows: dict[str, KnownFlow] = {}
         self._since_aged = _AGED_EVERY
         self._in_vain = 0  # turns in a row of which no pod got a node
         self._last: tuple[QueueOwner, int] | None = None  # who had the last turn, and how many pods sat then
@@ -85,7 +96,7 @@ class FairFlows:
     def next(self, heads: Sequence[FlowHead], now: float) -> Turn:
         """See FlowOrder. `now` counts as unix time, which it is but for a clock that was set back."""
         self._since_aged += 1
-        if self._options.longest_wait > 0 and self._since_aged >= _AGED_EVERY:
+        if self._options.longest_wait > 0 and self._ages() and self._since_aged >= _AGED_EVERY:
             aged = min(range(len(heads)), key=lambda at: heads[at].waits_since)
             if now - heads[aged].waits_since >= self._options.longest_wait:
                 self._since_aged = 0
@@ -96,6 +107,8 @@ class FairFlows:
             if head.first.priority == highest:
                 by_lane.setdefault(self._known(head.flow).lane, []).append(at)
         lane = self._lanes.next(by_lane)
+        if lane == _TENANTS and highest < SYSTEM_CRITICAL:
+            by_lane[lane] = [at for at, head in enumerate(heads) if self._known(head.flow).lane == lane]
         queue = self._known(heads[by_lane[lane][0]].flow).queue
         return Turn(by_lane[lane][0]) if queue is None else self._within(queue, heads, by_lane[lane], now)
 
@@ -110,7 +123,7 @@ class FairFlows:
         queue = self._queues.get(lane.removesuffix("/"))
         return self._options.unqueued_weight if queue is None or not lane.endswith("/") else queue.weight
 
-    def _known(self, flow: str) -> _KnownFlow:
+    def _known(self, flow: str) -> KnownFlow:
         known = self._flows.get(flow)
         if known is None:
             if len(self._flows) > _MANY:
@@ -118,7 +131,7 @@ class FairFlows:
             lane, slash, owner = flow.partition("/")
             queue = self._queues.get(lane) if slash else None
             weight = 1.0 if queue is None else queue.owner_weights.get(owner, 1.0)
-            known = self._flows[flow] = _KnownFlow(lane + slash, queue, QueueOwner(lane, owner), weight)
+            known = self._flows[flow] = KnownFlow(lane + slash, queue, QueueOwner(lane, owner), weight)
         return known
 
     def _within(self, queue: PodQueue, heads: Sequence[FlowHead], waiting: Sequence[int], now: float) -> Turn:
@@ -167,21 +180,15 @@ class FairFlows:
 
     def _lowest(self, queue: PodQueue, heads: Sequence[FlowHead], waiting: Sequence[int], most: int | None) -> Turn:
         """The owner of the lowest level, with as many pods as bring it level with the next."""
-        shares, total = self._shares, self._shares.total
+        levels = self._tenants if queue.name == TENANT_QUEUE else self._owners
         self._look_at_last()
-        levels = []
-        for at in waiting:
-            known = self._known(heads[at].flow)
-            share, _ = dominant(shares.held(known.member).amounts, total)
-            levels.append((share / known.weight, heads[at].first.since, at))
-        (_, _, at), (next_level, _, _) = heapq.nsmallest(2, levels)
-        known, demand = self._known(heads[at].flow), shares.demand(heads[at].pod)
-        one, _ = dominant(demand, total)
+        ranked = ((levels.level(self._known(heads[at].flow)), heads[at].first.since, at) for at in waiting)
+        (_, _, at), (next_level, _, _) = heapq.nsmallest(2, ranked)
+        known = self._known(heads[at].flow)
+        one, n_pods = levels.to_level(known, heads[at].pod, next_level)
         if not one:
             return Turn(at, most)  # of nothing there is enough for all
-        held = shares.held(known.member)
-        self._last = known.member, held.n_pods
-        n_pods = pods_to_level(held.amounts, demand, total, next_level * known.weight)
+        self._last = known.member, self._shares.held(known.member).n_pods
         fair = int(max(_FINEST / len(waiting), _COARSEST) / one)
         backlog = sum([heads[each].n_pods for each in waiting])
         least = max(1, min(self._options.quantum, max(fair, backlog // _MOST_TURNS, 1 << self._in_vain)))

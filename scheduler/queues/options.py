@@ -14,9 +14,13 @@ from forecast.setting_group import Duration, SettingGroup
 from kube.objects.objects import PodInfo
 
 DEFAULT_QUEUE: Final = "default"
+TENANT_QUEUE: Final = "tenants"
+"""Of the pods that count in an ElasticQuota and that no queue of the settings takes."""
+
 DEFAULT_PROFILES: Final = ("job",)
 """Whose pods the default queue takes unless it names profiles: services and GPU pods go by priority and age."""
 
+_TENANT_WEIGHT: Final = 4.0
 _NAME: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 Weight = Annotated[float, Field(gt=0, le=1e6)]
@@ -116,6 +120,12 @@ class FairOptions(SettingGroup):
         return queues
 
 
+def tenant_queue() -> PodQueue:
+    """Return the queue that all tenants share: first goes who uses least of its min. It weighs what the pods
+    of no queue weigh, which most of them would be."""
+    return PodQueue(name=TENANT_QUEUE, weight=_TENANT_WEIGHT)
+
+
 def all_queues(queues: Sequence[PodQueue]) -> tuple[PodQueue, ...]:
     """These, and at the end the queue `default`, which takes what is left of its profiles. InputError where they
     contradict each other."""
@@ -128,6 +138,11 @@ def all_queues(queues: Sequence[PodQueue]) -> tuple[PodQueue, ...]:
             raise InputError(
                 f"queue {DEFAULT_QUEUE} has namespaces or labels: it takes all pods of its profiles that no other "
                 "queue takes. Give this one another name"
+            )
+        if queue.name == TENANT_QUEUE:
+            raise InputError(
+                f"queue {TENANT_QUEUE} is the one in which pods with an ElasticQuota wait by themselves: give this one "
+                "another name"
             )
     default = [queue for queue in queues if queue.name == DEFAULT_QUEUE] or [PodQueue(name=DEFAULT_QUEUE)]
     default = [queue if queue.profiles else queue.replace(profiles=DEFAULT_PROFILES) for queue in default]

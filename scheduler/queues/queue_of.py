@@ -2,6 +2,7 @@
 
 annotation forecast-scheduler.io/queue, if there is such a queue and it is open to the pod
 else the first queue that selects it by profile, namespace or labels
+else "tenants", if it counts in an ElasticQuota
 else "default", if that takes pods of its profile
 else none: it goes by priority and age among all pods of no queue
 """
@@ -16,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
-from scheduler.queues.options import Order, PodQueue, all_queues
+from scheduler.queues.options import DEFAULT_QUEUE, TENANT_QUEUE, Order, PodQueue, all_queues, tenant_queue
 
 QUEUE_ANNOTATION: Final = ANNOTATION_PREFIX + "queue"
 
@@ -44,17 +45,31 @@ class QueueOf:
         queues: Sequence[PodQueue],
         profiles: Mapping[str, str],
         *,
+        tenant_of: Callable[[PodInfo], str] | None = None,
         most_owners: int = _MOST_OWNERS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """queues: without `default` it is added; profiles: those that run here, by scheduler name."""
+        """
+        queues    : without `default` it is added
+        profiles  : those that run here, by scheduler name
+        tenant_of : name of the tenant in whose quota a pod counts, '' = none; None = tenants have no queue
+        """
         self.queues: Final = {queue.name: queue for queue in all_queues(queues)}
+        if tenant_of is not None:
+            self.queues[TENANT_QUEUE] = tenant_queue()
+        self._tenant_of = tenant_of
         self._most_owners, self._clock = most_owners, clock
         open_to = {
-            profile: [one for one in self.queues.values() if not one.profiles or profile in one.profiles]
+            profile: [
+                one
+                for one in self.queues.values()
+                if one.name != TENANT_QUEUE and (not one.profiles or profile in one.profiles)
+            ]
             for profile in profiles.values()
         }
-        self._profiles = {name: profile for name, profile in profiles.items() if open_to[profile]}
+        self._profiles = {
+            name: profile for name, profile in profiles.items() if open_to[profile] or tenant_of is not None
+        }
         self._selecting = {
             profile: _Selecting([one for one in queues if one.selects]) for profile, queues in open_to.items()
         }
@@ -68,6 +83,10 @@ class QueueOf:
     def of(self, pod: PodInfo) -> QueueOwner | None:
         """None = no queue takes it. Quick, and never an exception."""
         queue = self._queue(pod)
+        if queue is None or queue.name == DEFAULT_QUEUE:
+            tenant = self._tenant(pod)
+            if tenant:
+                return QueueOwner(TENANT_QUEUE, tenant)
         if queue is None:
             return None
         owner = pod.labels.get(queue.owner_label, "") if queue.owner_label else pod.namespace
@@ -82,7 +101,7 @@ class QueueOf:
         if profile is None:
             return None
         said = pod.annotations.get(QUEUE_ANNOTATION) if pod.annotations else None
-        if said is not None:
+        if said is not None and said != TENANT_QUEUE:
             queue = self.queues.get(said)
             if queue is not None and queue.is_open_to(pod, profile):
                 return queue
@@ -90,6 +109,11 @@ class QueueOf:
             if queue.is_open_to(pod, profile):
                 return queue
         return None
+
+    def _tenant(self, pod: PodInfo) -> str:
+        if self._tenant_of is None or pod.scheduler_name not in self._profiles:
+            return ""
+        return self._tenant_of(pod)
 
     def _bounded(self, queue: str, owner: str) -> str:
         now = self._clock()

@@ -1,0 +1,75 @@
+"""How far tenants are served: dominant shares of what quotas guarantee them, then weighted shares of what is lent.
+
+    level(quota) = max_r used_r / min_r                            while that is 1 or less
+                   1 + (max_r used_r / min_r - 1) / weight         beyond: the quota borrows
+                   a resource without a min counts as borrowed, by its share of the whole pool
+
+DRF (Ghodsi et al., NSDI 2011) over quotas in place of the cluster, from the top of the tree down (hierarchical DRF,
+Bhattacharya et al., SoCC 2013): a tenant below its min goes before all that borrow.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from forecast.arrays import Floats
+from kube.objects.objects import PodInfo
+from scheduler.queues.dominant_share import dominant, pods_to_level
+from scheduler.queues.levels import KnownFlow, Level
+from tenants.ledger import QuotaLedger
+from tenants.quota_tree import EMPTY, NO_QUOTA
+
+_NOT_KNOWN: Level = (0.0,)
+
+
+class TenantLevels:
+    """Implements Levels. What it reads changes under the lock of the tables; a level that is a moment old does no
+    harm."""
+
+    def __init__(self, ledger: QuotaLedger) -> None:
+        self._ledger = ledger
+        self._tree, self._version = EMPTY, -1
+        self._rows: dict[str, int] = {}
+        self._pool: Floats = np.zeros(0)
+        self._levels: list[Level] = []
+
+    def level(self, flow: KnownFlow) -> Level:
+        """Return the levels of the quotas from the top to that of the tenant."""
+        row = self._row(flow)
+        return _NOT_KNOWN if row is None else self._levels[row]
+
+    def to_level(self, flow: KnownFlow, pod: PodInfo, level: Level) -> tuple[float, float]:
+        """See Levels. A tenant gets up to its min at once, and beyond it a pod and what the order adds to that."""
+        row = self._row(flow)
+        if row is None:
+            return 0.0, 0.0
+        tree, ledger = self._tree, self._ledger
+        demand = ledger.units_of(pod)
+        one, _ = dominant(demand, self._pool.tolist())
+        least = min(level[-1], 1.0)
+        n_pods = pods_to_level(ledger.used[row].tolist(), demand, tree.guaranteed[row].tolist(), least)
+        return one, 0.0 if n_pods == float("inf") else n_pods
+
+    def _row(self, flow: KnownFlow) -> int | None:
+        ledger = self._ledger
+        if ledger.tree is not self._tree:
+            self._tree = ledger.tree
+            self._rows = {self._tree.name(row): row for row in range(len(self._tree.quotas))}
+            at_top = self._tree.parent == NO_QUOTA
+            self._pool = self._tree.guaranteed[at_top].sum(axis=0).astype(np.float64)
+        if ledger.version != self._version:
+            self._version = ledger.version
+            self._levels = self._all_levels()
+        return self._rows.get(flow.member.owner)
+
+    def _all_levels(self) -> list[Level]:
+        tree, used = self._tree, self._ledger.used
+        with np.errstate(divide="ignore", invalid="ignore"):
+            of_min = np.where(tree.guaranteed > 0, used / tree.guaranteed, 0.0)
+            unguaranteed = np.where((tree.guaranteed == 0) & (used > 0), 1.0 + used / np.maximum(self._pool, 1.0), 0.0)
+        share = np.maximum(of_min, unguaranteed).max(axis=1, initial=0.0)
+        own = np.where(share <= 1.0, share, 1.0 + (share - 1.0) / tree.weight).tolist()
+        levels: list[Level] = []
+        for row, parent in enumerate(tree.parent.tolist()):
+            levels.append((own[row],) if parent == NO_QUOTA else (*levels[parent], own[row]))
+        return levels

@@ -1,0 +1,227 @@
+"""Idle min is lent, and comes back: first by lending no more, then by evicting who borrows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kube.objects.constraints import LabelSelector, Operator, Requirement
+from kube.objects.objects import PodInfo
+from placement.disruption_budgets import DisruptionBudget
+from tenants.options import TenantOptions
+from tests.tenants.tenant_world import NOW, TenantWorld, gang_of, nodes, quota, tenant_pod
+
+
+def pods(n: int, tenant: str, *, priority: int = 0, first: float = NOW - 5000, gang: str = "") -> list[PodInfo]:
+    """Of one core each, one created after the other."""
+    return [
+        tenant_pod(f"{gang or tenant}{at}", tenant, priority=priority, created=first + at, gang=gang) for at in range(n)
+    ]
+
+
+def placed(world: TenantWorld, tenant: str) -> int:
+    return sum(name.startswith(tenant) for name in world.seats())
+
+
+def test_idle_min_is_lent_up_to_what_all_are_guaranteed() -> None:
+    world = TenantWorld(nodes(4), [quota("a", 4), quota("b", 4)], pods(10, "b"))
+    planned = world.run()
+    assert placed(world, "b") == 8
+    why = [one.message for one in planned.values() if not one.node]
+    assert len(why) == 2 and "tenant b uses 8 cores, its min is 4 cores, others lend it 0 cores more" in why[0]
+
+
+def test_no_tenant_passes_its_max() -> None:
+    world = TenantWorld(nodes(4), [quota("a", 4, 6), quota("b", 8)], pods(10, "a"))
+    planned = world.run()
+    assert placed(world, "a") == 6
+    why = [one.message for one in planned.values() if not one.node]
+    assert "tenant a may use 6 cores at most and uses 6 cores, the pod asks for 1 core" in why[0]
+
+
+def test_a_quota_that_lends_nothing_keeps_its_min() -> None:
+    world = TenantWorld(nodes(4), [quota("a", 4, lends=False), quota("b", 4)], pods(10, "b"))
+    world.run()
+    assert placed(world, "b") == 4
+
+
+def test_what_an_owner_waits_for_is_not_lent() -> None:
+    """Its pods fit on no node, since each asks for more than one has: the room is theirs all the same."""
+    waiting = [tenant_pod("a0", "a", cpu=3.0), tenant_pod("a1", "a", cpu=3.0)]
+    world = TenantWorld(nodes(6, cpu=2.0), [quota("a", 6), quota("b", 4)], [*waiting, *pods(10, "b")])
+    world.run()
+    assert placed(world, "b") == 4
+
+
+def test_lent_room_returns_to_the_owner() -> None:
+    world = TenantWorld(nodes(2), [quota("a", 4), quota("b", 4)], pods(8, "b"))
+    world.run()
+    world.put(*pods(4, "a"))
+    world.run()
+    assert placed(world, "a") == 4 and placed(world, "b") == 4
+    assert len(world.evicted) == 4 and all(name.startswith("b") for name in world.evicted)
+
+
+def test_the_owner_gets_no_more_back_than_its_min() -> None:
+    world = TenantWorld(nodes(2), [quota("a", 4), quota("b", 4)], pods(8, "b"))
+    world.run()
+    world.put(*pods(7, "a"))
+    world.run()
+    assert placed(world, "a") == 4 and placed(world, "b") == 4
+
+
+def test_borrowers_go_whatever_their_priority_and_owners_within_min_stay() -> None:
+    important = pods(8, "b", priority=100)
+    world = TenantWorld(nodes(2), [quota("a", 4), quota("b", 4)], important)
+    world.run()
+    world.put(*pods(8, "a"))
+    world.run()
+    assert placed(world, "a") == 4
+    world.put(*[tenant_pod(f"b-high{at}", "b", priority=1000) for at in range(4)])
+    world.run()
+    assert placed(world, "a") == 4, "a tenant within its min was preempted by priority"
+    assert world.used("b") == 4000
+
+
+def test_within_a_tenant_priority_counts() -> None:
+    world = TenantWorld(nodes(1), [quota("a", 4, 4)], pods(4, "a"))
+    world.run()
+    world.put(tenant_pod("a-high", "a", priority=10))
+    world.run()
+    assert "a-high" in world.seats() and len(world.evicted) == 1
+
+
+def test_the_newest_and_least_important_go_first() -> None:
+    world = TenantWorld(nodes(1, cpu=8.0), [quota("a", 4), quota("b", 4)], pods(4, "b", priority=5))
+    world.run()
+    world.now += 100
+    world.put(*pods(2, "b", priority=1, first=world.now - 50)[:0], tenant_pod("b-low", "b", priority=1))
+    world.run()
+    world.now += 100
+    world.put(tenant_pod("b-new", "b", priority=5))
+    world.run()
+    world.put(*pods(2, "a"), *[tenant_pod("b-last", "b", priority=5)])
+    world.run()
+    world.put(*[tenant_pod(f"a-more{at}", "a") for at in range(2)])
+    world.run()
+    assert placed(world, "a") == 4
+    assert world.evicted[0] == "b-low" and set(world.evicted) <= {"b-low", "b-new", "b-last"}
+
+
+def test_gangs_go_as_a_whole_and_come_as_a_whole() -> None:
+    groups = [gang_of("b", "train", 4), gang_of("a", "big", 4)]
+    world = TenantWorld(nodes(2), [quota("a", 4), quota("b", 4)], pods(8, "b", gang="train"), groups=groups)
+    world.run()
+    assert len(world.seats()) == 8
+    world.put(*pods(4, "a", gang="big"))
+    world.run()
+    assert placed(world, "big") == 4 and placed(world, "train") == 4, "4 of 8 are enough for the gang that borrows"
+
+
+def test_a_gang_below_its_minimum_goes_completely() -> None:
+    groups = [gang_of("b", "train", 8), gang_of("a", "big", 4)]
+    world = TenantWorld(nodes(2), [quota("a", 4), quota("b", 4)], pods(8, "b", gang="train"), groups=groups)
+    world.run()
+    world.put(*pods(4, "a", gang="big"))
+    world.run()
+    assert placed(world, "big") == 4 and placed(world, "train") == 0
+
+
+def test_budgets_keep_borrowers() -> None:
+    selector = LabelSelector((Requirement("app", Operator.IN, ("b",)),))
+    budget = DisruptionBudget("b", "keep", selector, allowed=0)
+    borrowers = [tenant_pod(f"b{at}", "b", labels={"app": "b"}) for at in range(8)]
+    world = TenantWorld(nodes(2), [quota("a", 4), quota("b", 4)], borrowers, budgets=[budget])
+    world.run()
+    world.put(*pods(4, "a"))
+    planned = world.run()
+    assert not world.evicted
+    assert "PodDisruptionBudgets keep the pods that borrow" in planned["a0"].message
+
+
+def test_owners_wait_for_the_grace_period_first() -> None:
+    world = TenantWorld(nodes(2), [quota("a", 4), quota("b", 4)], pods(8, "b"), options=TenantOptions(grace=30))
+    world.run()
+    owners = [tenant_pod(f"a{at}", "a", created=world.now) for at in range(4)]
+    world.put(*owners)
+    world.run()
+    assert not world.evicted
+    world.now += 31
+    world.put(*(replace(one, labels={"tried": "again"}) for one in owners))
+    world.run()
+    assert placed(world, "a") == 4 and len(world.evicted) == 4
+
+
+def test_reclaim_can_be_switched_off() -> None:
+    options = TenantOptions(grace=0, reclaim=False)
+    world = TenantWorld(nodes(2), [quota("a", 4), quota("b", 4)], pods(8, "b"), options=options)
+    world.run()
+    world.put(*pods(4, "a"))
+    world.run()
+    assert not world.evicted
+    world.end("b0", "b1")
+    world.run()
+    assert placed(world, "a") == 2, "what ends goes to its owner, not to who borrows"
+
+
+def test_a_tree_lends_within_before_it_borrows_outside() -> None:
+    """research has 6, of which its teams are guaranteed 2 each; what is left of it goes to its own teams first."""
+    tree = [
+        quota("research", 6),
+        quota("vision", 2, parent="research"),
+        quota("speech", 2, parent="research"),
+        quota("shops", 6),
+    ]
+    world = TenantWorld(nodes(3), tree, pods(12, "vision"))
+    world.run()
+    assert placed(world, "vision") == 12
+    world.put(*pods(6, "shops"))
+    world.run()
+    assert placed(world, "shops") == 6 and placed(world, "vision") == 6, "the tree as a whole keeps its min"
+    world.put(*pods(2, "speech"))
+    world.run()
+    assert placed(world, "speech") == 2 and placed(world, "vision") == 4 and placed(world, "shops") == 6
+
+
+def test_the_max_of_a_parent_holds_for_all_below_it() -> None:
+    tree = [quota("research", 4, 6), quota("vision", 2, parent="research"), quota("speech", 2, parent="research")]
+    world = TenantWorld(nodes(4), [*tree, quota("shops", 8)], [*pods(5, "vision"), *pods(5, "speech")])
+    planned = world.run()
+    assert world.used("research") == 6000
+    why = next(one.message for one in planned.values() if not one.node)
+    assert "is part of research, which may use 6 cores at most" in why
+
+
+def test_a_child_within_its_min_takes_back_from_a_sibling_at_the_parents_max() -> None:
+    tree = [quota("research", 4, 4), quota("vision", 2, parent="research"), quota("speech", 2, parent="research")]
+    world = TenantWorld(nodes(4), tree, pods(4, "vision"))
+    world.run()
+    world.put(*pods(2, "speech"))
+    world.run()
+    assert placed(world, "speech") == 2 and placed(world, "vision") == 2
+
+
+def test_pods_without_a_quota_are_left_alone() -> None:
+    world = TenantWorld(nodes(2), [quota("a", 4), quota("b", 4)], pods(4, "free", priority=5))
+    world.run()
+    world.put(*pods(8, "b"))
+    world.run()
+    assert placed(world, "free") == 4 and placed(world, "b") == 4 and not world.evicted
+
+
+def test_what_no_quota_names_is_not_limited() -> None:
+    wants = [tenant_pod("b0", "b", requests={"memory": 2.0**33})]
+    world = TenantWorld(nodes(1), [quota("b", 1)], wants)
+    world.run()
+    assert "b0" in world.seats()
+
+
+def test_quotas_may_come_later_and_go() -> None:
+    world = TenantWorld(nodes(2), (), pods(4, "b"))
+    world.run()
+    world.set_quotas([quota("b", 2, 2)])
+    assert world.used("b") == 4000
+    world.put(*[tenant_pod("b-more", "b")])
+    assert not world.run()["b-more"].node
+    world.set_quotas([])
+    world.put(*[tenant_pod("b-other", "b")])
+    assert world.run()["b-other"].node
