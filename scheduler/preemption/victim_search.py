@@ -40,6 +40,9 @@ from tenants.reclaim import Reclaim
 _MOST_FORESEEN: Final = 128
 """Nodes of which filters are asked whom they would name; half a millisecond each."""
 
+_BINDING_SECONDS: Final = 1.0
+"""After which a pod that borrows and is being bound may be evicted, as a rule."""
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -153,6 +156,8 @@ class Search:
         with_gang = may_go if borrows is None else may_go | borrows.with_gang
         if untouchable:
             slots = sitting.slots_of(untouchable)
+            if borrows is not None and borrows.lent[slots].any():
+                wait_seconds = min(wait_seconds, _BINDING_SECONDS) if wait_seconds else _BINDING_SECONDS
             may_go[slots] = with_gang[slots] = False
         if self._gangs is not None and sitting.n_gangs:
             # A gang is evicted as a whole, so a member that may not go keeps all of it.

@@ -182,7 +182,9 @@ class FairFlows:
         """The owner of the lowest level, with as many pods as bring it level with the next."""
         levels = self._tenants if queue.name == TENANT_QUEUE else self._owners
         self._look_at_last()
-        ranked = ((levels.level(self._known(heads[at].flow)), heads[at].first.since, at) for at in waiting)
+        ranked = (
+            (levels.level(self._known(heads[at].flow), heads[at].pod), heads[at].first.since, at) for at in waiting
+        )
         (_, _, at), (next_level, _, _) = heapq.nsmallest(2, ranked)
         known = self._known(heads[at].flow)
         one, n_pods = levels.to_level(known, heads[at].pod, next_level)

@@ -28,8 +28,8 @@ class KnownFlow:
 class Levels(Protocol):
     """Of the owners of one queue. Called under the lock of the queue."""
 
-    def level(self, flow: KnownFlow) -> Level:
-        """Return the level of the owner as it is now."""
+    def level(self, flow: KnownFlow, pod: PodInfo) -> Level:
+        """Return the level of the owner as it is now. pod: that would go next of its pods."""
 
     def to_level(self, flow: KnownFlow, pod: PodInfo, level: Level) -> tuple[float, float]:
         """Return the share that one such pod takes, 0 = of nothing that counts, and how many bring the owner level."""
@@ -41,8 +41,8 @@ class OwnerLevels:
     def __init__(self, shares: Shares) -> None:
         self._shares = shares
 
-    def level(self, flow: KnownFlow) -> Level:
-        """Return the dominant share / weight."""
+    def level(self, flow: KnownFlow, pod: PodInfo) -> Level:
+        """Return the dominant share / weight, whatever the pod."""
         share, _ = dominant(self._shares.held(flow.member).amounts, self._shares.total)
         return (share / flow.weight,)
 

@@ -2,7 +2,8 @@
 
     level(quota) = max_r used_r / min_r                            while that is 1 or less
                    1 + (max_r used_r / min_r - 1) / weight         beyond: the quota borrows
-                   a resource without a min counts as borrowed, by its share of the whole pool
+                   1 or more, if the next pod asks for something of which the quota has no min
+                   what is used without a min counts as borrowed, by its share of the whole pool
 
 DRF (Ghodsi et al., NSDI 2011) over quotas in place of the cluster, from the top of the tree down (hierarchical DRF,
 Bhattacharya et al., SoCC 2013): a tenant below its min goes before all that borrow.
@@ -10,16 +11,20 @@ Bhattacharya et al., SoCC 2013): a tenant below its min goes before all that bor
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
-from forecast.arrays import Floats
+from forecast.arrays import Bools, Floats
 from kube.objects.objects import PodInfo
 from scheduler.queues.dominant_share import dominant, pods_to_level
 from scheduler.queues.levels import KnownFlow, Level
 from tenants.ledger import QuotaLedger
+from tenants.pod_amounts import Units
 from tenants.quota_tree import EMPTY, NO_QUOTA
 
-_NOT_KNOWN: Level = (0.0,)
+_NOT_KNOWN: Final[Level] = (0.0,)
+_MOST_SHAPES: Final = 4096
 
 
 class TenantLevels:
@@ -32,11 +37,19 @@ class TenantLevels:
         self._rows: dict[str, int] = {}
         self._pool: Floats = np.zeros(0)
         self._levels: list[Level] = []
+        self._lacking: dict[Units, Bools] = {}
 
-    def level(self, flow: KnownFlow) -> Level:
+    def level(self, flow: KnownFlow, pod: PodInfo) -> Level:
         """Return the levels of the quotas from the top to that of the tenant."""
         row = self._row(flow)
-        return _NOT_KNOWN if row is None else self._levels[row]
+        if row is None:
+            return _NOT_KNOWN
+        level = self._levels[row]
+        if min(level) >= 1.0:
+            return level
+        lacks = self._lacks_min(pod)
+        path = self._tree.path(row)[::-1]
+        return tuple(max(one, 1.0) if lacks[above] else one for one, above in zip(level, path, strict=True))
 
     def to_level(self, flow: KnownFlow, pod: PodInfo, level: Level) -> tuple[float, float]:
         """See Levels. A tenant gets up to its min at once, and beyond it a pod and what the order adds to that."""
@@ -54,6 +67,7 @@ class TenantLevels:
         ledger = self._ledger
         if ledger.tree is not self._tree:
             self._tree = ledger.tree
+            self._lacking.clear()
             self._rows = {self._tree.name(row): row for row in range(len(self._tree.quotas))}
             at_top = self._tree.parent == NO_QUOTA
             self._pool = self._tree.guaranteed[at_top].sum(axis=0).astype(np.float64)
@@ -61,6 +75,17 @@ class TenantLevels:
             self._version = ledger.version
             self._levels = self._all_levels()
         return self._rows.get(flow.member.owner)
+
+    def _lacks_min(self, pod: PodInfo) -> Bools:
+        """(n_quotas,) whether a quota has no min at all of something that the pod asks for."""
+        asked = self._ledger.units_of(pod)
+        lacks = self._lacking.get(asked)
+        if lacks is None:
+            if len(self._lacking) > _MOST_SHAPES:
+                self._lacking.clear()
+            wanted = np.array(asked, dtype=np.int64) > 0
+            lacks = self._lacking[asked] = (self._tree.guaranteed[:, wanted] == 0).any(axis=1)
+        return lacks
 
     def _all_levels(self) -> list[Level]:
         tree, used = self._tree, self._ledger.used

@@ -91,7 +91,7 @@ class TenantWorld:
         options: TenantOptions | None = None,
         now: float = NOW,
     ) -> None:
-        self.now, self.evicted = now, list[str]()
+        self.now, self.evicted, self.n_tries = now, list[str](), 0
         self.scorer = Scorer(clock=lambda: self.now)
         settings = ScheduleSettings(
             scheduler_name=SCHEDULER,
@@ -154,10 +154,22 @@ class TenantWorld:
         self._loop.look_around()
         planned = self._loop.run()
         after = self.pods
-        placed = (one for one in planned if one.node and one.pod.name in after)
-        self.put(*(replace(after[one.pod.name], node=one.node, started=self.now) for one in placed))
+        with self.scorer.tables.reading() as cluster:
+            placed = [cluster.state.pods[uid] for uid in cluster.assumed.uids()]
+        self.put(*(replace(pod, started=self.now) for pod in placed))
         self.evicted += [name for name in before if name not in after]
         return {one.pod.name: one for one in planned}
+
+    def try_again(self) -> None:
+        """Wake all pods that wait, as the live loop does a second after it found no victims but pods being bound."""
+        self.n_tries += 1
+        self.put(
+            *(
+                replace(pod, labels={**pod.labels, "tries": f"{self.n_tries}"})
+                for pod in self.pods.values()
+                if not pod.node
+            )
+        )
 
     def seats(self) -> dict[str, str]:
         """Node by name, of the pods that have one."""
