@@ -11,7 +11,9 @@ has tried in vain, room is reserved for nothing, and the nomination is withdrawn
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -53,6 +55,7 @@ class AdviceBinder:
     gated   : says who writes about a pod
     seconds : for one request
     figures : counted up; the exporter reads them
+    released : called in a thread with each pod whose gate was removed; None = no part has to know
     """
 
     name = "Advice"
@@ -66,6 +69,7 @@ class AdviceBinder:
         gated: GatedPods,
         seconds: float,
         figures: AdviceFigures,
+        released: Callable[[PodInfo], None] | None = None,
     ) -> None:
         self._session, self._limit, self._seconds = session, limit, seconds
         self._notes, self._gated = notes, gated
@@ -73,6 +77,7 @@ class AdviceBinder:
             logger, "no node was nominated (grant patch on pods/status)", "nodes are nominated again"
         )
         self.figures: Final = figures
+        self._released = released
 
     async def bind(self, pod: PodInfo, node: str) -> BindStatus:
         """SUCCESS = nominated and released, UNSCHEDULABLE = not nominated, ERROR = it is not known whether released."""
@@ -86,6 +91,8 @@ class AdviceBinder:
         finally:
             self._gated.released(pod.uid, is_gone=is_released)
         if is_released:
+            if self._released is not None:
+                await asyncio.to_thread(self._released, pod)
             self._notes.written(advice)
         return status
 

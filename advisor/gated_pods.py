@@ -123,11 +123,19 @@ class GatedPods(NodesAndPodsOnly):
                 self._hold_again(uid)
             return [one.pod for one in self._held.values() if now - one.since >= seconds and not one.is_claimed]
 
-    def longest(self) -> float:
-        """Return the seconds for which the pod that has waited longest has been held; 0 = none is."""
+    def longest(self, is_left_out: Callable[[str], bool] = lambda uid: False) -> float:
+        """Return the seconds for which the pod that has waited longest has been held; 0 = none is.
+
+        is_left_out : whether a pod of this UID does not count
+        """
         now = self._clock()
         with self._lock:
-            return max((now - one.since for one in self._held.values()), default=0.0)
+            return max((now - one.since for uid, one in self._held.items() if not is_left_out(uid)), default=0.0)
+
+    def number(self, counts: Callable[[str], bool]) -> int:
+        """Return how many held pods count, by their UIDs."""
+        with self._lock:
+            return sum(map(counts, self._held))
 
     # Implements Follower
 

@@ -11,14 +11,17 @@ from prometheus_client.registry import Collector
 from advisor.advice_binder import AdviceFigures
 from advisor.gated_pods import GatedPods
 from advisor.preferred_pods import PreferenceFigures, PreferenceOutcome
+from advisor.quota_gate import QuotaGate
 from advisor.releases import Outcome, Releases
 
 
 class AdviceCollector(Collector):
     """Reads the figures at each scrape."""
 
-    def __init__(self, gated: GatedPods, releases: Releases, figures: AdviceFigures) -> None:
-        self._gated, self._releases, self._figures = gated, releases, figures
+    def __init__(
+        self, gated: GatedPods, releases: Releases, figures: AdviceFigures, quota_gate: QuotaGate | None = None
+    ) -> None:
+        self._gated, self._releases, self._figures, self._quota_gate = gated, releases, figures, quota_gate
 
     def collect(self) -> Iterator[Metric]:
         pods = CounterMetricFamily(
@@ -36,9 +39,17 @@ class AdviceCollector(Collector):
             "Nominations taken back because kube-scheduler found no place for the pod.",
             self._figures.withdrawn,
         )
+        by_quota = (lambda uid: False) if self._quota_gate is None else self._quota_gate.keeps
         yield GaugeMetricFamily("forecast_gated_pods", "Pods that our gate alone holds.", len(self._gated))
         yield GaugeMetricFamily(
-            "forecast_gated_longest_seconds", "Time for which our gate has held a pod longest.", self._gated.longest()
+            "forecast_gated_by_quota_pods",
+            "Of these, pods that wait because the quota of their tenant does not admit them.",
+            self._gated.number(by_quota),
+        )
+        yield GaugeMetricFamily(
+            "forecast_gated_longest_seconds",
+            "Time for which our gate has held a pod longest that waits for no quota.",
+            self._gated.longest(by_quota),
         )
 
 

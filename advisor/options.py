@@ -14,6 +14,7 @@ from scheduler.overcommit.options import RepairOptions
 from scheduler.preemption.options import PreemptionOptions
 from scheduler.settings import ScheduleSettings
 from serving.options import ServingOptions
+from tenants.options import TenantOptions
 
 
 class AdviseLease(LeaseOptions):
@@ -72,6 +73,7 @@ class AdviseOptions(ServingOptions):
     biggest first."""
 
     prefer: PreferOptions = Field(default_factory=PreferOptions)
+    tenants: TenantOptions = Field(default_factory=TenantOptions)
     lease: AdviseLease = Field(default_factory=AdviseLease)
 
     @field_validator("scheduler_name")
@@ -97,6 +99,7 @@ class AdviseOptions(ServingOptions):
             gangs=GangOptions(enabled=False),
             preemption=PreemptionOptions(enabled=False),
             repair=RepairOptions(enabled=False),
+            tenants=self.tenants,
             # While it is renewed the webhook holds pods, which a shadow never releases.
             lease=self.lease.replace(enabled=self.lease.enabled and not self.shadow),
         )

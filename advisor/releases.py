@@ -16,6 +16,7 @@ from typing import Final
 
 from advisor.advice_requests import advice_note, release_body
 from advisor.gated_pods import GatedPods
+from advisor.quota_gate import QuotaGate
 from kube.client.api_answer import is_gone
 from kube.client.pod_writes import pod_path
 from kube.failure_notice import FailureNotice
@@ -47,6 +48,7 @@ class Releases:
     seconds      : after which a pod is overdue
     has_forecast : without one no pod waits for advice
     leads        : one that does not gives the leader a second more, whose release says what was advised
+    quotas       : keep pods held whatever else is so; None = there are no tenants
     """
 
     def __init__(
@@ -57,9 +59,10 @@ class Releases:
         seconds: float,
         has_forecast: Callable[[], bool],
         leads: Callable[[], bool],
+        quotas: QuotaGate | None = None,
     ) -> None:
         self._session, self._gated, self._overdue_seconds = session, gated, seconds
-        self._has_forecast, self._leads = has_forecast, leads
+        self._has_forecast, self._leads, self._quotas = has_forecast, leads, quotas
         self._room: asyncio.Semaphore | None = None
         self._notice = FailureNotice(logger, "our gate was not removed (grant patch on pods)")
         self.released: Final[Counter[Outcome]] = Counter()
@@ -81,6 +84,9 @@ class Releases:
         """Begin to release these, but for those whose gate is being removed."""
         for pod in pods:
             if not self._gated.claim(pod.uid):
+                continue
+            if self._quotas is not None and not self._quotas.admit(pod):
+                self._gated.released(pod.uid, is_gone=False)
                 continue
             ended = partial(self._ended, pod.uid)
             try:
@@ -117,4 +123,6 @@ class Releases:
                 logger.error("a pod was not released", extra={"uid": uid}, exc_info=error)
             else:
                 is_released = done.result()
+        if self._quotas is not None and not is_released:
+            self._quotas.withdraw(uid)
         self._gated.released(uid, is_gone=is_released)

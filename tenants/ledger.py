@@ -65,6 +65,7 @@ class QuotaLedger(NodesAndPodsOnly):
         self.version = 0
         self.tree = EMPTY
         self.charges: dict[str, Charge] = {}
+        self._promised: set[str] = set()
         self._clear()
 
     def use(self, tree: QuotaTree) -> None:
@@ -75,6 +76,16 @@ class QuotaLedger(NodesAndPodsOnly):
     def units_of(self, pod: PodInfo) -> Units:
         """Return what a pod takes that has no node."""
         return self.amounts.of(pod, self.tree.resources)
+
+    def promise(self, uid: str) -> None:
+        """Count a pod that waits as one that uses its quota: somebody else is about to be free to bind it."""
+        self._promised.add(uid)
+        self._look(uid)
+
+    def withdraw(self, uid: str) -> None:
+        """What was promised to a pod did not happen."""
+        self._promised.discard(uid)
+        self._look(uid)
 
     # Follower
 
@@ -123,6 +134,7 @@ class QuotaLedger(NodesAndPodsOnly):
     def _charge_of(self, uid: str) -> Charge | None:
         pod = self._state.pods.get(uid)
         if pod is None:
+            self._promised.discard(uid)
             return None
         row = self.tree.row_of(pod)
         if row == NO_QUOTA:
@@ -133,7 +145,7 @@ class QuotaLedger(NodesAndPodsOnly):
             return Charge(row, self.amounts.of(pod, self.tree.resources, node), True)
         if not waits(pod) or pod.terminating or any(gate != self._open_gate for gate in pod.gates):
             return None
-        return Charge(row, self.units_of(pod), self._is_released(pod))
+        return Charge(row, self.units_of(pod), uid in self._promised or self._is_released(pod))
 
     def _seat_all(self, pods: Sequence[PodInfo]) -> None:
         """Pods that are alike and have waited: most of them change from waiting to used by the same amounts."""

@@ -28,6 +28,7 @@ PACKAGES = {
     "scheduler",
     "advisor",
     "rebalancer",
+    "tenants",
     "autoscaling",
     "admission",
     "forecast_scheduler",

@@ -59,5 +59,7 @@ class QueueUnits:
         if of.is_gang:
             return UnitOf(of.key, of.since, True, flow, due)
         # No name of a PodGroup, "namespace/name", has a colon in it.
-        unit = f"jobs:{member.queue}/{member.owner}" if self._is_job(pod) else f"{of.key}@{flow}"
-        return UnitOf(f"{unit}@{due:.0f}" if due < math.inf else unit, None, False, flow, due)
+        is_job = self._is_job(pod)
+        unit = f"jobs:{member.queue}/{member.owner}" if is_job else f"{of.key}@{flow}"
+        since = None if is_job else of.since
+        return UnitOf(f"{unit}@{due:.0f}" if due < math.inf else unit, since, False, flow, due)

@@ -34,6 +34,7 @@ def test_names_and_values() -> None:
         'forecast_advice_pods_total{outcome="no_forecast"}': 0.0,
         "forecast_advice_withdrawn_total": 0.0,
         "forecast_gated_pods": 0.0,
+        "forecast_gated_by_quota_pods": 0.0,
         "forecast_gated_longest_seconds": 0.0,
     }, "all are there before anything has happened"
     for pod in (gated("a"), gated("b")):
@@ -41,4 +42,4 @@ def test_names_and_values() -> None:
     clock.now = 1.5
     figures.advised, figures.withdrawn = 7, 3
     releases.released.update({Outcome.NO_NODE: 1, Outcome.OVERDUE: 2, Outcome.NO_FORECAST: 4})
-    assert list(shown().values()) == [7.0, 1.0, 2.0, 4.0, 3.0, 2.0, 1.5] and shown().keys() == nothing.keys()
+    assert list(shown().values()) == [7.0, 1.0, 2.0, 4.0, 3.0, 2.0, 0.0, 1.5] and shown().keys() == nothing.keys()

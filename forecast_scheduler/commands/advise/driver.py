@@ -15,6 +15,7 @@ from advisor.metrics import AdviceCollector, PreferenceCollector
 from advisor.options import AdviseOptions
 from advisor.preference_route import preferences_router
 from advisor.preferred_pods import PreferredPods
+from advisor.quota_gate import QuotaGate
 from advisor.releases import Releases
 from advisor.reports import AdviceReports
 from advisor.right_to_release import LOOK_SECONDS, RightToRelease
@@ -84,18 +85,29 @@ class Advising:
         scorer.tables.is_known = gated.is_echo
         # Replicas that do not lead release what is overdue, too.
         session = ApiSession(process.api, connections=_RELEASE_CONNECTIONS)
+        tenants = process.tables.tenants
+        quota_gate = None
+        if tenants is not None:
+            quota_gate = QuotaGate(tenants.quotas, reading=scorer.tables.reading, leads=process.may_write)
         releases = Releases(
             session,
             gated,
             seconds=self._options.gate_timeout,
             has_forecast=has_forecast,
             leads=process.may_write,
+            quotas=quota_gate,
         )
         figures = AdviceFigures()
 
         def bind(parts: LoopParts, limit: InFlightLimit) -> Bind:
             return AdviceBinder(
-                parts.session, limit, notes=notes, gated=gated, seconds=_REQUEST_SECONDS, figures=figures
+                parts.session,
+                limit,
+                notes=notes,
+                gated=gated,
+                seconds=_REQUEST_SECONDS,
+                figures=figures,
+                released=quota_gate.released if quota_gate is not None else None,
             )
 
         role = LoopRole(
@@ -124,7 +136,7 @@ class Advising:
             AdviceReports(releases),
             notes,
             jobs,
-            [AdviceCollector(gated, releases, figures), PreferenceCollector(preferred.figures)],
+            [AdviceCollector(gated, releases, figures, quota_gate), PreferenceCollector(preferred.figures)],
             [preferences_router(preferred)],
             [PreferencesRequest, PreferencesBody, PreferredNode],
         )

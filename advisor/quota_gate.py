@@ -1,0 +1,76 @@
+"""Keeps our gate on pods that the quota of their tenant does not admit, however long that takes.
+
+kube-scheduler knows no ElasticQuotas: a pod whose gate is gone gets a node. So it counts as using its quota from the
+moment at which its gate is removed, and no other pod is promised the same room.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Final
+
+from kube.objects.objects import PodInfo
+from tenants.quota_tree import NO_QUOTA
+from tenants.quotas import Quotas
+
+_LOOK_SECONDS: Final = 5.0
+_MANY: Final = 4096
+
+
+class QuotaGate:
+    """For any thread.
+
+    reading : takes the lock of the tables
+    leads   : only the leader knows what was advised and is not bound yet
+    clock   : seconds, monotonic
+    """
+
+    def __init__(
+        self,
+        quotas: Quotas,
+        *,
+        reading: Callable[[], AbstractContextManager[object]],
+        leads: Callable[[], bool],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._quotas, self._reading, self._leads, self._clock = quotas, reading, leads, clock
+        # When a pod was last kept, and at which version of the ledger: nothing is asked again until that changes.
+        self._kept: dict[str, tuple[int, float]] = {}
+
+    def keeps(self, uid: str) -> bool:
+        """Return whether the pod was kept when it was last asked about."""
+        return uid in self._kept
+
+    def admit(self, pod: PodInfo) -> bool:
+        """Return whether the gate of a pod may go, and count on it from now on."""
+        version, now = self._quotas.ledger.version, self._clock()
+        kept_at, kept_since = self._kept.get(pod.uid, (-1, now))
+        if kept_at == version and now - kept_since < _LOOK_SECONDS:
+            return False
+        with self._reading():
+            if self._quotas.tree.row_of(pod) != NO_QUOTA:
+                if not self._leads() or self._quotas.denial(pod) is not None:
+                    self._forget_long_gone(now)
+                    self._kept[pod.uid] = version, now
+                    return False
+                self._quotas.ledger.promise(pod.uid)
+        self._kept.pop(pod.uid, None)
+        return True
+
+    def released(self, pod: PodInfo) -> None:
+        """Count on a pod whose gate was removed with advice, also if it loses its node in the tables again."""
+        if self._quotas.tree.row_of(pod) != NO_QUOTA:
+            self._kept.pop(pod.uid, None)
+            with self._reading():
+                self._quotas.ledger.promise(pod.uid)
+
+    def withdraw(self, uid: str) -> None:
+        """The gate is still there after all."""
+        with self._reading():
+            self._quotas.ledger.withdraw(uid)
+
+    def _forget_long_gone(self, now: float) -> None:
+        if len(self._kept) > _MANY:
+            self._kept = {uid: kept for uid, kept in self._kept.items() if now - kept[1] < 2 * _LOOK_SECONDS}

@@ -1,0 +1,81 @@
+"""Our gate stays on pods whose tenant's quota does not admit them, and goes for no more pods than it admits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from advisor.quota_gate import QuotaGate
+from kube.objects.objects import PodInfo
+from placement.advice_gate import ADVICE
+from tests.tenants.tenant_world import TenantWorld, nodes, quota, tenant_pod
+
+
+def held(name: str) -> PodInfo:
+    return replace(tenant_pod(name, "b"), gates=(ADVICE,), scheduler_name="default-scheduler")
+
+
+class Scene:
+    """Tenant b may use 2 cores, and has 4 pods that the gate holds."""
+
+    def __init__(self) -> None:
+        self.pods = [held(f"b{at}") for at in range(4)]
+        self.world = TenantWorld(nodes(2), [quota("b", 2, 2)], self.pods)
+        self.leads, self.now = True, 0.0
+        self.gate = QuotaGate(
+            self.world.quotas,
+            reading=self.world.scorer.tables.reading,
+            leads=lambda: self.leads,
+            clock=lambda: self.now,
+        )
+
+    def admitted(self) -> list[str]:
+        return [pod.name for pod in self.pods if self.gate.admit(pod)]
+
+
+def test_no_more_pods_are_released_than_the_quota_admits() -> None:
+    scene = Scene()
+    assert scene.admitted() == ["b0", "b1"]
+    assert scene.world.used("b") == 2000, "kube-scheduler may bind them at any moment"
+    assert [scene.gate.keeps(pod.uid) for pod in scene.pods] == [False, False, True, True]
+
+
+def test_what_was_not_released_after_all_may_go_to_another_pod() -> None:
+    scene = Scene()
+    scene.admitted()
+    scene.gate.withdraw("b0")
+    assert scene.gate.admit(scene.pods[2])
+    assert not scene.gate.admit(scene.pods[3])
+
+
+def test_a_pod_that_leaves_makes_room() -> None:
+    scene = Scene()
+    scene.admitted()
+    scene.world.end("b1")
+    assert scene.gate.admit(scene.pods[3])
+
+
+def test_a_released_pod_counts_after_a_restart() -> None:
+    """The gate is gone and the note of the advice is there: that is all that a new process knows."""
+    scene = Scene()
+    released = replace(scene.pods[0], gates=(), annotations={ADVICE: "{}"})
+    world = TenantWorld(nodes(2), [quota("b", 2, 2)], [released, *scene.pods[1:]])
+    assert world.used("b") == 1000
+    gate = QuotaGate(world.quotas, reading=world.scorer.tables.reading, leads=lambda: True)
+    assert [pod.name for pod in scene.pods[1:] if gate.admit(pod)] == ["b1"]
+
+
+def test_an_advised_pod_counts_on_when_its_node_is_forgotten() -> None:
+    scene = Scene()
+    scene.gate.released(scene.pods[0])
+    assert scene.world.used("b") == 1000
+    assert scene.admitted() == ["b0", "b1"], "b0 counts already"
+
+
+def test_only_the_leader_releases_pods_of_tenants() -> None:
+    scene = Scene()
+    scene.leads = False
+    assert scene.admitted() == []
+    other = replace(held("free"), namespace="no-quota")
+    assert scene.gate.admit(other)
+    scene.leads, scene.now = True, 10.0
+    assert scene.admitted() == ["b0", "b1"]
