@@ -6,6 +6,7 @@ moment at which its gate is removed, and no other pod is promised the same room.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -15,8 +16,11 @@ from kube.objects.objects import PodInfo
 from tenants.quota_tree import NO_QUOTA
 from tenants.quotas import Quotas
 
+logger = logging.getLogger(__name__)
+
 _LOOK_SECONDS: Final = 5.0
 _MANY: Final = 4096
+_UNREAD_SECONDS: Final = 60.0
 
 
 class QuotaGate:
@@ -24,6 +28,8 @@ class QuotaGate:
 
     reading : takes the lock of the tables
     leads   : only the leader knows what was advised and is not bound yet
+    is_read : whether the quotas were listed once. Until then no pod is released, for a minute at most: where they
+              cannot be listed, quotas must not keep pods from starting
     clock   : seconds, monotonic
     """
 
@@ -33,11 +39,13 @@ class QuotaGate:
         *,
         reading: Callable[[], AbstractContextManager[object]],
         leads: Callable[[], bool],
+        is_read: Callable[[], bool] = lambda: True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._quotas, self._reading, self._leads, self._clock = quotas, reading, leads, clock
         # When a pod was last kept, and at which version of the ledger: nothing is asked again until that changes.
         self._kept: dict[str, tuple[int, float]] = {}
+        self._is_read, self._began, self._has_complained = is_read, clock(), False
 
     def keeps(self, uid: str) -> bool:
         """Return whether the pod was kept when it was last asked about."""
@@ -46,6 +54,8 @@ class QuotaGate:
     def admit(self, pod: PodInfo) -> bool:
         """Return whether the gate of a pod may go, and count on it from now on."""
         version, now = self._quotas.ledger.version, self._clock()
+        if not self._is_read() and not self._has_waited(now):
+            return False
         kept_at, kept_since = self._kept.get(pod.uid, (-1, now))
         if kept_at == version and now - kept_since < _LOOK_SECONDS:
             return False
@@ -70,6 +80,14 @@ class QuotaGate:
         """The gate is still there after all."""
         with self._reading():
             self._quotas.ledger.withdraw(uid)
+
+    def _has_waited(self, now: float) -> bool:
+        if now - self._began < _UNREAD_SECONDS:
+            return False
+        if not self._has_complained:
+            self._has_complained = True
+            logger.error("quotas were not read, pods are released without them (grant list and watch on elasticquotas)")
+        return True
 
     def _forget_long_gone(self, now: float) -> None:
         if len(self._kept) > _MANY:

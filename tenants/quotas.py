@@ -137,6 +137,7 @@ class QuotaSink:
     ) -> None:
         self._quotas, self._reading, self._cards = quotas, reading, frozenset(card_resources)
         self._objects: dict[str, ElasticQuota] = {}
+        self.is_read = False  # whether all quotas were listed once
 
     def subscription(self) -> Subscription[ElasticQuota]:
         """Return what has to be followed."""
@@ -146,6 +147,7 @@ class QuotaSink:
         """These are all."""
         self._objects = {one.key: one for one in objects}
         self._swap()
+        self.is_read = True
 
     def absent(self) -> None:
         """The definition is not installed: there are no quotas."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from advisor.quota_gate import QuotaGate
 from kube.objects.objects import PodInfo
 from placement.advice_gate import ADVICE
@@ -20,11 +22,12 @@ class Scene:
     def __init__(self) -> None:
         self.pods = [held(f"b{at}") for at in range(4)]
         self.world = TenantWorld(nodes(2), [quota("b", 2, 2)], self.pods)
-        self.leads, self.now = True, 0.0
+        self.leads, self.is_read, self.now = True, True, 0.0
         self.gate = QuotaGate(
             self.world.quotas,
             reading=self.world.scorer.tables.reading,
             leads=lambda: self.leads,
+            is_read=lambda: self.is_read,
             clock=lambda: self.now,
         )
 
@@ -79,3 +82,13 @@ def test_only_the_leader_releases_pods_of_tenants() -> None:
     assert scene.gate.admit(other)
     scene.leads, scene.now = True, 10.0
     assert scene.admitted() == ["b0", "b1"]
+
+
+def test_until_quotas_are_read_pods_stay_for_a_minute_at_most(caplog: pytest.LogCaptureFixture) -> None:
+    scene = Scene()
+    scene.is_read = False
+    other = replace(held("free"), namespace="no-quota")
+    assert not scene.gate.admit(other) and scene.admitted() == []
+    scene.now = 61.0
+    assert scene.gate.admit(other)
+    assert "grant list and watch on elasticquotas" in caplog.text

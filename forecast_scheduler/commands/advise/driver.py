@@ -88,7 +88,12 @@ class Advising:
         tenants = process.tables.tenants
         quota_gate = None
         if tenants is not None:
-            quota_gate = QuotaGate(tenants.quotas, reading=scorer.tables.reading, leads=process.may_write)
+            quota_gate = QuotaGate(
+                tenants.quotas,
+                reading=scorer.tables.reading,
+                leads=process.may_write,
+                is_read=lambda: tenants.sink.is_read,
+            )
         releases = Releases(
             session,
             gated,

@@ -1,0 +1,133 @@
+"""Quotas of tenants on a real API server: lent, taken back for a gang, by whoever lives, and never passed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from testing.clusters.elastic_quotas import create_quota, delete_quotas, elastic_quota, install_elastic_quotas
+from testing.clusters.own_nodes import (
+    LONG,
+    assert_settled,
+    bound,
+    condition,
+    end_terminating,
+    group,
+    groups,
+    member,
+    nodes_of,
+    our_node,
+    our_pod,
+)
+from testing.processes.scorer_process import ScorerProcess, eventually
+from testing.processes.webhook_process import Api
+from testing.servers.cluster_objects import ClusterWriter, Manifest
+from testing.servers.control_plane.control_plane import ControlPlane
+from tests.schedule.conftest import Started
+
+OWNER, BORROWER = "default", "borrower"
+N_CORES, N_MEMBERS = 32, 16
+TENANTS = {"grace": "1s"}
+
+
+@pytest.fixture(scope="module")
+def api(module_plane: ControlPlane) -> Iterator[Api]:
+    with Api(module_plane) as api, ClusterWriter(module_plane) as writer:
+        install_elastic_quotas(api)
+        writer.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": BORROWER}})
+        yield api
+
+
+@pytest.fixture
+def quotas(api: Api, plane: ControlPlane) -> Iterator[Api]:
+    """To create them; afterwards there are none."""
+    yield api
+    delete_quotas(api, OWNER, BORROWER)
+
+
+def borrow_everything(writer: ClusterWriter, process: ScorerProcess) -> None:
+    """Each of two tenants is guaranteed half of the cores, and one has them all."""
+    writer.create_many(our_pod(f"borrower-{i}", cpu="1", namespace=BORROWER) for i in range(N_CORES + 4))
+    assert eventually(lambda: bound(writer, "borrower") == N_CORES, LONG), process.log
+
+
+def placed_with(writer: ClusterWriter) -> bool:
+    """The whole gang has nodes; pods that have to go do go."""
+    end_terminating(writer)
+    return bound(writer, "train") == N_MEMBERS
+
+
+def two_halves(api: Api, writer: ClusterWriter) -> None:
+    writer.create_many(our_node(f"node-{i}", cpu=8) for i in range(N_CORES // 8))
+    for tenant in (OWNER, BORROWER):
+        create_quota(api, elastic_quota(tenant, {"cpu": str(N_CORES // 2)}))
+
+
+def test_a_gang_gets_back_what_was_lent(
+    plane: ControlPlane, writer: ClusterWriter, quotas: Api, start: Started
+) -> None:
+    two_halves(quotas, writer)
+    process = start(tenants=TENANTS)
+    borrow_everything(writer, process)
+    waiting = next(iter(writer.list_all("pods", field_selector="spec.nodeName=")))
+    assert eventually(lambda: "tenant borrower uses 32 cores, its min is 16 cores" in said(writer, waiting), LONG), (
+        said(writer, waiting)
+    )
+    with groups(plane) as those:
+        those.create(group("train", members=N_MEMBERS))
+        writer.create_many(member("train", number) for number in range(N_MEMBERS))
+        assert eventually(lambda: placed_with(writer), LONG), process.log[-3000:]
+        assert_settled(writer, [process])
+        assert bound(writer, "borrower") == N_CORES - N_MEMBERS, "no more pods go than the gang needs"
+        assert process.metric("forecast_preemption_victims_total") == N_MEMBERS
+
+
+def test_a_gang_gets_it_back_from_who_takes_over(
+    plane: ControlPlane, writer: ClusterWriter, quotas: Api, start: Started
+) -> None:
+    """kill -9 while its victims are on their way out: they stay until this test ends them."""
+    two_halves(quotas, writer)
+    first = start(tenants=TENANTS)
+    borrow_everything(writer, first)
+    with groups(plane) as those:
+        those.create(group("train", members=N_MEMBERS))
+        writer.create_many(member("train", number) for number in range(N_MEMBERS))
+        assert eventually(lambda: len(going(writer)) > 0, LONG), first.log[-3000:]
+        first.kill()
+        second = start(tenants=TENANTS)
+        assert eventually(lambda: len(going(writer)) >= N_MEMBERS, LONG), (going(writer), second.log[-3000:])
+        gone = going(writer)
+        assert eventually(lambda: placed_with(writer), LONG), second.log[-3000:]
+        assert_settled(writer, [second])
+        assert len(gone) == N_MEMBERS and bound(writer, "borrower") == N_CORES - N_MEMBERS
+
+
+def test_a_max_holds_across_a_restart(writer: ClusterWriter, quotas: Api, start: Started) -> None:
+    writer.create_many(our_node(f"node-{i}", cpu=8) for i in range(2))
+    create_quota(quotas, elastic_quota(BORROWER, {"cpu": "4"}, {"cpu": "6"}))
+    first = start(tenants=TENANTS)
+    writer.create_many(our_pod(f"borrower-{i}", cpu="1", namespace=BORROWER) for i in range(5))
+    assert eventually(lambda: bound(writer, "borrower") == 4, LONG), "no other tenant lends anything"
+    first.kill()
+    create_quota(quotas, elastic_quota(OWNER, {"cpu": "8"}))
+    second = start(tenants=TENANTS)
+    writer.create_many(our_pod(f"borrower-{i}", cpu="1", namespace=BORROWER) for i in range(5, 10))
+    writer.create(our_pod("free", cpu="1", namespace="kube-public"))
+    assert eventually(lambda: bound(writer, "borrower") == 6 and bound(writer, "free") == 1, LONG), second.log
+    assert_settled(writer, [second])
+    waiting = writer.list_all("pods", field_selector="spec.nodeName=")
+    assert len(waiting) == 4
+    assert all("tenant borrower may use 6 cores at most and uses 6 cores" in condition(one)[1] for one in waiting)
+    name = next(name for name, node in nodes_of(writer, "borrower").items() if node)
+    writer.delete_many(one for one in writer.list_all("pods") if one["metadata"]["name"] == name)
+    assert eventually(lambda: bound(writer, "borrower") == 6, LONG), "another pod takes its place"
+
+
+def said(writer: ClusterWriter, pod: Manifest) -> str:
+    name = pod["metadata"]["name"]
+    return next((condition(one)[1] for one in writer.list_all("pods") if one["metadata"]["name"] == name), "")
+
+
+def going(writer: ClusterWriter) -> set[str]:
+    return {one["metadata"]["name"] for one in writer.list_all("pods") if "deletionTimestamp" in one["metadata"]}
