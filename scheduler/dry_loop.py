@@ -100,6 +100,8 @@ class DryLoop:
         tables = self.tables
         tables.colocation.keep_up()
         self._core.adopt_nominations()
+        if tables.tenants is not None and tables.tenants.need is not None:
+            tables.tenants.need.refresh()
         with self._scorer.tables.reading():
             tables.sitting.settle()
             tables.rules.look()

@@ -2,6 +2,7 @@
 
 ElasticQuotas --watch--> tree --+
 pods --------------------------> ledger --> filter, limit of like pods, who may be evicted
+pods, model -----------------------------> what owners will need --> what is lent
 """
 
 from __future__ import annotations
@@ -20,12 +21,14 @@ from scheduler.settings import ScheduleSettings
 from scorer.assuming_cluster import AssumingCluster
 from scorer.scorer import Scorer
 from tenants.elastic_quota_plugin import ElasticQuotaFilter, QuotaLimit
+from tenants.expected_need import ExpectedNeed
 from tenants.ledger import QuotaLedger
 from tenants.options import Pool
 from tenants.pod_amounts import PodAmounts
 from tenants.pool import pool_of_nodes
 from tenants.quotas import Quotas, QuotaSink
 from tenants.reclaim import Reclaim
+from tenants.seen_pods import SeenPods
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,7 @@ class TenantTables:
     filter, limit : for the pods of all profiles
     reclaim       : for preemption
     sink          : of the watch
+    need          : what owners are expected to need; None = it does not matter
     """
 
     quotas: Quotas
@@ -41,6 +45,7 @@ class TenantTables:
     limit: QuotaLimit
     reclaim: Reclaim
     sink: QuotaSink
+    need: ExpectedNeed | None
 
 
 def tenant_tables(
@@ -66,12 +71,19 @@ def tenant_tables(
 
     quotas = Quotas(ledger, run_seconds=_run_seconds(cluster), longest_loan=options.longest_loan, pool=pool)
     scorer.tables.attach((), ledger)
+    need: ExpectedNeed | None = None
+    if options.by_forecast:
+        seen = SeenPods(cluster.state, lambda namespace: ledger.tree.has_namespace(namespace))
+        scorer.tables.attach((), seen)
+        need = ExpectedNeed(scorer.tables, quotas, seen, longest_loan=options.longest_loan, changed=quotas.changed)
+        quotas.expected, quotas.admitted_from = need, need.clause
     return TenantTables(
         quotas=quotas,
         filter=ElasticQuotaFilter(quotas),
         limit=QuotaLimit(quotas),
         reclaim=Reclaim(ledger, options, clock=scorer.tables.clock),
         sink=QuotaSink(quotas, scorer.tables.reading, cards),
+        need=need,
     )
 
 

@@ -66,6 +66,11 @@ class QuotaTree:
             return next((row for row in rows if self.quotas[row].name == said), rows[0])
         return rows[0]
 
+    def first_row(self, namespace: str) -> int:
+        """Return the quota of pods of the namespace that name none; NO_QUOTA = there is none."""
+        rows = self._by_namespace.get(namespace)
+        return NO_QUOTA if rows is None else rows[0]
+
     def path(self, row: int) -> tuple[int, ...]:
         """Return the quota, its parent, and so on to the top."""
         return self._paths[row]

@@ -31,6 +31,10 @@ def _on_and_on(pod: PodInfo) -> float:
     return math.inf
 
 
+def _nothing_said(pod: PodInfo) -> str:
+    return ""
+
+
 def _all_guarantees() -> Ints | None:
     return None
 
@@ -38,8 +42,9 @@ def _all_guarantees() -> Ints | None:
 class Quotas:
     """Everything is called under the lock of the tables.
 
-    ledger   : what is used; its tree is that of the watch
-    expected : what owners will need
+    ledger        : what is used; its tree is that of the watch
+    expected      : what owners will need
+    admitted_from : from when a pod is expected to be admitted, in words for the end of a sentence; '' = not known
     """
 
     def __init__(
@@ -57,7 +62,8 @@ class Quotas:
         pool         : (n_resources,) what may be used in all; None = all guarantees together
         """
         self.ledger, self.expected = ledger, expected
-        self._run_seconds, self._longest, self._pool = run_seconds, longest_loan, pool
+        self._run_seconds, self._longest, self.pool = run_seconds, longest_loan, pool
+        self.admitted_from: Callable[[PodInfo], str] = _nothing_said
         self.on_change: list[Callable[[], None]] = []
         self._held_back: dict[int, tuple[int, Ints | None, Ints]] = {}
 
@@ -69,6 +75,10 @@ class Quotas:
     def use(self, tree: QuotaTree) -> None:
         """Quotas have changed."""
         self.ledger.use(tree)
+        self.changed()
+
+    def changed(self) -> None:
+        """Notify listeners that other pods may be admitted: quotas, or what owners are expected to need, changed."""
         for listener in self.on_change:
             listener()
 
@@ -79,7 +89,7 @@ class Quotas:
     def use_for(self, pod: PodInfo) -> Use:
         """Return what counts where this pod is to be admitted."""
         ledger = self.ledger
-        return Use(ledger.direct, ledger.used, ledger.waiting, self.expected(self.loan_seconds(pod)), self._pool())
+        return Use(ledger.direct, ledger.used, ledger.waiting, self.expected(self.loan_seconds(pod)), self.pool())
 
     def denial(self, pod: PodInfo) -> Denial | None:
         """Return why the pod, which has no node, is not admitted; None = it is, or counts already, or in no quota."""
@@ -101,6 +111,9 @@ class Quotas:
 
     def sentence(self, pod: PodInfo, found: Denial) -> str:
         """Return in one sentence why the pod waits."""
+        return self._why(pod, found) + self.admitted_from(pod)
+
+    def _why(self, pod: PodInfo, found: Denial) -> str:
         tree, row = self.tree, self.tree.row_of(pod)
         resource = tree.resources[found.resource]
         asked, tenant = in_words(resource, found.asked), f"tenant {tree.name(row)}"

@@ -53,6 +53,7 @@ from scheduler.reporting.reports import Reports
 from scheduler.service.live import LiveScheduling
 from scheduler.settings import ScheduleSettings
 from scheduler.tables import ScheduleTables, schedule_tables
+from scheduler.tenant_upkeep import tenant_upkeep
 from scorer.background import Background as ScorerBackground
 from scorer.capacity_events import CapacityEvents
 from scorer.periodic_task import PeriodicTask
@@ -311,7 +312,7 @@ def _gang_jobs(
 
 
 def _upkeep(parts: LoopParts, loop: Loop, api: ApiClient) -> Iterator[Upkeep]:
-    """Yield what goes on around the rules about nodes, queues, and each profile."""
+    """Yield what goes on around the rules about nodes, queues, tenants, and each profile."""
     tables, scorer = parts.tables, parts.scorer
     around = Surroundings(
         session=parts.session,
@@ -325,6 +326,8 @@ def _upkeep(parts: LoopParts, loop: Loop, api: ApiClient) -> Iterator[Upkeep]:
     yield node_rule_upkeep(tables.rules, scorer, api=api, after=around.after)
     if tables.queues is not None:
         yield queue_upkeep(tables.queues, scorer, around)
+    if tables.tenants is not None:
+        yield tenant_upkeep(tables.tenants, around)
     for profile in tables.profiles.values():
         upkeep = profile.upkeep(around)
         if profile.subscriptions:

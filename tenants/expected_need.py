@@ -1,0 +1,253 @@
+"""What owners are expected to need, as this process knows it now: what `Quotas` asks before it lends.
+
+    refresh : copies the tables under their lock, computes without it, puts the result in place under it
+    called  : the highest need from now until a loan ends, one array per half hour, made beforehand
+
+Without a forecast nothing is expected, and all that is idle is lent. Only between the start of a process, or a change
+of quotas, and the first result nothing is lent: a start must not hand out what the forecast keeps.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+import numpy as np
+
+from forecast.arrays import Ints
+from forecast.service_key import ServiceKey
+from kube.objects.objects import PodInfo
+from placement.usable_forecast import usable_forecast
+from scorer.live_tables import LiveTables
+from scorer.predicted.profiles import Profiles
+from scorer.tracking import TrackedCluster
+from tenants.admission import Use, committed, denial
+from tenants.need import held, most_within, needed, with_parents
+from tenants.need_inputs import STEP_SECONDS, Copied, asleep_in, copied, gathered, grouped, without_pods
+from tenants.pod_amounts import Units
+from tenants.quota_tree import EMPTY, QuotaTree
+from tenants.quotas import Quotas
+from tenants.seen_pods import SeenPods
+
+logger = logging.getLogger(__name__)
+
+STEPS_SHOWN = 48
+"""Half hours: how far ahead it is looked for the time of an admission, and what a report shows."""
+
+_REFRESH_SECONDS = 300.0
+_LONGEST_UNKNOWN_SECONDS = 60.0
+_PODS_AT_ONCE = 256
+_RUNS_STEPS = (1, 2, 4, 8, 16, 32, 48, 64, 96)
+"""Lengths of runs, in half hours, for which times of admissions are looked for: a run counts as the next longer one."""
+
+_MOST_ANSWERS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """Half hours of real time, step 0 the one under way when it was made.
+
+    made, start : unix seconds; start of step 0
+    need        : (n_steps, n_quotas, n_resources) that owners are expected to need
+    held        : (n_steps, n_quotas, n_resources) of it, and of borrowers, what pods of today still have; of the
+                  quotas' own pods
+    used        : the same with all quotas below
+    waiting     : (n_quotas, n_resources) of the quotas' own pods when it was made
+    within      : see tenants.need.most_within
+    """
+
+    tree: QuotaTree
+    profiles: Profiles
+    zone: ZoneInfo
+    made: float
+    start: float
+    need: Ints
+    held: Ints
+    used: Ints
+    waiting: Ints
+    within: tuple[Ints, ...]
+    answers: dict[tuple[int, Units, int], int | None] = field(default_factory=dict)
+    later: dict[tuple[int, int], tuple[Use, Ints]] = field(default_factory=dict)
+
+
+class ExpectedNeed:
+    """Called under the lock of the tables, but for `refresh`."""
+
+    def __init__(
+        self,
+        tables: LiveTables,
+        quotas: Quotas,
+        seen: SeenPods,
+        *,
+        longest_loan: float,
+        changed: Callable[[], None] = lambda: None,
+    ) -> None:
+        """changed: called under the lock once other amounts are lent."""
+        self._tables, self._quotas, self._seen, self._changed = tables, quotas, seen, changed
+        self._n_steps = STEPS_SHOWN + max(int(longest_loan // STEP_SECONDS) + 2, _RUNS_STEPS[0])
+        self._clock = tables.clock
+        self.forecast: Forecast | None = None
+        self._is_looking = False
+        self._asked: tuple[QuotaTree, float] = (EMPTY, 0.0)  # first question about quotas whose need is not known
+        self._looked: tuple[QuotaTree, Profiles | None, float] = (EMPTY, None, -np.inf)
+        self.failures = 0
+
+    def __call__(self, seconds: float) -> Ints | None:
+        """Return (n_quotas, n_resources) units that owners need at most within so many seconds; None = not known."""
+        found, tree = self.forecast, self._quotas.tree
+        if found is not None and found.tree is tree:
+            over = max(0, int((self._clock() - found.start) // STEP_SECONDS))  # steps, if it was not made anew in time
+            return found.within[min(over + _steps(seconds), len(found.within)) - 1]
+        return tree.guaranteed if self._is_awaited(tree) else None
+
+    def expect(self) -> None:
+        """Announce that `refresh` is called again and again: until its first result nothing is lent, for a minute at
+        most, counted from the first question."""
+        self._is_looking = True
+
+    def admitted_from(self, pod: PodInfo) -> float | None:
+        """Return from when, in unix seconds, a pod that is not admitted now would be; None = not within a day, or there
+        is no forecast. Others that wait may be admitted before it."""
+        found, tree = self.forecast, self._quotas.tree
+        row = tree.row_of(pod)
+        if found is None or found.tree is not tree or row < 0:
+            return None
+        n = next((n for n in _RUNS_STEPS if n * STEP_SECONDS >= self._quotas.loan_seconds(pod)), _RUNS_STEPS[-1])
+        question = row, self._quotas.ledger.units_of(pod), n
+        if question not in found.answers:
+            if len(found.answers) >= _MOST_ANSWERS:
+                found.answers.clear()
+            found.answers[question] = _first_step(found, *question, pool=self._quotas.pool())
+        step = found.answers[question]
+        moment = None if step is None else found.start + step * STEP_SECONDS
+        return moment if moment is not None and moment > self._clock() else None
+
+    def clause(self, pod: PodInfo) -> str:
+        """Return the same for the end of a sentence, '' = not known."""
+        moment, found = self.admitted_from(pod), self.forecast
+        if moment is None or found is None:
+            return ""
+        return f"; expected to be admitted from {local_time(moment, found.zone)}"
+
+    # In a thread of its own
+
+    def is_due(self) -> bool:
+        """Return whether quotas or the model have changed, a half hour has begun, or some minutes have passed."""
+        with self._tables.reading() as cluster:
+            now, (tree, profiles, at) = self._clock(), self._looked
+            return (
+                self._quotas.tree is not tree
+                or _profiles(cluster) is not profiles
+                or not 0 <= now - at < _REFRESH_SECONDS
+                or (self.forecast is not None and now >= self.forecast.start + STEP_SECONDS)
+            )
+
+    def refresh(self) -> None:
+        """Find out what owners will need. If that fails, there is no forecast until the next time."""
+        try:
+            found, looked = self._computed()
+        except Exception:
+            self.failures += 1
+            logger.exception("what tenants will need is not known: all that is idle is lent")
+            with self._tables.reading() as cluster:
+                self._looked = self._quotas.tree, _profiles(cluster), self._clock()
+                self._put(None)
+            return
+        with self._tables.reading():
+            self._looked = looked
+            self._put(found)
+
+    # Inside
+
+    def _put(self, found: Forecast | None) -> None:
+        before, self.forecast = self.forecast, found
+        same = before is not None and found is not None and before.tree is found.tree
+        if not (same and before and found and np.array_equal(before.need, found.need)):
+            self._changed()
+
+    def _computed(self) -> tuple[Forecast | None, tuple[QuotaTree, Profiles | None, float]]:
+        now, ledger = self._clock(), self._quotas.ledger
+        with self._tables.reading() as cluster:
+            seen, runs, state = copied(cluster, ledger, now), cluster.expected_runs, cluster.state
+            if seen is None:
+                return None, (ledger.tree, _profiles(cluster), now)
+            of_waiting = {uid: state.service_key(seen.pods[uid]) for uid in seen.charges if uid not in seen.seats}
+        groups = grouped(seen, of_waiting, runs)
+        missing = without_pods(seen, (group.service for group in groups))
+        examples, units = self._last_seen(seen, missing)
+        rows = asleep_in(seen.tree, missing, examples)
+        asleep = {service: (row, units.get(service)) for service, row in rows.items()}
+        all_of_it = gathered(seen, groups, asleep, self._n_steps)
+        with self._tables.reading():
+            for service, pod in all_of_it.examples.items():
+                self._seen.note(service, pod)
+        need, own = needed(seen.tree, all_of_it.services, all_of_it.further), held(seen.tree, all_of_it.services)
+        return (
+            Forecast(
+                tree=seen.tree,
+                profiles=seen.profiles,
+                zone=seen.horizon.zone,
+                made=seen.now,
+                start=all_of_it.start,
+                need=need,
+                held=own,
+                used=with_parents(seen.tree, own),
+                waiting=seen.waiting,
+                within=most_within(need),
+            ),
+            (seen.tree, seen.profiles, now),
+        )
+
+    def _last_seen(
+        self, seen: Copied, services: list[ServiceKey]
+    ) -> tuple[dict[ServiceKey, PodInfo], dict[ServiceKey, Units]]:
+        """Pods of services without any now, and what one takes; of those that were seen."""
+        examples: dict[ServiceKey, PodInfo] = {}
+        units: dict[ServiceKey, Units] = {}
+        for first in range(0, len(services), _PODS_AT_ONCE):
+            with self._tables.reading():
+                for service in services[first : first + _PODS_AT_ONCE]:
+                    pod = self._seen.last(service)
+                    if pod is not None:
+                        examples[service] = pod
+                        units[service] = self._quotas.ledger.amounts.of(pod, seen.tree.resources)
+        return examples, units
+
+    def _is_awaited(self, tree: QuotaTree) -> bool:
+        """Whether the first result for these quotas is on its way."""
+        if not self._is_looking or self._looked[0] is tree:
+            return False
+        if self._asked[0] is not tree:
+            self._asked = tree, self._clock()
+        return self._clock() - self._asked[1] < _LONGEST_UNKNOWN_SECONDS
+
+
+def _profiles(cluster: TrackedCluster) -> Profiles | None:
+    predicted = usable_forecast(cluster)
+    return None if predicted is None else predicted.profiles
+
+
+def local_time(moment: float, zone: ZoneInfo) -> str:
+    """Return hour and minute of the model's calendar, as in "23:30"."""
+    return f"{datetime.fromtimestamp(moment, zone):%H:%M}"
+
+
+def _steps(seconds: float) -> int:
+    """Steps that a loan of so many seconds touches, if it begins at any moment of the one under way. Loans that are
+    equal in whole half hours have the same."""
+    return int(seconds // STEP_SECONDS) + 2
+
+
+def _first_step(found: Forecast, row: int, asked: Units, n: int, *, pool: Ints | None) -> int | None:
+    for step in range(1, STEPS_SHOWN):
+        if (step, n) not in found.later:
+            expected = found.need[step : step + n].max(axis=0)
+            use = Use(found.held[step], found.used[step], found.waiting, expected, pool)
+            found.later[step, n] = use, committed(found.tree, use)
+        use, held_back = found.later[step, n]
+        if denial(found.tree, use, row, asked, held_back=held_back) is None:
+            return step
+    return None

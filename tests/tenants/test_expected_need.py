@@ -1,0 +1,260 @@
+"""What is lent by the forecast, in the tables of a live process."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tenants.elastic_quota import ElasticQuota
+from tests.scorer.live_cluster import at, growing, loaded, model
+from tests.tenants.lending_world import BATCH, SHOP, LendingWorld, job_pod, shop_pod
+
+
+def test_need_is_the_highest_until_the_loan_ends() -> None:
+    world = LendingWorld(12.0)
+    world.need.refresh()
+    assert [world.expected_cores("shop", hours) for hours in (0.5, 6.0, 6.5, 24.0)] == [2, 2, 9, 9]
+
+
+def test_a_job_that_ends_before_the_evening_borrows_and_a_longer_one_does_not() -> None:
+    world = LendingWorld(17.0)
+    world.need.refresh()
+    assert world.admits(job_pod("short", run="1h", cpu=9))
+    assert not world.admits(job_pod("long", run="3h", cpu=9))
+    assert world.admits(job_pod("long-and-small", run="3h", cpu=3))
+
+
+def test_without_a_model_all_that_is_idle_is_lent() -> None:
+    world = LendingWorld(18.5, without_model=True)
+    world.need.refresh()
+    assert world.need(3600) is None
+    assert world.admits(job_pod("long", run="3h", cpu=10))
+
+
+def test_the_setting_switches_it_off() -> None:
+    world = LendingWorld(18.5, options={"by_forecast": False})
+    assert world.tables.need is None
+    assert world.admits(job_pod("long", run="3h", cpu=10))
+
+
+def test_the_same_array_is_returned_while_nothing_changes() -> None:
+    world = LendingWorld(12.0)
+    world.need.refresh()
+    assert world.need(3600) is world.need(3600 + 1799)
+    assert world.need(3600) is world.need(7200), "need is the same, so it is one array"
+    assert world.need(3600) is not world.need(8 * 3600)
+
+
+def test_what_is_waited_for_now_and_cannot_be_awaited_for_ever_lends_nothing() -> None:
+    world = LendingWorld(12.0)
+    assert world.admits(job_pod("a", cpu=9)), "without a thread that looks nothing is awaited"
+    world.need.expect()
+    assert not world.admits(job_pod("a", cpu=9))
+    world.live.later(61)
+    assert world.admits(job_pod("a", cpu=9))
+    world.need.refresh()
+    assert world.admits(job_pod("a", cpu=9))
+
+
+def test_quotas_that_change_lend_nothing_until_their_need_is_known() -> None:
+    world = LendingWorld(12.0)
+    world.need.expect()
+    world.need.refresh()
+    assert not world.need.is_due()
+    world.tables.sink.put(replace(SHOP, guaranteed={"cpu": 12.0}))
+    assert world.need.is_due() and not world.admits(job_pod("a", cpu=9))
+    world.need.refresh()
+    assert not world.need.is_due() and world.admits(job_pod("a", cpu=9))
+
+
+def test_it_is_looked_again_at_half_hours_and_for_a_new_model() -> None:
+    world = LendingWorld(12.0)
+    world.need.refresh()
+    world.live.at(12.05)
+    assert not world.need.is_due()
+    world.live.at(12.5)
+    assert world.need.is_due()
+    world.need.refresh()
+    world.live.scorer.tables.install(growing(4.0))
+    assert world.need.is_due()
+    world.need.refresh()
+    assert world.expected_cores("shop", 24) == 4
+
+
+def test_rejected_pods_are_tried_again_when_other_amounts_are_lent() -> None:
+    world, calls = LendingWorld(12.0), list[int]()
+    world.tables.quotas.on_change.append(lambda: calls.append(1))
+    world.need.refresh()
+    assert len(calls) == 1
+    world.need.refresh()
+    assert len(calls) == 1, "nothing has changed"
+    world.live.at(12.5)
+    world.need.refresh()
+    assert len(calls) == 2
+
+
+def test_a_failure_is_no_forecast(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    world = LendingWorld(18.5)
+    world.need.refresh()
+    assert not world.admits(job_pod("a", run="3h", cpu=9))
+
+    def fail(*given: object) -> None:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr("tenants.expected_need.grouped", fail)
+    world.need.refresh()
+    assert world.need(3600) is None and world.need.failures == 1 and "what tenants will need" in caplog.text
+    assert world.admits(job_pod("a", run="3h", cpu=9))
+    assert not world.need.is_due(), "what fails is not tried every second"
+    world.live.later(301)
+    assert world.need.is_due()
+
+
+def test_more_pods_than_expected_count_and_fade() -> None:
+    world = LendingWorld(12.0, pods=[shop_pod(n, cpu=0.5) for n in range(6)])
+    world.need.refresh()
+    assert world.expected_cores("shop", 0.1) == 3.0
+    forecast = world.need.forecast
+    assert forecast is not None
+    cores = forecast.need[:, 1 if forecast.tree.quotas[1] == SHOP else 0, 0]
+    assert cores[0] == 3000 and cores[11] < 3000
+
+
+def test_a_service_that_does_not_follow_its_load_stays_as_it_is() -> None:
+    world = LendingWorld(12.0, pods=[shop_pod(n, service=4, cpu=2) for n in range(3)])
+    world.need.refresh()
+    assert world.expected_cores("shop", 24) == 6
+
+
+def test_pods_that_no_model_knows_go_on() -> None:
+    unknown = [replace(job_pod(f"u{n}", on="node-0", cpu=1), namespace="shop", owner=shop_pod(0).owner) for n in (1, 2)]
+    unknown = [replace(pod, owner=replace(pod.owner, name="new-7d9f"), annotations={}) for pod in unknown]
+    world = LendingWorld(12.0, pods=unknown)
+    world.need.refresh()
+    assert world.expected_cores("shop", 24) == 2
+
+
+def evenings_only() -> LendingWorld:
+    """Service 5 has pods between 19:00 and 21:00 alone."""
+    of = growing(9.0).model
+    dated, day_type = of.replicas_dated.copy(), of.replicas_day_type.copy()
+    for counts in (dated, day_type):
+        counts[5, :, :38] = counts[5, :, 42:] = 0.0
+    return LendingWorld(12.0, pods=(), model=loaded(replace(of, replicas_dated=dated, replicas_day_type=day_type)))
+
+
+def test_a_service_that_sleeps_needs_what_its_last_pod_requested() -> None:
+    world = evenings_only()
+    pod = world.put(shop_pod(0, cpu=0.75))
+    world.remove(pod)
+    world.need.refresh()
+    assert [world.expected_cores("shop", hours) for hours in (6.0, 8.0)] == [0, 6.75]
+
+
+def test_a_service_that_was_never_seen_needs_its_predicted_load() -> None:
+    world = evenings_only()
+    world.need.refresh()
+    load = model().usage(model().calendar.horizon(model().first_day, 1))[5, 0, 0, 38:42].max() * 9
+    found = world.expected_cores("shop", 8.0)
+    assert found is not None and found == pytest.approx(load, abs=0.002) and found > 0
+
+
+def test_services_that_the_model_expected_all_the_time_and_that_have_no_pod_are_gone() -> None:
+    world = LendingWorld(12.0, pods=())
+    world.need.refresh()
+    assert world.expected_cores("shop", 24) == 0
+
+
+def test_jobs_that_run_count_until_they_end() -> None:
+    running = [job_pod(f"j{n}", run="2h", on="node-0", started=at(11.5)) for n in range(3)]
+    world = LendingWorld(12.0, pods=running)
+    world.need.refresh()
+    forecast = world.need.forecast
+    assert forecast is not None
+    row = next(row for row, quota in enumerate(forecast.tree.quotas) if quota == BATCH)
+    assert forecast.need[:5, row, 0].tolist() == [3000, 3000, 3000, 0, 0]
+
+
+def test_a_parent_needs_the_highest_sum_of_its_children_and_not_the_sum_of_their_highest() -> None:
+    company = ElasticQuota("company", "company")
+    of = growing(9.0).model
+    dated, day_type, autoscaled = of.replicas_dated.copy(), of.replicas_day_type.copy(), of.autoscaled.copy()
+    autoscaled[4] = 1
+    for counts in (dated, day_type):
+        counts[4] = 2.0
+        counts[4, :, 20:24] = 9.0
+    by_turns = loaded(replace(of, replicas_dated=dated, replicas_day_type=day_type, autoscaled=autoscaled))
+    # The two services are of two tenants, by the label of their pods.
+    quotas = [
+        company,
+        ElasticQuota("shop", "day", parent="company", guaranteed={"cpu": 20.0}),
+        ElasticQuota("shop", "evening", parent="company", guaranteed={"cpu": 20.0}),
+    ]
+    label = "quota.scheduling.koordinator.sh/name"
+    pods = [
+        replace(pod, labels={**pod.labels, label: quota})
+        for quota, service in (("day", 4), ("evening", 5))
+        for pod in (shop_pod(0, service=service), shop_pod(1, service=service))
+    ]
+    world = LendingWorld(8.0, pods=pods, quotas=quotas, model=by_turns)
+    world.need.refresh()
+    forecast = world.need.forecast
+    assert forecast is not None and [one.name for one in forecast.tree.quotas] == ["company", "day", "evening"]
+    within = world.need(24 * 3600)
+    assert within is not None and within[:, 0].tolist() == [11_000, 9000, 9000]
+
+
+# From when a pod is admitted
+
+
+def test_a_pod_is_expected_to_be_admitted_once_the_owner_needs_less() -> None:
+    world = LendingWorld(18.5)
+    world.need.refresh()
+    pod = world.put(job_pod("late", run="2h", cpu=9))
+    denied = world.tables.quotas.denial(pod)
+    assert denied is not None
+    assert world.need.admitted_from(pod) == at(21.0)
+    assert world.tables.quotas.sentence(pod, denied) == (
+        "tenant batch uses 0 cores of its min of 2 cores, others lend 1 core more, the pod asks for 9 cores; "
+        "expected to be admitted from 21:00"
+    )
+
+
+def test_a_pod_is_expected_to_be_admitted_once_borrowers_end() -> None:
+    running = [job_pod(f"j{n}", run="2h", on="node-0", cpu=4, started=at(11.75)) for n in range(2)]
+    world = LendingWorld(12.0, pods=[*(shop_pod(n) for n in range(2)), *running])
+    world.need.refresh()
+    pod = world.put(job_pod("next", run="1h", cpu=4))
+    assert not world.admits(pod)
+    assert world.need.admitted_from(pod) == at(14.0)
+
+
+def test_a_pod_that_asks_for_more_than_there_is_has_no_time() -> None:
+    world = LendingWorld(18.5)
+    world.need.refresh()
+    pod = world.put(job_pod("huge", run="1h", cpu=30))
+    denied = world.tables.quotas.denial(pod)
+    assert denied is not None and world.need.admitted_from(pod) is None
+    assert "expected" not in world.tables.quotas.sentence(pod, denied)
+
+
+def test_times_that_are_over_are_not_named() -> None:
+    world = LendingWorld(18.5)
+    world.need.refresh()
+    pod = world.put(job_pod("late", run="2h", cpu=9))
+    assert world.need.admitted_from(pod) == at(21.0)
+    world.live.clock.now = at(21.1)
+    assert world.need.admitted_from(pod) is None
+
+
+def test_arrays_are_not_changed_by_questions() -> None:
+    world = LendingWorld(18.5)
+    world.need.refresh()
+    forecast = world.need.forecast
+    assert forecast is not None
+    before = forecast.need.copy(), forecast.used.copy(), forecast.held.copy()
+    world.need.admitted_from(world.put(job_pod("late", run="2h", cpu=9)))
+    for one, other in zip(before, (forecast.need, forecast.used, forecast.held), strict=True):
+        np.testing.assert_array_equal(one, other)
