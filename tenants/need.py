@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from forecast.arrays import Bools, Floats, Ints
-from tenants.quota_tree import QuotaTree
+from tenants.quota_tree import NO_QUOTA, QuotaTree
 
 _ROUNDING = 1e-6
 
@@ -38,20 +38,24 @@ class ServicePods:
 
 
 def pods_of_lasting(now: Ints, expected: Floats, follows: Bools, *, half_life: float) -> Floats:
-    """(n_services, n_steps) pods of services that run on and on, whole ones.
+    """(n_services, n_steps) mean number of pods of services that run on and on.
 
-        follows  : ceil(expected + max(0, now - expected(0)) * 2^(-step / half_life)), now at least in step 0
+        follows  : expected + max(0, now - expected(0)) * 2^(-step / half_life), and `now` at least in step 0
         else     : now
 
-    now      : (n_services,) pods that there are, those that wait included
-    expected : (n_services, n_steps) by the model
-    follows  : (n_services,) whether the number of pods follows the load, as the model knows it
-    half_life: steps in which half of the pods that are too many has gone
+    Not rounded up to whole pods: what a model learns from counts of pods is rounded already, and errors of services
+    even out in the sum of a tenant (`python -m benchmarks.lending`). Pods that are fewer than expected lower nothing:
+    the load may come later.
+
+    now       : (n_services,) pods that there are, those that wait included
+    expected  : (n_services, n_steps) by the model
+    follows   : (n_services,) whether the number of pods follows the load, as the model knows it
+    half_life : steps in which half of the pods that are too many has gone
     """
     fading = 0.5 ** (np.arange(expected.shape[1]) / half_life)
     beyond = np.maximum(now - expected[:, 0], 0.0)  # (n_services,)
-    pods = np.ceil(expected + beyond[:, None] * fading - _ROUNDING)
-    return np.asarray(np.where(follows[:, None], np.maximum(pods, 0.0), now[:, None].astype(np.float64)))
+    pods = np.maximum(expected + beyond[:, None] * fading, 0.0)
+    return np.asarray(np.where(follows[:, None], pods, now[:, None].astype(np.float64)))
 
 
 def pods_of_jobs(expected: Floats, running: Floats) -> Floats:
@@ -99,9 +103,9 @@ def held(tree: QuotaTree, services: ServicePods) -> Ints:
 def with_parents(tree: QuotaTree, own: Ints) -> Ints:
     """(..., n_quotas, n_resources) the same with what all quotas below have."""
     found = own.copy()
-    for depth in range(int(tree.depth.max(initial=0)), 0, -1):
-        rows = np.flatnonzero(tree.depth == depth)
-        np.add.at(found, (..., tree.parent[rows], slice(None)), found[..., rows, :])
+    for row in range(len(tree.quotas) - 1, -1, -1):  # children stand after their parents
+        if tree.parent[row] != NO_QUOTA:
+            found[..., tree.parent[row], :] += found[..., row, :]
     return found
 
 

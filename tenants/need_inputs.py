@@ -187,7 +187,7 @@ def gathered(
     with_pods = _of_groups(seen, groups, expected, start)
     sleeping = [one for one in asleep if _is_expected_back(one, curves[one])]
     measured = [one for one in sleeping if asleep[one][1] is not None]
-    pods = np.array([_whole(one, curves[one][_STEPS_BEFORE:]) for one in measured]).reshape(len(measured), n_steps)
+    pods = np.array([curves[one][_STEPS_BEFORE:] for one in measured]).reshape(len(measured), n_steps)
     units = [asleep[one][1] for one in measured]
     services = ServicePods(
         row=np.concatenate([with_pods.row, np.array([asleep[one][0] for one in measured], dtype=np.int64)]),
@@ -199,7 +199,7 @@ def gathered(
     further = _load_of(seen, unseen, [asleep[one][0] for one in unseen], slots, n_steps)
     for one in unseen:
         if PODS in seen.tree.resources:
-            further[:, asleep[one][0], seen.tree.resources.index(PODS)] += _whole(one, curves[one][_STEPS_BEFORE:])
+            further[:, asleep[one][0], seen.tree.resources.index(PODS)] += curves[one][_STEPS_BEFORE:]
     return Gathered(start, services, further, {group.service: group.example for group in groups})
 
 
@@ -250,11 +250,6 @@ def _of_groups(seen: Copied, groups: Sequence[Grouped], expected: Floats, start:
 
 def _is_expected_back(service: ServiceKey, curve: Floats) -> bool:
     return service.runs_to_completion or bool(sleeps(curve[None, : _STEPS_BEFORE + 1])[0])
-
-
-def _whole(service: ServiceKey, pods: Floats) -> Floats:
-    """Pods of services that run on and on are whole ones; of Jobs the mean number counts."""
-    return pods if service.runs_to_completion else np.ceil(pods - 1e-6)
 
 
 def _load_of(seen: Copied, services: Sequence[ServiceKey], rows: Sequence[int], slots: Ints, n_steps: int) -> Floats:

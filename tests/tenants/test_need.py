@@ -107,7 +107,7 @@ def lasting(now: int, expected: list[float], *, follows: bool) -> list[float]:
 
 def test_pods_beyond_the_forecast_fade_and_pods_that_are_missing_do_not_lower_it() -> None:
     assert lasting(6, [2, 2, 2], follows=True) == [6, 4, 3]
-    assert lasting(1, [2, 9.5], follows=True) == [2, 10]
+    assert lasting(1, [2, 9.5], follows=True) == [2, 9.5]
     assert lasting(1, [2, 9.5], follows=False) == [1, 1]
 
 
