@@ -25,14 +25,23 @@ class RejectionCount:
 
 @dataclass(frozen=True, slots=True)
 class Feasibility:
-    """nodes: names of those that pass everything; n_nodes: of the cluster; rejections: the most frequent first."""
+    """
+    nodes      : names of those that pass everything
+    n_nodes    : of the cluster
+    rejections : the most frequent first
+    sentence   : why the pod waits, whatever the nodes have; '' = nodes alone say it
+    """
 
     nodes: tuple[str, ...]
     n_nodes: int
     rejections: tuple[RejectionCount, ...]
+    sentence: str = ""
 
     def __str__(self) -> str:
-        """As in "0/12 nodes are available: 8 Insufficient cpu, 4 node(s) had untolerated taint(s)."."""
+        """As in "0/12 nodes are available: 8 Insufficient cpu, 4 node(s) had untolerated taint(s)."; the sentence alone
+        if there is one."""
+        if self.sentence:
+            return self.sentence
         text = f"{len(self.nodes)}/{self.n_nodes} nodes are available"
         if not self.rejections:
             return text
@@ -59,7 +68,14 @@ class FilterVerdict:
             if (n_nodes := int((rejection.nodes & alive).sum()))
         ]
         names = tuple(sorted(view.state.names[row] for row in np.flatnonzero(self.passes).tolist()))
-        return Feasibility(names, int(alive.sum()), tuple(sorted(counts, key=lambda count: -count.nodes)))
+        in_order = tuple(sorted(counts, key=lambda count: -count.nodes))
+        return Feasibility(names, int(alive.sum()), in_order, self._sentence(alive))
+
+    def _sentence(self, alive: Bools) -> str:
+        for _, rejection in self.rejections:
+            if rejection.about_pod and alive.any() and rejection.nodes[alive].all():
+                return rejection.reason
+        return ""
 
     def rejected_nodes(self, view: ClusterView) -> tuple[RejectedNodes, ...]:
         """What each filter rejects and why, with the names of the nodes; the filter that rejects most comes first."""

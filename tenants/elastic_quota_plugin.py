@@ -52,7 +52,8 @@ class ElasticQuotaFilter:
         denied = self._quotas.denial(pod)
         if denied is None:
             return ()
-        return found(np.ones(view.n_rows, dtype=bool), view, self._quotas.sentence(pod, denied), preemptible=True)
+        every = np.ones(view.n_rows, dtype=bool)
+        return found(every, view, self._quotas.sentence(pod, denied), preemptible=True, about_pod=True)
 
     def tells_apart(self, pod: PodInfo) -> Hashable:
         """For how long it would borrow, in half hours: like pods may run for different times."""

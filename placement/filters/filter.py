@@ -52,12 +52,15 @@ class Rejection:
     reason      : as kube-scheduler words it
     preemptible : whether the pod could fit there once other pods are evicted
     by_requests : whether the filter has nothing against these nodes any more once what pods request fits there
+    about_pod   : the reason is a sentence about the pod rather than words about a node: if all nodes are rejected for
+                  it, it says alone why the pod waits
     """
 
     nodes: Bools
     reason: str
     preemptible: bool
     by_requests: bool = False
+    about_pod: bool = False
 
 
 class Filter(Protocol):

@@ -9,11 +9,17 @@ from placement.filters.filter import ClusterView, Rejection
 
 
 def found(
-    nodes: Bools, view: ClusterView, reason: str, *, preemptible: bool, by_requests: bool = False
+    nodes: Bools,
+    view: ClusterView,
+    reason: str,
+    *,
+    preemptible: bool,
+    by_requests: bool = False,
+    about_pod: bool = False,
 ) -> tuple[Rejection, ...]:
-    """One rejection of these nodes, (n_rows,); none if there is no node among them."""
+    """One rejection of these nodes, (n_rows,); none if there is no node among them. See Rejection."""
     nodes = nodes & view.state.alive
-    return (Rejection(nodes, reason, preemptible, by_requests),) if nodes.any() else ()
+    return (Rejection(nodes, reason, preemptible, by_requests, about_pod),) if nodes.any() else ()
 
 
 def every_node(view: ClusterView, reason: str) -> tuple[Rejection, ...]:

@@ -165,7 +165,8 @@ class SchedulingCycle:
     ) -> None:
         """Pods without a node: how room can be made for one after the other."""
         by = _rejected_by(why_not)
-        summary = str(why_not.feasibility(self._view))
+        feasibility = why_not.feasibility(self._view)
+        summary = str(feasibility)
         rejections = [rejection for _, rejection in why_not.rejections]
         entered = self._stopwatch()
         for at, queued in enumerate(pods):
@@ -189,7 +190,8 @@ class SchedulingCycle:
                 decisions.rejected.append(Rejected([queued], by | {plugin.name}, message))
                 continue
             asked = by | ({answer.plugin} if answer.plugin else frozenset())
-            message = f"{summary}. {answer.reason}" if answer.reason else summary
+            # What is about the pod alone says enough: that no victim would help follows from it.
+            message = f"{summary}. {answer.reason}" if answer.reason and not feasibility.sentence else summary
             if answer.code is Code.UNRESOLVABLE:
                 self._withdraw_all(pods[at:])
             if answer.code is Code.UNRESOLVABLE or not profile.post_filters:
