@@ -164,8 +164,7 @@ class ExpectedNeed:
 
     def _put(self, found: Forecast | None) -> None:
         before, self.forecast = self.forecast, found
-        same = before is not None and found is not None and before.tree is found.tree
-        if not (same and before and found and np.array_equal(before.need, found.need)):
+        if not _lends_the_same(before, found):
             self._changed()
 
     def _computed(self) -> tuple[Forecast | None, tuple[QuotaTree, Profiles | None, float]]:
@@ -223,6 +222,12 @@ class ExpectedNeed:
         if self._asked[0] is not tree:
             self._asked = tree, self._clock()
         return self._clock() - self._asked[1] < _LONGEST_UNKNOWN_SECONDS
+
+
+def _lends_the_same(before: Forecast | None, found: Forecast | None) -> bool:
+    if before is None or found is None:
+        return before is found
+    return before.tree is found.tree and np.array_equal(before.need, found.need)
 
 
 def _profiles(cluster: TrackedCluster) -> Profiles | None:

@@ -95,6 +95,14 @@ def test_rejected_pods_are_tried_again_when_other_amounts_are_lent() -> None:
     assert len(calls) == 2
 
 
+def test_without_a_model_rejected_pods_are_not_tried_again_and_again() -> None:
+    world, calls = LendingWorld(12.0, without_model=True), list[int]()
+    world.tables.quotas.on_change.append(lambda: calls.append(1))
+    world.need.refresh()
+    world.need.refresh()
+    assert not calls
+
+
 def test_a_failure_is_no_forecast(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     world = LendingWorld(18.5)
     world.need.refresh()
@@ -217,7 +225,7 @@ def test_a_pod_is_expected_to_be_admitted_once_the_owner_needs_less() -> None:
     assert denied is not None
     assert world.need.admitted_from(pod) == at(21.0)
     assert world.tables.quotas.sentence(pod, denied) == (
-        "tenant batch uses 0 cores of its min of 2 cores, others lend 1 core more, the pod asks for 9 cores; "
+        "tenant batch uses 0 cores, its min is 2 cores, others lend it 1 core more, the pod asks for 9 cores; "
         "expected to be admitted from 21:00"
     )
 
