@@ -122,6 +122,7 @@ bench: $(VENV)/.installed-bench  ## the figures in docs/understand/benchmarks.md
 	$(BIN)/python -m benchmarks.service_memory
 	$(BIN)/python -m benchmarks.job_storm
 	$(BIN)/python -m benchmarks.job_day
+	$(BIN)/python -m benchmarks.lending $(if $(TRACES),--traces $(TRACES))
 	$(BIN)/python -m benchmarks.gpu_tide
 ifneq ($(TRACES),)
 	$(BIN)/python -m benchmarks.gpu_packing --traces $(TRACES)

@@ -47,6 +47,7 @@ from forecast_scheduler.commands.requests.command import requests
 from forecast_scheduler.commands.rules import rules
 from forecast_scheduler.commands.schedule.command import schedule
 from forecast_scheduler.commands.scorer.command import scorer
+from forecast_scheduler.commands.tenants import tenants
 from forecast_scheduler.commands.tide import tide
 from forecast_scheduler.commands.train.command import train
 from forecast_scheduler.commands.webhook.command import webhook
@@ -120,6 +121,7 @@ for _command in (
     reporting(explain),
     reporting(jobs),
     reporting(tide),
+    reporting(tenants),
     rules,
     render,
     reporting(canary),

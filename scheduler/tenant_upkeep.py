@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from scheduler.handle import Surroundings
 from scheduler.tenant_tables import TenantTables
 from scorer.periodic_task import PeriodicTask
+from scorer.scorer import Scorer
+from serving.documents import bodies_of
 from serving.upkeep import Background, Upkeep
+from tenants import answers
+from tenants.expected_need import ExpectedNeed
+from tenants.live_report import live_report
+from tenants.metrics import TenantGauges
+from tenants.report import TenantsReport
+from tenants.routes import tenants_router
 
 _LOOK_SECONDS: Final = 1.0
 
 
-def tenant_upkeep(tables: TenantTables, around: Surroundings) -> Upkeep:
-    """Return the thread; none where what is lent does not depend on the forecast."""
+def tenant_upkeep(tables: TenantTables, scorer: Scorer, around: Surroundings) -> Upkeep:
+    """Return the thread, none where what is lent does not depend on the forecast; metrics and routes."""
     threads: list[Background] = []
-    need = tables.need
-    if need is not None:
-        need.expect()
-
-        def look() -> None:
-            if need.is_due():
-                need.refresh()
-
+    if tables.need is not None:
+        tables.need.expect()
+        look = partial(_look, tables.need)
         threads.append(PeriodicTask("needs-of-tenants", _LOOK_SECONDS, look, after=around.after))
-    return Upkeep(threads)
+
+    def report(n_hours: int) -> TenantsReport:
+        return live_report(scorer.tables, tables.quotas, tables.need, n_hours=n_hours)
+
+    return Upkeep(threads, (TenantGauges(report, tables.need),), (tenants_router(report),), tuple(bodies_of(answers)))
+
+
+def _look(need: ExpectedNeed) -> None:
+    if need.is_due():
+        need.refresh()

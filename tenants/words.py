@@ -26,9 +26,20 @@ def in_words(resource: str, units: int) -> str:
         return f"{amount:g} core{'' if amount == 1 else 's'}"
     if resource == CARDS:
         return f"{amount:g} card{'' if amount == 1 else 's'}"
-    if resource in RATES:
-        return f"{amount / 1e6:.4g} MB/s of {resource.removeprefix(ANNOTATION_PREFIX)}"
-    if resource in _BYTES or resource.startswith("hugepages-"):
-        size = f"{amount / _GIB:.4g} GiB" if amount >= _GIB or not amount else f"{amount / _MIB:.4g} MiB"
-        return f"{size} of {resource}"
+    if resource in RATES or is_bytes(resource):
+        return f"{in_short(resource, amount)} of {resource.removeprefix(ANNOTATION_PREFIX)}"
     return f"{amount:g} {resource}"
+
+
+def in_short(resource: str, amount: float) -> str:
+    """Return an amount of base units for a cell whose row names the resource."""
+    if resource in RATES:
+        return f"{amount / 1e6:.4g} MB/s"
+    if is_bytes(resource):
+        return f"{amount / _GIB:.4g} GiB" if amount >= _GIB or not amount else f"{amount / _MIB:.4g} MiB"
+    return f"{amount:.6g}"
+
+
+def is_bytes(resource: str) -> bool:
+    """Return whether amounts of the resource are sizes."""
+    return resource in _BYTES or resource.startswith("hugepages-")

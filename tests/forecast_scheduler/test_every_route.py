@@ -29,6 +29,8 @@ from scheduler.profiles.job.service.answers import JobReports
 from scheduler.profiles.job.service.routes import jobs_router
 from scorer.service.options import ServiceOptions
 from serving.open_paths import PAGE_FILES
+from tenants.report import TenantsReport
+from tenants.routes import tenants_router
 from testing.app_client import AppClient
 from tests.admission.webhook.simple_store import SimpleStore, simple_review
 from tests.extender.service.simple_extender import SimpleBinder, SimpleExtender
@@ -51,11 +53,17 @@ def _extender(tokens: Tokens) -> FastAPI:
 
 
 def _schedule(tokens: Tokens) -> FastAPI:
-    return _loops(tokens, jobs_router(JobReports(clock=lambda: 0.0).plan), tide_router(lambda: NO_REPORT))
+    return _loops(
+        tokens, jobs_router(JobReports(clock=lambda: 0.0).plan), tide_router(lambda: NO_REPORT), _no_tenants()
+    )
 
 
 def _advise(tokens: Tokens) -> FastAPI:
-    return _loops(tokens, preferences_router(cast(PreferredPods, None)))  # its body is refused first
+    return _loops(tokens, preferences_router(cast(PreferredPods, None)), _no_tenants())  # its body is refused first
+
+
+def _no_tenants() -> APIRouter:
+    return tenants_router(lambda n_hours: TenantsReport(0.0))
 
 
 def _loops(tokens: Tokens, *routers: APIRouter) -> FastAPI:

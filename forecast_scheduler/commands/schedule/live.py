@@ -327,7 +327,7 @@ def _upkeep(parts: LoopParts, loop: Loop, api: ApiClient) -> Iterator[Upkeep]:
     if tables.queues is not None:
         yield queue_upkeep(tables.queues, scorer, around)
     if tables.tenants is not None:
-        yield tenant_upkeep(tables.tenants, around)
+        yield tenant_upkeep(tables.tenants, scorer, around)
     for profile in tables.profiles.values():
         upkeep = profile.upkeep(around)
         if profile.subscriptions:

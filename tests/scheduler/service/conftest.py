@@ -18,6 +18,9 @@ from scheduler.profiles.job.service.answers import JobReports
 from scheduler.profiles.job.service.routes import jobs_router
 from scheduler.service.app import create_app
 from serving.documents import bodies_of
+from tenants import answers as tenant_answers
+from tenants.report import TenantsReport
+from tenants.routes import tenants_router
 from testing.app_client import AppClient
 from tests.scheduler.service.simple_scheduling import SimpleScheduling, queued
 from tests.scorer.service.fake_scorer import FakeScorer
@@ -49,8 +52,12 @@ def client(scorer: FakeScorer, scheduling: SimpleScheduling, metrics: Scheduling
         scheduling,
         metrics,
         collectors=[SchedulingGauges(scheduling.state), figures, reports],
-        routers=[jobs_router(JobReports(clock=lambda: 0.0).plan), tide_router(lambda: NO_REPORT)],
-        bodies=(*bodies_of(answers), *TIDE_BODIES),
+        routers=[
+            jobs_router(JobReports(clock=lambda: 0.0).plan),
+            tide_router(lambda: NO_REPORT),
+            tenants_router(lambda n_hours: TenantsReport(0.0)),
+        ],
+        bodies=(*bodies_of(answers), *TIDE_BODIES, *bodies_of(tenant_answers)),
     )
     with AppClient(app) as client:
         yield client

@@ -1,0 +1,93 @@
+"""GET /v1/tenants and the page, of tables in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scorer.service.app import assembled
+from scorer.service.metrics import ServiceMetrics
+from scorer.service.openapi import describe
+from scorer.service.options import ServiceOptions
+from scorer.service.state import Service
+from tenants.elastic_quota import ElasticQuota
+from tenants.live_report import live_report
+from tenants.routes import tenants_router
+from testing.app_client import AppClient
+from tests.scorer.live_cluster import at
+from tests.scorer.service.fake_scorer import FakeScorer
+from tests.tenants.lending_world import BATCH, SHOP, LendingWorld, job_pod
+
+
+def app_of(world: LendingWorld) -> Any:
+    tables, scorer, options = world.live.scorer.tables, FakeScorer(1), ServiceOptions()
+    router = tenants_router(
+        lambda n_hours: live_report(tables, world.tables.quotas, world.tables.need, n_hours=n_hours)
+    )
+    service = Service(scorer, options, ServiceMetrics(scorer, options, ()))
+    return assembled("test", service, [router], describe)
+
+
+@pytest.fixture
+def world() -> LendingWorld:
+    world = LendingWorld(18.0)
+    world.put(job_pod("j0", on="node-0", cpu=5, started=at(17.5)))
+    world.need.refresh()
+    return world
+
+
+def test_all_amounts_of_a_tenant(world: LendingWorld) -> None:
+    found = AppClient(app_of(world)).get("/v1/tenants?hours=4").json()
+    assert [one["tenant"] for one in found["tenants"]] == ["batch", "shop"] and found["problems"] == []
+    batch, shop = found["tenants"]
+    assert (batch["pods"], batch["waiting_pods"], batch["parent"]) == (1, 0, None)
+    assert shop["resources"] == [
+        {
+            "resource": "cpu",
+            "min": 10.0,
+            "max": None,
+            "used": 2.0,
+            "waiting": 0.0,
+            "borrowed": 0.0,
+            "lent": 3.0,
+            "owed": 3.0,
+            "may_borrow": 0.0,
+            "expected": [2.0, 9.0, 9.0, 2.0],
+            "will_lend": [8.0, 1.0, 1.0, 8.0],
+        }
+    ]
+    assert found["from_hour"] == "2026-05-19T18:00:00Z"
+
+
+def test_one_tenant_without_hours(world: LendingWorld) -> None:
+    found = AppClient(app_of(world)).get("/v1/tenants?hours=0&namespace=shop").json()
+    assert [one["tenant"] for one in found["tenants"]] == ["shop"]
+    assert found["tenants"][0]["resources"][0]["expected"] == []
+
+
+def test_hours_beyond_a_day_are_refused(world: LendingWorld) -> None:
+    assert AppClient(app_of(world)).get("/v1/tenants?hours=25").status_code == 422
+
+
+def test_the_page_shows_the_same_and_escapes_names() -> None:
+    bad = ElasticQuota("shop", "<script>alert(1)</script>")
+    world = LendingWorld(18.0, quotas=[SHOP, BATCH, bad])
+    world.need.refresh()
+    answer = AppClient(app_of(world)).get("/tenants")
+    assert answer.status_code == 200 and answer.headers["content-type"].startswith("text/html")
+    assert "sandbox" in answer.headers["content-security-policy"]
+    text = answer.text
+    assert "<script>" not in text and "shop/&lt;script&gt;" in text
+    for part in ("batch", "owed", "18:00", "19:00", "(1)"):
+        assert part in text
+
+
+def test_without_a_forecast_the_page_says_so() -> None:
+    text = AppClient(app_of(LendingWorld(18.0, without_model=True))).get("/tenants").text
+    assert "There is no forecast: all that is idle is lent." in text
+
+
+def test_both_are_in_the_document(world: LendingWorld) -> None:
+    paths = AppClient(app_of(world)).get("/openapi.json").json()["paths"]
+    assert "/v1/tenants" in paths and "/tenants" not in paths
