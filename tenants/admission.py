@@ -1,7 +1,8 @@
 """Whether a quota admits a pod: never above max, and beyond min only what others lend. Pure.
 
-    committed(quota)  = max(used, min(guaranteed, max(used + waiting, expected)))         what it does not lend
-                        a quota that lends nothing: max(used, guaranteed); a parent: the sum of its children and its own
+    wanted(quota)     = min(max, max(used + waiting, expected))     a parent: the sum of its children and its own
+    committed(quota)  = max(used, min(guaranteed, wanted))          what it does not lend
+                        a parent: at least the sum of its children and its own; guaranteed, if it lends nothing
     pod within min    : admitted, up to the max of the quota and all above it
     pod beyond min    : what committed grows by has to fit into the parent's min, else into the one above, ...,
                         at the top into the pool: all guarantees together, or what the nodes have
@@ -64,18 +65,20 @@ class Use:
 
 def committed(tree: QuotaTree, use: Use) -> Ints:
     """(n_quotas, n_resources) units that quotas do not lend, those of the quotas below them included."""
-    wanted = use.used + use.waiting
+    leaf = tree.is_leaf[:, None]
+    own = np.where(leaf, use.used, use.direct) + use.waiting
     if use.expected is not None:
-        wanted = np.maximum(wanted, use.expected)
-    wanted = np.where(tree.lends[:, None], wanted, tree.guaranteed)
-    held = np.maximum(use.used, np.minimum(tree.guaranteed, wanted))
-    found = np.where(tree.is_leaf[:, None], held, use.direct)
-    for depth in range(int(tree.depth.max(initial=0)), 0, -1):
+        own = np.maximum(own, np.where(leaf, use.expected, 0))
+    wanted, held = own, np.where(leaf, use.used, use.direct)
+    for depth in range(int(tree.depth.max(initial=0)), -1, -1):
         rows = np.flatnonzero(tree.depth == depth)
-        keeps = rows[~tree.lends[rows] & ~tree.is_leaf[rows]]
-        found[keeps] = np.maximum(found[keeps], tree.guaranteed[keeps])
-        np.add.at(found, tree.parent[rows], found[rows])
-    return found
+        wanted[rows] = np.minimum(wanted[rows], np.maximum(tree.most[rows], use.used[rows]))
+        keeps = np.where(tree.lends[rows, None], np.minimum(tree.guaranteed[rows], wanted[rows]), tree.guaranteed[rows])
+        held[rows] = np.maximum(held[rows], keeps)
+        if depth:
+            np.add.at(wanted, tree.parent[rows], wanted[rows])
+            np.add.at(held, tree.parent[rows], held[rows])
+    return held
 
 
 def denial(
@@ -101,8 +104,11 @@ def denial(
         growth = {at: units for at, units in growth.items() if units}
     # A pod of a quota that has others below it borrows from these.
     for above in tree.path(row)[1 if is_leaf else 0 :]:
-        room = tree.guaranteed[above] - held_back[above]
-        growth = {at: units for at, units in growth.items() if units > room[at]}
+        below = use.direct[above] + held_back[tree.parent == above].sum(axis=0)
+        growth = {
+            at: int(below[at]) + units for at, units in growth.items() if below[at] + units > tree.guaranteed[above, at]
+        }
+        growth = {at: total - int(held_back[above, at]) for at, total in growth.items() if total > held_back[above, at]}
     if not growth:
         return None
     at_top = tree.parent == NO_QUOTA

@@ -61,12 +61,16 @@ class PlainTenants:
     def borrowed(self, tenant: str) -> int:
         return max(0, self.used(tenant) - self.least(tenant))
 
-    def committed(self, tenant: str) -> int:
-        """What it does not lend."""
+    def wanted(self, tenant: str) -> float:
+        """What it has and waits for, as far as it may have that."""
         if children := self.children(tenant):
-            return sum(self.committed(child) for child in children)
-        wanted = self.used(tenant) + len(self.waiting(tenant))
-        return max(self.used(tenant), min(self.least(tenant), wanted))
+            return min(self.most(tenant), sum(self.wanted(child) for child in children))
+        return min(max(self.most(tenant), self.used(tenant)), self.used(tenant) + len(self.waiting(tenant)))
+
+    def committed(self, tenant: str) -> float:
+        """What it does not lend."""
+        held = sum(self.committed(child) for child in self.children(tenant)) or self.used(tenant)
+        return max(held, min(self.least(tenant), self.wanted(tenant)))
 
     def is_admitted(self, tenant: str) -> bool:
         """Whether one more pod may be placed, by its quota and all above it."""
@@ -76,8 +80,8 @@ class PlainTenants:
             return True
         growth = max(0, self.used(tenant) + 1 - self.committed(tenant))
         for above in self.path(tenant)[1:]:
-            if self.committed(above) + growth <= self.least(above):
-                growth = 0
+            total = sum(self.committed(child) for child in self.children(above)) + growth
+            growth = 0 if total <= self.least(above) else max(0, total - self.committed(above))
         at_top = self.children("")
         return sum(map(self.committed, at_top)) + growth <= sum(map(self.least, at_top))
 
