@@ -245,9 +245,10 @@ def fill(scorer: Scorer, made: LargeCluster) -> None:
     scorer.tables.follow(lambda: (True, _NOW, {}))
 
 
-def cluster_with_zones(n_nodes: int, per_node: float, n_services: int) -> LargeCluster:
-    """testing/clusters/large_cluster.py with three zones."""
-    made = large_cluster(n_nodes, int(per_node * n_nodes), n_services, first_day=datetime.now(UTC).date())
+def cluster_with_zones(n_nodes: int, per_node: float, n_services: int, **rest: int) -> LargeCluster:
+    """testing/clusters/large_cluster.py with three zones. rest: further arguments of it."""
+    today = datetime.now(UTC).date()
+    made = large_cluster(n_nodes, int(per_node * n_nodes), n_services, first_day=today, **rest)
     nodes = [
         replace(
             node,

@@ -21,13 +21,14 @@ node, until a pod leaves the cluster or nodes offer more.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from placement.plugins import FlowHead, Pick, Turn
 from placement.pod_importance import SYSTEM_CRITICAL
-from scheduler.queues.levels import KnownFlow, Levels, OwnerLevels
+from scheduler.queues.levels import KnownFlow, Level, Levels, OwnerLevels
 from scheduler.queues.options import TENANT_QUEUE, FairOptions, Order, PodQueue
 from scheduler.queues.queue_of import QueueOwner
 from scheduler.queues.shares import Shares
@@ -50,6 +51,8 @@ _MOST_TURNS: Final = 4096
 _FEW: Final = 1024
 _MANY: Final = 8192
 _MOST_DOUBLINGS: Final = 16
+_KEPT_FOR: Final = 16
+"""An order of tenants is kept for as many turns as one in 16 of them waits: none, up to 31."""
 
 
 _TENANTS: Final = TENANT_QUEUE + "/"
@@ -85,6 +88,7 @@ class FairFlows:
         self._owners: Levels = OwnerLevels(shares)
         self._tenants: Levels = self._owners if tenants is None else tenants
         self._ages = ages
+        self._order: deque[tuple[Level, str]] = deque()  # of tenants: levels and flows, the lowest first
         self._lanes = Lanes(self._weight)
         self._turns: dict[str, _Turns] = {}
         self._flows: dict[str, KnownFlow] = {}
@@ -108,7 +112,7 @@ class FairFlows:
                 by_lane.setdefault(self._known(head.flow).lane, []).append(at)
         lane = self._lanes.next(by_lane)
         if lane == _TENANTS and highest < SYSTEM_CRITICAL:
-            by_lane[lane] = [at for at, head in enumerate(heads) if self._known(head.flow).lane == lane]
+            by_lane[lane] = [at for at, head in enumerate(heads) if head.flow.startswith(_TENANTS)]
         queue = self._known(heads[by_lane[lane][0]].flow).queue
         return Turn(by_lane[lane][0]) if queue is None else self._within(queue, heads, by_lane[lane], now)
 
@@ -182,10 +186,7 @@ class FairFlows:
         """The owner of the lowest level, with as many pods as bring it level with the next."""
         levels = self._tenants if queue.name == TENANT_QUEUE else self._owners
         self._look_at_last()
-        ranked = (
-            (levels.level(self._known(heads[at].flow), heads[at].pod), heads[at].first.since, at) for at in waiting
-        )
-        (_, _, at), (next_level, _, _) = heapq.nsmallest(2, ranked)
+        at, next_level = self._first_of(queue, levels, heads, waiting)
         known = self._known(heads[at].flow)
         one, n_pods = levels.to_level(known, heads[at].pod, next_level)
         if not one:
@@ -196,6 +197,31 @@ class FairFlows:
         least = max(1, min(self._options.quantum, max(fair, backlog // _MOST_TURNS, 1 << self._in_vain)))
         n_pods = max(least, int(n_pods))
         return Turn(at, n_pods if most is None else min(n_pods, most))
+
+    def _first_of(
+        self, queue: PodQueue, levels: Levels, heads: Sequence[FlowHead], waiting: Sequence[int]
+    ) -> tuple[int, Level]:
+        """Position of the flow of the lowest level, and the level of the next. Of many tenants an order is kept for a
+        few turns: each that had its turn is level with the next by then."""
+        if queue.name != TENANT_QUEUE:
+            (_, _, at), (next_level, _, _) = heapq.nsmallest(2, self._ranked(levels, heads, waiting))
+            return at, next_level
+        while len(self._order) > 1:
+            _, flow = self._order.popleft()
+            at = next((at for at in waiting if heads[at].flow == flow), -1)
+            if at >= 0:
+                return at, self._order[0][0]
+        n_kept = max(1, len(waiting) // _KEPT_FOR) + 1
+        first = heapq.nsmallest(n_kept, self._ranked(levels, heads, waiting))
+        self._order = deque((level, heads[at].flow) for level, _, at in first[1:])
+        return first[0][2], first[1][0]
+
+    def _ranked(
+        self, levels: Levels, heads: Sequence[FlowHead], waiting: Sequence[int]
+    ) -> Iterator[tuple[Level, float, int]]:
+        for at in waiting:
+            head = heads[at]
+            yield levels.level(self._known(head.flow), head.pod), head.first.since, at
 
     def _look_at_last(self) -> None:
         """Whether the last turn was in vain."""

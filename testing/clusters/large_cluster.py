@@ -35,12 +35,19 @@ class LargeCluster:
     pods: list[PodInfo]
 
 
-def large_cluster(n_nodes: int, n_pods: int, n_services: int, *, first_day: date, seed: int = 0) -> LargeCluster:
+def large_cluster(
+    n_nodes: int,
+    n_pods: int,
+    n_services: int,
+    *,
+    first_day: date,
+    seed: int = 0,
+    services_per_namespace: int = _SERVICES_PER_NAMESPACE,
+) -> LargeCluster:
     """A cluster whose nodes are about half full at their peak."""
     rng = np.random.default_rng(seed)
     services = tuple(
-        ServiceKey(f"ns-{i // _SERVICES_PER_NAMESPACE:03d}", "Deployment", f"service-{i:05d}")
-        for i in range(n_services)
+        ServiceKey(f"ns-{i // services_per_namespace:03d}", "Deployment", f"service-{i:05d}") for i in range(n_services)
     )
     names = tuple(f"node-{i:05d}.cluster.example" for i in range(n_nodes))
     size = np.array([1.0, 2.0, 4.0])[np.arange(n_nodes) % 3]
