@@ -1,18 +1,24 @@
-"""The tracked cluster with pods that are assumed to be bound: in all its tables, and taken back when they were not."""
+"""The tracked cluster with pods that are assumed to be bound: in all its tables, and taken back when they were not.
+
+Room that is held for pods still to come (held_rooms.py) is in all its tables, too, as a stand-in: a pod that no list of
+the API server has. It leaves the tables in the step in which a pod takes the room, and is back when that pod is not
+bound after all.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kube.decoding.decoding import ApiObject, Kind
 from kube.decoding.jobs import JobInfo
 from kube.objects.objects import NodeInfo, PodInfo, ReplicaSetInfo
-from kube.objects.pod_accounting import waits
+from kube.objects.pod_accounting import sits, waits
 from kube.objects.pod_shape import on_node, shape_of
 from kube.tables.changes import Change, PodChange
 from scorer.assumed_pods import AssumedPods
+from scorer.held_rooms import HeldRoom, HeldRooms
 from scorer.monotonic_time import MonotonicTime
 from scorer.options import ScorerOptions
 from scorer.tracking import TrackedCluster
@@ -39,6 +45,7 @@ class AssumingCluster(TrackedCluster):
 
     on_overdue : called with every tick with the UIDs of all pods that were assumed for long enough; it keeps or forgets
                  each. Under the lock, by any thread. None = they are forgotten, as those that were charged always are
+    rooms      : held for pods still to come; to be read only
     on_new_pod : called with a pod that the tables did not know, once they do. It may assume and forget pods, which a
                  listener may not: others would hear of changes in another order. Under the lock
     """
@@ -47,6 +54,8 @@ class AssumingCluster(TrackedCluster):
         """time: by which assumptions end; None = by `now`, as it is set."""
         super().__init__(options, now=now)
         self.assumed, self._time = AssumedPods(), time
+        self.rooms = HeldRooms()
+        self._stand_ins: set[str] = set()  # UIDs of those in the tables
         self.on_overdue: Callable[[Sequence[str]], None] | None = None
         self.on_new_pod: Callable[[PodInfo], None] = lambda pod: None
         self._charged: set[str] = set()  # assumed on a guess
@@ -62,6 +71,8 @@ class AssumingCluster(TrackedCluster):
             if others := [uid for uid in overdue if uid in self.assumed]:
                 self.on_overdue(others)
         self._charged = {uid for uid in self._charged if uid in self.assumed}
+        for uid in self.rooms.expired(now):
+            self.drop_room(uid)
 
     def put(self, item: ApiObject) -> None:
         """The watch says that an object is new or has changed."""
@@ -94,22 +105,29 @@ class AssumingCluster(TrackedCluster):
     def put_pod(self, pod: PodInfo) -> None:
         """The watch says that a pod is new or has changed."""
         is_new = pod.uid not in self.state.pods
-        seen, was_assumed = self.assumed.seen(pod)
-        if was_assumed:
-            self._end_wait(seen)
-        elif seen is not pod:
-            seen = self._without_new_kinds(seen)
-        self.apply(self.state.put_pod(seen) or (self._confirmed(seen) if was_assumed else ()))
+        left = self._take_over(pod)
+        self._put_seen(pod)
+        if left is not None:
+            self.hold_room(left)
         if is_new:
             self.on_new_pod(pod)
 
     def delete_pod(self, uid: str) -> None:
         """The watch says that a pod is gone."""
+        was_assumed = uid in self.assumed
         self.assumed.gone(uid)
         self.apply(self.state.delete_pod(uid))
+        if was_assumed:
+            self._return_room(uid)
 
     def replace_pods(self, pods: Sequence[PodInfo]) -> None:
-        """A complete list of pods."""
+        """A complete list of pods of the API server. Stand-ins are not among them, and stay."""
+        listed = {pod.uid for pod in pods}
+        for uid in set(self.assumed.uids()).difference(listed, self._stand_ins):
+            self.assumed.gone(uid)
+            self._return_room(uid)
+        left = [room for pod in pods if sits(pod) and (room := self._left_room(pod.uid, pod.node)) is not None]
+        self._take_over_all(self.rooms, pods)
         confirmed: list[Change] = []
         as_assumed = []
         for pod in pods:
@@ -121,9 +139,10 @@ class AssumingCluster(TrackedCluster):
             as_assumed.append(now)
             if was_assumed and self.state.pods.get(pod.uid) == now:
                 confirmed += self._confirmed(now)
-        for uid in set(self.assumed.uids()).difference(pod.uid for pod in pods):
-            self.assumed.gone(uid)
+        as_assumed += [self.state.pods[uid] for uid in self._stand_ins if uid in self.state.pods]
         self.apply([*self.state.replace(Kind.PODS, as_assumed), *confirmed])
+        for room in left:
+            self.hold_room(room)
 
     def assume(self, pod: PodInfo, node: str, until: float) -> None:
         """The pod will probably be bound to the node: reckon with it until the watch says so, or `until`."""
@@ -133,8 +152,13 @@ class AssumingCluster(TrackedCluster):
         self._charged.discard(pod.uid)
         known, own = self.state.pods.get(pod.uid), self._own(until)
         assumed = self.assumed.assume(pod, known, node, own, now=self._own_now())
-        if assumed is not None:
-            self.apply(self.state.put_pod(self._without_new_kinds(assumed)))
+        if assumed is None:
+            return
+        left = self._left_room(pod.uid, node)
+        self._take(self.rooms.owed(assumed, node), assumed)
+        self.apply(self.state.put_pod(self._without_new_kinds(assumed)))
+        if left is not None:
+            self.hold_room(left)
 
     def charge(self, pod: PodInfo, node: str, until: float) -> None:
         """The same on a guess, by a component that does not decide where the pod goes: forgotten when its time is
@@ -150,6 +174,11 @@ class AssumingCluster(TrackedCluster):
         """
         run = _Run()
         for pod, row in zip(pods, rows, strict=True):
+            if self.rooms.owed(pod, self.state.names[row]) is not None:
+                self._assume_run(run, until)
+                run = _Run()
+                self.assume(pod, self.state.names[row], until)
+                continue
             uid, known = pod.uid, self.state.pods.get(pod.uid)
             is_known = known is pod or (known is not None and _name(known) == _name(pod))
             if known is not None and is_known and uid not in run.pods:
@@ -182,8 +211,101 @@ class AssumingCluster(TrackedCluster):
         if uid in self.assumed:
             pod = self.assumed.forget(uid)
             self.apply(self.state.delete_pod(uid) if pod is None else self.state.put_pod(pod))
+            self._return_room(uid)
+
+    # Room for pods still to come
+
+    def put_stand_in(self, stand_in: PodInfo) -> None:
+        """A Reservation waits for its node, or has changed while it does."""
+        self.rooms.drop(stand_in.uid)
+        self._stand_ins.add(stand_in.uid)
+        self._put_seen(stand_in)
+
+    def hold_room(self, room: HeldRoom) -> None:
+        """The room is held on its node from now on, unless its time is over or a pod there has taken it."""
+        self._hold(room)
+        self._take_over_all((room,), self._bound_pods())
+
+    def replace_rooms(self, rooms: Sequence[HeldRoom], waiting: Sequence[PodInfo]) -> None:
+        """These are all rooms and all stand-ins that wait for their node: what is not among them is dropped."""
+        kept = {room.uid for room in rooms} | {stand_in.uid for stand_in in waiting}
+        for uid in {*self._stand_ins, *(room.uid for room in self.rooms)} - kept:
+            self.drop_room(uid)
+        for stand_in in waiting:
+            self.put_stand_in(stand_in)
+        for room in rooms:
+            self._hold(room)
+        self._take_over_all(rooms, self._bound_pods())
+
+    def drop_room(self, uid: str) -> None:
+        """The Reservation holds nothing any more: it is gone, over, or a pod has taken it."""
+        self.rooms.drop(uid)
+        self._drop_stand_in(uid)
 
     # Inside
+
+    def _put_seen(self, pod: PodInfo) -> None:
+        seen, was_assumed = self.assumed.seen(pod)
+        if was_assumed:
+            self._end_wait(seen)
+        elif seen is not pod:
+            seen = self._without_new_kinds(seen)
+        self.apply(self.state.put_pod(seen) or (self._confirmed(seen) if was_assumed else ()))
+
+    def _hold(self, room: HeldRoom) -> None:
+        before = self.rooms.get(room.uid)
+        if before is not None and before.stand_in.node != room.stand_in.node:
+            self.rooms.drop(room.uid)
+        self.rooms.put(room)
+        if self.rooms.taker(room.uid) is not None:
+            return
+        if self.now >= room.until:
+            # Until the next tick a pod can still be found that took it in time.
+            self._drop_stand_in(room.uid)
+        else:
+            self._stand_ins.add(room.uid)
+            self._put_seen(room.stand_in)
+
+    def _drop_stand_in(self, uid: str) -> None:
+        if uid in self._stand_ins:
+            self._stand_ins.discard(uid)
+            self.assumed.gone(uid)
+            self.apply(self.state.delete_pod(uid))
+
+    def _take(self, room: HeldRoom | None, pod: PodInfo) -> None:
+        """The stand-in leaves before the pod comes: nothing is counted twice."""
+        if room is not None:
+            self.rooms.take(room, pod)
+            self._drop_stand_in(room.uid)
+
+    def _take_over(self, pod: PodInfo) -> HeldRoom | None:
+        """Let a pod that the API server has bound take the room that it came for. Returns the room of another node
+        that it was assumed to take.
+        """
+        if not len(self.rooms) or not sits(pod):
+            return None
+        left = self._left_room(pod.uid, pod.node)
+        self._take(self.rooms.taken_where_bound(pod), pod)
+        return left
+
+    def _take_over_all(self, rooms: Iterable[HeldRoom], pods: Iterable[PodInfo]) -> None:
+        if len(self.rooms):
+            for room, pod in self.rooms.takers_among(rooms, pods):
+                self._take(room, pod)
+
+    def _left_room(self, pod: str, node: str) -> HeldRoom | None:
+        """Return the room that a pod does not take because it goes to another node."""
+        uid = self.rooms.taken_by(pod)
+        room = None if uid is None else self.rooms.get(uid)
+        return None if room is None or room.stand_in.node == node else self.rooms.returned(pod)
+
+    def _return_room(self, pod: str) -> None:
+        """The pod is not bound after all: its room is held again."""
+        if (room := self.rooms.returned(pod)) is not None:
+            self.hold_room(room)
+
+    def _bound_pods(self) -> Iterator[PodInfo]:
+        return (self.state.pods[uid] for uid in self.state.seat_of if uid not in self.assumed)
 
     def _own(self, unix: float) -> float:
         return unix if self._time is None else self._time.own(unix)

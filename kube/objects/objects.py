@@ -11,6 +11,9 @@ from kube.objects.constraints import UNCONSTRAINED, HostPort, PodConstraints, Po
 
 ANNOTATION_PREFIX = "forecast-scheduler.io/"
 
+RESERVATION = f"{ANNOTATION_PREFIX}reservation"
+"""Annotation of a bound pod: UID of the Reservation that it took over, written together with its node."""
+
 SHARING_PLUGIN_PREFIX = "ALIYUN_COM_GPU_MEM_"
 """Prefix of the annotations from which the device plugin for shared GPUs reads which card a pod has."""
 
@@ -141,6 +144,8 @@ class PodInfo:
     ready            : since when it is ready; None = it is not
     local_volumes    : names of its volumes whose content stays on the node: hostPath, and emptyDir but in memory
     shares_host      : it takes part in the network, processes or IPC of its node
+    stands_in        : it is no pod of the API server, but holds the room of a Reservation (placement/reservations):
+                       nothing may evict, delete or write it. Never decoded: no annotation of a pod can claim it
     """
 
     uid: str
@@ -182,6 +187,7 @@ class PodInfo:
     ready: float | None = None
     local_volumes: tuple[str, ...] = ()
     shares_host: bool = False
+    stands_in: bool = False
 
 
 @dataclass(frozen=True, slots=True)

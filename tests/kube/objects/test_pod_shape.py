@@ -54,6 +54,7 @@ OTHERWISE: dict[str, Any] = {
     "ready": 7.0,
     "local_volumes": ("scratch",),
     "shares_host": True,
+    "stands_in": True,
 }
 
 
