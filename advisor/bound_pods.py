@@ -13,7 +13,7 @@ from placement.decisions.advice import Advice
 from placement.decisions.recorder import DecisionRecorder
 from placement.feasibility import verdict
 from placement.filters.filter import ClusterView, Filter
-from scheduler.preemption.what_if import WithoutPods
+from placement.what_if import WithoutPods
 from scorer.assuming_cluster import AssumingCluster
 from scorer.follower import NodesAndPodsOnly
 

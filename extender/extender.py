@@ -129,15 +129,19 @@ class Extender:
     def filter(self, pod: PodInfo, nodes: Sequence[str]) -> Filtered:
         """Which of the nodes pass our filters."""
         filters = self._policies.choose(pod).policy.filters
-        if self.options.answers.shadow or not filters:
+        if self.options.answers.shadow or not (filters or self.rules.room.has_any):
             return Filtered(nodes)
         self._settle(_PATIENCE_SECONDS)  # the pod before this one counts
         with self._scorer.tables.reading():
             self._scorer.tables.forget(pod.uid)  # asked about again, it was not bound: it must not count against itself
-            rejections = [found for one in self.rules.in_place_of(filters) for found in one.filter(pod, self._view)]
+            ours, room = self.rules.in_place_of(filters), self.rules.room
+            rejections = [found for one in (*ours, room) for found in one.filter(pod, self._view)]
             if not rejections:
                 return Filtered(nodes)
-            reasons = _reasons(rejections, self._rows(nodes))
+            rows = self._rows(nodes)
+            reasons = _reasons(rejections, rows)
+            for position in np.flatnonzero(np.isin(rows, room.own_rows(pod, self._view, ours))).tolist():
+                reasons.pop(position, None)
         if not reasons:
             return Filtered(nodes)
         failed: dict[str, str] = {}

@@ -18,6 +18,7 @@ from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView
 from placement.plugins import NodePreference
 from placement.policies.policy import Policy
+from placement.reservations.reserved_room import ReservedRoom
 from placement.reserved_targets.reserved_targets import ReservedTargets
 from scorer.opt_out import opts_out
 
@@ -59,7 +60,7 @@ def in_order(policy: Policy, preferences: Iterable[NodePreference]) -> tuple[Nod
     A node is kept only where the plan of the rebalancer has judged that it is the better one.
     """
     given = tuple(preferences)
-    kept = tuple(one for one in given if isinstance(one, ReservedTargets))
+    kept = tuple(one for one in given if isinstance(one, ReservedRoom | ReservedTargets))
     of_policy: tuple[NodePreference, ...] = () if policy.pools is None else (policy.pools,)
     return (*kept, *of_policy, *(one for one in given if one not in kept))
 

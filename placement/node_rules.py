@@ -6,6 +6,8 @@
     zones       --> topology  gangs close together, cards and CPUs of one  GangTopology, NodeResourceTopologyMatch,
                               zone, whole physical cores                   NearCards, WholeCores
     plans       --> reserved  nodes kept for pods that are moved           ReservedTargets
+    Reservations -> room      room for pods still to come; our own loops   ReservedRoom
+                              look for it themselves
 
 They are made before the cluster is read, and exist whichever profiles run: every profile has the same filters and the
 same order. What is of one profile only is not here: what a pod costs the cards, the tide, idle cores, claims.
@@ -32,6 +34,7 @@ from placement.node_rule_options import NodeRuleOptions
 from placement.plugins import NodePreference
 from placement.pod_groups.gangs import Gangs
 from placement.policies.policy import Policies
+from placement.reservations.reserved_room import ReservedRoom
 from placement.reserved_targets.reserved_targets import ReservedTargets
 from placement.topology.decoding import node_resource_topologies
 from placement.topology.members import FiltersOf
@@ -62,6 +65,7 @@ class NodeRules:
     groups: GroupPlugins
     topology: TopologyPlugins
     reserved: ReservedTargets
+    room: ReservedRoom
     profile_filters: ProfileFilters
 
     # Of every profile
@@ -108,13 +112,13 @@ class NodeRules:
         """
         lists_types = bool(self.cards.scarcity.options.rare_types)
         has_groups = bool(view.index.labels.column(MACHINE_GROUP).names)
-        return self.reserved.has_any or self.devices.has_any or lists_types or has_groups
+        return self.reserved.has_any or self.room.has_any or self.devices.has_any or lists_types or has_groups
 
     def order_beside(self, filters: Iterable[Filter]) -> tuple[NodePreference, ...]:
-        """What comes first in the extender: nodes kept for pods, then what rules prefer whose filter a policy runs."""
+        """What comes first in the extender: room and nodes kept for pods, then rules whose filter a policy runs."""
         names = {one.name for one in filters}
         order = ((self.groups.filter, self.groups.order), (self.cards.types, self.cards.types))
-        return (self.reserved, *(preference for of_rule, preference in order if of_rule.name in names))
+        return (self.room, self.reserved, *(preference for of_rule, preference in order if of_rule.name in names))
 
     def choose_by(self, policies: Policies) -> None:
         """Take what a policy says of cards from these."""
@@ -188,5 +192,6 @@ def node_rules(
         groups=group_plugins(state, options.machine_groups, devices, clock=clock),
         topology=topology_plugins(state, devices, gangs, profile_filters, options.topology, clock=clock),
         reserved=ReservedTargets(state, clock=clock),
+        room=ReservedRoom(cluster),
         profile_filters=profile_filters,
     )

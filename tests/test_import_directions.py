@@ -45,10 +45,10 @@ LAYERS: Final = {
     "trainer": "gate history < prometheus run_report < own_history",
     "kube": "objects < decoding < client tables < binding eviction leader_election session < events status",
     "scorer": "runs scores service < predicted < live < replay",
-    "placement": "decisions index pod_groups virtual_nodes < filters < devices reserved_targets scores "
+    "placement": "decisions index pod_groups virtual_nodes < filters < devices reservations reserved_targets scores "
     "< card_types machine_groups topology < policies",
     "extender": "protocol < service",
-    "scheduler": "binding overcommit queue < cache gangs queues reporting service volumes < preemption "
+    "scheduler": "binding overcommit queue < cache gangs queues reporting reservations service volumes < preemption "
     "< cycle profiles",
     "scheduler.profiles": "job online < gpu",
     "scheduler.profiles.gpu": "dra fragmentation idle_cpu tide",

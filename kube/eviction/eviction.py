@@ -103,6 +103,8 @@ def api_server_evict(api: client.ApiClient, *, seconds: float = 5.0) -> Evict:
     """Through the official client's connections, for a thread that may wait. No retries: the next look decides."""
 
     def evict(pod: PodInfo) -> Eviction:
+        if pod.stands_in:  # none of the callers chooses one
+            return Eviction(Evicted.REFUSED, f"{pod.name} holds the room of a Reservation, and is no pod")
         try:
             answer = send(api, "POST", eviction_path(pod), eviction_body(pod), seconds=seconds)
         except (urllib3.exceptions.HTTPError, OSError) as error:

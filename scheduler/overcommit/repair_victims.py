@@ -34,7 +34,7 @@ class RepairPlan:
 
 def is_evictable(pod: PodInfo, scheduler_names: Collection[str]) -> bool:
     """Whether it is one of our pods that a controller makes anew, and not about to go anyway."""
-    is_ours = pod.scheduler_name in scheduler_names
+    is_ours = pod.scheduler_name in scheduler_names and not pod.stands_in
     return is_ours and pod.owner.kind not in _NOT_MADE_ANEW and bool(pod.owner_uid) and not pod.terminating
 
 

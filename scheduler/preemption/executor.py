@@ -172,6 +172,8 @@ class PreemptionExecutor:
         gate: asyncio.Semaphore,
     ) -> bool:
         """Evict one pod; returns whether the room is still wanted. seats: of the preemptor and its gang."""
+        if victim.stands_in:  # it has the highest priority, so none is chosen
+            raise _Failed(f"{victim.namespace}/{victim.name} holds the room of a Reservation, and is no pod")
         if victim.terminating:
             return True  # it is being deleted already
         async with gate:

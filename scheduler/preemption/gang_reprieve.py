@@ -11,13 +11,13 @@ from kube.tables.state import ClusterState
 from placement.disruption_budgets import DisruptionBudgets
 from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.pod_importance import importance
+from placement.what_if import WithoutPods
 from scheduler.preemption.gang_plan import Seat
 from scheduler.preemption.gangs import Gangs, broken_gangs
 from scheduler.preemption.nominated import NominatedPods
 from scheduler.preemption.pod_units import wanted_units
 from scheduler.preemption.shortage import room_for
 from scheduler.preemption.sitting_pods import SittingPods
-from scheduler.preemption.what_if import WithoutPods
 
 _MOST_CHECKED: Final = 32
 """Victims for whose return filters are asked about every member."""

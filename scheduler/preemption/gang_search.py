@@ -27,6 +27,7 @@ from placement.feasibility import FilterVerdict
 from placement.filters.filter import ClusterView, Filter
 from placement.pod_importance import LEAST_STANDING, Cost, Victims
 from placement.status import Status
+from placement.what_if import WithoutPods
 from scheduler.preemption.gang_plan import GangPlan, Seat, gang_plan
 from scheduler.preemption.gang_reprieve import Reprieve
 from scheduler.preemption.gangs import Gangs
@@ -34,7 +35,6 @@ from scheduler.preemption.nominated import NominatedPods
 from scheduler.preemption.pod_units import fit_filter, is_about_requests
 from scheduler.preemption.sitting_pods import SittingPods
 from scheduler.preemption.victim_search import Search
-from scheduler.preemption.what_if import WithoutPods
 
 _LONGEST_SECONDS: Final = 2.0
 """Of one search: the watch waits for the lock meanwhile."""

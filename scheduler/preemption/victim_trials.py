@@ -20,9 +20,9 @@ from placement.filters.inter_pod_affinity import InterPodAffinity
 from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.plugins import KnowsVictims
 from placement.pod_importance import Cost, Standing, Victims, cost_of, importance, nothing, priority_of
+from placement.what_if import WithoutPods
 from scheduler.preemption.gangs import Gangs, others_of_broken_gangs
 from scheduler.preemption.nominated import NominatedPods
-from scheduler.preemption.what_if import WithoutPods
 from scheduler.preemption.whole_gangs import OneNode, completed
 
 

@@ -76,7 +76,7 @@ def job_tables(handle: Handle) -> JobTables:
     )
 
     def is_ours(pod: PodInfo) -> bool:
-        return pod.scheduler_name == name
+        return pod.scheduler_name == name and not pod.stands_in  # the room of a Reservation starts nowhere
 
     def run_seconds(pod: PodInfo, service: ServiceKey) -> float:
         return runs.of(pod, service).seconds

@@ -9,7 +9,7 @@ from kube.decoding.decoding import Kind
 from kube.objects.objects import Phase, PodInfo
 from placement.devices.demand import GpuDemand
 from placement.devices.options import DeviceOptions
-from scheduler.preemption.what_if import WithoutPods
+from placement.what_if import WithoutPods
 from tests.placement.devices.device_world import GPU, IDX, INDEX, DeviceWorld, card_node, card_pod
 
 

@@ -20,7 +20,7 @@ from placement.devices.demand import gpu_demand
 from placement.devices.device_table import DeviceTable
 from placement.devices.filter import GpuDevices
 from placement.filters.node_resources_fit import NodeResourcesFit
-from scheduler.preemption.what_if import WithoutPods
+from placement.what_if import WithoutPods
 from testing.placement.views import passing
 from tests.placement.devices.device_world import INDEX, DeviceWorld, card_node, card_pod
 

@@ -88,7 +88,7 @@ class GpuNodePods(NodesAndPodsOnly):
             self._requests[pod.uid] = row, (cpu, memory)
             self._sums = grown(self._sums, row + 1)
             self._sums[row] += (cpu, memory)
-        elif self._offline.is_offline(pod):
+        elif self._offline.is_offline(pod) and not pod.stands_in:
             self._row_of[pod.uid] = row
             self._offline_on.setdefault(row, {})[pod.uid] = pod
 

@@ -166,7 +166,9 @@ class TideTable(NodesAndPodsOnly):
         if gpus <= 0:
             return
         service = self._state.service_key(pod)
-        now = GpuPod(pod, gpus, role_of(pod.annotations), service, workload_of(pod, service), row)
+        # The room of a Reservation is not the tide's to scale.
+        role = role_of({} if pod.stands_in else pod.annotations)
+        now = GpuPod(pod, gpus, role, service, workload_of(pod, service), row)
         self.pods[pod.uid] = now
         self._add(now, gpus)
 

@@ -8,7 +8,7 @@ from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.filters.filter import rejected
 from placement.plugins import CountsRoom, EnqueueExtensions, Hint
-from scheduler.preemption.what_if import WithoutPods
+from placement.what_if import WithoutPods
 from scorer.model_watch import LoadedModel
 from tests.scheduler.profiles.gpu.tide.tide_api import FakeApi
 from tests.scheduler.profiles.gpu.tide.tide_made_up import demand

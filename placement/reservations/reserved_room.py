@@ -1,0 +1,80 @@
+"""Filter ReservedRoom: what a node has left beside the room that is reserved there, and the nodes that a pod finds its
+own room on. For the extender: kube-scheduler knows nothing of Reservations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import numpy as np
+
+from forecast.arrays import Bools, Ints
+from kube.objects.objects import PodInfo
+from placement.filters.filter import ClusterView, Filter, Rejection
+from placement.filters.node_resources_fit import NodeResourcesFit
+from placement.filters.rejections import found
+from placement.plugins import Preferred
+from placement.reservations.own_room import rows_with_own_room
+from scorer.assuming_cluster import AssumingCluster
+
+_REASON: Final = "node(s) reserve their room for other pods"
+_MOST_ROOMS: Final = 8
+"""Nodes with room of its own that a pod is offered: it takes one."""
+
+
+class ReservedRoom:
+    """Implements Filter and NodePreference, under the lock of the tables."""
+
+    name: Final = "ReservedRoom"
+
+    def __init__(self, cluster: AssumingCluster) -> None:
+        self._cluster, self._fit = cluster, NodeResourcesFit()
+
+    @property
+    def has_any(self) -> bool:
+        """Return whether some room is reserved."""
+        return len(self._cluster.rooms) > 0
+
+    def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
+        """Reject nodes with reserved room where the pod does not fit beside it. Evicting pods may help."""
+        reserving = self._reserving(view)
+        if not reserving.any():
+            return ()
+        full = np.zeros(view.n_rows, dtype=bool)
+        for rejection in self._fit.filter(pod, view):
+            full |= rejection.nodes
+        return found(full & reserving, view, _REASON, preemptible=True)
+
+    def own_rows(self, pod: PodInfo, view: ClusterView, filters: Iterable[Filter]) -> list[int]:
+        """Return rows of nodes that the pod passes once room there that is reserved for it is free."""
+        rooms, asked = self._cluster.rooms.open_for(pod), (*filters, self)
+
+        def passes() -> Bools:
+            rejected = np.zeros(view.n_rows, dtype=bool)
+            for one in asked:
+                for rejection in one.filter(pod, view):
+                    rejected |= rejection.nodes
+            return ~rejected
+
+        return rows_with_own_room(rooms, view, passes, most=_MOST_ROOMS) if rooms else []
+
+    def prefer(self, pod: PodInfo, n_pods: int, view: ClusterView, rows: Ints) -> Preferred:
+        """The nodes with room that is reserved for the pod, one pod at a time."""
+        row_of = view.state.row_of
+        own = [row_of.get(room.stand_in.node, -1) for room in self._cluster.rooms.open_for(pod)]
+        there = rows[np.isin(rows, own)] if own else rows[:0]
+        return Preferred(there, 1) if len(there) else Preferred(rows, n_pods)
+
+    def tells_apart(self, pod: PodInfo) -> bool:
+        """Whether some room is reserved for it."""
+        return bool(self._cluster.rooms.open_for(pod))
+
+    def _reserving(self, view: ClusterView) -> Bools:
+        """(n_rows,) nodes where room is held."""
+        reserving = np.zeros(view.n_rows, dtype=bool)
+        rooms = self._cluster.rooms
+        held = (room for room in rooms if rooms.taker(room.uid) is None)
+        rows = [row for room in held if (row := view.state.row_of.get(room.stand_in.node)) is not None]
+        reserving[rows] = True
+        return reserving
