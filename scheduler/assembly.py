@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
+from kube.objects.objects import RESERVATION, PodInfo
 from placement.filters.catalogue import standard_filters
 from placement.filters.filter import Filter
 from placement.filters.node_resources_fit import NodeResourcesFit
@@ -25,6 +26,7 @@ from scheduler.preemption.default_preemption import DefaultPreemption
 from scheduler.preemption.nominated_devices import NominatedDevices
 from scheduler.profile import SchedulingProfile
 from scheduler.profiles.gpu.dra.no_resource_claims import NoResourceClaims
+from scheduler.reservations.reservation_binder import ReservationBinder
 from scheduler.settings import ScheduleSettings
 from scheduler.tables import ScheduleTables
 from scheduler.volumes.volume_binding import VolumeBinding
@@ -165,14 +167,23 @@ def loop_role(settings: ScheduleSettings) -> LoopRole:
 
 
 def _default_binder(parts: LoopParts, limit: InFlightLimit) -> Bind:
-    # Whatever profile places it: a pod says which cards it was given.
-    return DefaultBinder(
+    # Whatever profile places it: a pod says which cards it was given, and whose room it takes over.
+    rules, rooms = parts.tables.rules, parts.tables.rooms
+
+    def annotations_of(pod: PodInfo, node: str) -> Mapping[str, str]:
+        room = rooms.taken_by(pod.uid)
+        return {**rules.annotations_of(pod, node), **({} if room is None else {RESERVATION: room})}
+
+    of_pods = DefaultBinder(
         parts.session,
         limit,
-        annotations_of=parts.tables.rules.annotations_of,
+        annotations_of=annotations_of,
         change_of=partial(change_of, parts.tables.view.state),
         seconds=parts.settings.binding_timeout,
     )
+    if parts.reservations is None:
+        return of_pods
+    return ReservationBinder(parts.session, parts.reservations, of_pods, devices_of=rules.annotations_of)
 
 
 def _preemption(settings: ScheduleSettings, tables: ScheduleTables, clock: Callable[[], float]) -> Sequence[PostFilter]:

@@ -180,6 +180,7 @@ class ScheduleLoop:
         seconds: float,
     ) -> None:
         """Keep why these pods got their nodes. If that fails, they are placed all the same."""
+        placed = [pod for pod in placed if not pod.stands_in]
         if self._parts.decisions is None or not placed:
             return
         try:

@@ -11,6 +11,7 @@ from kube.session.api_session import ApiSession
 from placement.decisions.advice import Advice
 from placement.plugins import Bind
 from placement.policies.policy import Policies
+from placement.reservations.reservations import Reservations
 from scheduler.binding.in_flight_limit import InFlightLimit
 from scheduler.binding_results import Telling
 from scheduler.metrics import SchedulingMetrics
@@ -69,6 +70,7 @@ class LoopParts:
     may_write : whether this replica leads and is no dry run; the session asks it, too
     instance  : name of this replica, as events show it
     decisions : records why each pod got its node; None = not recorded
+    reservations : that this process places; None = it places none
     """
 
     settings: ScheduleSettings
@@ -83,3 +85,4 @@ class LoopParts:
     may_write: Callable[[], bool]
     instance: str
     decisions: Advised | None = None
+    reservations: Reservations | None = None

@@ -35,6 +35,7 @@ class ClusterFollower:
         self._cluster, self._index, self._queue = cluster, index, queue
         self._pods = pods
         self._seated: dict[str, PodInfo] = {}  # as they were at the last look
+        self._stand_ins: set[str] = set()  # of those, UIDs of stand-ins of Reservations
         self._nodes: dict[int, NodeInfo] = {}
         self._is_trying = False
 
@@ -82,6 +83,7 @@ class ClusterFollower:
         """The tables could not follow: everything that waits is looked at again."""
         state = self._cluster.state
         self._seated = {uid: state.pods[uid] for uid in state.seat_of}
+        self._stand_ins = {uid for uid, pod in self._seated.items() if pod.stands_in}
         self._nodes = {row: node for row, node in enumerate(state.nodes) if node is not None}
         for pod in state.pods.values():
             if self.is_to_be_placed(pod):
@@ -97,7 +99,11 @@ class ClusterFollower:
             now = state.pods.get(pod.uid)
             if now is not None and pod.uid in state.seat_of:
                 self._seated[pod.uid] = now
+                if now.stands_in:
+                    self._stand_ins.add(pod.uid)
                 self._queue.happened(ClusterEvent(EventKind.POD_BOUND, pod=now))
+        for uid in [uid for uid in self._stand_ins if uid not in state.seat_of]:
+            self._leaves(uid)  # one of these pods has taken its room over, and may need less
 
     def is_to_be_placed(self, pod: PodInfo) -> bool:
         """Whether it waits, and for us."""
@@ -113,14 +119,19 @@ class ClusterFollower:
         before = self._seated.get(uid)
         if change.after is None:
             if before is not None:
-                del self._seated[uid]
-                self._queue.happened(ClusterEvent(EventKind.POD_LEFT, pod=before))
+                self._leaves(uid)
             return
         self._seated[uid] = pod
+        if pod.stands_in:
+            self._stand_ins.add(uid)
         if before is None:
             self._queue.happened(ClusterEvent(EventKind.POD_BOUND, pod=pod))
         elif before is not pod and (before.labels != pod.labels or before.requests != pod.requests):
             self._queue.happened(ClusterEvent(EventKind.POD_CHANGED, pod=pod))
+
+    def _leaves(self, uid: str) -> None:
+        self._stand_ins.discard(uid)
+        self._queue.happened(ClusterEvent(EventKind.POD_LEFT, pod=self._seated.pop(uid)))
 
     def _node_changed(self, row: int) -> None:
         nodes = self._cluster.state.nodes

@@ -41,6 +41,7 @@ from scheduler.settings import ScheduleSettings
 from scheduler.tenant_tables import TenantTables, tenant_tables
 from scorer.assumed_pods import AssumedPods
 from scorer.assuming_cluster import AssumingCluster
+from scorer.held_rooms import HeldRooms
 from scorer.scorer import Scorer
 
 
@@ -55,6 +56,7 @@ class ScheduleTables:
     tenants         : None = quotas are not heeded
     profiles        : parts of those that run here, by name
     class_resources : see Handle
+    rooms           : held for pods that are still to come
     """
 
     view: ClusterView
@@ -72,6 +74,7 @@ class ScheduleTables:
     tenants: TenantTables | None
     profiles: Mapping[str, ProfileParts]
     class_resources: Mapping[str, str]
+    rooms: HeldRooms
 
     @property
     def jobs(self) -> JobTables | None:
@@ -163,6 +166,7 @@ def schedule_tables(
         tenants=handle.tenants,
         profiles=profiles,
         class_resources=handle.class_resources,
+        rooms=cluster.rooms,
     )
 
 

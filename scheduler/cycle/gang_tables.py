@@ -12,6 +12,7 @@ from placement.feasibility import FilterVerdict
 from placement.filters.filter import ClusterView, Filter, Rejection
 from placement.filters.rejections import every_node, found
 from placement.plugins import KnowsDomains
+from placement.what_if import WithoutPods
 from scheduler.cycle.placing import Placer
 from scheduler.cycle.reserve import reserved, unreserve
 from scheduler.preemption.gang_search import Refused
@@ -89,8 +90,12 @@ class CycleTables:
 
     def fits(self, pod: PodInfo, row: int) -> bool:
         """Whether the pod, which sits there, passes all filters for its node. Its reservations stay."""
+        node = self._view.state.names[row]
         self._cluster.forget(pod.uid)
-        answers = (rejection for one in self.filters_of(pod) for rejection in one.filter(pod, self._view))
-        is_fitting = not any(rejection.nodes[row] for rejection in answers)
-        self._cluster.assume(pod, self._view.state.names[row], self._placer.until)
+        with WithoutPods(self._view) as free:
+            if (room := self._cluster.rooms.owed(pod, node)) is not None:
+                free.take(room.uid)  # as it was while the pod had it
+            answers = (rejection for one in self.filters_of(pod) for rejection in one.filter(pod, self._view))
+            is_fitting = not any(rejection.nodes[row] for rejection in answers)
+        self._cluster.assume(pod, node, self._placer.until)
         return is_fitting

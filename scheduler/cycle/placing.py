@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from placement.filters.filter import ClusterView, Filter
 from placement.node_order import in_order
 from placement.plugins import NodePreference, PreScore, Score
 from placement.policies.policy import Policy
+from placement.reservations.own_room import own_row
 from placement.scores.plugin_weights import OURS, ScorePart
 from placement.status import Code
 from scheduler.cycle.batch_plan import BatchPlan, Ranking
@@ -33,6 +35,7 @@ from scorer.scoring import FULL, FULL_PENALTY
 from scorer.tracking import TrackedCluster
 
 _ENDLESS = 2**31 - 1
+_RESERVATION = "Reservation"
 
 
 class PlainRanking:
@@ -90,7 +93,8 @@ class Looked:
     """What decides where one pod goes, while the tables are as they are.
 
     verdict     : of the filters
-    rows        : (n_nodes,) rows among which the scores decide, in ascending order; none = the pod fits nowhere
+    rows        : (n_nodes,) rows among which the scores decide, in ascending order; none = the pod fits nowhere. One
+                  whose room is reserved for the pod is the only one, though the filters reject it while that is held
     totals      : (n_nodes,) sums of scores of these, higher is better
     parts       : what each score adds to them
     passed_over : rows that pass the filters and come after `rows`, with the name of what put them there
@@ -157,6 +161,10 @@ class Placer:
             rest = pods[len(placed) :]
             if rest[0].uid == self.look_at:
                 self.on_look(self.look(rest, filters, policy))
+            if (own := own_row(rest[0], self.view, self.cluster, filters)) is not None:
+                placed.append(self._assume(rest[0], Choice(policy, own, 1)))
+                continue
+            rest = self._before_next_room(rest)
             found = verdict(rest[0], self.view, filters)
             rows = candidates(found.passes, rest[0], self.view, self.level)
             if not len(rows):
@@ -167,6 +175,13 @@ class Placer:
             rows, most = self._preferred(rest, policy, rows)
             placed += self._place_some(rest[:most], filters, policy, self._scanned(rows, most))
         return Placed(tuple(placed), None)
+
+    def _before_next_room(self, pods: Sequence[PodInfo]) -> Sequence[PodInfo]:
+        """Return the first of like pods, and those after it that no room is reserved for: these look for theirs."""
+        rooms = self.cluster.rooms
+        if not len(rooms):
+            return pods
+        return [pods[0], *takewhile(lambda pod: not rooms.open_for(pod), pods[1:])]
 
     def _nominated(self, pod: PodInfo, rows: Ints) -> int | None:
         """Where room was made for it, at the expense of others."""
@@ -179,6 +194,12 @@ class Placer:
         found = verdict(pod, self.view, filters)
         rows = candidates(found.passes, pod, self.view, self.level)
         _note_dropped(passed_over, np.flatnonzero(found.passes), rows, "predicted memory")
+        own = own_row(pod, self.view, self.cluster, filters)
+        if own is not None:
+            rows = np.array([own], dtype=np.int64)
+            _note_dropped(passed_over, np.flatnonzero(found.passes), rows, _RESERVATION)
+            of_own = self._parts(pod, policy, rows)
+            return Looked(pod, found, rows, sum_of(of_own, 1), of_own, passed_over, None)
         nominated = self._nominated(pod, rows) if len(rows) else None
         parts: Sequence[ScorePart] = ()
         if len(rows):
@@ -278,5 +299,5 @@ class Placer:
 
 
 def _note_dropped(passed_over: dict[int, str], before: Ints, after: Ints, by: str) -> None:
-    if len(after) < len(before):  # they are some of those; usually all
+    if len(after) < len(before) or by == _RESERVATION:  # they are some of those; usually all
         passed_over.update(dict.fromkeys(np.setdiff1d(before, after).tolist(), by))

@@ -24,7 +24,8 @@ class PodEvents(EventRecorder):
 
     def tell(self, pod: PodInfo, reason: str, note: str) -> None:
         """Warn about a pod. reason: one word, as events have it; note: for people."""
-        self.tell_about(pod_reference(pod), reason, note, is_warning=True)
+        if not pod.stands_in:
+            self.tell_about(pod_reference(pod), reason, note, is_warning=True)
 
     def tell_about(self, regarding: Mapping[str, str], reason: str, note: str, *, is_warning: bool) -> None:
         """The same of another object. regarding: its apiVersion, kind, namespace, name and uid."""

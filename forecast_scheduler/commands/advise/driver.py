@@ -46,6 +46,7 @@ class Advising:
     """Implements Driver: kube-scheduler is advised, or in shadow mode only compared with."""
 
     controller = CONTROLLER
+    places_reservations = False  # it writes nominations, which a Reservation has none of
     records = True
 
     def __init__(self, options: AdviseOptions) -> None:

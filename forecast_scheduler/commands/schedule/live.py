@@ -34,6 +34,7 @@ from placement.index.index import INDEXED_KINDS
 from placement.node_rule_upkeep import node_rule_upkeep
 from placement.policies.policy import OnePolicy
 from placement.policies.provider import PolicyProvider
+from placement.reservations.metrics import ReservationCollector
 from scheduler.assembly import loop_role
 from scheduler.binding.binding_cycles import BindingCycles
 from scheduler.counter_metrics import ReportFigures, SchedulingFigures
@@ -50,6 +51,8 @@ from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue_upkeep import queue_upkeep
 from scheduler.reporting.logged_reports import LoggedReports
 from scheduler.reporting.reports import Reports
+from scheduler.reservations.reports import ReservationReports
+from scheduler.reservations.status_writer import ReservationWriter
 from scheduler.service.live import LiveScheduling
 from scheduler.settings import ScheduleSettings
 from scheduler.tables import ScheduleTables, schedule_tables
@@ -140,11 +143,13 @@ class Driver(Protocol):
     controller : who decides, as events name it
     records    : decisions are recorded
     is_shadow  : and only compared
+    places_reservations : Reservations get their nodes here
     """
 
     controller: str
     records: bool
     is_shadow: bool
+    places_reservations: bool
 
     def drive(self, process: Process) -> Driven:
         """Return what becomes of decisions; called before the cluster is read."""
@@ -161,6 +166,7 @@ class OwnLoops:
 
     def __init__(self, settings: ScheduleSettings) -> None:
         self.records = not settings.dry_run  # the pods of a dry run are never bound
+        self.places_reservations = not settings.dry_run
 
     def drive(self, process: Process) -> Driven:
         settings, scorer, api, may_write = process.settings, process.scorer, process.api, process.may_write
@@ -215,7 +221,8 @@ def open_schedule(
             open_policies(_untold(settings), kubeconfig, has_api_server=not ours.dry_run, defaults=defaults)
         )
         provider = None if followed is None else followed.provider
-        prepared = prepare_scorer(settings, inputs, policies=provider)
+        places = ours.scheduler_names.values() if driver.places_reservations else ()
+        prepared = prepare_scorer(settings, inputs, policies=provider, places=places)
         scorer, background = prepared.scorer, prepared.background
         # All that follows the tables is there before the first object comes.
         tables = schedule_tables(scorer, ours, settings.node_rules, None if ours.dry_run else session)
@@ -232,6 +239,14 @@ def open_schedule(
             collectors.append(of_decisions)
         driven = driver.drive(Process(ours, scorer, tables, session, api, may_write, instance, recorder, provider))
         source = tables.source(api)
+        writer: ReservationWriter | None = None
+        if driver.places_reservations:
+            writer = ReservationWriter(
+                session,
+                scorer.tables.reading,
+                prepared.reservations,
+                may_write=lambda: may_write() and _waits_for(scorer, source) == "",
+            )
         parts = LoopParts(
             settings=ours,
             role=driven.role,
@@ -239,18 +254,22 @@ def open_schedule(
             tables=tables,
             policies=provider or OnePolicy(schedule_policy(settings)),
             session=session,
-            reports=driven.reports,
+            reports=driven.reports if writer is None else ReservationReports(driven.reports, writer.note),
             metrics=metrics,
             waits_for=lambda: _waits_for(scorer, source),
             may_write=may_write,
             instance=instance,
             decisions=driven.decisions,
+            reservations=None if writer is None else prepared.reservations,
         )
         loop = make_loop(parts)
         stack.enter_context(prepared.following(INDEXED_KINDS))
         # At the end the loop is the first to stop; then its reports, the Lease, and the session last.
         jobs: list[Background] = [session, *([] if lease is None else [lease]), source, driven.reports]
         jobs += [*_gang_jobs(tables, session, may_write, instance, ours.dry_run), tables.colocation, *driven.jobs]
+        if writer is not None:
+            jobs.append(PeriodicTask("reservations", _UPKEEP_SECONDS, writer.step))
+            collectors.append(ReservationCollector(prepared.reservations))
         upkeep = list(_upkeep(parts, loop, api))
         jobs += [thread for one in upkeep for thread in one.threads]
         jobs.append(loop)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from forecast.calendar import Calendar
 from forecast.errors import ForecastError, InputError
@@ -24,6 +24,8 @@ from kube.decoding.watched_kinds import UndecodableObject
 from kube.leader_election.lease import running_time
 from kube.tables.cluster_file import ClusterObjects, read_cluster_file
 from placement.policies.provider import PolicyProvider
+from placement.reservations.reservations import Reservations
+from placement.reservations.watched_reservations import WATCHED_RESERVATIONS
 from scorer.background import Background
 from scorer.live.usage import UsageSource
 from scorer.model_watch import ModelWatch
@@ -32,7 +34,9 @@ from trainer.prometheus.connection import Connection
 from trainer.prometheus.live_usage import LiveUsage
 
 if TYPE_CHECKING:
-    from kube.client.kubernetes_source import KubernetesSource
+    from kube.client.kubernetes_source import ResourceSource
+
+_FORBIDDEN: Final = "403 "
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,7 @@ class PreparedScorer:
     background: Background
     inputs: Inputs
     kubeconfig: Path | None
+    reservations: Reservations
 
     @contextmanager
     def following(
@@ -91,14 +96,15 @@ class PreparedScorer:
         inputs, kinds = self.inputs, (*SCORED_KINDS, *kinds)
         if inputs.cluster is not None:
             objects = inputs.objects or read_cluster_file(inputs.cluster)
-            _load_file(self.scorer, inputs.cluster, objects, kinds, on_file)
+            _load_file(self.scorer, inputs.cluster, objects, kinds, on_file, self.reservations)
             yield
             return
-        source = _follow(self.scorer, self.kubeconfig, kinds)
+        sources = _follow(self.scorer, self.kubeconfig, kinds, self.reservations)
         try:
             yield
         finally:
-            source.stop()
+            for source in sources:
+                source.stop()
 
 
 @contextmanager
@@ -112,12 +118,18 @@ def open_scorer(
 
 
 def prepare_scorer(
-    settings: Settings, inputs: Inputs, *, predicts: bool = True, policies: PolicyProvider | None = None
+    settings: Settings,
+    inputs: Inputs,
+    *,
+    predicts: bool = True,
+    policies: PolicyProvider | None = None,
+    places: Collection[str] = (),
 ) -> PreparedScorer:
     """A scorer of the settings; its background is not running yet.
 
     predicts : whether it looks for models and measures usage; else it only knows the cluster
     policies : which pod is scored how; None = all as the settings say
+    places   : scheduler names whose Reservations this process finds nodes for
     Raises InputError: files that cannot be read, contradicting inputs.
     """
     check_inputs(inputs)
@@ -142,7 +154,13 @@ def prepare_scorer(
     models = ModelWatch(registry) if registry is not None else None
     background = Background(scorer, models, clock=clock)
     attach_usable_nodes(scorer, settings, policies)
-    return PreparedScorer(scorer, background, inputs, inputs.kubeconfig or settings.scorer.kubeconfig)
+    reservations = Reservations(
+        scorer.tables.changing,
+        clock=clock,
+        default_name=settings.schedule.scheduler_name,
+        places=places,
+    )
+    return PreparedScorer(scorer, background, inputs, inputs.kubeconfig or settings.scorer.kubeconfig, reservations)
 
 
 def check_inputs(inputs: Inputs) -> None:
@@ -169,9 +187,11 @@ def _load_file(
     objects: ClusterObjects,
     kinds: Collection[Kind],
     on_file: Callable[[ClusterObjects], object],
+    reservations: Reservations,
 ) -> None:
     try:
         on_file(objects)
+        reserved = objects.of(WATCHED_RESERVATIONS)
     except UndecodableObject as error:
         raise InputError(f"cluster file {path}: {error}; mend the object or leave it out") from error
     for kind, others in objects.others.items():
@@ -181,32 +201,47 @@ def _load_file(
     scorer.tables.replace(Kind.JOBS, objects.jobs)
     scorer.tables.replace(Kind.NODES, objects.nodes)
     scorer.tables.replace(Kind.PODS, objects.pods)
+    reservations.replace(reserved)
     words = {"cluster": f"file {path.name}, as it was exported"}
     scorer.tables.follow(lambda: (True, None, words))
 
 
-def _follow(scorer: Scorer, kubeconfig: Path | None, kinds: Collection[Kind]) -> KubernetesSource:
+def _follow(
+    scorer: Scorer, kubeconfig: Path | None, kinds: Collection[Kind], reservations: Reservations
+) -> tuple[ResourceSource, ...]:
     from kube.client.api_server_version import ApiServerVersion
     from kube.client.kubernetes_client import api_client, check_access
-    from kube.client.kubernetes_source import KubernetesSource
+    from kube.client.kubernetes_source import KubernetesSource, source_of
 
-    api = api_client(kubeconfig, connections=len(kinds) + 1)  # each watch has one
+    api = api_client(kubeconfig, connections=len(kinds) + 2)  # each watch has one
     check_access(api, kinds)
     version = ApiServerVersion(api, scorer.tables.follow_version)
     tables = scorer.tables
     source = KubernetesSource(api, tables, kinds=kinds, version=version.read, is_known=tables.is_known)
+    reserved = source_of(api, (reservations.subscription(),))
+
+    def reserved_known() -> bool:
+        """Room that is not known yet would be given away. Without the right to read it, that is all there is."""
+        status = reserved.statuses()[WATCHED_RESERVATIONS.plural]
+        return status.synced or status.last_error.startswith(_FORBIDDEN)
 
     def how_it_goes() -> tuple[bool, float | None, Mapping[str, str]]:
         status = source.status()
         contacts = [status[kind].last_contact for kind in (Kind.NODES, Kind.PODS)]
         known = [contact for contact in contacts if contact is not None]
         words = {kind.value: one.last_error or ("watched" if one.synced else "listing") for kind, one in status.items()}
-        return source.synced, min(known) if len(known) == len(contacts) else None, words
+        return source.synced and reserved_known(), min(known) if len(known) == len(contacts) else None, words
 
     anew = (Kind.NODES.value, Kind.PODS.value)
-    scorer.tables.follow(how_it_goes, lambda: source.list_again(anew))
+
+    def read_again() -> Callable[[], bool]:
+        done, reserved_done = source.list_again(anew), reserved.list_again((WATCHED_RESERVATIONS.plural,))
+        return lambda: done() and (reserved_done() or not reserved.synced)
+
+    scorer.tables.follow(how_it_goes, read_again)
     source.start()
-    return source
+    reserved.start()
+    return source, reserved
 
 
 def live_usage(settings: Settings, url: str | None) -> LiveUsage | None:

@@ -1,0 +1,1 @@
+"""Places Reservations as pods are placed, and writes what becomes of them."""

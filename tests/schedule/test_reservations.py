@@ -1,0 +1,217 @@
+"""Room that is reserved on a real API server: strangers do not get it, its owner's pod takes it once, and it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+
+from testing.clusters.own_nodes import LONG, assert_settled, bound, nodes_of, our_node, our_pod
+from testing.processes.scorer_process import eventually
+from testing.processes.shipped_schedule import shipped
+from testing.processes.webhook_process import Api, Refused
+from testing.servers.cluster_objects import ClusterWriter
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.tcp_proxy import TcpProxy
+from tests.schedule.conftest import Started
+
+PATH: Final = "/apis/forecast-scheduler.io/v1alpha1/namespaces/default/reservations"
+OWNERS: Final = {"matchLabels": {"app": "cart"}}
+
+
+class Reserving:
+    """Reservations of the namespace `default`."""
+
+    def __init__(self, api: Api) -> None:
+        self.api = api
+
+    def create(self, name: str, cpu: str = "3", **spec: Any) -> dict[str, Any]:
+        given = {"owners": OWNERS, "lifetime": "1h", **spec}
+        if "template" not in given:
+            given["resources"] = {"cpu": cpu}
+        return dict(self.api.request("POST", PATH, _object(name, given)))
+
+    def status(self, name: str) -> dict[str, Any]:
+        return dict(self.api.request("GET", f"{PATH}/{name}").get("status", {}))
+
+    def is_in(self, name: str, phase: str) -> bool:
+        return self.status(name).get("phase") == phase
+
+    def delete(self, name: str) -> None:
+        self.api.request("DELETE", f"{PATH}/{name}")
+
+
+def _object(name: str, spec: dict[str, Any]) -> dict[str, Any]:
+    kind = {"apiVersion": "forecast-scheduler.io/v1alpha1", "kind": "Reservation"}
+    return {**kind, "metadata": {"name": name, "namespace": "default"}, "spec": spec}
+
+
+def is_rejected(writer: ClusterWriter, name: str) -> bool:
+    """Whether an attempt to place the pod has failed."""
+    pod = next(one for one in writer.list_all("pods") if one["metadata"]["name"] == name)
+    return any(one.get("reason") == "Unschedulable" for one in pod.get("status", {}).get("conditions", []))
+
+
+@pytest.fixture(scope="module")
+def definition(module_plane: ControlPlane) -> None:
+    with Api(module_plane) as api:
+        for path, manifest in shipped("crds/reservations/reservations.yaml"):
+            api.request("POST", path, manifest)
+
+        def is_served() -> bool:
+            try:
+                return api.request("GET", PATH)["items"] == []
+            except Refused:
+                return False
+
+        assert eventually(is_served, LONG)
+
+
+@pytest.fixture
+def reserving(plane: ControlPlane, definition: None) -> Iterator[Reserving]:
+    with Api(plane) as api:
+        yield Reserving(api)
+        for one in api.request("GET", PATH)["items"]:
+            api.request("DELETE", f"{PATH}/{one['metadata']['name']}")
+
+
+def test_strangers_do_not_get_the_room_and_its_owners_pod_takes_it(
+    writer: ClusterWriter, start: Started, reserving: Reserving
+) -> None:
+    writer.create(our_node("a", cpu=4))
+    scheduler = start()
+    reserving.create("release")
+    assert eventually(lambda: reserving.is_in("release", "Available"), LONG), scheduler.log[-3000:]
+    assert reserving.status("release")["node"] == "a"
+    writer.create(our_pod("stranger", cpu="2"))
+    writer.create(our_pod("small", cpu="1"))
+    assert eventually(lambda: nodes_of(writer)["small"] == "a", LONG), scheduler.log[-3000:]
+    assert nodes_of(writer)["stranger"] == ""
+    assert scheduler.metric("forecast_reservations") == 1
+    writer.create(our_pod("cart-1", cpu="3", labels={"app": "cart"}))
+    assert eventually(lambda: nodes_of(writer)["cart-1"] == "a", LONG), scheduler.log[-3000:]
+    assert eventually(lambda: reserving.is_in("release", "Taken"), LONG), reserving.status("release")
+    assert reserving.status("release")["takenBy"]["name"] == "cart-1"
+    assert nodes_of(writer)["stranger"] == ""
+    # Once only: what leaves with the pod is free for all.
+    writer.delete_many([one for one in writer.list_all("pods") if one["metadata"]["name"] == "cart-1"])
+    assert eventually(lambda: nodes_of(writer)["stranger"] == "a", LONG), scheduler.log[-3000:]
+    assert_settled(writer, [scheduler])
+
+
+def test_a_smaller_pod_releases_the_remainder(writer: ClusterWriter, start: Started, reserving: Reserving) -> None:
+    writer.create(our_node("a", cpu=4))
+    scheduler = start()
+    reserving.create("release", cpu="4")
+    assert eventually(lambda: reserving.is_in("release", "Available"), LONG), scheduler.log[-3000:]
+    writer.create(our_pod("stranger", cpu="2"))
+    writer.create(our_pod("cart-1", cpu="2", labels={"app": "cart"}))
+    assert eventually(lambda: bound(writer) == 2, LONG), scheduler.log[-3000:]
+    assert eventually(lambda: reserving.is_in("release", "Taken"), LONG)
+
+
+def test_the_room_is_where_the_template_and_the_node_say(
+    writer: ClusterWriter, start: Started, reserving: Reserving
+) -> None:
+    for name, pool in (("a", "web"), ("b", "batch"), ("c", "batch")):
+        writer.create(our_node(name, cpu=4, labels={"pool": pool}))
+    scheduler = start()
+    container = {"name": "main", "image": "i", "resources": {"requests": {"cpu": "2"}}}
+    template = {"spec": {"nodeSelector": {"pool": "batch"}, "containers": [container]}}
+    reserving.create("by-node", template=template, node="c")
+    reserving.create("nowhere", template=template, node="a")
+    assert eventually(lambda: reserving.status("by-node").get("node") == "c", LONG), scheduler.log[-3000:]
+    assert eventually(lambda: "node(s)" in reserving.status("nowhere").get("message", ""), LONG)
+    assert reserving.is_in("nowhere", "Pending")
+
+
+@pytest.mark.parametrize("end", ["expired", "deleted"])
+def test_the_room_ends(writer: ClusterWriter, start: Started, reserving: Reserving, end: str) -> None:
+    writer.create(our_node("a", cpu=4))
+    scheduler = start()
+    reserving.create("release", cpu="4")
+    assert eventually(lambda: reserving.is_in("release", "Available"), LONG), scheduler.log[-3000:]
+    writer.create(our_pod("stranger", cpu="2"))
+    assert eventually(lambda: is_rejected(writer, "stranger"), LONG), scheduler.log[-3000:]
+    assert nodes_of(writer)["stranger"] == ""
+    if end == "deleted":
+        reserving.delete("release")
+    else:
+        reserving.api.request("PATCH", f"{PATH}/release", {"spec": {"lifetime": "1s"}})
+        assert eventually(lambda: reserving.is_in("release", "Expired"), LONG), scheduler.log[-3000:]
+    assert eventually(lambda: nodes_of(writer)["stranger"] == "a", LONG), scheduler.log[-3000:]
+    assert_settled(writer, [scheduler])
+
+
+def test_after_a_kill_the_room_is_held_before_any_pod_is_placed(
+    writer: ClusterWriter, start: Started, reserving: Reserving
+) -> None:
+    writer.create(our_node("a", cpu=4))
+    first = start()
+    reserving.create("release", cpu="4")
+    assert eventually(lambda: reserving.is_in("release", "Available"), LONG), first.log[-3000:]
+    first.kill()
+    writer.create(our_pod("stranger", cpu="2"))
+    second = start()
+    assert eventually(lambda: is_rejected(writer, "stranger"), LONG), second.log[-3000:]
+    assert nodes_of(writer)["stranger"] == ""
+    writer.create(our_pod("cart-1", cpu="4", labels={"app": "cart"}))
+    assert eventually(lambda: nodes_of(writer)["cart-1"] == "a", LONG), second.log[-3000:]
+    assert_settled(writer, [second])
+
+
+def test_killed_between_the_binding_and_the_status(
+    plane: ControlPlane, writer: ClusterWriter, start: Started, reserving: Reserving
+) -> None:
+    """The bound pod says whose room it has: the next one writes it, and no second pod takes the room."""
+    writer.create(our_node("a", cpu=8))
+    first = start()
+    made = reserving.create("release", cpu="3")
+    assert eventually(lambda: reserving.is_in("release", "Available"), LONG), first.log[-3000:]
+    first.kill()
+    pod = writer.create(our_pod("cart-1", cpu="3", labels={"app": "cart"}))
+    uid = made["metadata"]["uid"]
+    reserving.api.request(
+        "POST",
+        "/api/v1/namespaces/default/pods/cart-1/binding",
+        {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {
+                "name": "cart-1",
+                "uid": pod["metadata"]["uid"],
+                "annotations": {"forecast-scheduler.io/reservation": uid},
+            },
+            "target": {"apiVersion": "v1", "kind": "Node", "name": "a"},
+        },
+    )
+    writer.create(our_pod("cart-2", cpu="5", labels={"app": "cart"}))
+    second = start()
+    assert eventually(lambda: nodes_of(writer)["cart-2"] == "a", LONG), second.log[-3000:]
+    assert eventually(lambda: reserving.is_in("release", "Taken"), LONG), reserving.status("release")
+    assert reserving.status("release")["takenBy"]["name"] == "cart-1"
+    assert_settled(writer, [second])
+
+
+def test_killed_while_owners_pods_are_bound(
+    writer: ClusterWriter, start: Started, reserving: Reserving, proxy: TcpProxy
+) -> None:
+    """Ten rooms and twenty pods on a full node: each room goes to one pod, whoever was leading."""
+    writer.create(our_node("a", cpu=10))
+    first = start(url=proxy.url, bindings_in_flight=1)
+    for number in range(10):
+        reserving.create(f"room-{number}", cpu="1")
+    assert eventually(lambda: all(reserving.is_in(f"room-{n}", "Available") for n in range(10)), LONG), first.log[
+        -3000:
+    ]
+    proxy.lag_new_connections(0.2)
+    writer.create_many(our_pod(f"cart-{number}", cpu="1", labels={"app": "cart"}) for number in range(20))
+    assert eventually(lambda: bound(writer) >= 2, LONG), first.log[-3000:]
+    first.kill()
+    second = start()
+    assert eventually(lambda: all(reserving.is_in(f"room-{n}", "Taken") for n in range(10)), LONG), second.log[-3000:]
+    takers = {reserving.status(f"room-{n}")["takenBy"]["name"] for n in range(10)}
+    assert len(takers) == 10
+    assert takers == {name for name, node in nodes_of(writer).items() if node}
+    assert_settled(writer, [second])
