@@ -4,7 +4,7 @@
        |  refused, another version, gone --> not placed; the watch shows what is so now
        |  no answer
        v
-    GET .../reservations/NAME --Available on that node--> placed
+    GET .../reservations of that name --Available on that node--> placed
 
 Source of the rules about answers: kube/binding/binding_steps.py.
 """
@@ -21,6 +21,7 @@ import msgspec
 from kube.binding.binding_steps import BindingResult, BindingVerdict
 from kube.client.api_answer import Answer, is_gone
 from kube.client.pod_writes import MERGE
+from kube.decoding.watched_kinds import decode_page
 from kube.objects.objects import PodInfo
 from kube.session.request_retries import Requests, is_passing
 from placement.plugins import Bind
@@ -96,13 +97,17 @@ class ReservationBinder:
         known = self._reservations.get(pod.uid)
         if known is None:
             return self._ended(BindingVerdict.GONE, f"Reservation {_names(pod)} is gone")
-        answer = await self._session.request("GET", reservation_path(known), None, seconds=_SECONDS)
-        if answer.status == _MISSING:
-            return self._ended(BindingVerdict.GONE, f"Reservation {_names(pod)} is gone")
+        # A list of one: the right to list is there anyway.
+        collection, _, name = reservation_path(known).rpartition("/")
+        path = f"{collection}?fieldSelector=metadata.name%3D{name}"
+        answer = await self._session.request("GET", path, None, seconds=_SECONDS)
         if not answer.is_success:
             return self._ended(BindingVerdict.UNKNOWN, f"Reservation {_names(pod)} is not known to have a node")
-        now = WATCHED_RESERVATIONS.decoded(answer.body)[0]
-        if now.uid != pod.uid or now.phase.is_final:
+        found = [one for one in decode_page(WATCHED_RESERVATIONS, answer.body).objects if one.uid == pod.uid]
+        if not found:
+            return self._ended(BindingVerdict.GONE, f"Reservation {_names(pod)} is gone")
+        now = found[0]
+        if now.phase.is_final:
             return self._ended(BindingVerdict.GONE, f"Reservation {_names(pod)} waits for no node any more")
         if now.phase is ReservationPhase.PENDING:
             return self._ended(BindingVerdict.REFUSED, f"Reservation {_names(pod)} has no node")

@@ -33,6 +33,7 @@ READ = {
     *((verb, "policy", "poddisruptionbudgets") for verb in ("list", "watch")),
     *((verb, f"scheduling.{group}", "podgroups") for group in ("x-k8s.io", "k8s.io") for verb in ("list", "watch")),
     *((verb, "forecast-scheduler.io", "rebalanceplans") for verb in ("list", "watch")),
+    *((verb, "forecast-scheduler.io", "reservations") for verb in ("list", "watch")),
     *((verb, "topology.node.k8s.io", "noderesourcetopologies") for verb in ("list", "watch")),
     ("watch", "storage.k8s.io", "csistoragecapacities"),
     *((verb, "apps", "replicasets") for verb in ("get", "watch")),
@@ -48,6 +49,7 @@ WRITE = {
     ("patch", "", "persistentvolumeclaims"),
     *((verb, "scheduling.x-k8s.io", "podgroups") for verb in ("create", "patch")),
     *(("patch", f"scheduling.{group}", "podgroups/status") for group in ("x-k8s.io", "k8s.io")),
+    ("patch", "forecast-scheduler.io", "reservations/status"),
     ("create", "events.k8s.io", "events"),
 }
 NEVER = {
@@ -67,6 +69,7 @@ NEVER = {
     ("delete", "", "persistentvolumes"),
     ("create", "", "serviceaccounts/token"),
     ("list", "coordination.k8s.io", "leases"),
+    *((verb, "forecast-scheduler.io", "reservations") for verb in ("create", "patch", "delete")),
 }
 
 

@@ -109,6 +109,7 @@ def _work_of_schedule(installed: Installed, writer: ClusterWriter, process: Scor
     installed.applier.send("POST", _GROUPS, with_group, kind="application/json")
     writer.create_many(member("gang", i, cpu="100m") for i in range(2))
     _have_groups_written(installed, writer, owner)
+    installed.applier.apply(_RESERVATION)
     writer.create_many(
         [storage_class("made", "example.com/made"), storage_class("local", "kubernetes.io/no-provisioner")]
     )
@@ -199,6 +200,12 @@ SERVES_NATIVE_GROUPS: Final = kubernetes_version() != "1.36"
 _STALE: Final = group("web-1.replicaset", members=7)
 _STALE["metadata"]["annotations"] = {CREATED_FOR: "ReplicaSet/web-1"}
 _GROUPS: Final = "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroups"
+_RESERVATION: Final[Manifest] = {
+    "apiVersion": "forecast-scheduler.io/v1alpha1",
+    "kind": "Reservation",
+    "metadata": {"name": "at-work", "namespace": "default"},
+    "spec": {"owners": {"matchLabels": {"app": "to-come"}}, "resources": {"cpu": "100m"}},
+}
 _SECRET: Final = f"/api/v1/namespaces/{NAMESPACE}/secrets/forecast-scheduler-webhook-certificates"
 _TEMPLATES: Final = ("NodeSchedulerConfig", "PodSchedulerConfig", "SchedulerConfigBinding")
 _NO_ANSWERS: Final[Manifest] = {
@@ -252,6 +259,7 @@ def clear(installed: Installed, writer: ClusterWriter) -> None:
     if SERVES_NATIVE_GROUPS:
         installed.applier.delete(native_group("native", members=1))
     installed.applier.delete(_NO_ANSWERS)
+    installed.applier.delete(_RESERVATION)
     for one in (*_templates(), _configuration()):
         installed.applier.delete(one)
     secret = {"apiVersion": "v1", "kind": "Secret"}
