@@ -61,7 +61,7 @@ def definition(module_plane: ControlPlane) -> None:
 
         def is_served() -> bool:
             try:
-                return api.request("GET", PATH)["items"] == []
+                return not api.request("GET", PATH)["items"]
             except Refused:
                 return False
 

@@ -34,7 +34,7 @@ def of_template(template: dict[str, Any], **spec: Any) -> Reservation:
     return reservation({"resources": None, "template": template, **spec})
 
 
-AVAILABLE = {"phase": "Available", "node": "a", "since": "2027-01-15T08:00:05Z"}
+AVAILABLE: dict[str, Any] = {"phase": "Available", "node": "a", "since": "2027-01-15T08:00:05Z"}
 
 
 def test_bare_resources_are_the_requests_of_a_pod() -> None:
