@@ -45,6 +45,8 @@ def needs_surge(facts: MoveFacts) -> bool:
 
 
 def _of_its_state(pod: PodInfo, occasion: Occasion, options: CostOptions) -> Iterator[str]:
+    if pod.stands_in:
+        yield "it holds the room of a Reservation, and is no pod"
     if not pod.node:
         yield "it is on no node"
     if pod.terminating:

@@ -20,6 +20,7 @@ def test_an_ordinary_pod_may_be_moved() -> None:
 @pytest.mark.parametrize(
     ("fields", "because"),
     [
+        ({"stands_in": True}, "room of a Reservation"),
         ({"node": ""}, "on no node"),
         ({"terminating": True}, "being deleted"),
         ({"phase": Phase.PENDING}, "phase is Pending"),
