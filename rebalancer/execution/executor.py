@@ -22,6 +22,7 @@ from forecast.errors import ForecastError
 from kube.session.request_retries import Requests
 from placement.reserved_targets.move_state import MoveState
 from rebalancer.execution.metrics import ExecutionFigures
+from rebalancer.execution.move_rooms import MoveRooms
 from rebalancer.execution.next_step import next_step
 from rebalancer.execution.observation import Attempt, Observation, Reply
 from rebalancer.execution.observer import Observer, Unobserved
@@ -35,6 +36,7 @@ from rebalancer.execution.wire import MoveSpec, MoveStatus, PlanStatus
 
 logger = logging.getLogger(__name__)
 
+_NEEDS_ROOM: Final = frozenset({Act.EVICT, Act.SURGE})
 _BUSY_SECONDS: Final = 0.2
 _WAIT_SECONDS: Final = 1.0
 _IDLE_SECONDS: Final = 5.0
@@ -91,12 +93,14 @@ class Executor:
         report: Callable[[MoveReport], None] = lambda report: None,
         hindrance: Callable[[MoveSpec], str] = lambda move: "",
         figures: ExecutionFigures | None = None,
+        rooms: MoveRooms | None = None,
         clock: Callable[[], float] = time.time,
         unsure_seconds: float = UNSURE_SECONDS,
     ) -> None:
         """
         report         : called with moves that have entered a state; quick
         hindrance      : why a move must not begin now, by rules of the caller; '' = it may; quick
+        rooms          : holds room on the targets; None = none is held
         clock          : unix seconds
         unsure_seconds : for which requests of an earlier leader may still be carried out
         """
@@ -104,7 +108,7 @@ class Executor:
         self._observer, self._requests = Observer(session), MoveRequests(session, clock=clock)
         self._vanished = VanishedPlans(self._observer, self._requests)
         self._report, self._hindrance = report, hindrance
-        self._unsure_seconds = unsure_seconds
+        self._unsure_seconds, self._rooms = unsure_seconds, rooms
         self.figures: Final = figures or ExecutionFigures()
         self._plans: dict[str, RebalancePlan] = {}
         self._is_read = False
@@ -116,6 +120,8 @@ class Executor:
         """Forget what was read. To be called when this replica begins to lead."""
         self._plans, self._is_read, self._memory = {}, False, {}
         self._vanished.forget()
+        if self._rooms is not None:
+            self._rooms.forget()
         self._sure_from = self._clock() + self._unsure_seconds
 
     async def stop(self, name: str, why: str) -> None:
@@ -240,6 +246,8 @@ class Executor:
                 known.failure = f"no node was nominated for {fields['pod']}: {why}"
             return
         known.failure = ""
+        if self._rooms is not None and step.act in _NEEDS_ROOM and not await self._rooms.hold(plan, move, record):
+            return
         if step.act is Act.EVICT:
             known.attempt = await requests.evict(move)
             self.figures.count_eviction(known.attempt.reply)
@@ -272,6 +280,10 @@ class Executor:
         if written is None:
             raise RecordError(f"RebalancePlan {plan.name} was changed by another client: it is read again")
         self._note(plan, written)
+        if self._rooms is not None:
+            for move in written.spec.moves:
+                if written.status_of(move).state.is_final and not plan.status_of(move).state.is_final:
+                    await self._rooms.release(move)
         return True
 
     def _note(self, before: RebalancePlan, written: RebalancePlan) -> None:

@@ -10,6 +10,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from placement.reserved_targets.move_state import MoveState
+from rebalancer.execution.move_rooms import Room
 from rebalancer.execution.observation import Reply
 from rebalancer.execution.wire import MoveStatus
 
@@ -28,11 +29,13 @@ class ExecutionFigures:
     evictions     : requests to evict a pod, by what was answered
     ready_seconds : sum over moves that are done, from the eviction until the replacement was ready
     under_way     : moves under way now
+    rooms         : moves, by what became of the room for their replacement
     troubles      : steps that were not taken, because the API server did not answer or refused
     """
 
     moves: Counter[MoveState] = field(default_factory=Counter)
     evictions: Counter[Reply] = field(default_factory=Counter)
+    rooms: Counter[Room] = field(default_factory=Counter)
     ready_seconds: float = 0.0
     under_way: int = 0
     troubles: int = 0
@@ -46,6 +49,10 @@ class ExecutionFigures:
     def count_eviction(self, reply: Reply) -> None:
         """Count a request to evict a pod."""
         self.evictions[reply] += 1
+
+    def count_room(self, room: Room) -> None:
+        """Count what became of the room for the replacement of a move."""
+        self.rooms[room] += 1
 
 
 class ExecutionCollector(Collector):
@@ -70,8 +77,16 @@ class ExecutionCollector(Collector):
         )
         for reply, label in _LABELS.items():
             evictions.add_metric([label], figures.evictions[reply])
+        rooms = CounterMetricFamily(
+            "forecast_rebalance_reservations",
+            "Moves by what became of the room for their replacement: held, absent or failed.",
+            labels=["outcome"],
+        )
+        for room in Room:
+            rooms.add_metric([room], figures.rooms[room])
         yield moves
         yield evictions
+        yield rooms
         yield CounterMetricFamily(
             "forecast_rebalance_ready_seconds",
             "Seconds from the eviction until the replacement was ready, summed over moves that are done.",

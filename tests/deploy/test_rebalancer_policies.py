@@ -16,6 +16,7 @@ import pytest
 from kube.client.api_answer import Answer, answered
 from kube.client.pod_writes import MERGE
 from placement.reserved_targets.move_state import MoveState
+from rebalancer.execution.move_rooms import MADE_BY
 from rebalancer.execution.observation import DeploymentSeen, PodSeen, Reply
 from rebalancer.execution.requests import MoveRequests
 from rebalancer.execution.wire import MoveSpec, MoveStatus
@@ -30,6 +31,7 @@ from tests.deploy.rights import Account, Installed, is_refused
 DEPLOYMENTS: Final = "/apis/apps/v1/namespaces/default/deployments"
 PODS: Final = "/api/v1/namespaces/default/pods"
 COST: Final = "controller.kubernetes.io/pod-deletion-cost"
+_BY_POLICY: Final = "ValidatingAdmissionPolicy 'forecast-scheduler-rebalancer-"
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,30 @@ class World:
     requests: MoveRequests
 
 
+RESERVATIONS: Final = "/apis/forecast-scheduler.io/v1alpha1/namespaces/default/reservations"
+
+
+def _reservation(name: str = "move-u", **changes: Any) -> dict[str, Any]:
+    """One of a move, as the rebalancer makes it."""
+    plan = {"apiVersion": "forecast-scheduler.io/v1alpha1", "kind": "RebalancePlan", "name": "p", "uid": "u"}
+    metadata = {
+        "namespace": "default",
+        "name": name,
+        "labels": {MADE_BY: "rebalancer"},
+        "ownerReferences": [plan],
+    }
+    spec = {
+        "owners": {"matchLabels": {"app": "web"}},
+        "resources": {"cpu": "1"},
+        "lifetime": "15m",
+        "node": "to",
+    }
+    made = {"apiVersion": "forecast-scheduler.io/v1alpha1", "kind": "Reservation", "metadata": metadata, "spec": spec}
+    for part, change in changes.items():
+        made[part] = {key: value for key, value in ({**made[part], **change}).items() if value is not None}  # type: ignore[dict-item]
+    return made
+
+
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     with control_plane() as plane, Applier(plane) as admin:
@@ -68,11 +94,23 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         for path in (_deployment(admin, "first"), _pod(admin, "first"), f"{_pod(admin, 'first')}/status"):
             # a policy counts a moment after it was made
             assert eventually(lambda path=path: _refused(account, f"{path}?dryRun=All", label), 30)  # type: ignore[misc]
+        admin.apply_all(built("crds/reservations"))
+        stranger = _reservation("stranger")
+        assert eventually(lambda: _refused(account, f"{RESERVATIONS}?dryRun=All", stranger, "POST"), 30)
         yield World(admin, account, MoveRequests(Sent(account), clock=lambda: 0.0))
 
 
-def _refused(by: Applier, path: str, body: Any) -> bool:
-    return is_refused(by, path, body, "forecast-scheduler-rebalancer-")
+def _refused(by: Applier, path: str, body: Any, method: str = "PATCH") -> bool:
+    """Whether a policy of ours refuses it; another refusal is raised."""
+    try:
+        by.send(method, path, body, kind=MERGE if method == "PATCH" else "application/json")
+    except NotApplied as error:
+        if error.status == 404 and RESERVATIONS in path:
+            return False  # it is not served yet
+        if _BY_POLICY not in error.message:
+            raise
+        return True
+    return False
 
 
 def _deployment(admin: Applier, name: str, *, allows: bool = True, mark: str = "", replicas: int = 1) -> str:
@@ -254,3 +292,51 @@ def test_its_own_requests_pass(world: World) -> None:
     assert (_read(world, path).replicas, _read(world, path).surged_for) == (0, "")
     assert asyncio.run(requests.nominate(move, pod)) == ""
     assert world.admin.send("GET", f"{PODS}/web")["status"]["nominatedNodeName"] == "to"
+
+
+RESERVATION_ATTACKS: Final[dict[str, dict[str, Any]]] = {
+    "room for ever": {"spec": {"lifetime": "10000d"}},
+    "room on any node": {"spec": {"node": None}},
+    "a template": {"spec": {"resources": None, "template": {"spec": {}}}},
+    "without its label": {"metadata": {"labels": {"a": "b"}}},
+    "without a plan": {"metadata": {"ownerReferences": None}},
+    "of another owner": {
+        "metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "gone", "uid": "gone"}]}
+    },
+    "under another name": {"metadata": {"name": "release"}},
+}
+
+
+@pytest.mark.parametrize("attack", RESERVATION_ATTACKS)
+def test_it_reserves_room_for_moves_only(attack: str, world: World) -> None:
+    assert _refused(world.rebalancer, RESERVATIONS, _reservation(**RESERVATION_ATTACKS[attack]), "POST")
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        {"phase": "Available", "node": "elsewhere"},
+        {"phase": "Expired"},
+        {"phase": "Taken", "node": "to", "takenBy": {"name": "x", "uid": "x"}},
+    ],
+    ids=["another node", "ends it", "says that a pod has it"],
+)
+def test_of_the_status_of_its_reservation_it_writes_that_the_room_is_held(status: Any, world: World) -> None:
+    world.admin.delete(_reservation())
+    world.rebalancer.send("POST", RESERVATIONS, _reservation(), kind="application/json")
+    path = f"{RESERVATIONS}/move-u/status"
+    assert _refused(world.rebalancer, path, {"status": status})
+    assert not _refused(world.rebalancer, path, {"status": {"phase": "Available", "node": "to"}})
+    assert not _refused(world.admin, path, {"status": {"phase": "Taken", "takenBy": {"name": "x", "uid": "x"}}})
+    assert _refused(world.rebalancer, path, {"status": {"phase": "Available", "takenBy": None}}), "it is over"
+    assert not _refused(world.rebalancer, f"{RESERVATIONS}/move-u", {}, "DELETE")
+
+
+def test_reservations_of_users_stay_as_they_are(world: World) -> None:
+    theirs = _reservation("release", metadata={"labels": {"team": "theirs"}})
+    world.admin.delete(theirs)
+    world.admin.send("POST", RESERVATIONS, theirs, kind="application/json")
+    assert _refused(
+        world.rebalancer, f"{RESERVATIONS}/release/status", {"status": {"phase": "Available", "node": "to"}}
+    )
+    assert _refused(world.rebalancer, f"{RESERVATIONS}/release", {}, "DELETE")

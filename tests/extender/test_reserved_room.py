@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from kube.decoding.decoding import Kind
 from kube.objects.constraints import LabelSelector, Operator, Requirement
 from kube.objects.objects import NodeInfo, PodInfo
 from placement.filters.node_resources_fit import NodeResourcesFit
@@ -27,7 +28,7 @@ def reserving(*pods: PodInfo) -> LiveScorer:
     tested = LiveScorer(pods=pods)
     for name in NODES:
         sized: NodeInfo = replace(node(name), allocatable={"cpu": 40.0, "memory": 2.0**40, "pods": 110.0})
-        tested.put(sized)
+        tested.scorer.tables.put(Kind.NODES, sized)
     return tested
 
 

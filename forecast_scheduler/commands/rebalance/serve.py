@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -29,6 +30,7 @@ from placement.index.index import INDEXED_KINDS
 from rebalancer.execution.events import ExecutionEvents
 from rebalancer.execution.executor import Executor
 from rebalancer.execution.metrics import ExecutionCollector, ExecutionFigures
+from rebalancer.execution.move_rooms import MoveRooms
 from rebalancer.execution.plan_records import PlanRecords
 from rebalancer.kept_plans import KeptPlans
 from rebalancer.metrics import RebalancingCollector
@@ -105,6 +107,7 @@ def open_rebalancer(settings: Settings, inputs: Inputs) -> Iterator[LiveRebalanc
         report=ExecutionEvents(events).report,
         hindrance=lambda move: maker.hindrance(move.uid),
         figures=figures,
+        rooms=MoveRooms(session, partial(_requests_of, scorer), count=figures.count_room, clock=time.time),
     )
     rebalancing = Rebalancing(scorer.tables, maker, kept, session, records, executor, ours, leads=leads)
     watch = source_of(api, [Subscription(WATCHED_BUDGETS, budgets)])
@@ -115,6 +118,13 @@ def open_rebalancer(settings: Settings, inputs: Inputs) -> Iterator[LiveRebalanc
     collectors = (RebalancingCollector(lambda: rebalancing.state, ours.mode), ExecutionCollector(figures))
     with prepared.following(INDEXED_KINDS):
         yield LiveRebalancer(scorer, prepared.background, rebalancing, collectors, partial(running, jobs))
+
+
+def _requests_of(scorer: Scorer, uid: str) -> Mapping[str, float] | None:
+    """Return what a pod requests; None = it is not known."""
+    with scorer.tables.reading() as cluster:
+        pod = cluster.state.pods.get(uid)
+        return None if pod is None else pod.requests
 
 
 def _lease(options: RebalanceOptions, kubeconfig: Path | None) -> Lease | None:

@@ -30,6 +30,7 @@ class SmallCluster:
     disruptions   : evictions that the budget of each app still allows; without an entry any number
     node_of       : where the scheduler puts a pod: its nomination or name -> node; '' = it waits
     is_ready      : whether a pod that runs gets ready
+    reservations  : by name; None = their definition is not installed
     forbidden     : part of "METHOD path" of requests that are answered with 403; '' = none are
     fault         : called before and after each request with its number; raises Killed, or returns True = it is lost
     evicted       : UIDs of pods in the order of their evictions
@@ -46,6 +47,7 @@ class SmallCluster:
     plans: dict[str, Manifest] = field(default_factory=dict)
     deployments: dict[str, Manifest] = field(default_factory=dict)
     autoscalers: list[Manifest] = field(default_factory=list)
+    reservations: dict[str, Manifest] | None = None
     nodes: dict[str, Manifest] = field(default_factory=dict)
     evicted: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
@@ -109,7 +111,27 @@ class SmallCluster:
                 return self._patched(self.plans.get(name), body)
             case ["DELETE", "apis", _, _, "rebalanceplans", name]:
                 return _found(self.plans.pop(name, None))
+            case ["POST" | "GET" | "PATCH" | "DELETE", "apis", _, _, "namespaces", _, "reservations", *named]:
+                return self._reserved(method, named, split.query, body)
         raise AssertionError(f"unexpected request: {method} {path}")
+
+    def _reserved(self, method: str, named: list[str], query: str, body: Manifest) -> Answer:
+        """Reservations, if the definition is installed."""
+        if self.reservations is None:
+            return Answer(404, b"{}")
+        if method == "POST":
+            name = body["metadata"]["name"]
+            if name in self.reservations:
+                return Answer(409, b'{"message":"already exists"}', "409 exists")
+            self.reservations[name] = body
+            body["metadata"] |= {"uid": f"uid-{name}", "resourceVersion": self._next()}
+            return _found(body)
+        if method == "GET":
+            name = parse_qs(query)["fieldSelector"][0].removeprefix("metadata.name=")
+            return _found({"items": [self.reservations[name]] if name in self.reservations else []})
+        if method == "DELETE":
+            return _found(self.reservations.pop(named[0], None))
+        return self._patched(self.reservations.get(named[0]), body)
 
     def _deployment(self, name: str) -> Manifest | None:
         if (found := self.deployments.get(name)) is not None:
