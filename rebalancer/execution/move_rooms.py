@@ -117,8 +117,9 @@ class MoveRooms:
         self._tries.pop(move.uid, None)
         if self._rooms.pop(move.uid, None) not in (Room.ABSENT, Room.FAILED):
             answer = await self._session.request("DELETE", _path(move), b"{}", seconds=_SECONDS)
-            if not answer.is_success and answer.status not in (_MISSING, 403):
-                logger.info("room for a replacement is left to expire", extra={"move": move.uid, "why": answer.text})
+            if not answer.is_success and answer.status != _MISSING:
+                fields = {"pod": f"{move.namespace}/{move.pod}", "why": answer.text}
+                logger.warning("room for a replacement is not given up, and left to expire", extra=fields)
 
     def forget(self) -> None:
         """Another replica may have led: what it held is looked at again."""
