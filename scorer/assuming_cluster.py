@@ -117,6 +117,7 @@ class AssumingCluster(TrackedCluster):
         was_assumed = uid in self.assumed
         self.assumed.gone(uid)
         self.apply(self.state.delete_pod(uid))
+        self.rooms.forget(uid)
         if was_assumed:
             self._return_room(uid)
 
@@ -126,7 +127,11 @@ class AssumingCluster(TrackedCluster):
         for uid in set(self.assumed.uids()).difference(listed, self._stand_ins):
             self.assumed.gone(uid)
             self._return_room(uid)
+        self.rooms.forget_others(listed)
         left = [room for pod in pods if sits(pod) and (room := self._left_room(pod.uid, pod.node)) is not None]
+        for pod in pods if len(self.rooms) else ():
+            if sits(pod) and self.rooms.taken_by(pod.uid) is not None:
+                self.rooms.serve(pod.uid)
         self._take_over_all(self.rooms, pods)
         confirmed: list[Change] = []
         as_assumed = []
@@ -286,12 +291,15 @@ class AssumingCluster(TrackedCluster):
             return None
         left = self._left_room(pod.uid, pod.node)
         self._take(self.rooms.taken_where_bound(pod), pod)
+        if self.rooms.taken_by(pod.uid) is not None:
+            self.rooms.serve(pod.uid)
         return left
 
     def _take_over_all(self, rooms: Iterable[HeldRoom], pods: Iterable[PodInfo]) -> None:
         if len(self.rooms):
             for room, pod in self.rooms.takers_among(rooms, pods):
                 self._take(room, pod)
+                self.rooms.serve(pod.uid)
 
     def _left_room(self, pod: str, node: str) -> HeldRoom | None:
         """Return the room that a pod does not take because it goes to another node."""

@@ -10,7 +10,7 @@ in and out. What bound pods say decides, so that all processes, and those after 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from kube.objects.constraints import LabelSelector
@@ -76,6 +76,7 @@ class HeldRooms:
         self._of_namespace: dict[str, set[str]] = {}
         self._taken: dict[str, Taker] = {}  # by UID of the room
         self._room_of: dict[str, str] = {}  # the other way round
+        self._served: set[str] = set()  # UIDs of bound pods that have taken one, which may be gone: they take no other
 
     def __len__(self) -> int:
         """Rooms that are held or taken."""
@@ -101,6 +102,18 @@ class HeldRooms:
         if (taker := self._taken.pop(uid, None)) is not None:
             self._room_of.pop(taker.uid, None)
 
+    def serve(self, pod: str) -> None:
+        """A bound pod has taken a room, now or before this process began: it takes no other."""
+        self._served.add(pod)
+
+    def forget(self, pod: str) -> None:
+        """The pod is gone."""
+        self._served.discard(pod)
+
+    def forget_others(self, pods: Collection[str]) -> None:
+        """These are all pods."""
+        self._served.intersection_update(pods)
+
     def expired(self, now: float) -> list[str]:
         """Return UIDs of rooms whose time is over. A room that a pod has taken stays until its object says so."""
         return [uid for uid, room in self._rooms.items() if now >= room.until and uid not in self._taken]
@@ -116,7 +129,7 @@ class HeldRooms:
     def open_for(self, pod: PodInfo) -> list[HeldRoom]:
         """Return rooms that are held for a pod: the one that it names first, then the oldest."""
         here = self._of_namespace.get(pod.namespace)
-        if not here or pod.uid in self._room_of:
+        if not here or pod.uid in self._room_of or pod.uid in self._served:
             return []
         found = [room for uid in here if uid not in self._taken and (room := self._rooms[uid]).is_for(pod)]
         named = pod.annotations.get(RESERVATION)

@@ -52,6 +52,8 @@ class Reservations:
         named = [self._named(one) for one in objects]
         with self._changing() as cluster:
             self._all = {one.uid: one for one in named}
+            for one in named:
+                self._note_taker(one, cluster)
             rooms = [room for one in named if (room := one.room()) is not None]
             waiting = [stand_in for one in named if (stand_in := self._waiting(one)) is not None]
             cluster.replace_rooms(rooms, waiting)
@@ -66,6 +68,7 @@ class Reservations:
         one = self._named(obj)
         with self._changing() as cluster:
             self._all[one.uid] = one
+            self._note_taker(one, cluster)
             room: HeldRoom | None = one.room()
             stand_in = self._waiting(one)
             if room is not None:
@@ -93,6 +96,12 @@ class Reservations:
         """Return how many there are of each phase, 0 included. For any thread."""
         counts = Counter(one.phase for one in list(self._all.values()))
         return {phase.value: counts[phase] for phase in ReservationPhase}
+
+    @staticmethod
+    def _note_taker(one: Reservation, cluster: AssumingCluster) -> None:
+        """The pod of the status takes no other room, also where it does not say itself which it has."""
+        if one.taken_by:
+            cluster.rooms.serve(one.taken_by)
 
     def _named(self, one: Reservation) -> Reservation:
         name = one.shape.scheduler_name or self._default_name

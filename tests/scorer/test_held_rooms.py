@@ -233,6 +233,7 @@ class Histories(RuleBasedStateMachine):
     @initialize()
     def start(self) -> None:
         self.world, self.number = World(), 0
+        self.served: set[str] = set()  # pods of another scheduler that have had a room
         self.assumed: dict[str, tuple[str, str]] = {}  # node and room, by UID of the pod
         self.tested = cluster()
 
@@ -310,6 +311,7 @@ class Histories(RuleBasedStateMachine):
     def killed(self, first: str) -> None:
         """What was only assumed is lost, whatever was bound is read again."""
         self.assumed.clear()
+        self.served.clear()
         for known in self.world.rooms.values():
             if known.taken_by and not self.is_named(known.taken_by):
                 known.taken_by = ""
@@ -349,11 +351,12 @@ class Histories(RuleBasedStateMachine):
 
     def others_take(self) -> None:
         """Bound pods that name no room, and have none, take what is free where they are: the one bound first."""
-        having = {known.taken_by for known in self.world.rooms.values()}
+        having = {known.taken_by for known in self.world.rooms.values()} | self.served
         bound = [pod for pod in self.world.pods.values() if pod.node and pod.uid not in having]
         for pod in sorted(bound, key=lambda one: (one.scheduled or 0.0, one.uid)):
             if not self.is_named(pod.uid) and (uid := self.expected(pod, pod.node, since=pod.scheduled)):
                 self.world.rooms[uid].taken_by = pod.uid
+                self.served.add(pod.uid)
 
     def expected(self, pod: PodInfo, node: str, since: float | None = None) -> str:
         """The oldest room there that is free."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
 
 import pytest
 
 from placement.reservations.reservations import Reservations
 from scorer.assuming_cluster import AssumingCluster
 from scorer.options import ScorerOptions
-from testing.objects import node_info
+from testing.objects import node_info, pod_info
 from tests.placement.reservations.test_decoding import AVAILABLE, CREATED, reservation
 
 
@@ -81,3 +82,19 @@ def test_one_whose_node_is_gone_waits_again() -> None:
     world.tested.put(reservation(phase="Pending", message="node a is gone"))
     assert world.requested == 0
     assert not world.cluster.state.pods["uid-release"].node
+
+
+@pytest.mark.parametrize("first", ["pods", "reservations"])
+def test_the_pod_of_a_status_takes_no_second_room(first: str) -> None:
+    """kube-scheduler bound it, so that it does not say itself which room it has."""
+    world = World()
+    since = CREATED + 5
+    pod = pod_info("cart-1", namespace="shop", node="a", labels={"app": "cart"}, scheduled=since, requests={"cpu": 1.0})
+    taken = AVAILABLE | {"phase": "Taken", "takenBy": {"name": pod.name, "uid": pod.uid}}
+    if first == "pods":
+        world.cluster.replace_pods([pod])
+    world.tested.replace([reservation(**taken), reservation(name="second", **AVAILABLE)])
+    world.cluster.replace_pods([pod])
+    assert world.requested == 3
+    world.cluster.put_pod(replace(pod, priority=7))
+    assert world.requested == 3
