@@ -154,7 +154,8 @@ class DefaultPreemption:
     def _untouchable(self) -> Collection[str]:
         refusing = self._nominated.refusing(self._clock())
         assumed = () if self._assumed is None else self._assumed.uids()
-        return {*assumed, *refusing} if refusing else assumed
+        others = (*refusing, *self._sitting.stand_ins)  # room of a tenant may be borrowed, and is no pod all the same
+        return {*assumed, *others} if others else assumed
 
     def _forbidden(self, pod: PodInfo) -> str:
         """Why it may never preempt; '' = it may."""

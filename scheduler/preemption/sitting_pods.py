@@ -36,6 +36,8 @@ _KINDS: Final = 12
 class SittingPods(NodesAndPodsOnly):
     """A Follower of the tables; everything is called under their lock.
 
+    stand_ins: UIDs of those that hold the room of a Reservation, and may never be evicted; as of the last change.
+
     By slot, more entries than used: pods (None = free), row (-1 = free), priority, standing (pod_importance.py),
     started (inf = not yet), created, since (started, else created), tie, budget (number, NONE, SEVERAL), gang (number,
     NONE). By row: order, (n_rows, n_most) slots, -1 after the last; n_on pods; version_of, the `version` at which the
@@ -79,6 +81,7 @@ class SittingPods(NodesAndPodsOnly):
         self._noted: dict[str, tuple[int, PodInfo] | None] = {
             uid: (seat.node, self._state.pods[uid]) for uid, seat in self._state.seat_of.items()
         }
+        self.stand_ins = {uid for uid in self._state.seat_of if self._state.pods[uid].stands_in}
 
     # Follower
 
@@ -88,6 +91,8 @@ class SittingPods(NodesAndPodsOnly):
         for change in one_by_one(changes):
             if isinstance(change, PodChange) and (change.before is not None or change.after is not None):
                 uid, after = change.pod.uid, change.after
+                if change.pod.stands_in:
+                    (self.stand_ins.discard if after is None else self.stand_ins.add)(uid)
                 if after is not None:
                     noted[uid] = (after.node, change.pod)
                 elif uid in self.slot_of:

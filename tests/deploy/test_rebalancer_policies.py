@@ -26,7 +26,7 @@ from testing.servers.applying import Applier, NotApplied
 from testing.servers.audit import Audit
 from testing.servers.control_plane.pool import control_plane
 from testing.servers.kustomize import built
-from tests.deploy.rights import Account, Installed, is_refused
+from tests.deploy.rights import Account, Installed
 
 DEPLOYMENTS: Final = "/apis/apps/v1/namespaces/default/deployments"
 PODS: Final = "/api/v1/namespaces/default/pods"

@@ -35,6 +35,16 @@ def test_preemption_takes_pods_before_it_and_it_never() -> None:
     assert World([node("a"), node("b")], [room, pod("low", "b", cpu=4)]).preempts(high) == ("b", ["low"])
 
 
+def test_not_even_one_of_low_priority_is_a_victim() -> None:
+    """A tenant that takes back what it lent does not ask for priorities."""
+    room = replace(pod("room", "a", cpu=4, priority=0), stands_in=True)
+    assert World([node("a")], [room]).preempts(pod("high", cpu=4, priority=100)) is None
+    gone = World([node("a")], [room])
+    gone.delete(room.uid)
+    gone.sitting.settle()
+    assert not gone.sitting.stand_ins
+
+
 def test_it_preempts_no_pod_while_it_waits() -> None:
     waiting = replace(pod("room", cpu=4, priority=0), stands_in=True, may_preempt=False)
     world = World([node("a")], [pod("lower", "a", cpu=4, priority=-5)])
