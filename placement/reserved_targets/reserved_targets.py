@@ -6,9 +6,9 @@
 A preference only: if a filter rejects the node, the pod goes wherever others of its service go. The rebalancer records
 a move before it evicts the pod, and waits a moment, so that the reservation is known before the replacement is created.
 
-The load of the pod is not charged to the target meanwhile. It would need a made-up pod in all tables, which filters,
-spread and preemption would see. A reservation lasts from the eviction to the new pod's seat, for seconds as a rule, and
-few moves are under way at a time; what takes the room in these seconds costs one replacement its target.
+The room itself is held by a Reservation (placement/reservations), where the definition is installed. Where it is not,
+this preference is all: what takes the room between the eviction and the new pod's seat, for seconds as a rule, costs one
+replacement its target.
 """
 
 from __future__ import annotations
