@@ -54,7 +54,7 @@ class AssumingCluster(TrackedCluster):
         """time: by which assumptions end; None = by `now`, as it is set."""
         super().__init__(options, now=now)
         self.assumed, self._time = AssumedPods(), time
-        self.rooms = HeldRooms()
+        self.rooms = HeldRooms(now)
         self._stand_ins: set[str] = set()  # UIDs of those in the tables
         self.on_overdue: Callable[[Sequence[str]], None] | None = None
         self.on_new_pod: Callable[[PodInfo], None] = lambda pod: None
@@ -71,6 +71,7 @@ class AssumingCluster(TrackedCluster):
             if others := [uid for uid in overdue if uid in self.assumed]:
                 self.on_overdue(others)
         self._charged = {uid for uid in self._charged if uid in self.assumed}
+        self.rooms.now = now
         for uid in self.rooms.expired(now):
             self.drop_room(uid)
 

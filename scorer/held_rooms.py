@@ -69,9 +69,10 @@ class Taker:
 
 
 class HeldRooms:
-    """Everything is called under the lock of the tables."""
+    """Everything is called under the lock of the tables. now: unix seconds; the owner sets it."""
 
-    def __init__(self) -> None:
+    def __init__(self, now: float = 0.0) -> None:
+        self.now = now
         self._rooms: dict[str, HeldRoom] = {}
         self._of_namespace: dict[str, set[str]] = {}
         self._taken: dict[str, Taker] = {}  # by UID of the room
@@ -128,6 +129,10 @@ class HeldRooms:
 
     def open_for(self, pod: PodInfo) -> list[HeldRoom]:
         """Return rooms that are held for a pod: the one that it names first, then the oldest."""
+        return [room for room in self._free_for(pod) if self.now < room.until]
+
+    def _free_for(self, pod: PodInfo) -> list[HeldRoom]:
+        """The same with rooms whose time is over: a bound pod may have taken one before."""
         here = self._of_namespace.get(pod.namespace)
         if not here or pod.uid in self._room_of or pod.uid in self._served:
             return []
@@ -143,7 +148,7 @@ class HeldRooms:
         """Return the room that a bound pod takes; None = none."""
         if not self._rooms or pod.uid in self._room_of or not sits(pod):
             return None
-        return next((room for room in self.open_for(pod) if room.is_taken_by(pod)), None)
+        return next((room for room in self._free_for(pod) if room.is_taken_by(pod)), None)
 
     def takers_among(self, rooms: Iterable[HeldRoom], pods: Iterable[PodInfo]) -> Iterator[tuple[HeldRoom, PodInfo]]:
         """Yield rooms with the bound pods that have taken them: those that name a room first, then by age."""

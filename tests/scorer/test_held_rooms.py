@@ -156,6 +156,13 @@ def test_the_pod_that_names_the_room_comes_before_one_that_came_earlier() -> Non
     assert tested.rooms.taken_by("early") is None
 
 
+def test_room_whose_time_is_over_is_taken_by_no_pod_that_comes_now() -> None:
+    tested = cluster(owner(), now=50)
+    tested.replace_rooms([room("over", since=1, until=50), room("r2", since=5)], [])
+    tested.assume(owner(), "a", 100)
+    assert tested.rooms.taken_by("p") == "r2"
+
+
 def test_a_pod_takes_one_room() -> None:
     tested = cluster(owner())
     tested.replace_rooms([room("r1"), room("r2", since=5)], [])
