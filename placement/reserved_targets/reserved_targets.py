@@ -7,7 +7,7 @@ A preference only: if a filter rejects the node, the pod goes wherever others of
 a move before it evicts the pod, and waits a moment, so that the reservation is known before the replacement is created.
 
 The room itself is held by a Reservation (placement/reservations), where the definition is installed. Where it is not,
-this preference is all: what takes the room between the eviction and the new pod's seat costs one replacement its target.
+this preference is all: what takes the room between eviction and the new pod's seat costs one replacement its target.
 """
 
 from __future__ import annotations
