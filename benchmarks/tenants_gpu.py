@@ -4,7 +4,8 @@
 
 Nodes and pods are those of openb (gpu_packing_trace.py), by the GPU profile of our own loop, which writes nothing (the
 dry loop): filters, cards one by one, fragmentation, gangs, preemption. Pods go to five tenants at random, by shares of
-30, 25, 20, 15 and 10 %, and each tenant is guaranteed that share of the cards. Pods come until 130 % of the cards are
+30, 25, 20, 15 and 10 %, and each tenant is guaranteed that share of 90 % of the cards: no policy fills them all, since
+pods leave parts of cards that fit no other. The rest is lent (`pool: nodes`). Pods come until 130 % of the cards are
 asked for. The first tenant comes last: the others have borrowed its cards by then. Evicted pods are made anew and wait.
 
     no quotas   the same pods in the same order: who comes first has the cards
@@ -45,6 +46,9 @@ from tenants.quota_tree import CARD_UNITS
 from testing.clusters.large_cluster import large_cluster
 
 SHARES: Final = (0.30, 0.25, 0.20, 0.15, 0.10)
+GUARANTEED: Final = 0.9
+"""Of the cards."""
+
 FIRST_SEED: Final = 42
 MOST_LOST: Final = 0.3
 """Points of allocation."""
@@ -77,7 +81,7 @@ class GpuCluster:
             "profiles": ["gpu"],
             "gpu": {"scheduler_name": _NAME, "idle_cpu": {"plain_pods": "anywhere"}, "tide": {"enabled": False}},
             "preemption": {"protect_started": 0},
-            "tenants": {"by_forecast": False},
+            "tenants": {"by_forecast": False, "pool": "nodes"},
         }
         settings = with_options(Settings(), {"schedule": options})
         self.scorer = still_scorer()
@@ -122,7 +126,7 @@ def run(trace: Trace, seed: int, *, has_quotas: bool) -> Outcome:
     shapes = arrivals(trace.pods["default"], CARD_UNITS * n_cards, rng)
     names = [f"tenant-{number}" for number in range(len(SHARES))]
     owner = rng.choice(len(SHARES), len(shapes), p=SHARES)
-    least = tuple(float(int(share * n_cards)) for share in SHARES)
+    least = tuple(float(int(share * GUARANTEED * n_cards)) for share in SHARES)
     quotas = [ElasticQuota(name, name, guaranteed={_CARDS: cards}) for name, cards in zip(names, least, strict=True)]
     world = GpuCluster(trace, quotas if has_quotas else ())
     like = large_cluster(3, 3, 1, first_day=datetime.now(UTC).date()).pods[0]
