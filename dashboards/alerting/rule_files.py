@@ -18,6 +18,7 @@ from dashboards.alerting.operating_alerts import operating_alerts
 from dashboards.alerting.peaks import INTERVAL_SECONDS, node_peaks
 from dashboards.alerting.rebalancing_alerts import rebalancing_alerts
 from dashboards.alerting.services import service_peaks
+from dashboards.alerting.tenant_alerts import tenant_alerts
 from trainer.prometheus.recording_rules import prometheus_rule, rule_file, rule_file_text
 
 RUNBOOKS: Final = "docs/operate/alerts.md"
@@ -49,6 +50,7 @@ def alert_groups() -> dict[str, list[Alert]]:
         "forecast-rebalancing": rebalancing_alerts(),
         "forecast-autoscaling": autoscaling_alerts(),
         "forecast-gpus-and-jobs": gpu_and_job_alerts(),
+        "forecast-tenants": tenant_alerts(),
         "forecast-operating": operating_alerts(),
     }
 

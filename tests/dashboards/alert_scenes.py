@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.dashboards.autoscaling_scenes import AUTOSCALING
 from tests.dashboards.promtool_tests import Series, series
 from tests.dashboards.scene import CRITICAL, DAY, HOUR, INFO, WARNING, Scene, steady
+from tests.dashboards.tenant_scenes import TENANTS
 
 SCORER = {"job": "forecast-scheduler-scorer"}
 LOOP = {"job": "forecast-scheduler-schedule", "instance": "10.0.0.7:8889"}
@@ -806,4 +807,13 @@ _OPERATING = (
     ),
 )
 
-SCENES: tuple[Scene, ...] = (*_FORECAST, *_LOOPS, *_BESIDE, *_REBALANCING, *AUTOSCALING, *_GPUS_AND_JOBS, *_OPERATING)
+SCENES: tuple[Scene, ...] = (
+    *_FORECAST,
+    *_LOOPS,
+    *_BESIDE,
+    *_REBALANCING,
+    *AUTOSCALING,
+    *_GPUS_AND_JOBS,
+    *TENANTS,
+    *_OPERATING,
+)
