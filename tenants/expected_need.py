@@ -10,9 +10,10 @@ of quotas, and the first result nothing is lent: a start must not hand out what 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -33,6 +34,8 @@ from tenants.quotas import Quotas
 from tenants.seen_pods import SeenPods
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 STEPS_SHOWN = 48
 """Half hours: how far ahead it is looked for the time of an admission, and what a report shows."""
@@ -170,19 +173,19 @@ class ExpectedNeed:
     def _computed(self) -> tuple[Forecast | None, tuple[QuotaTree, Profiles | None, float]]:
         now, ledger = self._clock(), self._quotas.ledger
         with self._tables.reading() as cluster:
-            seen, runs, state = copied(cluster, ledger, now), cluster.expected_runs, cluster.state
+            seen, runs = copied(cluster, ledger, now), cluster.expected_runs
             if seen is None:
                 return None, (ledger.tree, _profiles(cluster), now)
-            of_waiting = {uid: state.service_key(seen.pods[uid]) for uid in seen.charges if uid not in seen.seats}
-        groups = grouped(seen, of_waiting, runs)
+        groups = grouped(seen, self._services_of(seen, [uid for uid in seen.charges if uid not in seen.seats]), runs)
         missing = without_pods(seen, (group.service for group in groups))
         examples, units = self._last_seen(seen, missing)
         rows = asleep_in(seen.tree, missing, examples)
         asleep = {service: (row, units.get(service)) for service, row in rows.items()}
         all_of_it = gathered(seen, groups, asleep, self._n_steps)
-        with self._tables.reading():
-            for service, pod in all_of_it.examples.items():
-                self._seen.note(service, pod)
+        for some in _chunks(list(all_of_it.examples.items())):
+            with self._tables.reading():
+                for service, pod in some:
+                    self._seen.note(service, pod)
         need, own = needed(seen.tree, all_of_it.services, all_of_it.further), held(seen.tree, all_of_it.services)
         return (
             Forecast(
@@ -200,15 +203,23 @@ class ExpectedNeed:
             (seen.tree, seen.profiles, now),
         )
 
+    def _services_of(self, seen: Copied, waiting: list[str]) -> dict[str, ServiceKey]:
+        """By UID, of pods without a node."""
+        found = {}
+        for some in _chunks(waiting):
+            with self._tables.reading() as cluster:
+                found.update({uid: cluster.state.service_key(seen.pods[uid]) for uid in some if uid in seen.pods})
+        return found
+
     def _last_seen(
         self, seen: Copied, services: list[ServiceKey]
     ) -> tuple[dict[ServiceKey, PodInfo], dict[ServiceKey, Units]]:
         """Pods of services without any now, and what one takes; of those that were seen."""
         examples: dict[ServiceKey, PodInfo] = {}
         units: dict[ServiceKey, Units] = {}
-        for first in range(0, len(services), _PODS_AT_ONCE):
+        for some in _chunks(services):
             with self._tables.reading():
-                for service in services[first : first + _PODS_AT_ONCE]:
+                for service in some:
                     pod = self._seen.last(service)
                     if pod is not None:
                         examples[service] = pod
@@ -222,6 +233,11 @@ class ExpectedNeed:
         if self._asked[0] is not tree:
             self._asked = tree, self._clock()
         return self._clock() - self._asked[1] < _LONGEST_UNKNOWN_SECONDS
+
+
+def _chunks(of: Sequence[T]) -> Iterator[Sequence[T]]:
+    """What is done under the lock at once: a millisecond or so."""
+    return (of[first : first + _PODS_AT_ONCE] for first in range(0, len(of), _PODS_AT_ONCE))
 
 
 def _lends_the_same(before: Forecast | None, found: Forecast | None) -> bool:

@@ -266,3 +266,21 @@ def test_arrays_are_not_changed_by_questions() -> None:
     world.need.admitted_from(world.put(job_pod("late", run="2h", cpu=9)))
     for one, other in zip(before, (forecast.need, forecast.used, forecast.held), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+# Cards
+
+
+def test_needs_and_loans_count_cards_whole_and_shared() -> None:
+    gpu = "nvidia.com/gpu"
+    pods = [replace(pod, requests={**pod.requests, gpu: 1.0}) for pod in (shop_pod(0), shop_pod(1))]
+    quotas = [ElasticQuota("shop", "shop", guaranteed={gpu: 10.0}), ElasticQuota("batch", "batch")]
+    world = LendingWorld(17.0, pods=pods, quotas=quotas)
+    world.need.refresh()
+    forecast = world.need.forecast
+    assert forecast is not None and forecast.tree.resources == ("cards",)
+    row = next(row for row, quota in enumerate(forecast.tree.quotas) if quota.namespace == "shop")
+    assert forecast.need[0, row].tolist() == [2000] and forecast.within[-1][row].tolist() == [9000]
+    short, long = (job_pod(f"train-{run}", run=run) for run in ("1h", "3h"))
+    assert world.admits(replace(short, requests={gpu: 8.0}))
+    assert not world.admits(replace(long, requests={gpu: 2.0})) and world.admits(replace(long, requests={gpu: 1.0}))
