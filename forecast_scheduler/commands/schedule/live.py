@@ -64,6 +64,9 @@ from scorer.scorer import Scorer
 from serving.upkeep import Background, Upkeep, running
 
 _UPKEEP_SECONDS: Final = 1.0
+_WATCH_CONNECTIONS: Final = 32
+"""One for each kind that only these loops read, and some for evictions and events."""
+
 _SPARE_CONNECTIONS: Final = 64
 """In addition to those of bindings: conditions, events, statuses."""
 
@@ -211,7 +214,8 @@ def open_schedule(
     driver = driver or OwnLoops(settings.schedule)
     check_inputs(inputs)
     ours, kubeconfig = settings.schedule, inputs.kubeconfig or settings.scorer.kubeconfig
-    metrics, instance, api = SchedulingMetrics(), socket.gethostname(), api_client(kubeconfig)
+    metrics, instance = SchedulingMetrics(), socket.gethostname()
+    api = api_client(kubeconfig, connections=_WATCH_CONNECTIONS)
     lease = _lease(ours, kubeconfig, driver.may_lead)
     may_write = _may_write(ours, lease)
     session = ApiSession(api, connections=ours.bindings_in_flight + _SPARE_CONNECTIONS, may_write=may_write)
