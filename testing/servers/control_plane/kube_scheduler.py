@@ -37,6 +37,7 @@ class KubeScheduler:
     percentage : percentageOfNodesToScore; None = kube-scheduler's own, which is all nodes below 100
     arguments  : further flags, such as --vmodule=schedule_one=10
     settings   : further fields of the KubeSchedulerConfiguration, such as podMaxBackoffSeconds
+    program    : with further plugins compiled in; None = kube-scheduler as it is released
     log        : file with its output, all starts one after the other
     url        : of /healthz and /metrics (which takes the plane's token); its certificate is the plane's
     """
@@ -51,6 +52,7 @@ class KubeScheduler:
         verbosity: int = 2,
         arguments: Sequence[str] = (),
         settings: Mapping[str, Any] | None = None,
+        program: Path | None = None,
     ) -> None:
         configuration: dict[str, Any] = {
             "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -72,7 +74,7 @@ class KubeScheduler:
         self._tls = ssl.create_default_context(cafile=str(plane.ca_file))
         self._process = ServerProcess(
             [
-                str(binary("kube-scheduler")),
+                str(program or binary("kube-scheduler")),
                 f"--config={path}",
                 f"--authentication-kubeconfig={plane.kubeconfig}",
                 "--authentication-skip-lookup=true",  # of a config map that a real cluster has, and complaints about it
