@@ -200,20 +200,25 @@ def _shared_out(amount: Ints, idle: Ints, supply: Ints) -> Ints:
 
 
 def _may_borrow(tree: QuotaTree, use: Use, pool: Ints) -> Ints:
-    """By the rule of tenants/admission.py, solved for the amount."""
-    held_back = committed(tree, use)
-    room = tree.guaranteed - held_back
-    at_top = pool - held_back[tree.parent == NO_QUOTA].sum(axis=0)
-    found = np.zeros_like(tree.guaranteed)
-    for row in range(len(tree.quotas)):
-        path = tree.path(row)
-        is_leaf = bool(tree.is_leaf[row])
-        lenders = np.array([*(room[above] for above in (path[1:] if is_leaf else path)), at_top])
-        most = np.min(tree.most[list(path)] - use.used[list(path)], axis=0)
-        # What it grows by within what is held back for it anyway costs no lender anything.
-        spare = held_back[row] - use.used[row] if is_leaf else np.zeros_like(at_top)
-        beyond = spare + np.maximum(lenders.max(axis=0), 0)
-        within = tree.guaranteed[row] - use.used[row] if is_leaf else np.zeros_like(at_top)
-        largest = np.minimum(np.maximum(beyond, within), most)
-        found[row] = np.maximum(largest - np.maximum(tree.guaranteed[row] - use.used[row], 0), 0)
+    """By the rule of tenants/admission.py, solved for the amount, from the pool down to the quota."""
+    held = committed(tree, use)
+    below = use.direct.copy()  # what quotas below a quota and its own pods have
+    has_parent = tree.parent != NO_QUOTA
+    np.add.at(below, tree.parent[has_parent], held[has_parent])
+    room = np.zeros_like(held)  # by how much what is held may grow on its way up from a quota
+    found = np.zeros_like(held)
+    at_top = pool - held[~has_parent].sum(axis=0)
+    for row, up in enumerate(tree.parent.tolist()):
+        above = at_top if up == NO_QUOTA else room[up]
+        # Growth that a quota takes up itself goes no further.
+        room[row] = np.maximum(np.maximum(tree.guaranteed[row], held[row]), held[row] + above) - below[row]
+        path = list(tree.path(row))
+        most = np.min(tree.most[path] - use.used[path], axis=0)
+        own = np.maximum(tree.guaranteed[row] - use.used[row], 0)
+        if tree.is_leaf[row]:
+            within = tree.guaranteed[row] - use.used[row]
+            largest = np.maximum(held[row] - use.used[row] + np.maximum(above, 0), within)
+        else:
+            largest = room[row]
+        found[row] = np.maximum(np.minimum(largest, most) - own, 0)
     return found
