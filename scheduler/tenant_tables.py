@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from forecast.arrays import Ints
 from kube.objects.objects import PodInfo
 from placement.advice_gate import ADVICE
 from placement.devices.options import DeviceOptions
@@ -25,7 +24,7 @@ from tenants.expected_need import ExpectedNeed
 from tenants.ledger import QuotaLedger
 from tenants.options import Pool
 from tenants.pod_amounts import PodAmounts
-from tenants.pool import pool_of_nodes
+from tenants.pool import PoolOfNodes
 from tenants.quotas import Quotas, QuotaSink
 from tenants.reclaim import Reclaim
 from tenants.seen_pods import SeenPods
@@ -64,11 +63,8 @@ def tenant_tables(
     cards = tuple(filter(None, (*devices.resources, devices.count_resource)))
     nodes, cards_of = OwnNodes.of(settings), node_gpus(devices)
 
-    def pool() -> Ints | None:
-        if options.pool is Pool.GUARANTEED:
-            return None
-        return pool_of_nodes(ledger, cluster.state, counts=nodes.are_real, cards_of=cards_of, card_resources=cards)
-
+    of_nodes = PoolOfNodes(ledger, cluster.state, counts=nodes.are_real, cards_of=cards_of, card_resources=cards)
+    pool = of_nodes if options.pool is Pool.NODES else None
     quotas = Quotas(ledger, run_seconds=_run_seconds(cluster), longest_loan=options.longest_loan, pool=pool)
     scorer.tables.attach((), ledger)
     need: ExpectedNeed | None = None

@@ -10,17 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from forecast.arrays import Ints
 from kube.objects.objects import PodInfo
 from kube.objects.pod_accounting import waits
-from kube.tables.changes import Change, PodChange, PodsSeated
+from kube.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, PodsSeated
 from kube.tables.state import ClusterState
 from scorer.follower import NodesAndPodsOnly
 from tenants.pod_amounts import PodAmounts, Units
 from tenants.quota_tree import EMPTY, NO_QUOTA, QuotaTree
+
+_NODES: Final = (NodeAdded, NodeChanged, NodeRemoved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,7 @@ class QuotaLedger(NodesAndPodsOnly):
     used    : the same with the pods of all quotas below it
     waiting : the same of pods of the quota itself that wait for a node
     n_used, n_waiting : (n_quotas,) pods of the quota itself
-    version : another number whenever any of these has changed
+    version : another number whenever any of these has changed; nodes_version: whenever a node has
     """
 
     def __init__(
@@ -62,7 +65,7 @@ class QuotaLedger(NodesAndPodsOnly):
         self._state, self.amounts = state, amounts
         self._open_gate, self._is_released = open_gate, is_released
         self.on_less_waiting: list[Callable[[], None]] = []
-        self.version = 0
+        self.version = self.nodes_version = 0
         self.tree = EMPTY
         self.charges: dict[str, Charge] = {}
         self._promised: set[str] = set()
@@ -90,6 +93,7 @@ class QuotaLedger(NodesAndPodsOnly):
     # Follower
 
     def apply(self, changes: Sequence[Change]) -> None:
+        self.nodes_version += any(isinstance(change, _NODES) for change in changes)
         if not self.tree.quotas:
             return
         for change in changes:
@@ -100,6 +104,7 @@ class QuotaLedger(NodesAndPodsOnly):
 
     def rebuild(self) -> None:
         """From the tables as they are."""
+        self.nodes_version += 1
         self._clear()
         if self.tree.quotas:
             for uid in self._state.pods:

@@ -27,9 +27,9 @@ BOUNDLESS: Final = 2**60
 NO_QUOTA: Final = -1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class QuotaTree:
-    """Rows are quotas, every parent before its children; columns are resources.
+    """Compared by identity. Rows are quotas, every parent before its children; columns are resources.
 
     quotas     : (n_quotas,)
     parent     : (n_quotas,) rows; NO_QUOTA = it stands at the top

@@ -35,10 +35,6 @@ def _nothing_said(pod: PodInfo) -> str:
     return ""
 
 
-def _all_guarantees() -> Ints | None:
-    return None
-
-
 class Quotas:
     """Everything is called under the lock of the tables.
 
@@ -54,7 +50,7 @@ class Quotas:
         expected: Expected = _nothing_expected,
         run_seconds: Callable[[PodInfo], float] = _on_and_on,
         longest_loan: float = 86_400.0,
-        pool: Callable[[], Ints | None] = _all_guarantees,
+        pool: Callable[[], Ints] | None = None,
     ) -> None:
         """
         run_seconds  : how long a pod is expected to run; inf = on and on
@@ -62,7 +58,7 @@ class Quotas:
         pool         : (n_resources,) what may be used in all; None = all guarantees together
         """
         self.ledger, self.expected = ledger, expected
-        self._run_seconds, self._longest, self.pool = run_seconds, longest_loan, pool
+        self._run_seconds, self._longest, self._pool = run_seconds, longest_loan, pool
         self.admitted_from: Callable[[PodInfo], str] = _nothing_said
         self.on_change: list[Callable[[], None]] = []
         self._held_back: dict[int, tuple[int, Ints | None, Ints]] = {}
@@ -81,6 +77,10 @@ class Quotas:
         """Notify listeners that other pods may be admitted: quotas, or what owners are expected to need, changed."""
         for listener in self.on_change:
             listener()
+
+    def pool(self) -> Ints | None:
+        """(n_resources,) what may be used in all; None = all guarantees together."""
+        return None if self._pool is None else self._pool()
 
     def loan_seconds(self, pod: PodInfo) -> float:
         """Return for how long the pod would keep what it borrows."""
