@@ -12,7 +12,7 @@ any pod of a tenant that is beyond its min.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 import numpy as np
@@ -22,10 +22,28 @@ from kube.objects.objects import PodInfo
 from placement.pod_importance import SYSTEM_CRITICAL
 from scorer.predicted.growing_arrays import grown
 from tenants.ledger import QuotaLedger
+from tenants.need import with_parents
 from tenants.options import TenantOptions
 from tenants.quota_tree import EMPTY, NO_QUOTA, QuotaTree
 
 NO_SLOTS: Final[Ints] = np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class UnderWay:
+    """Evictions that have begun: what they take and bring counts already, or it would be taken twice.
+
+    gone   : slots of pods that are out of the tables for the moment, as if they had been evicted already
+    going  : slots of pods that are being evicted; those that terminate are known from the pods themselves
+    coming : pods that have no node yet and for which room is made, but for the one that asks and its gang
+    """
+
+    gone: Ints = field(default_factory=lambda: NO_SLOTS)
+    going: Ints = field(default_factory=lambda: NO_SLOTS)
+    coming: Sequence[PodInfo] = ()
+
+
+_NOTHING: Final = UnderWay()
 
 
 class Seated(Protocol):
@@ -66,9 +84,8 @@ class Reclaim:
         self._ledger, self._options, self._clock = ledger, options, clock
         self._slots = _Slots()
 
-    def may_go(self, pod: PodInfo, seated: Seated, gone: Ints = NO_SLOTS) -> MayGo:
-        """Return who may be evicted for a pod that has no node. gone: slots of pods that are out of the tables for the
-        moment, as if they had been evicted already."""
+    def may_go(self, pod: PodInfo, seated: Seated, under_way: UnderWay = _NOTHING) -> MayGo:
+        """Return who may be evicted for a pod that has no node."""
         tree = self._ledger.tree
         n = len(seated.pods)
         lower = (seated.row[:n] >= 0) & (seated.priority[:n] < pod.priority)
@@ -80,7 +97,7 @@ class Reclaim:
         by_priority = lower & ((quota == own) | (quota == NO_QUOTA))
         if own == NO_QUOTA or not self._options.reclaim:
             return MayGo(by_priority, nothing, nothing)
-        lent, with_gang = self._lent(pod, own, seated, quota, gone)
+        lent, with_gang = self._lent(pod, own, seated, quota, under_way)
         wait = pod.created + self._options.grace - self._clock()
         if wait > 0 and lent.any():
             return MayGo(by_priority, nothing, nothing, wait)
@@ -96,13 +113,19 @@ class Reclaim:
 
     # Inside
 
-    def _lent(self, pod: PodInfo, own: int, seated: Seated, quota: Ints, gone: Ints) -> tuple[Bools, Bools]:
-        tree, used = self._ledger.tree, self._ledger.used
+    def _lent(
+        self, pod: PodInfo, own: int, seated: Seated, quota: Ints, under_way: UnderWay
+    ) -> tuple[Bools, Bools]:
+        tree, used = self._ledger.tree, self._with_coming(under_way.coming)
         asked = np.array(self._ledger.units_of(pod), dtype=np.int64)
         columns = np.flatnonzero(asked)
         units = self._slots.units[: len(quota)]
         lent, with_gang = np.zeros(len(quota), dtype=bool), np.zeros(len(quota), dtype=bool)
-        over = used - tree.guaranteed  # (n_quotas, n_resources)
+        leaves = self._slots.terminates[: len(quota)].copy()
+        leaves[under_way.going] = True
+        leaves[under_way.gone] = False
+        leaves &= (quota != NO_QUOTA) & (seated.row[: len(quota)] >= 0)
+        over = self._ledger.used - self._of(np.flatnonzero(leaves)) - tree.guaranteed  # (n_quotas, n_resources)
         for level in tree.path(own):
             if (used[level, columns] + asked[columns] > tree.guaranteed[level, columns]).any():
                 continue
@@ -110,9 +133,32 @@ class Reclaim:
             slots = np.flatnonzero(quota >= 0)
             slots = slots[(beyond[quota[slots]][:, columns] & (units[slots][:, columns] > 0)).any(axis=1)]
             with_gang[slots] = True
-            slots = slots[~np.isin(slots, gone)]
+            slots = slots[~np.isin(slots, under_way.gone) & ~leaves[slots]]
             lent[self._not_too_many(slots, quota, units, over, columns, int(tree.depth[level]), seated)] = True
+            # Those that leave anyway cost nothing, and are not evicted again.
+            lent |= leaves
+            with_gang |= leaves
         return lent, with_gang
+
+    def _with_coming(self, pods: Sequence[PodInfo]) -> Ints:
+        """(n_quotas, n_resources) units that are used, those of these pods included."""
+        ledger = self._ledger
+        used = ledger.used
+        for pod in pods:
+            charge = ledger.charges.get(pod.uid)
+            row = ledger.tree.row_of(pod)
+            if row == NO_QUOTA or (charge is not None and charge.is_used):
+                continue
+            used = used.copy() if used is ledger.used else used
+            used[list(ledger.tree.path(row))] += np.array(ledger.units_of(pod), dtype=np.int64)
+        return used
+
+    def _of(self, slots: Ints) -> Ints:
+        """(n_quotas, n_resources) units that the pods of these slots use, with those of all quotas above."""
+        tree = self._ledger.tree
+        own = np.zeros_like(tree.guaranteed)
+        np.add.at(own, self._slots.quota[slots], self._slots.units[slots])
+        return with_parents(tree, own) if len(slots) else own
 
     def _not_too_many(
         self, slots: Ints, quota: Ints, units: Ints, over: Ints, columns: Ints, depth: int, seated: Seated
@@ -171,6 +217,7 @@ class _Slots:
 
     quota : (n_slots,) or more, NO_QUOTA = of none
     units : (n_slots, n_resources) or more
+    terminates : (n_slots,) or more, the pod is on its way out
     """
 
     def __init__(self) -> None:
@@ -178,20 +225,24 @@ class _Slots:
         self._seen: list[PodInfo | None] = []
         self.quota: Ints = np.zeros(0, dtype=np.int64)
         self.units: Ints = np.zeros((0, 0), dtype=np.int64)
+        self.terminates: Bools = np.zeros(0, dtype=bool)
 
     def follow(self, ledger: QuotaLedger, pods: Sequence[PodInfo | None]) -> None:
         if ledger.tree is not self._tree:
             self._tree, self._seen = ledger.tree, []
             self.quota = np.full(len(pods), NO_QUOTA, dtype=np.int64)
             self.units = np.zeros((len(pods), len(ledger.tree.resources)), dtype=np.int64)
+            self.terminates = np.zeros(len(pods), dtype=bool)
         seen = self._seen
         seen += [None] * (len(pods) - len(seen))
         if len(pods) > len(self.quota):
             self.quota, self.units = grown(self.quota, len(pods), NO_QUOTA), grown(self.units, len(pods))
+            self.terminates = grown(self.terminates, len(pods))
         for slot in _changed(seen, pods):
             pod = seen[slot] = pods[slot]
             self.quota[slot] = NO_QUOTA if pod is None else ledger.tree.row_of(pod)
             self.units[slot] = 0
+            self.terminates[slot] = pod is not None and pod.terminating
             if pod is not None and self.quota[slot] != NO_QUOTA:
                 # What is tried out may have taken it from the ledger for a moment.
                 charge = ledger.charges.get(pod.uid)

@@ -205,6 +205,14 @@ class NominatedPods(NodesAndPodsOnly):
         """Nominated pods of a node of equal or higher priority; neither the pod itself nor its gang."""
         return [one for one in self.on(row) if one.pod.priority >= pod.priority and not self._is_own(one, pod)]
 
+    def others(self, pod: PodInfo) -> list[PodInfo]:
+        """Return all nominated pods but the pod itself and its gang."""
+        return [one.pod for one in self._by_uid.values() if not self._is_own(one, pod)]
+
+    def leaving(self) -> list[str]:
+        """Return UIDs of victims that still sit where room is made for a nominated pod."""
+        return [uid for one in self._by_uid.values() for uid in one.victims if self.sits_on(uid, one.row)]
+
     # Room that is kept
 
     def is_idle(self, pod: PodInfo, view: ClusterView) -> bool:

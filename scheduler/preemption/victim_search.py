@@ -35,7 +35,7 @@ from scheduler.preemption.victim_grid import Costs, Grid
 from scheduler.preemption.victim_trials import Trials
 from scheduler.preemption.violations import violating
 from scheduler.preemption.whole_gangs import OneNode, with_whole_gangs
-from tenants.reclaim import Reclaim
+from tenants.reclaim import Reclaim, UnderWay
 
 _MOST_FORESEEN: Final = 128
 """Nodes of which filters are asked whom they would name; half a millisecond each."""
@@ -132,6 +132,15 @@ class Search:
 
     # Who may go
 
+    def _under_way(self, pod: PodInfo) -> UnderWay:
+        """Return what earlier evictions take and bring, and what has been taken out for the moment."""
+        sitting, nominated = self._sitting, self._nominated
+        return UnderWay(
+            gone=sitting.slots_of(one.uid for one in self._gone),
+            going=sitting.slots_of(nominated.leaving()),
+            coming=nominated.others(pod),
+        )
+
     def _may_go(self, pod: PodInfo, now: float, untouchable: Collection[str]) -> tuple[Bools, float]:
         """(n_slots,) pods that may be evicted, and seconds until the first that is protected no longer is."""
         sitting = self._sitting
@@ -139,7 +148,7 @@ class Search:
         if self._reclaim is None:
             may_go, borrows, wait_seconds = (sitting.row[:n] >= 0) & (sitting.priority[:n] < pod.priority), None, 0.0
         else:
-            borrows = self._reclaim.may_go(pod, sitting, sitting.slots_of(one.uid for one in self._gone))
+            borrows = self._reclaim.may_go(pod, sitting, self._under_way(pod))
             may_go, wait_seconds = borrows.by_priority, borrows.wait_seconds
         protect = self._options.protect_started
         if protect and pod.priority < SYSTEM_CRITICAL:
