@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager
 from typing import Final
 
 from kube.objects.objects import PodInfo
+from placement.advice_gate import ADVICE
 from tenants.quota_tree import NO_QUOTA
 from tenants.quotas import Quotas
 
@@ -21,6 +22,11 @@ logger = logging.getLogger(__name__)
 _LOOK_SECONDS: Final = 5.0
 _MANY: Final = 4096
 _UNREAD_SECONDS: Final = 60.0
+
+
+def is_released(pod: PodInfo) -> bool:
+    """Return whether the advisor has removed its gate: kube-scheduler may bind the pod at any moment."""
+    return ADVICE in pod.annotations and not pod.gates
 
 
 class QuotaGate:

@@ -57,9 +57,7 @@ def tenant_tables(
     options = settings.tenants
     if not options.enabled:
         return None
-    ledger = QuotaLedger(
-        cluster.state, PodAmounts(cluster, pod_gpus(devices)), open_gate=ADVICE, is_released=_is_released
-    )
+    ledger = QuotaLedger(cluster.state, PodAmounts(cluster, pod_gpus(devices)), open_gate=ADVICE)
     cards = tuple(filter(None, (*devices.resources, devices.count_resource)))
     nodes, cards_of = OwnNodes.of(settings), node_gpus(devices)
 
@@ -89,8 +87,3 @@ def _run_seconds(cluster: AssumingCluster) -> Callable[[PodInfo], float]:
         return runs.of(pod, cluster.state.service_key(pod)).long if runs.is_job(pod) else math.inf
 
     return seconds
-
-
-def _is_released(pod: PodInfo) -> bool:
-    """The advisor has removed its gate: kube-scheduler may bind the pod at any moment."""
-    return ADVICE in pod.annotations and not pod.gates

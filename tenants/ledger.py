@@ -50,20 +50,11 @@ class QuotaLedger(NodesAndPodsOnly):
     version : another number whenever any of these has changed; nodes_version: whenever a node has
     """
 
-    def __init__(
-        self,
-        state: ClusterState,
-        amounts: PodAmounts,
-        *,
-        open_gate: str = "",
-        is_released: Callable[[PodInfo], bool] = _counts_for_nothing,
-    ) -> None:
-        """
-        open_gate   : scheduling gate that keeps no pod from counting as one that waits
-        is_released : whether a pod without a node may get one at any moment from somebody else, and so uses its quota
-        """
+    def __init__(self, state: ClusterState, amounts: PodAmounts, *, open_gate: str = "") -> None:
+        """open_gate: scheduling gate that keeps no pod from counting as one that waits"""
         self._state, self.amounts = state, amounts
-        self._open_gate, self._is_released = open_gate, is_released
+        self._open_gate = open_gate
+        self._is_released: Callable[[PodInfo], bool] = _counts_for_nothing
         self.on_less_waiting: list[Callable[[], None]] = []
         self.version = self.nodes_version = 0
         self.tree = EMPTY
@@ -74,6 +65,14 @@ class QuotaLedger(NodesAndPodsOnly):
     def use(self, tree: QuotaTree) -> None:
         """Count by these quotas from now on."""
         self.tree = tree
+        self.rebuild()
+
+    def count_released(self, is_released: Callable[[PodInfo], bool]) -> None:
+        """Count pods without a node that another component may bind at any moment as ones that use their quota.
+
+        Only for a process that gives no node to such pods itself: what counts as used is admitted already.
+        """
+        self._is_released = is_released
         self.rebuild()
 
     def units_of(self, pod: PodInfo) -> Units:

@@ -16,7 +16,7 @@ from kube.objects.objects import ANNOTATION_PREFIX, NodeInfo, PodInfo
 from kube.tables.columns import request_units, whole_units
 from scorer.assuming_cluster import AssumingCluster
 from scorer.predicted.declared_use import declared_amounts
-from tenants.quota_tree import CARD_UNITS, CARDS
+from tenants.quota_tree import CARD_UNITS, CARDS, MOST_UNITS
 
 Units = tuple[int, ...]
 """(n_resources,) as QuotaTree.resources names them."""
@@ -46,11 +46,11 @@ class PodAmounts:
 
     def _one(self, pod: PodInfo, name: str, node: NodeInfo | None) -> int:
         if name == CARDS:
-            return round(CARD_UNITS * self._cards_of(pod, node))
+            return min(round(CARD_UNITS * self._cards_of(pod, node)), MOST_UNITS)
         if (amount := pod.requests.get(name)) is not None:
             return request_units(name, amount)
         if (rate := RATES.get(name)) is not None:
-            return whole_units(name, self._rate(pod, rate))
+            return min(whole_units(name, self._rate(pod, rate)), MOST_UNITS)
         return 1 if name == PODS else 0
 
     def _rate(self, pod: PodInfo, resource: int) -> float:

@@ -21,6 +21,9 @@ CARDS: Final = "cards"
 """Stands for all resources that mean cards: whole ones and shares of them."""
 
 CARD_UNITS: Final = 1000
+MOST_UNITS: Final = 10**15
+"""Of one pod or one quota: thousands of them still add up exactly."""
+
 BOUNDLESS: Final = 2**60
 """In place of a bound that is not given: no sum of requests comes near it."""
 
@@ -187,7 +190,7 @@ def _units(amounts: Mapping[str, float], card_resources: Collection[str]) -> dic
     units: dict[str, int] = {}
     for resource, amount in amounts.items():
         if resource in card_resources:
-            units[CARDS] = units.get(CARDS, 0) + min(round(CARD_UNITS * amount), BOUNDLESS)
+            units[CARDS] = units.get(CARDS, 0) + min(round(CARD_UNITS * amount), MOST_UNITS)
         else:
             units[resource] = request_units(resource, amount)
     return units

@@ -113,9 +113,7 @@ class Reclaim:
 
     # Inside
 
-    def _lent(
-        self, pod: PodInfo, own: int, seated: Seated, quota: Ints, under_way: UnderWay
-    ) -> tuple[Bools, Bools]:
+    def _lent(self, pod: PodInfo, own: int, seated: Seated, quota: Ints, under_way: UnderWay) -> tuple[Bools, Bools]:
         tree, used = self._ledger.tree, self._with_coming(under_way.coming)
         asked = np.array(self._ledger.units_of(pod), dtype=np.int64)
         columns = np.flatnonzero(asked)

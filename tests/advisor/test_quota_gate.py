@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from advisor.quota_gate import QuotaGate
+from advisor.quota_gate import QuotaGate, is_released
 from kube.objects.objects import PodInfo
 from placement.advice_gate import ADVICE
 from tests.tenants.tenant_world import TenantWorld, nodes, quota, tenant_pod
@@ -62,6 +62,7 @@ def test_a_released_pod_counts_after_a_restart() -> None:
     scene = Scene()
     released = replace(scene.pods[0], gates=(), annotations={ADVICE: "{}"})
     world = TenantWorld(nodes(2), [quota("b", 2, 2)], [released, *scene.pods[1:]])
+    world.ledger.count_released(is_released)
     assert world.used("b") == 1000
     gate = QuotaGate(world.quotas, reading=world.scorer.tables.reading, leads=lambda: True)
     assert [pod.name for pod in scene.pods[1:] if gate.admit(pod)] == ["b1"]

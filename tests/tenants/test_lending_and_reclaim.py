@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from kube.objects.constraints import LabelSelector, Operator, Requirement
 from kube.objects.objects import PodInfo
+from placement.advice_gate import ADVICE
 from placement.disruption_budgets import DisruptionBudget
 from tenants.options import TenantOptions
 from tests.tenants.tenant_world import NOW, TenantWorld, gang_of, nodes, quota, tenant_pod
@@ -36,6 +37,15 @@ def test_no_tenant_passes_its_max() -> None:
     assert placed(world, "a") == 6
     why = [one.message for one in planned.values() if not one.node]
     assert "tenant a may use 6 cores at most and uses 6 cores, the pod asks for 1 core" in why[0]
+
+
+def test_no_pod_passes_the_max_because_it_says_that_it_was_advised() -> None:
+    """Any client may write the annotation. Pods that our own loops place are released by no advisor."""
+    said = [replace(one, annotations={ADVICE: "{}"}) for one in pods(8, "a")]
+    world = TenantWorld(nodes(4), [quota("a", 2, 2), quota("b", 6)], said)
+    assert world.used("a") == 0
+    world.run()
+    assert placed(world, "a") == 2 and world.used("a") == 2000
 
 
 def test_a_quota_that_lends_nothing_keeps_its_min() -> None:

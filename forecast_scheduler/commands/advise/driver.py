@@ -15,7 +15,7 @@ from advisor.metrics import AdviceCollector, PreferenceCollector
 from advisor.options import AdviseOptions
 from advisor.preference_route import preferences_router
 from advisor.preferred_pods import PreferredPods
-from advisor.quota_gate import QuotaGate
+from advisor.quota_gate import QuotaGate, is_released
 from advisor.releases import Releases
 from advisor.reports import AdviceReports
 from advisor.right_to_release import LOOK_SECONDS, RightToRelease
@@ -67,6 +67,9 @@ class Advising:
             bound = BoundPods(
                 cluster, process.tables.view, recorder, lambda pod: filters.by_scheduler_name[pod.scheduler_name](pod)
             )
+            tenants = process.tables.tenants
+            if tenants is not None:
+                tenants.quotas.ledger.count_released(is_released)
         scorer.tables.attach((), bound)
         if self.is_shadow:
             labels_of = process.tables.view.index.namespaces.labels_of
@@ -86,7 +89,6 @@ class Advising:
         scorer.tables.is_known = gated.is_echo
         # Replicas that do not lead release what is overdue, too.
         session = ApiSession(process.api, connections=_RELEASE_CONNECTIONS)
-        tenants = process.tables.tenants
         quota_gate = None
         if tenants is not None:
             quota_gate = QuotaGate(
