@@ -51,6 +51,7 @@ class QuotaGate:
         self._quotas, self._reading, self._leads, self._clock = quotas, reading, leads, clock
         # When a pod was last kept, and at which version of the ledger: nothing is asked again until that changes.
         self._kept: dict[str, tuple[int, float]] = {}
+        self._most_kept = _MANY  # of which those that are gone are looked for
         self._is_read, self._began, self._has_complained = is_read, clock(), False
 
     def keeps(self, uid: str) -> bool:
@@ -72,14 +73,14 @@ class QuotaGate:
                     self._kept[pod.uid] = version, now
                     return False
                 self._quotas.ledger.promise(pod.uid)
-        self._kept.pop(pod.uid, None)
+            self._kept.pop(pod.uid, None)
         return True
 
     def released(self, pod: PodInfo) -> None:
         """Count on a pod whose gate was removed with advice, also if it loses its node in the tables again."""
         if self._quotas.tree.row_of(pod) != NO_QUOTA:
-            self._kept.pop(pod.uid, None)
             with self._reading():
+                self._kept.pop(pod.uid, None)
                 self._quotas.ledger.promise(pod.uid)
 
     def withdraw(self, uid: str) -> None:
@@ -96,5 +97,6 @@ class QuotaGate:
         return True
 
     def _forget_long_gone(self, now: float) -> None:
-        if len(self._kept) > _MANY:
+        if len(self._kept) > self._most_kept:
             self._kept = {uid: kept for uid, kept in self._kept.items() if now - kept[1] < 2 * _LOOK_SECONDS}
+            self._most_kept = max(_MANY, 2 * len(self._kept))  # not with each pod while so many are kept

@@ -63,9 +63,12 @@ class QuotaLedger(NodesAndPodsOnly):
         self._clear()
 
     def use(self, tree: QuotaTree) -> None:
-        """Count by these quotas from now on."""
-        self.tree = tree
-        self.rebuild()
+        """Count by these quotas from now on; pod by pod only if some pod may count otherwise than before."""
+        before, self.tree = self.tree, tree
+        if tree.counts_like(before):
+            self.version += 1
+        else:
+            self.rebuild()
 
     def count_released(self, is_released: Callable[[PodInfo], bool]) -> None:
         """Count pods without a node that another component may bind at any moment as ones that use their quota.
@@ -105,6 +108,7 @@ class QuotaLedger(NodesAndPodsOnly):
         """From the tables as they are."""
         self.nodes_version += 1
         self._clear()
+        self._promised.intersection_update(self._state.pods)
         if self.tree.quotas:
             for uid in self._state.pods:
                 self._look(uid)

@@ -87,6 +87,15 @@ class QuotaTree:
         """Return whether pods of the namespace count in any quota."""
         return namespace in self._by_namespace
 
+    def counts_like(self, other: QuotaTree) -> bool:
+        """Return whether all pods count in the same rows, by the same resources: only amounts differ."""
+        return (
+            [quota.key for quota in self.quotas] == [quota.key for quota in other.quotas]
+            and self.resources == other.resources
+            and self._by_namespace == other._by_namespace
+            and self._paths == other._paths
+        )
+
 
 EMPTY: Final = QuotaTree(
     quotas=(),

@@ -28,12 +28,12 @@ _MOST_SHAPES: Final = 4096
 
 
 class TenantLevels:
-    """Implements Levels. What it reads changes under the lock of the tables; a level that is a moment old does no
-    harm."""
+    """Implements Levels. What it reads changes under the lock of the tables, which is not taken: a level that is a
+    moment old does no harm. While quotas are exchanged, those before them count."""
 
     def __init__(self, ledger: QuotaLedger) -> None:
         self._ledger = ledger
-        self._tree, self._version = EMPTY, -1
+        self._tree, self._used, self._version = EMPTY, ledger.used, -1
         self._rows: dict[str, int] = {}
         self._pool: Floats = np.zeros(0)
         self._levels: list[Level] = []
@@ -56,29 +56,30 @@ class TenantLevels:
         row = self._row(flow)
         if row is None:
             return 0.0, 0.0
-        tree, ledger = self._tree, self._ledger
-        demand = ledger.units_of(pod)
+        tree = self._tree
+        demand = self._ledger.amounts.of(pod, tree.resources)
         one, _ = dominant(demand, self._pool.tolist())
         least = min(level[-1], 1.0)
-        n_pods = pods_to_level(ledger.used[row].tolist(), demand, tree.guaranteed[row].tolist(), least)
+        n_pods = pods_to_level(self._used[row].tolist(), demand, tree.guaranteed[row].tolist(), least)
         return one, 0.0 if n_pods == float("inf") else n_pods
 
     def _row(self, flow: KnownFlow) -> int | None:
         ledger = self._ledger
-        if ledger.tree is not self._tree:
-            self._tree = ledger.tree
-            self._lacking.clear()
-            self._rows = {self._tree.name(row): row for row in range(len(self._tree.quotas))}
-            at_top = self._tree.parent == NO_QUOTA
-            self._pool = self._tree.guaranteed[at_top].sum(axis=0).astype(np.float64)
-        if ledger.version != self._version:
-            self._version = ledger.version
-            self._levels = self._all_levels()
+        version, tree, used = ledger.version, ledger.tree, ledger.used
+        if used.shape == tree.guaranteed.shape:  # else quotas are being exchanged
+            if tree is not self._tree:
+                self._tree, self._version = tree, -1
+                self._lacking.clear()
+                self._rows = {tree.name(row): row for row in range(len(tree.quotas))}
+                self._pool = tree.guaranteed[tree.parent == NO_QUOTA].sum(axis=0).astype(np.float64)
+            if version != self._version:
+                self._used, self._version = used, version
+                self._levels = self._all_levels()
         return self._rows.get(flow.member.owner)
 
     def _lacks_min(self, pod: PodInfo) -> Bools:
         """(n_quotas,) whether a quota has no min at all of something that the pod asks for."""
-        asked = self._ledger.units_of(pod)
+        asked = self._ledger.amounts.of(pod, self._tree.resources)
         lacks = self._lacking.get(asked)
         if lacks is None:
             if len(self._lacking) > _MOST_SHAPES:
@@ -88,7 +89,7 @@ class TenantLevels:
         return lacks
 
     def _all_levels(self) -> list[Level]:
-        tree, used = self._tree, self._ledger.used
+        tree, used = self._tree, self._used
         with np.errstate(divide="ignore", invalid="ignore"):
             of_min = np.where(tree.guaranteed > 0, used / tree.guaranteed, 0.0)
             unguaranteed = np.where((tree.guaranteed == 0) & (used > 0), 1.0 + used / np.maximum(self._pool, 1.0), 0.0)

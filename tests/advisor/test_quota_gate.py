@@ -93,3 +93,29 @@ def test_until_quotas_are_read_pods_stay_for_a_minute_at_most(caplog: pytest.Log
     scene.now = 61.0
     assert scene.gate.admit(other)
     assert "grant list and watch on elasticquotas" in caplog.text
+
+
+def test_pods_that_are_kept_long_and_gone_are_forgotten_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("advisor.quota_gate._MANY", 3)
+    scene = Scene()
+    scene.gate = QuotaGate(
+        scene.world.quotas, reading=scene.world.scorer.tables.reading, leads=lambda: False, clock=lambda: scene.now
+    )
+    for at in range(40):
+        scene.now = 5.0 * at
+        scene.gate.admit(held(f"passing{at}"))
+    assert sum(scene.gate.keeps(f"passing{at}") for at in range(40)) <= 8
+    assert scene.gate.keeps("passing39")
+
+
+def test_pods_that_are_kept_long_and_gone_are_forgotten_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("advisor.quota_gate._MANY", 3)
+    scene = Scene()
+    scene.gate = QuotaGate(
+        scene.world.quotas, reading=scene.world.scorer.tables.reading, leads=lambda: False, clock=lambda: scene.now
+    )
+    for at in range(40):
+        scene.now = 5.0 * at
+        scene.gate.admit(held(f"passing{at}"))
+    assert sum(scene.gate.keeps(f"passing{at}") for at in range(40)) <= 8
+    assert scene.gate.keeps("passing39")

@@ -235,3 +235,51 @@ def test_quotas_may_come_later_and_go() -> None:
     world.set_quotas([])
     world.put(*[tenant_pod("b-other", "b")])
     assert world.run()["b-other"].node
+
+
+def test_other_amounts_of_the_same_quotas_count_no_pod_anew() -> None:
+    world = TenantWorld(nodes(2), [quota("a", 2), quota("b", 2)], pods(6, "b"))
+    world.run()
+    charges = world.ledger.charges["b0"]
+    world.set_quotas([quota("a", 4), quota("b", 2)])
+    assert world.ledger.charges["b0"] is charges and world.used("b") == 4000
+    world.run()
+    assert world.used("b") == 6000, "more is lent"
+    world.set_quotas([quota("a", 4, memory=2.0**30), quota("b", 2)])
+    assert world.ledger.charges["b0"] is not charges and world.used("b") == 6000
+
+
+def test_promises_to_pods_that_went_unseen_are_forgotten() -> None:
+    world = TenantWorld(nodes(2), [quota("b", 2)], pods(1, "b"))
+    with world.scorer.tables.reading() as cluster:
+        world.ledger.promise("b0")
+        assert world.used("b") == 1000
+        cluster.state.delete_pod("b0")  # no follower hears of it
+        world.ledger.rebuild()
+        cluster.state.put_pod(pods(1, "b")[0])
+        world.ledger.rebuild()
+    assert world.used("b") == 0
+
+
+def test_other_amounts_of_the_same_quotas_count_no_pod_anew() -> None:
+    world = TenantWorld(nodes(2), [quota("a", 2), quota("b", 2)], pods(6, "b"))
+    world.run()
+    charges = world.ledger.charges["b0"]
+    world.set_quotas([quota("a", 4), quota("b", 2)])
+    assert world.ledger.charges["b0"] is charges and world.used("b") == 4000
+    world.run()
+    assert world.used("b") == 6000, "more is lent"
+    world.set_quotas([quota("a", 4, memory=2.0**30), quota("b", 2)])
+    assert world.ledger.charges["b0"] is not charges and world.used("b") == 6000
+
+
+def test_promises_to_pods_that_went_unseen_are_forgotten() -> None:
+    world = TenantWorld(nodes(2), [quota("b", 2)], pods(1, "b"))
+    with world.scorer.tables.reading() as cluster:
+        world.ledger.promise("b0")
+        assert world.used("b") == 1000
+        cluster.state.delete_pod("b0")  # no follower hears of it
+        world.ledger.rebuild()
+        cluster.state.put_pod(pods(1, "b")[0])
+        world.ledger.rebuild()
+    assert world.used("b") == 0
