@@ -1,4 +1,4 @@
-"""What quotas cost: decisions of our own loop with 1,000 tenants and 100,000 pods, beside the same loop without quotas.
+"""What quotas cost: decisions of our own loop with 1,000 tenants and 100,000 pods, and of the same loop without quotas.
 
     python -m benchmarks.tenants_scale [--nodes 5000] [--sitting 20] [--tenants 1000] [--pods 5000] [--rounds 5]
 

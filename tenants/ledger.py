@@ -28,11 +28,13 @@ _NODES: Final = (NodeAdded, NodeChanged, NodeRemoved)
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What a pod counts for. row: of its quota; is_used: it holds the amounts, else it waits for them."""
+    """What a pod counts for. row: of its quota; is_used: it holds the amounts, else it waits for them; sits: it has a
+    node, or is assumed to."""
 
     row: int
     units: Units
     is_used: bool
+    sits: bool
 
 
 def _counts_for_nothing(pod: PodInfo) -> bool:
@@ -46,6 +48,7 @@ class QuotaLedger(NodesAndPodsOnly):
     direct  : (n_quotas, n_resources) units that pods of the quota itself use
     used    : the same with the pods of all quotas below it
     waiting : the same of pods of the quota itself that wait for a node
+    on_no_node : (n_resources,) units of `used` that pods without a node were promised
     n_used, n_waiting : (n_quotas,) pods of the quota itself
     version : another number whenever any of these has changed; nodes_version: whenever a node has
     """
@@ -121,6 +124,7 @@ class QuotaLedger(NodesAndPodsOnly):
         self.direct: Ints = np.zeros_like(tree.guaranteed)
         self.used: Ints = np.zeros_like(tree.guaranteed)
         self.waiting: Ints = np.zeros_like(tree.guaranteed)
+        self.on_no_node: Ints = np.zeros(len(tree.resources), dtype=np.int64)
         self.n_used: Ints = np.zeros(len(tree.quotas), dtype=np.int64)
         self.n_waiting: Ints = np.zeros(len(tree.quotas), dtype=np.int64)
         self.version += 1
@@ -150,10 +154,10 @@ class QuotaLedger(NodesAndPodsOnly):
         seat = self._state.seat_of.get(uid)
         if seat is not None:
             node = self._state.nodes[seat.node]
-            return Charge(row, self.amounts.of(pod, self.tree.resources, node), True)
+            return Charge(row, self.amounts.of(pod, self.tree.resources, node), True, True)
         if not waits(pod) or pod.terminating or any(gate != self._open_gate for gate in pod.gates):
             return None
-        return Charge(row, self.units_of(pod), uid in self._promised or self._is_released(pod))
+        return Charge(row, self.units_of(pod), uid in self._promised or self._is_released(pod), False)
 
     def _seat_all(self, pods: Sequence[PodInfo]) -> None:
         """Pods that are alike and have waited: most of them change from waiting to used by the same amounts."""
@@ -162,7 +166,7 @@ class QuotaLedger(NodesAndPodsOnly):
             for pod in pods:
                 self._look(pod.uid)
             return
-        held = Charge(first.row, first.units, True)
+        held = Charge(first.row, first.units, True, True)
         n = 0
         for pod in pods:
             if self.charges.get(pod.uid) == first and not first.is_used:
@@ -181,6 +185,8 @@ class QuotaLedger(NodesAndPodsOnly):
             self.waiting[charge.row] += units
             self.n_waiting[charge.row] += n
             return
+        if not charge.sits:
+            self.on_no_node += units
         self.direct[charge.row] += units
         self.n_used[charge.row] += n
         for row in self.tree.path(charge.row):

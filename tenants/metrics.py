@@ -25,7 +25,7 @@ _UNITS: Final = " Cores, bytes, bytes a second, cards or counts."
 
 
 class TenantGauges(Collector):
-    """For any thread."""
+    """May be collected by any thread."""
 
     def __init__(self, report: Callable[[int], TenantsReport], need: ExpectedNeed | None) -> None:
         """

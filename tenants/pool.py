@@ -45,7 +45,7 @@ class PoolOfNodes:
         if self._known != (tree, ledger.nodes_version):
             self._known = tree, ledger.nodes_version
             self._look()
-        of_tenants = ledger.used[tree.parent == NO_QUOTA].sum(axis=0)
+        of_tenants = ledger.used[tree.parent == NO_QUOTA].sum(axis=0) - ledger.on_no_node
         pool = np.full(len(tree.resources), BOUNDLESS, dtype=np.int64)
         for at, (name, offered, columns) in enumerate(zip(tree.resources, self._offered, self._columns, strict=True)):
             if offered >= 0:

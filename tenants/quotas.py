@@ -69,7 +69,7 @@ class Quotas:
         return self.ledger.tree
 
     def use(self, tree: QuotaTree) -> None:
-        """Quotas have changed."""
+        """Count and admit by these quotas from now on."""
         self.ledger.use(tree)
         self.changed()
 
@@ -157,7 +157,7 @@ class QuotaSink:
         return Subscription(WATCHED_QUOTAS, self)
 
     def replace(self, objects: Sequence[ElasticQuota]) -> None:
-        """These are all."""
+        """These are all the quotas that there are."""
         self._objects = {one.key: one for one in objects}
         self._swap()
         self.is_read = True
@@ -173,7 +173,7 @@ class QuotaSink:
             self._swap()
 
     def delete(self, obj: ElasticQuota) -> None:
-        """One is gone."""
+        """One of the quotas is gone."""
         if self._objects.pop(obj.key, None) is not None:
             self._swap()
 

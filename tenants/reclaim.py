@@ -1,6 +1,8 @@
 """Which pods may be evicted for a pod of a tenant, and which of them only because they borrow.
 
-    by priority  pods of less importance of the same tenant, and of no tenant
+    by priority  pods of less importance of the same tenant, and of no tenant; for a pod of no tenant that is critical
+                 to the system any pod of less importance. Any client may use such a priority, so it counts for no
+                 tenant
     lent         the pod's tenant, or one above it, is within its min with the pod: pods of tenants that are beyond
                  theirs, in a resource that both pods request. On each node the newest of the lowest priority first,
                  and no more of a tenant than brings it back to its min
@@ -90,10 +92,11 @@ class Reclaim:
         n = len(seated.pods)
         lower = (seated.row[:n] >= 0) & (seated.priority[:n] < pod.priority)
         nothing = np.zeros(n, dtype=bool)
-        if not tree.quotas or pod.priority >= SYSTEM_CRITICAL:
+        own = tree.row_of(pod)
+        if not tree.quotas or (own == NO_QUOTA and pod.priority >= SYSTEM_CRITICAL):
             return MayGo(lower, nothing, nothing)
         self._slots.follow(self._ledger, seated.pods)
-        quota, own = self._slots.quota[:n], tree.row_of(pod)
+        quota = self._slots.quota[:n]
         by_priority = lower & ((quota == own) | (quota == NO_QUOTA))
         if own == NO_QUOTA or not self._options.reclaim:
             return MayGo(by_priority, nothing, nothing)
@@ -106,10 +109,10 @@ class Reclaim:
     def is_lent(self, victim: PodInfo, pod: PodInfo) -> bool:
         """Return whether the victim is of another tenant than the pod, so that it goes only for what it borrows."""
         tree = self._ledger.tree
-        if not tree.quotas or pod.priority >= SYSTEM_CRITICAL:
+        own, of_victim = tree.row_of(pod), tree.row_of(victim)
+        if own == NO_QUOTA and pod.priority >= SYSTEM_CRITICAL:
             return False
-        of_victim = tree.row_of(victim)
-        return of_victim != NO_QUOTA and of_victim != tree.row_of(pod)
+        return of_victim not in (NO_QUOTA, own)
 
     # Inside
 

@@ -50,7 +50,7 @@ def tenants_router(report: Callable[[int], TenantsReport]) -> APIRouter:
 
 
 def tenants_page(found: Tenants) -> str:
-    """Return the page."""
+    """Return the page of all tenants."""
     hours = [] if found.from_hour is None else [found.from_hour.timestamp() + 3600 * n for n in range(_HOURS_SHOWN)]
     return html_report(
         "tenants/page.html.j2",

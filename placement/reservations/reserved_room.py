@@ -1,4 +1,4 @@
-"""Filter ReservedRoom: what a node has left beside the room that is reserved there, and the nodes that a pod finds its
+"""Filter ReservedRoom: what a node has left next to the room that is reserved there, and the nodes that a pod finds its
 own room on. For the extender: kube-scheduler knows nothing of Reservations.
 """
 
@@ -37,7 +37,7 @@ class ReservedRoom:
         return len(self._cluster.rooms) > 0
 
     def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
-        """Reject nodes with reserved room where the pod does not fit beside it. Evicting pods may help."""
+        """Reject nodes with reserved room where the pod does not fit in addition to it. Evicting pods may help."""
         reserving = self._reserving(view)
         if not reserving.any():
             return ()

@@ -47,7 +47,7 @@ class OwnerLevels:
         return (share / flow.weight,)
 
     def to_level(self, flow: KnownFlow, pod: PodInfo, level: Level) -> tuple[float, float]:
-        """See Levels."""
+        """See the protocol Levels."""
         shares, total = self._shares, self._shares.total
         demand = shares.demand(pod)
         one, _ = dominant(demand, total)

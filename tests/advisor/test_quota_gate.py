@@ -9,6 +9,7 @@ import pytest
 from advisor.quota_gate import QuotaGate, is_released
 from kube.objects.objects import PodInfo
 from placement.advice_gate import ADVICE
+from tenants.options import Pool, TenantOptions
 from tests.tenants.tenant_world import TenantWorld, nodes, quota, tenant_pod
 
 
@@ -108,14 +109,13 @@ def test_pods_that_are_kept_long_and_gone_are_forgotten_now_and_then(monkeypatch
     assert scene.gate.keeps("passing39")
 
 
-def test_pods_that_are_kept_long_and_gone_are_forgotten_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("advisor.quota_gate._MANY", 3)
-    scene = Scene()
-    scene.gate = QuotaGate(
-        scene.world.quotas, reading=scene.world.scorer.tables.reading, leads=lambda: False, clock=lambda: scene.now
-    )
-    for at in range(40):
-        scene.now = 5.0 * at
-        scene.gate.admit(held(f"passing{at}"))
-    assert sum(scene.gate.keeps(f"passing{at}") for at in range(40)) <= 8
-    assert scene.gate.keeps("passing39")
+def test_what_is_promised_makes_the_room_of_the_nodes_no_larger() -> None:
+    """4 of 8 cores are of pods without a quota."""
+    others = [tenant_pod(f"free{at}", "no-quota", node="n0") for at in range(4)]
+    pods = [held(f"b{at}") for at in range(8)]
+    options = TenantOptions(pool=Pool.NODES)
+    world = TenantWorld(nodes(2), [quota("b", 1)], [*others, *pods], options=options)
+    gate = QuotaGate(world.quotas, reading=world.scorer.tables.reading, leads=lambda: True)
+    assert sum(gate.admit(pod) for pod in pods) == 4
+    world.put(replace(pods[0], gates=(), node="n1"))
+    assert not gate.admit(pods[7]) and world.used("b") == 4000

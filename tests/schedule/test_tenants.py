@@ -1,4 +1,4 @@
-"""Quotas of tenants on a real API server: lent, taken back for a gang, by whoever lives, and never passed."""
+"""Quotas of tenants on a real API server: lent, taken back for a gang, by the process that lives, and never passed."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ class History:
             if not waiting or any(now.used(one) + 1 > now.most(one) for one in now.path(tenant)):
                 continue
             if now.is_admitted(tenant):
-                assert not now.free(), f"{where}: {tenant} waits beside a free core"
+                assert not now.free(), f"{where}: {tenant} waits while a core is free"
                 assert not now.can_be_taken_back_for(tenant), f"{where}: {tenant} waits while others borrow its min"
 
 

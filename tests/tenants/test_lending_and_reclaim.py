@@ -8,6 +8,7 @@ from kube.objects.constraints import LabelSelector, Operator, Requirement
 from kube.objects.objects import PodInfo
 from placement.advice_gate import ADVICE
 from placement.disruption_budgets import DisruptionBudget
+from placement.pod_importance import SYSTEM_CRITICAL
 from tenants.options import TenantOptions
 from tests.tenants.tenant_world import NOW, TenantWorld, gang_of, nodes, quota, tenant_pod
 
@@ -261,25 +262,13 @@ def test_promises_to_pods_that_went_unseen_are_forgotten() -> None:
     assert world.used("b") == 0
 
 
-def test_other_amounts_of_the_same_quotas_count_no_pod_anew() -> None:
-    world = TenantWorld(nodes(2), [quota("a", 2), quota("b", 2)], pods(6, "b"))
+def test_only_pods_of_no_tenant_are_critical_to_the_system() -> None:
+    """Any client may name a PriorityClass of the system."""
+    world = TenantWorld(nodes(2), [quota("a", 4), quota("b", 4)], [*pods(4, "a"), *pods(4, "b")])
     world.run()
-    charges = world.ledger.charges["b0"]
-    world.set_quotas([quota("a", 4), quota("b", 2)])
-    assert world.ledger.charges["b0"] is charges and world.used("b") == 4000
+    world.put(*(tenant_pod(f"b-critical{at}", "b", priority=SYSTEM_CRITICAL) for at in range(8)))
     world.run()
-    assert world.used("b") == 6000, "more is lent"
-    world.set_quotas([quota("a", 4, memory=2.0**30), quota("b", 2)])
-    assert world.ledger.charges["b0"] is not charges and world.used("b") == 6000
-
-
-def test_promises_to_pods_that_went_unseen_are_forgotten() -> None:
-    world = TenantWorld(nodes(2), [quota("b", 2)], pods(1, "b"))
-    with world.scorer.tables.reading() as cluster:
-        world.ledger.promise("b0")
-        assert world.used("b") == 1000
-        cluster.state.delete_pod("b0")  # no follower hears of it
-        world.ledger.rebuild()
-        cluster.state.put_pod(pods(1, "b")[0])
-        world.ledger.rebuild()
-    assert world.used("b") == 0
+    assert world.used("a") == 4000 and not any(name.startswith("a") for name in world.evicted)
+    world.put(*(tenant_pod(f"free{at}", "free", priority=SYSTEM_CRITICAL) for at in range(8)))
+    world.run()
+    assert placed(world, "free") == 8 - placed(world, "b-critical"), "all that is less important went for them"
