@@ -141,6 +141,7 @@ def quota_tree(quotas: Iterable[ElasticQuota], *, card_resources: Collection[str
     problems += _at_odds(ordered, guaranteed, most, parent, resources)
     np.minimum(guaranteed, most, out=guaranteed)
     _raise_to_children(guaranteed, parent)
+    by_namespace = _by_namespace(ordered, problems)
     return QuotaTree(
         quotas=ordered,
         parent=parent,
@@ -152,7 +153,7 @@ def quota_tree(quotas: Iterable[ElasticQuota], *, card_resources: Collection[str
         guaranteed=guaranteed,
         most=most,
         problems=tuple(problems),
-        _by_namespace=_by_namespace(ordered, problems),
+        _by_namespace=by_namespace,
         _paths=tuple(paths),
     )
 
@@ -244,6 +245,12 @@ def _by_namespace(quotas: Sequence[ElasticQuota], problems: list[str]) -> Mappin
         if len(rows) > 1:
             keys = ", ".join(quotas[row].key for row in rows)
             problems.append(f"namespace {namespace} is named by several ElasticQuotas ({keys}): the first counts")
+        of_its_own = [quotas[row].key for row in within.get(namespace, ()) if row not in rows]
+        if of_its_own:
+            problems.append(
+                f"namespace {namespace} is named by ElasticQuota {quotas[rows[0]].key}, which counts in place of its "
+                f"own ({', '.join(of_its_own)})"
+            )
     for rows in within.values():
         rows.sort(key=lambda row: (quotas[row].name in has_children, quotas[row].name))
     found = {}

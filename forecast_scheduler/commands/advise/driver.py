@@ -69,7 +69,7 @@ class Advising:
             )
             tenants = process.tables.tenants
             if tenants is not None:
-                tenants.quotas.ledger.count_released(is_released)
+                tenants.quotas.ledger.count_released(lambda pod: pod.scheduler_name in names and is_released(pod))
         scorer.tables.attach((), bound)
         if self.is_shadow:
             labels_of = process.tables.view.index.namespaces.labels_of
