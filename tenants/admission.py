@@ -70,8 +70,9 @@ def committed(tree: QuotaTree, use: Use) -> Ints:
     if use.expected is not None:
         own = np.maximum(own, np.where(leaf, use.expected, 0))
     wanted, held = own, np.where(leaf, use.used, use.direct)
-    for depth in range(int(tree.depth.max(initial=0)), -1, -1):
-        rows = np.flatnonzero(tree.depth == depth)
+    deepest = int(tree.depth.max(initial=0))
+    for depth in range(deepest, -1, -1):
+        rows = np.flatnonzero(tree.depth == depth) if deepest else slice(None)
         wanted[rows] = np.minimum(wanted[rows], np.maximum(tree.most[rows], use.used[rows]))
         keeps = np.where(tree.lends[rows, None], np.minimum(tree.guaranteed[rows], wanted[rows]), tree.guaranteed[rows])
         held[rows] = np.maximum(held[rows], keeps)

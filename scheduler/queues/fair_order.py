@@ -51,6 +51,9 @@ _MOST_TURNS: Final = 4096
 _FEW: Final = 1024
 _MANY: Final = 8192
 _MOST_DOUBLINGS: Final = 16
+_FEW_HEADS: Final = 64
+"""Of so many flows the one whose pod waits longest is looked for in each turn, of more in every fourth."""
+
 _KEPT_FOR: Final = 16
 """An order of tenants is kept for as many turns as one in 16 of them waits: none, up to 31."""
 
@@ -100,19 +103,23 @@ class FairFlows:
     def next(self, heads: Sequence[FlowHead], now: float) -> Turn:
         """See FlowOrder. `now` counts as unix time, which it is but for a clock that was set back."""
         self._since_aged += 1
-        if self._options.longest_wait > 0 and self._ages() and self._since_aged >= _AGED_EVERY:
+        is_due = len(heads) <= _FEW_HEADS or self._since_aged % _AGED_EVERY == 0
+        if self._options.longest_wait > 0 and is_due and self._ages() and self._since_aged >= _AGED_EVERY:
             aged = min(range(len(heads)), key=lambda at: heads[at].waits_since)
             if now - heads[aged].waits_since >= self._options.longest_wait:
                 self._since_aged = 0
                 return Turn(aged, self._options.quantum, Pick.LONGEST)
         highest = max([head.first.priority for head in heads])
         by_lane: dict[str, list[int]] = {}
-        for at, head in enumerate(heads):
-            if head.first.priority == highest:
-                by_lane.setdefault(self._known(head.flow).lane, []).append(at)
+        of_tenants = [at for at, head in enumerate(heads) if head.flow.startswith(_TENANTS)]
+        highest_of_tenants = [at for at in of_tenants if heads[at].first.priority == highest]
+        if highest_of_tenants:
+            by_lane[_TENANTS] = of_tenants if highest < SYSTEM_CRITICAL else highest_of_tenants
+        if len(of_tenants) < len(heads):
+            for at, head in enumerate(heads):
+                if head.first.priority == highest and not head.flow.startswith(_TENANTS):
+                    by_lane.setdefault(self._known(head.flow).lane, []).append(at)
         lane = self._lanes.next(by_lane)
-        if lane == _TENANTS and highest < SYSTEM_CRITICAL:
-            by_lane[lane] = [at for at, head in enumerate(heads) if head.flow.startswith(_TENANTS)]
         queue = self._known(heads[by_lane[lane][0]].flow).queue
         return Turn(by_lane[lane][0]) if queue is None else self._within(queue, heads, by_lane[lane], now)
 
@@ -156,7 +163,10 @@ class FairFlows:
         if len(waiting) == 1:
             turn = Turn(waiting[0], most)
         else:
-            turn = self._passed_over(turns, heads, waiting) or self._lowest(queue, heads, waiting, most)
+            # While an order of tenants is kept none of them is passed over.
+            is_kept = queue.name == TENANT_QUEUE and len(self._order) > 1
+            passed_over = None if is_kept else self._passed_over(turns, heads, waiting)
+            turn = passed_over or self._lowest(queue, heads, waiting, most)
         turns.last[heads[turn.position].flow] = turns.n
         return turn
 

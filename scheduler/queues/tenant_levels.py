@@ -33,7 +33,8 @@ class TenantLevels:
 
     def __init__(self, ledger: QuotaLedger) -> None:
         self._ledger = ledger
-        self._tree, self._used, self._version = EMPTY, ledger.used, -1
+        self._tree, self._used = EMPTY, ledger.used
+        self._now, self._version = 0, -1  # of the ledger: as it is, and when the levels were worked out
         self._rows: dict[str, int] = {}
         self._pool: Floats = np.zeros(0)
         self._levels: list[Level] = []
@@ -44,6 +45,8 @@ class TenantLevels:
         row = self._row(flow)
         if row is None:
             return _NOT_KNOWN
+        if self._version != self._now:
+            self._levels, self._version = self._all_levels(), self._now
         level = self._levels[row]
         if min(level) >= 1.0:
             return level
@@ -72,9 +75,7 @@ class TenantLevels:
                 self._lacking.clear()
                 self._rows = {tree.name(row): row for row in range(len(tree.quotas))}
                 self._pool = tree.guaranteed[tree.parent == NO_QUOTA].sum(axis=0).astype(np.float64)
-            if version != self._version:
-                self._used, self._version = used, version
-                self._levels = self._all_levels()
+            self._used, self._now = used, version
         return self._rows.get(flow.member.owner)
 
     def _lacks_min(self, pod: PodInfo) -> Bools:
