@@ -1,4 +1,4 @@
-"""ElasticQuotas case by case: our own loop beside CapacityScheduling of scheduler-plugins, the same objects for both.
+"""ElasticQuotas case by case: our own loop and CapacityScheduling of scheduler-plugins, the same objects for both.
 
     python -m benchmarks.tenant_cases [--cases WORD ...] [--json FILE]
 

@@ -124,7 +124,11 @@ class QueueTables:
 
 
 def queue_tables(
-    scorer: Scorer, settings: ScheduleSettings, starts: LatestStarts, devices: DeviceOptions, ledger: QuotaLedger | None
+    scorer: Scorer,
+    settings: ScheduleSettings,
+    starts: LatestStarts,
+    devices: DeviceOptions,
+    ledger: QuotaLedger | None = None,
 ) -> QueueTables | None:
     """Attached to the tables of the scorer; None = all pods go by priority and age. Raises InputError.
 

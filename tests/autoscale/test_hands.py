@@ -23,7 +23,7 @@ from testing.servers.applying import Applier
 from testing.servers.audit import Audit
 from testing.servers.cluster_objects import ClusterWriter, node, pod, replica_set, running
 from testing.servers.control_plane.control_plane import ControlPlane
-from testing.servers.kustomize import built_from
+from testing.servers.kustomize import built, built_from
 from tests.autoscale.conftest import QUIET
 from tests.cluster.custom_resources import CustomResources
 from tests.deploy.rights import DELEGATED, OF_EVERYBODY, Installed, account_of, granted
@@ -106,6 +106,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
     manifests = built_from(directory / "built", resources=["overlays/observe"], components=components)
     with ControlPlane(api_server_arguments=audit.arguments) as plane, Applier(plane) as applier:
         applier.apply_all(one for one in manifests if one["kind"] == "PriorityClass")
+        applier.apply_all(built("crds/reservations"))
         yield Installed(plane, applier, audit, manifests)
 
 
