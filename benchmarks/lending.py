@@ -101,7 +101,7 @@ class Outcome:
     running: list[Job] = field(default_factory=list)
 
     def figures(self) -> dict[str, float]:
-        """For --json."""
+        """Return the figures as `--json` writes them."""
         return {key: value for key, value in asdict(self).items() if key != "running"}
 
 

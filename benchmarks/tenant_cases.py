@@ -223,7 +223,7 @@ def _budget(tenant: str) -> Manifest:
 
 
 def main() -> None:
-    """Run and print."""
+    """Run the cases and print what each scheduler made of them."""
     parser = command_line(__doc__)
     parser.add_argument("--cases", nargs="+", help="only those whose names have one of these words in them")
     parser.add_argument("--json", type=Path, help="write the outcomes here")

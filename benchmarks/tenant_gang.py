@@ -105,7 +105,7 @@ def _await(condition: Callable[[], bool], process: ScorerProcess) -> None:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure all rounds and print how long the gang waited."""
     parser = command_line(__doc__)
     parser.add_argument("--members", type=int, default=16, help="a multiple of 4")
     parser.add_argument("--rounds", type=int, default=5, help="of each kind")

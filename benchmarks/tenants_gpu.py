@@ -47,11 +47,11 @@ from testing.clusters.large_cluster import large_cluster
 
 SHARES: Final = (0.30, 0.25, 0.20, 0.15, 0.10)
 GUARANTEED: Final = 0.9
-"""Of the cards."""
+"""Share of the cards that all tenants together are guaranteed."""
 
 FIRST_SEED: Final = 42
 MOST_LOST: Final = 0.3
-"""Points of allocation."""
+"""Points of allocation that quotas may cost at most."""
 
 LEAST_OF_MIN: Final = 0.99
 _NAME: Final = "forecast-scheduler"
@@ -115,7 +115,7 @@ class GpuCluster:
             pods = [replace(pod, uid=f"{pod.uid}+", node="", started=None) for pod in gone]
 
     def pods(self) -> dict[str, PodInfo]:
-        """By UID."""
+        """Return all pods that are there, by UID."""
         with self.scorer.tables.reading() as cluster:
             return dict(cluster.state.pods)
 
@@ -160,7 +160,7 @@ def run(trace: Trace, seed: int, *, has_quotas: bool) -> Outcome:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run all seeds and print what each tenant has."""
     parser = command_line(__doc__)
     parser.add_argument("--traces", type=Path, help="directory of the traces; openb/ is looked for in it")
     parser.add_argument("--seeds", type=int, default=3)

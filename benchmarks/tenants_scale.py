@@ -70,7 +70,7 @@ def loops(made: LargeCluster, quotas: Sequence[ElasticQuota]) -> Iterator[dict[s
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure all configurations and print their ratios."""
     parser = command_line(__doc__)
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--sitting", type=int, default=20, help="pods on each node at the beginning")

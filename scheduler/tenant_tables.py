@@ -60,7 +60,6 @@ def tenant_tables(
     ledger = QuotaLedger(cluster.state, PodAmounts(cluster, pod_gpus(devices)), open_gate=ADVICE)
     cards = tuple(filter(None, (*devices.resources, devices.count_resource)))
     nodes, cards_of = OwnNodes.of(settings), node_gpus(devices)
-
     of_nodes = PoolOfNodes(ledger, cluster.state, counts=nodes.are_real, cards_of=cards_of, card_resources=cards)
     pool = of_nodes if options.pool is Pool.NODES else None
     quotas = Quotas(ledger, run_seconds=_run_seconds(cluster), longest_loan=options.longest_loan, pool=pool)

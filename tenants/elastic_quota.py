@@ -61,7 +61,7 @@ class ElasticQuota:
 
     @property
     def key(self) -> str:
-        """Return `namespace/name`."""
+        """Return the name under which quotas are kept and reported: `namespace/name`."""
         return f"{self.namespace}/{self.name}"
 
 

@@ -21,7 +21,7 @@ class TenantOptions(SettingGroup):
     matters."""
 
     enabled: bool = True
-    """Heed ElasticQuotas."""
+    """Heed ElasticQuotas. If false, none limits a pod, and tenants have no queue."""
 
     pool: Pool = Pool.GUARANTEED
     """What may be used in all. guaranteed: the sum of what quotas at the top have as min. nodes: what the nodes can

@@ -197,7 +197,7 @@ def test_killed_between_the_binding_and_the_status(
 def test_killed_while_owners_pods_are_bound(
     writer: ClusterWriter, start: Started, reserving: Reserving, proxy: TcpProxy
 ) -> None:
-    """Ten rooms and twenty pods on a full node: each room goes to one pod, whoever was leading."""
+    """Ten rooms and twenty pods on a full node: each room goes to one pod, across two leaders."""
     writer.create(our_node("a", cpu=10))
     first = start(url=proxy.url, bindings_in_flight=1)
     for number in range(10):

@@ -121,7 +121,7 @@ class TenantWorld:
 
     @property
     def pods(self) -> dict[str, PodInfo]:
-        """By name."""
+        """Return all pods that are there, by name."""
         with self.scorer.tables.reading() as cluster:
             return {pod.name: pod for pod in cluster.state.pods.values()}
 
@@ -176,7 +176,7 @@ class TenantWorld:
         return {name: pod.node for name, pod in self.pods.items() if pod.node}
 
     def used(self, tenant: str, resource: str = "cpu") -> int:
-        """In units."""
+        """Return whole units that the quota of a tenant counts, with those of all below it."""
         tree = self.ledger.tree
         row = next(row for row, one in enumerate(tree.quotas) if one.namespace == tenant)
         return int(self.ledger.used[row, tree.resources.index(resource)])

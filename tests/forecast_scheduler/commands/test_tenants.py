@@ -45,7 +45,7 @@ def test_the_figures(url: str, capfd: pytest.CaptureFixture[str]) -> None:
 
 
 def test_no_tenant_is_said(url: str, capfd: pytest.CaptureFixture[str]) -> None:
-    assert run(["tenants", "--server", url, "--namespace", "nobody"]) == 0
+    assert run(["tenants", "--server", url, "--namespace", "not-there"]) == 0
     assert "there is no such tenant" in capfd.readouterr().out
 
 
