@@ -1,0 +1,158 @@
+"""Leases that carry one label: read with one request, and each taken, renewed and given back by itself.
+
+What is decided about each is in election.py. Everything is called by one thread, but for `holds` and `left`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import urllib3
+from kubernetes import client
+
+from kube.client.api_answer import Answer, answered, unanswered
+from kube.client.kubernetes_client import send
+from kube.leader_election.election import Election
+from kube.leader_election.lease import running_time
+from kube.leader_election.options import LeaseOptions
+from kube.leader_election.record import LeaseRecord, lease_body, read_lease, read_leases
+
+_LONGEST_NAME: Final = 63
+"""Of the value of a label."""
+
+
+class LeaseSet:
+    """The Leases of one group in the namespace of `options`.
+
+    label    : key and value that all of them carry
+    identity : of this replica, of no other
+    clock    : seconds, monotonic; wall: unix seconds, only written
+    """
+
+    def __init__(
+        self,
+        api: client.ApiClient,
+        options: LeaseOptions,
+        *,
+        label: tuple[str, str],
+        identity: str,
+        clock: Callable[[], float] = running_time,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self._api, self._options, self.identity = api, options, identity
+        self._key, self._value = label[0], label[1][:_LONGEST_NAME]
+        self._clock, self._wall = clock, wall
+        self._elections: dict[str, Election] = {}
+        self.last_error = ""
+
+    def read(self) -> bool:
+        """Read all Leases of the group, consistently; returns whether that was possible."""
+        query = f"labelSelector={self._key}%3D{self._value}".replace("/", "%2F")
+        answer = self._send("GET", f"{self._collection}?{query}", None)
+        records = read_leases(answer.body) if answer.is_success else None
+        if records is None:
+            self.last_error = answer.text or "the API server's answer is no list of Leases"
+            return False
+        now = self._clock()
+        for name, record in records.items():
+            self._election(name).observe(record, now)
+        for name in [name for name in self._elections if name not in records]:
+            self._elections[name].observe(None, now)
+        self.last_error = ""
+        return True
+
+    def records(self) -> Mapping[str, LeaseRecord]:
+        """Return the Leases as they were last seen, by name."""
+        return {name: one.seen for name, one in self._elections.items() if one.seen is not None}
+
+    def live_holder(self, name: str) -> str:
+        """Return who holds a Lease that has not expired; '' = it is free."""
+        one = self._elections.get(name)
+        if one is None or one.seen is None:
+            return ""
+        if one.seen.holder == self.identity:
+            return self.identity if one.leads(self._clock()) else ""
+        return "" if one.may_take(self._clock()) else one.seen.holder
+
+    def holds(self, name: str) -> bool:
+        """Return whether nobody else can have taken this Lease. For any thread; a microsecond."""
+        one = self._elections.get(name)
+        return one is not None and one.leads(self._clock())
+
+    def left(self, name: str) -> float:
+        """Return the seconds for which this replica may act by a Lease, unless it is renewed; 0 = it may not now."""
+        one = self._elections.get(name)
+        return 0.0 if one is None else one.left(self._clock())
+
+    def write(self, name: str, annotations: Mapping[str, str]) -> bool:
+        """Take a Lease that is free, or renew one that is held; returns whether it is held then."""
+        one = self._election(name)
+        if not one.may_take(self._clock()):
+            return False
+        return self._put(name, one, self.identity, annotations) and one.leads(self._clock())
+
+    def give_back(self, name: str) -> None:
+        """Act by it no more, from this call on, and let the next one take it at once."""
+        one = self._elections.get(name)
+        if one is None:
+            return
+        one.step_down()
+        if one.seen is not None and one.seen.holder == self.identity:
+            self._put(name, one, "", {})
+
+    def step_down(self, name: str) -> None:
+        """Act by it no more, without a word to the API server."""
+        if (one := self._elections.get(name)) is not None:
+            one.step_down()
+
+    def delete(self, name: str) -> None:
+        """Delete a Lease that expired as it was last seen, or our own."""
+        one = self._elections.get(name)
+        if one is None or one.seen is None or not one.may_take(self._clock()):
+            return
+        one.step_down()
+        precondition = b'{"preconditions":{"resourceVersion":"%s"}}' % one.seen.version.encode()
+        self._send("DELETE", f"{self._collection}/{name}", precondition)
+
+    # Inside
+
+    def _election(self, name: str) -> Election:
+        if (known := self._elections.get(name)) is None:
+            known = self._elections[name] = Election(self.identity, self._options)
+        return known
+
+    def _put(self, name: str, one: Election, holder: str, annotations: Mapping[str, str]) -> bool:
+        seen, began = one.seen, self._clock()
+        body = lease_body(
+            self._options.namespace,
+            name,
+            holder=holder,
+            seconds=self._options.duration,
+            now=self._wall(),
+            before=seen,
+            labels={self._key: self._value},
+            annotations=annotations,
+        )
+        if seen is None:
+            answer = self._send("POST", self._collection, body)
+        else:
+            answer = self._send("PUT", f"{self._collection}/{name}", body)
+        record = read_lease(answer.body) if answer.is_success else None
+        if record is None:
+            self.last_error = answer.text or "the API server's answer is no Lease"
+            return False
+        one.written(record, began, self._clock())
+        return True
+
+    def _send(self, method: str, path: str, body: bytes | None) -> Answer:
+        try:
+            answer = send(self._api, method, path, body, seconds=self._options.renew_deadline / 4)
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            return unanswered(error)
+        return answered(answer.status, answer.data)
+
+    @property
+    def _collection(self) -> str:
+        return f"/apis/coordination.k8s.io/v1/namespaces/{self._options.namespace}/leases"
