@@ -105,6 +105,16 @@ class ClusterFollower:
         for uid in [uid for uid in self._stand_ins if uid not in state.seat_of]:
             self._leaves(uid)  # one of these pods has taken its room over, and may need less
 
+    def look_again(self) -> None:
+        """Look again at who decides about the pods that wait: nothing else has changed."""
+        for pod in self._cluster.state.waiting():
+            if not self.is_ours(pod):
+                continue
+            if self.is_to_be_placed(pod):
+                self._queue.put(pod)
+            elif pod.uid not in self._cluster.assumed:
+                self._queue.remove(pod.uid)
+
     def is_to_be_placed(self, pod: PodInfo) -> bool:
         """Whether it waits, and for us."""
         return self._pods.include(pod)

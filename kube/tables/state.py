@@ -153,6 +153,10 @@ class ClusterState:
         uid = self._uid_of.get((namespace, name))
         return None if uid is None else self.pods[uid]
 
+    def waiting(self) -> list[PodInfo]:
+        """Return the pods that are still to be bound."""
+        return [self.pods[uid] for uid in self._waiting]
+
     def service_key(self, pod: PodInfo) -> ServiceKey:
         """The service a pod belongs to, be it in the cluster or not."""
         owner = self.replica_sets.get(pod.owner_uid) or self.jobs.get(pod.owner_uid)

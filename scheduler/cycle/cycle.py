@@ -89,9 +89,11 @@ class SchedulingCycle:
         self._preempt, self._withdraw = preempt, withdraw
         self._observe, self._stopwatch = observe, stopwatch
         self._likeness = Likeness(view, profiles)
+        self._makes_room = True
 
-    def run(self, popped: Popped, placer: Placer) -> Decisions:
-        """Decide about a unit."""
+    def run(self, popped: Popped, placer: Placer, *, makes_room: bool = True) -> Decisions:
+        """Decide about a unit. makes_room: pods without a node may have others evicted."""
+        self._makes_room = makes_room
         decisions = Decisions()
         pods = []
         for queued in popped.pods:
@@ -106,6 +108,12 @@ class SchedulingCycle:
         else:
             self._place_each(pods, placer, decisions)
         return decisions
+
+    def take_back(self, decisions: Decisions) -> None:
+        """Undo what a decision placed: it was a plan."""
+        row_of = self._view.state.row_of
+        for queued, node in decisions.placed:
+            self._give_back(queued.pod, row_of[node])
 
     @contextmanager
     def _guarded(self, pods: Sequence[QueuedPod], decisions: Decisions) -> Iterator[None]:
@@ -169,13 +177,14 @@ class SchedulingCycle:
         summary = str(feasibility)
         rejections = [rejection for _, rejection in why_not.rejections]
         entered = self._stopwatch()
+        plugins = profile.post_filters if self._makes_room else ()
         for at, queued in enumerate(pods):
-            if at and profile.post_filters and self._stopwatch() - began > _LONGEST_SECONDS:
+            if at and plugins and self._stopwatch() - began > _LONGEST_SECONDS:
                 decisions.unfinished += pods[at:]
                 break
             answer: Nomination | Status = SUCCESS
-            decisions.looked_for_victims += bool(profile.post_filters)
-            for plugin in profile.post_filters:
+            decisions.looked_for_victims += bool(plugins)
+            for plugin in plugins:
                 try:
                     answer = plugin.post_filter(queued.pod, self._view, filters, rejections)
                 except Exception:
@@ -194,7 +203,7 @@ class SchedulingCycle:
             message = f"{summary}. {answer.reason}" if answer.reason and not feasibility.sentence else summary
             if answer.code is Code.UNRESOLVABLE:
                 self._withdraw_all(pods[at:])
-            if answer.code is Code.UNRESOLVABLE or not profile.post_filters:
+            if answer.code is Code.UNRESOLVABLE or not plugins:
                 # What does not help one does not help another like it.
                 decisions.rejected.append(Rejected(pods[at:], asked, message, answer.wait_seconds))
                 break
@@ -267,7 +276,7 @@ class SchedulingCycle:
 
     def _gang_post_filter(self, pods: Sequence[QueuedPod]) -> GangPostFilter | None:
         """What makes room for a gang; by its first member."""
-        plugins = self._profiles[pods[0].pod.scheduler_name].post_filters if pods else ()
+        plugins = self._profiles[pods[0].pod.scheduler_name].post_filters if pods and self._makes_room else ()
         return next((one for one in plugins if isinstance(one, GangPostFilter)), None)
 
     def _room_for_gang(

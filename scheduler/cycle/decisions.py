@@ -14,12 +14,15 @@ class Rejected:
 
     by            : plugins that rejected nodes; none = an error, which time may mend
     retry_seconds : time after which another try may succeed without an event; 0 = unknown
+    is_passed_on  : another replica tries them next, or lends nodes for them: they do not fail yet, and nothing is
+                    reported
     """
 
     pods: Sequence[QueuedPod]
     by: frozenset[str]
     message: str
     retry_seconds: float = 0.0
+    is_passed_on: bool = False
 
 
 @dataclass(slots=True)
