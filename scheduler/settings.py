@@ -17,6 +17,7 @@ from scheduler.profiles.job.options import JobOptions
 from scheduler.profiles.online.options import GapOptions
 from scheduler.queue.options import QueueOptions
 from scheduler.queues.options import FairOptions
+from scheduler.shards.options import ShardOptions
 from serving.options import ServingOptions
 from tenants.options import TenantOptions
 
@@ -78,6 +79,7 @@ class ScheduleSettings(ServingOptions, QueueOptions, FairOptions):
     preemption: PreemptionOptions = Field(default_factory=PreemptionOptions)
     tenants: TenantOptions = Field(default_factory=TenantOptions)
     lease: LeaseOptions = Field(default_factory=LeaseOptions)
+    shards: ShardOptions = Field(default_factory=ShardOptions)
     colocation: GapOptions = Field(default_factory=GapOptions)
     repair: RepairOptions = Field(default_factory=RepairOptions)
     job: JobOptions = Field(default_factory=JobOptions)
@@ -105,6 +107,12 @@ class ScheduleSettings(ServingOptions, QueueOptions, FairOptions):
     def _not_shared_with_itself(self) -> Self:
         if self.domain in self.share_nodes:
             raise ValueError(f"share_nodes names {self.domain!r}, which is the domain of this scheduler")
+        return self
+
+    @model_validator(mode="after")
+    def _shards_have_leases(self) -> Self:
+        if self.shards.enabled and not self.lease.enabled:
+            raise ValueError("shards.enabled needs lease.enabled: Leases say which replica owns which nodes")
         return self
 
     @model_validator(mode="after")

@@ -1,0 +1,1 @@
+"""Many schedulers on one cluster: who owns which node, and who places which pods."""

@@ -1,0 +1,113 @@
+"""Which pods only one replica may decide about, the leader: those whose rules count over the nodes of all.
+
+What counts on one node only is safe, as each node has one owner. What counts over several nodes is not: two replicas
+that decide in the same moment do not see each other's last pods.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Container, Iterator, Sequence
+from typing import Final
+
+from kube.objects.constraints import PodAffinityTerm
+from kube.objects.objects import PodInfo
+from kube.tables.changes import Change, PodChange, PodsSeated
+from placement.index.affinity_terms import means
+from placement.index.namespaces import Namespaces
+from placement.machine_groups.membership import asks_to_borrow
+from scorer.assuming_cluster import AssumingCluster
+from scorer.follower import NodesAndPodsOnly
+
+_HOSTNAME: Final = "kubernetes.io/hostname"
+
+
+class WideTerms(NodesAndPodsOnly):
+    """Required anti-affinity terms over more than one node, of all pods: a pod that one of them means is decided where
+    the pod with the term is. Implements Follower."""
+
+    def __init__(self, cluster: AssumingCluster, namespaces: Namespaces, changed: Callable[[], None]) -> None:
+        """changed: called under the lock when there is a term more, or one less"""
+        self._cluster, self._namespaces, self._changed = cluster, namespaces, changed
+        self._of_pod: dict[str, tuple[PodAffinityTerm, ...]] = {}
+        self._terms: Counter[PodAffinityTerm] = Counter()
+
+    def mean(self, pod: PodInfo) -> bool:
+        """Return whether a term of another pod means this one."""
+        return any(means(term, pod, self._namespaces) for term in self._terms)
+
+    def apply(self, changes: Sequence[Change]) -> None:
+        for change in changes:
+            if isinstance(change, PodChange):
+                self._look(change.pod)
+            elif isinstance(change, PodsSeated) and _wide(change.pods[0]):
+                for pod in change.pods:
+                    self._look(pod)
+
+    def rebuild(self) -> None:
+        self._of_pod.clear()
+        self._terms.clear()
+        for pod in self._cluster.state.pods.values():
+            self._look(pod)
+
+    def _look(self, pod: PodInfo) -> None:
+        known = self._cluster.state.pods.get(pod.uid)
+        now = () if known is None else tuple(_wide(known))
+        before = self._of_pod.get(pod.uid, ())
+        if now == before:
+            return
+        n_terms = len(self._terms)
+        self._terms.update(now)
+        self._terms.subtract(before)
+        for term in before:
+            if not self._terms[term]:
+                del self._terms[term]
+        if now:
+            self._of_pod[pod.uid] = now
+        else:
+            self._of_pod.pop(pod.uid, None)
+        if len(self._terms) != n_terms:
+            self._changed()
+
+
+class OneDecider:
+    """Says of a pod why one replica has to decide about it."""
+
+    def __init__(
+        self,
+        terms: WideTerms,
+        *,
+        class_resources: Container[str] = (),
+        has_quota: Callable[[str], bool] = lambda namespace: False,
+        by_profile: Callable[[PodInfo], str] = lambda pod: "",
+    ) -> None:
+        """
+        class_resources : extended resources that a DeviceClass offers
+        has_quota       : whether a quota holds in a namespace
+        by_profile      : what the rules of the pod's profile say, '' = nothing
+        """
+        self._terms, self._classes = terms, class_resources
+        self._has_quota, self._by_profile = has_quota, by_profile
+
+    def reason(self, pod: PodInfo) -> str:
+        """Return the reason in a few words; '' = any replica may decide. Quick, under the lock of the tables."""
+        rules = pod.constraints
+        if any(term.topology_key != _HOSTNAME for term in (*rules.affinity, *rules.anti_affinity)):
+            return "its affinity to pods counts over several nodes"
+        if any(one.hard and one.topology_key != _HOSTNAME for one in rules.spread):
+            return "its topology spread counts over several nodes"
+        if self._terms.mean(pod):
+            return "the anti-affinity of another pod counts over several nodes"
+        if pod.stands_in:
+            return "it is a Reservation"
+        if pod.resource_claims or any(ask.resource in self._classes for ask in pod.device_asks):
+            return "its devices may be reached from several nodes"
+        if asks_to_borrow(pod):
+            return "it borrows from a machine group"
+        if self._has_quota(pod.namespace):
+            return "a quota counts over all nodes"
+        return self._by_profile(pod)
+
+
+def _wide(pod: PodInfo) -> Iterator[PodAffinityTerm]:
+    return (term for term in pod.constraints.anti_affinity if term.topology_key != _HOSTNAME)

@@ -1,0 +1,116 @@
+"""Which replica decides about a pod now: by the Leases of the shards, and by what replicas wrote into the pod.
+
+unit --dispatch.py--> 1st replica --no room--> 2nd --no room--> the leader, over the nodes of all
+pod of a DaemonSet, or with a reserved room ---------------> the owner of that node
+pod that one replica has to decide about (one_decider.py) -> the leader
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from kube.objects.constraints import Operator
+from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
+from scheduler.queue.unit import UnitOf
+from scheduler.shards.dispatch import Dispatcher
+from scorer.assuming_cluster import AssumingCluster
+
+PASSED_ON: Final = f"{ANNOTATION_PREFIX}passed-on"
+"""Annotation of a waiting pod: how many replicas have tried it in vain, and behind @ the shard that is to try now."""
+
+_MOST_TRIES: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class PassedOn:
+    """tries: of replicas, in vain; shard: whose owner tries it now, -1 = whose turn it is"""
+
+    tries: int = 0
+    shard: int = -1
+
+    @property
+    def text(self) -> str:
+        """Return the value of the annotation."""
+        return str(self.tries) if self.shard < 0 else f"{self.tries}@{self.shard}"
+
+
+def passed_on(pod: PodInfo) -> PassedOn:
+    """Return what the pod says; a text that cannot be read says nothing."""
+    text = pod.annotations.get(PASSED_ON, "")
+    if not text or len(text) > 12 or not text.isascii():
+        return PassedOn()
+    tries, _, shard = text.partition("@")
+    if not tries.isdigit() or not (shard.isdigit() or not shard):
+        return PassedOn()
+    return PassedOn(min(int(tries), _MOST_TRIES), int(shard) if shard else -1)
+
+
+class Responsibility:
+    """Under the lock of the tables. `dispatcher` and `leads` are what the keeper of the Leases says.
+
+    me        : identity of this replica
+    passes    : replicas that try after the first, before the leader
+    shard_of  : of a node by name, -1 = there is no such node
+    unit_of   : of a pod
+    reason    : why one replica has to decide about a pod, '' = any may
+    """
+
+    def __init__(
+        self,
+        cluster: AssumingCluster,
+        me: str,
+        *,
+        passes: int,
+        shard_of: Callable[[str], int],
+        unit_of: Callable[[PodInfo], UnitOf],
+        reason: Callable[[PodInfo], str],
+        leads: Callable[[], bool],
+    ) -> None:
+        self._cluster, self._me, self._passes, self._leads = cluster, me, passes, leads
+        self._shard_of, self._unit_of, self._reason = shard_of, unit_of, reason
+        self.dispatcher = Dispatcher(())
+
+    def is_mine(self, pod: PodInfo) -> bool:
+        """Return whether this replica decides about the pod now."""
+        holder = self._holder(pod)
+        return self._leads() if holder is None else holder == self._me
+
+    def is_last(self, pod: PodInfo) -> bool:
+        """Return whether the nodes of all replicas count for this pod, because it has come to the leader."""
+        return self._holder(pod) is None
+
+    def needs_one_decider(self, pod: PodInfo) -> bool:
+        """Return whether the pod is the leader's whatever room others have."""
+        return bool(self._reason(pod))
+
+    def holder_of(self, shard: int) -> str:
+        """Return who holds a shard, '' = no live replica does."""
+        return next((one.holder for one in self.dispatcher.shards if one.number == shard), "")
+
+    def _holder(self, pod: PodInfo) -> str | None:
+        """Return the identity of the replica whose turn it is; None = the leader."""
+        node = node_of(pod) or self._reserved_node(pod)
+        if node:
+            return self.holder_of(self._shard_of(node)) or None
+        if self._reason(pod):
+            return None
+        said = passed_on(pod)
+        if said.shard >= 0:
+            return self.holder_of(said.shard) or None
+        replicas = self.dispatcher.in_order(self._unit_of(pod).key)
+        return replicas[said.tries] if said.tries < min(len(replicas), self._passes + 1) else None
+
+    def _reserved_node(self, pod: PodInfo) -> str:
+        rooms = self._cluster.rooms.open_for(pod) if len(self._cluster.rooms) else ()
+        return rooms[0].stand_in.node if rooms else ""
+
+
+def node_of(pod: PodInfo) -> str:
+    """Return the one node that the pod's required node affinity names, as DaemonSets do; '' = it names none."""
+    terms = pod.constraints.required_node_terms
+    if terms is None or len(terms) != 1:
+        return ""
+    named = [one for one in terms[0].fields if one.key == "metadata.name" and one.operator is Operator.IN]
+    return named[0].values[0] if len(named) == 1 and len(named[0].values) == 1 else ""
