@@ -1,0 +1,363 @@
+"""Keeps the Leases of this replica: its own, which says that it lives, and one for each shard that it owns.
+
+    every second: read all Leases -> renew ours -> give what others should have -> take what is free -> hand nodes over
+    a shard: free --taken--> nodes and pods read anew --> owned --> leaving, until no pod of ours is on its way --> free
+
+A replica that does not live by its own judgement (its loop hangs, its watch lags) gives everything back. One that is
+killed or cut off renews nothing: others take its shards once the Leases have expired, and by then it binds nothing any
+more (kube/leader_election/election.py).
+"""
+
+from __future__ import annotations
+
+import logging
+import zlib
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from kube.leader_election.lease import running_time
+from kube.leader_election.lease_set import LeaseSet
+from kube.leader_election.options import LeaseOptions
+from kube.objects.objects import ANNOTATION_PREFIX
+from scheduler.shards.assignment import ShardState, even_rooms, to_give, to_take
+from scheduler.shards.balance import nodes_to_move
+from scheduler.shards.dispatch import Dispatcher, dispatcher
+from scheduler.shards.node_moves import NodeMoves
+from scheduler.shards.options import ShardOptions
+from scheduler.shards.ownership import NodeOwnership
+from scheduler.shards.room import node_rooms, shard_rooms
+from scorer.assuming_cluster import AssumingCluster
+
+logger = logging.getLogger(__name__)
+
+LEASES_LABEL: Final = f"{ANNOTATION_PREFIX}shards-of"
+_COUNT: Final = f"{ANNOTATION_PREFIX}shards"
+_ROOM: Final = f"{ANNOTATION_PREFIX}room"
+_PODS_VERSION: Final = f"{ANNOTATION_PREFIX}pods-version"
+
+_LEAVING_SECONDS: Final = 20.0
+_PODS_SECONDS: Final = 2.0
+"""After which nodes and pods are read anew for a node whose last owner knew other pods there than we do."""
+
+_LAG_SECONDS: Final = 10.0
+_DEAD_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class ShardsSeen:
+    """What this replica last saw: for the metrics and the service. holders: of each shard, '' = none."""
+
+    me: str
+    members: tuple[str, ...]
+    holders: Mapping[int, str]
+    rooms: Mapping[int, float]
+    owned: frozenset[int]
+    taken_over: int
+    trouble: str
+
+
+class ShardKeeper:
+    """
+    locked      : holds the tables
+    read_again  : see LiveTables
+    unhealthy   : why this replica must not own anything, '' = it may
+    version     : resourceVersion that the watch of pods has reached, 0 = not known
+    use         : called, with the lock held, when another dispatcher holds or other nodes are ours
+    """
+
+    def __init__(
+        self,
+        leases: LeaseSet,
+        lease: LeaseOptions,
+        options: ShardOptions,
+        ownership: NodeOwnership,
+        moves: NodeMoves,
+        *,
+        locked: Callable[[], AbstractContextManager[AssumingCluster]],
+        read_again: Callable[[], Callable[[], bool]],
+        unhealthy: Callable[[], str],
+        leads: Callable[[], bool],
+        version: Callable[[], int],
+        use: Callable[[Dispatcher], None],
+        clock: Callable[[], float] = running_time,
+    ) -> None:
+        self._leases, self._lease, self._options = leases, lease, options
+        self._ownership, self._moves, self._locked = ownership, moves, locked
+        self._read_again, self._unhealthy, self._leads = read_again, unhealthy, leads
+        self._version, self._use, self._clock = version, use, clock
+        self._names = shard_names(lease, options)
+        self._own_name = replica_name(lease, leases.identity)
+        self._reading: tuple[set[int], float, Callable[[], bool]] | None = None
+        self._ready: set[int] = set()
+        self._leaving: dict[int, float] = {}
+        self._published: tuple[dict[int, str], frozenset[int], bool] | None = None
+        self._dispatcher = Dispatcher(())
+        self.is_stale = False  # under the lock: who decides about waiting pods has to be looked at again
+        self._rooms: dict[int, float] = {}
+        self._looked_at_rooms = -float("inf")
+        self._versions: dict[str, list[tuple[float, int]]] = {}
+        self._expired_since: dict[str, float] = {}
+        self._taken_over, self._trouble = 0, "not started"
+
+    def may_write(self) -> bool:
+        """Return whether this replica lives, as far as others can know. For any thread; a microsecond."""
+        return self._leases.holds(self._own_name)
+
+    def seen(self) -> ShardsSeen:
+        """Return what the Leases said last. For any thread."""
+        holders = {number: self._leases.live_holder(name) for number, name in enumerate(self._names)}
+        return ShardsSeen(
+            self._leases.identity,
+            tuple(sorted(self._members())),
+            holders,
+            dict(self._rooms),
+            frozenset(self._ready),
+            self._taken_over,
+            self._trouble,
+        )
+
+    def step(self) -> None:
+        """Do what is due; called every second by one thread."""
+        if not self._leases.read():
+            self._trouble = f"the Leases of shards cannot be read: {self._leases.last_error}"
+            self._forget_lost()
+            self._publish()
+            return
+        why = self._unhealthy() or self._lags() or self._differs()
+        if why != self._trouble:
+            logger.log(logging.WARNING if why else logging.INFO, "shards", extra={"trouble": why or "none"})
+        self._trouble = why
+        if why:
+            self._give_all_back()
+            self._publish()
+            return
+        is_known = self._leases.holds(self._own_name)  # to all who read the Leases after us
+        self._renew()
+        self._forget_lost()
+        self._measure()
+        shards, members = self._states(), self._members()
+        self._give(to_give(self._leases.identity, members, shards))
+        self._take(to_take(self._leases.identity, members, shards) if is_known else [])
+        self._finish_reading()
+        self._publish()
+        self._moves.step(min(self._ready) if self._ready and self._leads() else -1)
+        self._delete_dead()
+
+    def stop(self) -> None:
+        """Give everything back: others take it at once. To be called when nothing is bound any more."""
+        self._give_all_back()
+        self._leases.delete(self._own_name)
+
+    # Inside
+
+    def _annotations(self, number: int | None = None) -> dict[str, str]:
+        said = {_COUNT: str(self._options.count), _PODS_VERSION: str(self._version())}
+        if number is not None:
+            said[_ROOM] = f"{self._rooms.get(number, 0.0):.6f}"
+        return said
+
+    def _renew(self) -> None:
+        """A third of the time is left to other tries."""
+        due = self._lease.renew_deadline - 2 * self._lease.retry_period
+        if self._leases.left(self._own_name) < due:
+            self._leases.write(self._own_name, self._annotations())
+        for number, name in enumerate(self._names):
+            if 0.0 < self._leases.left(name) < due:
+                self._leases.write(name, self._annotations(number))
+
+    def _members(self) -> set[str]:
+        prefix = f"{self._lease.name}-replica-"
+        names = [name for name in self._leases.records() if name.startswith(prefix)]
+        return {holder for name in names if (holder := self._leases.live_holder(name))}
+
+    def _states(self) -> list[ShardState]:
+        rooms = self._rooms_of_all()
+        return [
+            ShardState(number, self._leases.live_holder(name), rooms[number]) for number, name in enumerate(self._names)
+        ]
+
+    def _rooms_of_all(self) -> dict[int, float]:
+        """With a mean of 1: every replica reckons with what the owner of a shard says."""
+        records = self._leases.records()
+        known: dict[int, float] = {}
+        for number, name in enumerate(self._names):
+            if number in self._ready and number in self._rooms:
+                known[number] = self._rooms[number]
+            elif name in records:
+                known[number] = _number(records[name].annotations.get(_ROOM, ""))
+        there = {number: room for number, room in known.items() if room >= 0}
+        even = even_rooms(there)
+        return {number: even.get(number, 1.0) for number in range(len(self._names))}
+
+    def _give(self, numbers: list[int]) -> None:
+        now = self._clock()
+        for number in numbers:
+            if number in self._ready and number not in self._leaving:
+                self._leaving[number] = now
+        if not self._leaving:
+            return
+        with self._locked():
+            self._ownership.use(self._ready - self._leaving.keys())
+            quiet = [one for one in self._leaving if self._ownership.is_quiet(self._ownership.nodes_in(one))]
+        for number in quiet:
+            del self._leaving[number]
+            self._ready.discard(number)
+            self._leases.give_back(self._names[number])
+        for number in [one for one, since in self._leaving.items() if now - since > _LEAVING_SECONDS]:
+            del self._leaving[number]  # a binding waits for long, for a volume perhaps: it stays for now
+
+    def _take(self, numbers: list[int]) -> None:
+        taken = set()
+        records = self._leases.records()
+        for number in numbers:
+            name = self._names[number]
+            before = records[name].holder if name in records else ""
+            if self._leases.write(name, self._annotations(number)):
+                taken.add(number)
+                self._taken_over += before not in ("", self._leases.identity)
+        if taken:
+            logger.info("shards taken", extra={"shards": sorted(taken)})
+            waiting = set() if self._reading is None else self._reading[0]
+            self._reading = taken | waiting, self._clock(), self._read_again()
+        elif self._reading is None:
+            with self._locked():
+                overdue = self._ownership.overdue(_PODS_SECONDS)
+            if overdue:
+                self._reading = set(), self._clock(), self._read_again()
+
+    def _finish_reading(self) -> None:
+        """Shards are ours once the tables know what their last owner wrote."""
+        since = None
+        if self._reading is not None and self._reading[2]():
+            numbers, since, _ = self._reading
+            self._reading = None
+            self._ready |= {number for number in numbers if self._leases.holds(self._names[number])}
+        with self._locked():
+            self._ownership.welcome(read_since=since)
+
+    def _forget_lost(self) -> None:
+        for number in [one for one in self._ready if not self._leases.holds(self._names[one])]:
+            logger.warning("a shard is lost: its Lease was not renewed in time", extra={"shard": number})
+            self._ready.discard(number)
+            self._leaving.pop(number, None)
+        if self._reading is not None:
+            self._reading[0].intersection_update(
+                [one for one in self._reading[0] if self._leases.holds(self._names[one])]
+            )
+
+    def _give_all_back(self) -> None:
+        self._ready.clear()
+        self._leaving.clear()
+        self._reading = None
+        for name in (*self._names, self._own_name):
+            self._leases.step_down(name)
+        self._moves.drop()
+        for name in (*self._names, self._own_name):
+            self._leases.give_back(name)
+
+    def _publish(self) -> None:
+        """Let the loop know who holds what, where that has changed."""
+        holders = {
+            number: holder for number, name in enumerate(self._names) if (holder := self._leases.live_holder(name))
+        }
+        usable = frozenset(self._ready - self._leaving.keys())
+        now = dispatcher(holders, self._rooms_of_all())
+        published = holders, usable, self._leads()
+        with self._locked():
+            self._ownership.use(usable)
+            if self.is_stale or published != self._published or now.shards != self._dispatcher.shards:
+                self._published, self._dispatcher, self.is_stale = published, now, False
+                self._use(now)
+
+    def _measure(self) -> None:
+        """Look at the room of our shards, and begin to move nodes from one with much to one with little."""
+        now = self._clock()
+        if now - self._looked_at_rooms < self._options.balance_every:
+            return
+        self._looked_at_rooms = now
+        with self._locked() as cluster:
+            rooms, shards = node_rooms(cluster), self._ownership.shards().copy()
+            own = np.flatnonzero(self._ownership.own())
+            names = list(cluster.state.names)
+        of_shards = shard_rooms(rooms, shards, len(self._names))
+        self._rooms = {number: float(of_shards[number]) for number in range(len(self._names))}
+        moves = nodes_to_move(
+            self._rooms,
+            sorted(self._ready - self._leaving.keys()),
+            own,
+            shards[own],
+            rooms[own].min(axis=1) if len(own) else np.zeros(0),
+            most_difference=self._options.most_difference,
+            most=self._moves.room,
+        )
+        with self._locked():
+            for row, to in moves:
+                self._moves.begin(names[row], to)
+
+    def _lags(self) -> str:
+        """Our watch of pods is behind: another replica has long seen what we have not."""
+        now, mine = self._clock(), self._version()
+        behind = 0
+        for name, record in self._leases.records().items():
+            version = int(_number(record.annotations.get(_PODS_VERSION, "")))
+            if record.holder == self._leases.identity or version <= 0:
+                continue
+            seen = self._versions.setdefault(name, [])
+            if not seen or seen[-1][1] < version:
+                seen.append((now, version))
+            while len(seen) > 1 and seen[1][0] <= now - _LAG_SECONDS:
+                seen.pop(0)
+            if seen[0][0] <= now - _LAG_SECONDS:
+                behind = max(behind, seen[0][1])
+        return f"the watch of pods lags by more than {_LAG_SECONDS:g} s" if 0 < mine < behind else ""
+
+    def _differs(self) -> str:
+        """Two numbers of shards would give a node two owners: who owns none yet waits for the others to go."""
+        if self._ready or self._reading is not None:
+            return ""
+        for record in self._leases.records().values():
+            count = record.annotations.get(_COUNT, "")
+            if count and count != str(self._options.count) and self._is_live(record.holder):
+                return (
+                    f"replica {record.holder} parts the nodes into {count} shards, this one into "
+                    f"{self._options.count}: nothing is placed here until all have the same schedule.shards.count"
+                )
+        return ""
+
+    def _is_live(self, holder: str) -> bool:
+        return holder not in ("", self._leases.identity) and holder in self._members()
+
+    def _delete_dead(self) -> None:
+        """Leases of replicas that are long gone."""
+        now, prefix = self._clock(), f"{self._lease.name}-replica-"
+        expired = {
+            name
+            for name in self._leases.records()
+            if name.startswith(prefix) and name != self._own_name and not self._leases.live_holder(name)
+        }
+        self._expired_since = {name: self._expired_since.get(name, now) for name in expired}
+        if self._leads():
+            for name in [one for one, since in self._expired_since.items() if now - since > _DEAD_SECONDS]:
+                self._leases.delete(name)
+
+
+def replica_name(lease: LeaseOptions, identity: str) -> str:
+    """Return the name of the Lease that says that a replica lives."""
+    return f"{lease.name}-replica-{zlib.crc32(identity.encode()):08x}"
+
+
+def shard_names(lease: LeaseOptions, options: ShardOptions) -> list[str]:
+    """Return the names of the Leases of all shards, by number."""
+    return [f"{lease.name}-shard-{number}" for number in range(options.count)]
+
+
+def _number(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        return -1.0
+    return value if 0 <= value < 1e18 else -1.0
