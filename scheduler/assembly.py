@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 
 from kube.objects.objects import RESERVATION, PodInfo
 from placement.filters.catalogue import standard_filters
@@ -28,6 +27,7 @@ from scheduler.profile import SchedulingProfile
 from scheduler.profiles.gpu.dra.no_resource_claims import NoResourceClaims
 from scheduler.reservations.reservation_binder import ReservationBinder
 from scheduler.settings import ScheduleSettings
+from scheduler.shard_tables import ShardTables
 from scheduler.tables import ScheduleTables
 from scheduler.volumes.volume_binding import VolumeBinding
 
@@ -97,6 +97,7 @@ def assembled_profiles(
     no_claims = NoResourceClaims(tables.class_resources)
     preemption = _preemption(settings, tables, clock)
     tenants = tables.tenants
+    of_shards = () if tables.shards is None else (tables.shards.ownership,)
 
     def profile(name: str, own: ProfileParts) -> SchedulingProfile:
         return standard_profile(
@@ -104,7 +105,7 @@ def assembled_profiles(
             settings.scheduler_names[name],
             policies,
             BindingPlugins(
-                bind=(guard, bind),
+                bind=(guard, *of_shards, bind),
                 reserve=(guard, *of_volumes, *own.reserve),
                 awaited=(*of_volumes, *own.awaited),
                 post_bind=tuple(own.post_bind),
@@ -112,6 +113,7 @@ def assembled_profiles(
             fit=tables.fit,
             instead=(*own.instead, *gates),
             further_filters=(
+                *of_shards,
                 tables.nominated,
                 of_devices,
                 tables.colocation.filter,
@@ -158,9 +160,11 @@ def live_profiles(
     )
 
 
-def loop_role(settings: ScheduleSettings) -> LoopRole:
-    """Return the role of our own loops: they bind, or in a dry run say what they would."""
-    pods = PodsToPlace(frozenset(settings.scheduler_names.values()))
+def loop_role(settings: ScheduleSettings, shards: ShardTables | None = None) -> LoopRole:
+    """Return the role of our own loops: they bind, or in a dry run say what they would. shards: None = all pods of
+    these profiles are placed here."""
+    names = frozenset(settings.scheduler_names.values())
+    pods = PodsToPlace(names) if shards is None else PodsToPlace(names, wanted=shards.responsibility.is_mine)
     if settings.dry_run:
         return LoopRole(pods, lambda parts, limit: DryRun(), writes_volumes=False, looks=False)
     return LoopRole(pods, _default_binder)
@@ -174,11 +178,17 @@ def _default_binder(parts: LoopParts, limit: InFlightLimit) -> Bind:
         room = rooms.taken_by(pod.uid)
         return {**rules.annotations_of(pod, node), **({} if room is None else {RESERVATION: room})}
 
+    shards = parts.tables.shards
+
+    def change(node: str) -> Callable[[], str]:
+        changed = change_of(parts.tables.view.state, node)
+        return changed if shards is None else lambda: shards.ownership.why_not(node) or changed()
+
     of_pods = DefaultBinder(
         parts.session,
         limit,
         annotations_of=annotations_of,
-        change_of=partial(change_of, parts.tables.view.state),
+        change_of=change,
         seconds=parts.settings.binding_timeout,
     )
     if parts.reservations is None:

@@ -18,14 +18,18 @@ from scheduler.binding.outcome import Reserved
 from scheduler.binding_results import BindingResults
 from scheduler.cache.assumptions import Assumptions
 from scheduler.cycle.choice import Choice
+from scheduler.cycle.cycle import SchedulingCycle
 from scheduler.decision_advice import advice_of_cycle
 from scheduler.loop_parts import LoopParts
-from scheduler.placing_core import placing_core
+from scheduler.placing_core import PlacingCore, placing_core
 from scheduler.preemption.executor import PreemptionExecutor
 from scheduler.preemption.expected_node import ExpectedNode
 from scheduler.profile import SchedulingProfile
 from scheduler.profile_judgement import ProfileJudge
-from scheduler.scheduler import LoopOptions, Scheduler
+from scheduler.scheduler import Cycle, LoopOptions, Scheduler
+from scheduler.shard_tables import ShardTables
+from scheduler.shards.pass_writer import PassWriter
+from scheduler.shards.placing import Nominations, ShardedCycle
 from scheduler.volumes.volume_binding import VolumeBinding
 from scorer.assuming_cluster import AssumingCluster
 from scorer.periodic_task import PeriodicTask
@@ -89,12 +93,14 @@ class ScheduleLoop:
                 tell=lambda pod, reason, note: parts.reports.preempted(pod, note),
                 may_write=parts.may_write,
             )
-            cycle = core.cycle(
+            own_cycle = core.cycle(
                 cluster,
                 preempt=executor.carry_out,
                 withdraw=executor.withdraw,
                 observe=parts.metrics.observe_stage,
             )
+            shards = tables.shards
+            cycle: Cycle = own_cycle if shards is None else self._sharded(own_cycle, cluster, shards)
             self._settling = BindingResults(
                 parts.scorer,
                 self.queue,
@@ -141,6 +147,11 @@ class ScheduleLoop:
                 tables.gangs.late_listeners.append(self._gang_is_late)
         self._upkeep = PeriodicTask("scheduling-upkeep", 1.0, self._keep_up, after=lambda: parts.waits_for() == "")
 
+    @property
+    def core(self) -> PlacingCore:
+        """Return queue and follower around the tables."""
+        return self._core
+
     def since_cycle(self) -> float | None:
         return self._scheduler.since_round()
 
@@ -154,6 +165,20 @@ class ScheduleLoop:
         self.bindings.stop(self._parts.settings.binding_timeout)
 
     # Inside
+
+    def _sharded(self, cycle: SchedulingCycle, cluster: AssumingCluster, shards: ShardTables) -> ShardedCycle:
+        """Return the same cycle where other replicas place at the same time."""
+        nominations = Nominations()
+        planning = self._core.cycle(cluster, preempt=nominations, withdraw=lambda pod: None, is_plan=True)
+        return ShardedCycle(
+            cycle,
+            planning,
+            nominations,
+            shards.ownership,
+            shards.responsibility,
+            loans=shards.moves,
+            pass_on=PassWriter(self._parts.session).put,
+        )
 
     def _keep_up(self) -> None:
         self._scheduler.tick()
@@ -205,7 +230,7 @@ class ScheduleLoop:
         assert gangs is not None
         # A member that is given a node now is taken out of the reports after this.
         with self._parts.scorer.tables.reading():
-            for pod in gangs.waiting(group):
+            for pod in filter(self._core.follower.is_to_be_placed, gangs.waiting(group)):
                 status = gangs.gate(pod)
                 if not status.is_success:
                     self._parts.reports.failed(pod, status.reason)

@@ -25,6 +25,7 @@ from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue.sorting import PrioritySort
 from scheduler.queue.unit import UnitOf, Units, unit_by_owner
 from scheduler.queue_events import ClusterFollower
+from scheduler.shards.placing import ReadOnlyGangs
 from scheduler.tables import ScheduleTables
 from scorer.assuming_cluster import AssumingCluster
 from scorer.scorer import Scorer
@@ -66,13 +67,16 @@ class PlacingCore:
         preempt: Callable[[Sequence[tuple[PodInfo, Nomination]]], bool],
         withdraw: Callable[[PodInfo], object],
         observe: Observe = lambda stage, seconds: None,
+        is_plan: bool = False,
     ) -> SchedulingCycle:
-        """The scheduling cycle over the tables; see SchedulingCycle for the arguments."""
+        """The scheduling cycle over the tables; see SchedulingCycle for the arguments. is_plan: what it decides is
+        taken back, and PodGroups are to remember nothing of it."""
+        gangs = self.tables.gangs
         return SchedulingCycle(
             self.tables.view,
             cluster,
             self.profiles,
-            self.tables.gangs,
+            ReadOnlyGangs(gangs) if gangs is not None and is_plan else gangs,
             preempt=preempt,
             withdraw=withdraw,
             observe=observe,

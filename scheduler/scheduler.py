@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
@@ -26,7 +26,6 @@ from placement.filters.filter import ClusterView
 from scheduler.binding.backpressure import Backpressure
 from scheduler.binding_results import BindingResults, Telling
 from scheduler.cycle.choice import Choice
-from scheduler.cycle.cycle import SchedulingCycle
 from scheduler.cycle.decisions import Decisions, Rejected
 from scheduler.cycle.placing import Placer
 from scheduler.gangs.directory import GATE
@@ -46,6 +45,13 @@ _GATED_SECONDS: Final = 30.0
 
 _LOST_SECONDS: Final = 60.0
 """Seconds after which a popped pod that is neither assumed nor being bound was lost by a mistake of ours."""
+
+
+class Cycle(Protocol):
+    """scheduler.cycle.cycle.SchedulingCycle, or scheduler.shards.placing.ShardedCycle."""
+
+    def run(self, popped: Popped, placer: Placer) -> Decisions:
+        """Decide about a unit, under the lock of the tables."""
 
 
 Record = Callable[[AssumingCluster, Sequence[PodInfo], Mapping[str, Choice], float], None]
@@ -77,7 +83,7 @@ class Scheduler:
         view: ClusterView,
         queue: SchedulingQueue,
         follower: ClusterFollower,
-        cycle: SchedulingCycle,
+        cycle: Cycle,
         settling: BindingResults,
         *,
         telling: Telling,
@@ -230,8 +236,9 @@ class Scheduler:
         is_error = not rejected.by
         if not rejected.pods:
             return
-        result = AttemptResult.ERROR if is_error else AttemptResult.UNSCHEDULABLE
-        self._metrics.attempt(result, rejected.pods[0].pod.scheduler_name, len(rejected.pods))
+        if not rejected.is_passed_on:
+            result = AttemptResult.ERROR if is_error else AttemptResult.UNSCHEDULABLE
+            self._metrics.attempt(result, rejected.pods[0].pod.scheduler_name, len(rejected.pods))
         if is_error:
             self._queue.failed(rejected.pods)
         else:
@@ -240,7 +247,8 @@ class Scheduler:
         for queued in rejected.pods:
             # Past the timeout of its gang the gate has closed, and its message names the timeout and the attempt.
             message = queued.message if GATE in queued.rejected_by else rejected.message
-            self._telling.failed(queued.pod, message, reason="SchedulerError" if is_error else "Unschedulable")
+            if not rejected.is_passed_on:
+                self._telling.failed(queued.pod, message, reason="SchedulerError" if is_error else "Unschedulable")
             if rejected.retry_seconds > 0:
                 heapq.heappush(self._again, (self._queue.now() + rejected.retry_seconds, queued.pod.uid))
 

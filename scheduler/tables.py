@@ -38,6 +38,7 @@ from scheduler.profiles.online.colocation_loop import Colocation
 from scheduler.profiles.registry import builder
 from scheduler.queue_tables import QueueTables, latest_starts, queue_tables
 from scheduler.settings import ScheduleSettings
+from scheduler.shard_tables import ShardLeases, ShardTables, shard_tables
 from scheduler.tenant_tables import TenantTables, tenant_tables
 from scorer.assumed_pods import AssumedPods
 from scorer.assuming_cluster import AssumingCluster
@@ -57,6 +58,7 @@ class ScheduleTables:
     profiles        : parts of those that run here, by name
     class_resources : see Handle
     rooms           : held for pods that are still to come
+    shards          : None = this process places on all nodes
     """
 
     view: ClusterView
@@ -75,6 +77,7 @@ class ScheduleTables:
     profiles: Mapping[str, ProfileParts]
     class_resources: Mapping[str, str]
     rooms: HeldRooms
+    shards: ShardTables | None = None
 
     @property
     def jobs(self) -> JobTables | None:
@@ -114,11 +117,16 @@ class ScheduleTables:
 
 
 def schedule_tables(
-    scorer: Scorer, settings: ScheduleSettings, rule_options: NodeRuleOptions, session: ApiSession | None = None
+    scorer: Scorer,
+    settings: ScheduleSettings,
+    rule_options: NodeRuleOptions,
+    session: ApiSession | None = None,
+    held: ShardLeases | None = None,
 ) -> ScheduleTables:
     """Return tables that are attached to those of the scorer, which has not read its cluster yet. Raises InputError.
 
     session : that claims are written with; None = they are not
+    held    : says which nodes are ours; None = all are
     """
     ended = list[Callable[[PodInfo, str], None]]()
     ours = frozenset(settings.scheduler_names.values())
@@ -132,6 +140,7 @@ def schedule_tables(
         gangs, budgets = handle.gangs, DisruptionBudgets()
         fit = NodeResourcesFit(device_class_resources=handle.class_resources)
         profiles = {name: builder(name)(handle) for name in settings.profiles}
+        shards = None if held is None else shard_tables(handle, held)
         nominated = NominatedPods(
             cluster.state, fit=fit, is_ours=lambda pod: pod.scheduler_name in ours, ended=notify_ended
         )
@@ -167,6 +176,7 @@ def schedule_tables(
         profiles=profiles,
         class_resources=handle.class_resources,
         rooms=cluster.rooms,
+        shards=shards,
     )
 
 

@@ -99,6 +99,7 @@ class LiveTables:
         # How the state is kept up to date: synced, unix seconds of the last contact, and words for /v1/status.
         self.state_source: Callable[[], tuple[bool, float | None, Mapping[str, str]]] = lambda: (False, None, {})
         self._read_again: Callable[[], Callable[[], bool]] = lambda: lambda: True
+        self._pods_version: Callable[[], int] = lambda: 0
         # Whether an event of a pod says nothing new, by its line of the watch. To be set before `follow`.
         self.is_known: Callable[[bytes], bool] = lambda line: False
 
@@ -108,13 +109,19 @@ class LiveTables:
         self,
         source: Callable[[], tuple[bool, float | None, Mapping[str, str]]],
         read_again: Callable[[], Callable[[], bool]] = lambda: lambda: True,
+        pods_version: Callable[[], int] = lambda: 0,
     ) -> None:
         """Set the source of the cluster's state: whether all of it was read, its last contact, and words for
         /v1/status.
 
         read_again : reads nodes and pods anew, and returns a function that says whether that is done
+        pods_version : resourceVersion that the watch of pods has reached, 0 = unknown
         """
-        self.state_source, self._read_again = source, read_again
+        self.state_source, self._read_again, self._pods_version = source, read_again, pods_version
+
+    def pods_version(self) -> int:
+        """Return the resourceVersion that the watch of pods has reached, 0 = unknown."""
+        return self._pods_version()
 
     def read_again(self) -> Callable[[], bool]:
         """Have nodes and pods read anew, consistently.

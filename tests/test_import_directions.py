@@ -49,7 +49,7 @@ LAYERS: Final = {
     "< card_types machine_groups topology < policies",
     "extender": "protocol < service",
     "scheduler": "binding overcommit queue < cache gangs queues reporting reservations service volumes < preemption "
-    "< cycle profiles",
+    "< cycle profiles < shards",
     "scheduler.profiles": "job online < gpu",
     "scheduler.profiles.gpu": "dra fragmentation idle_cpu tide",
     "scheduler.profiles.job": "cron objects service valley < storm < serverless",

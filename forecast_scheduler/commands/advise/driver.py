@@ -47,6 +47,7 @@ class Advising:
 
     controller = CONTROLLER
     places_reservations = False  # it writes nominations, which a Reservation has none of
+    may_share = False
     records = True
 
     def __init__(self, options: AdviseOptions) -> None:
@@ -94,7 +95,7 @@ class Advising:
             quota_gate = QuotaGate(
                 tenants.quotas,
                 reading=scorer.tables.reading,
-                leads=process.may_write,
+                leads=process.leads,
                 is_read=lambda: tenants.sink.is_read,
             )
         releases = Releases(
@@ -102,7 +103,7 @@ class Advising:
             gated,
             seconds=self._options.gate_timeout,
             has_forecast=has_forecast,
-            leads=process.may_write,
+            leads=process.leads,
             quotas=quota_gate,
         )
         figures = AdviceFigures()

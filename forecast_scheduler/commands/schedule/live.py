@@ -27,7 +27,8 @@ from kube.client.kubernetes_client import api_client
 from kube.client.kubernetes_source import ResourceSource, source_of
 from kube.events.event_recorder import api_server_post, session_post
 from kube.eviction.eviction import api_server_evict
-from kube.leader_election.lease import Lease
+from kube.leader_election.lease import Lease, our_identity
+from kube.leader_election.lease_set import LeaseSet
 from kube.session.api_session import ApiSession
 from placement.decisions.recorder import DecisionRecorder
 from placement.index.index import INDEXED_KINDS
@@ -47,6 +48,7 @@ from scheduler.loop_parts import Advised, LoopParts, LoopReports, LoopRole
 from scheduler.metrics import SchedulingGauges, SchedulingMetrics
 from scheduler.overcommit.overcommit_events import CONTROLLER
 from scheduler.overcommit.repair_loop import RepairLoop
+from scheduler.placing_core import PlacingCore
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue_upkeep import queue_upkeep
 from scheduler.reporting.logged_reports import LoggedReports
@@ -55,6 +57,9 @@ from scheduler.reservations.reports import ReservationReports
 from scheduler.reservations.status_writer import ReservationWriter
 from scheduler.service.live import LiveScheduling
 from scheduler.settings import ScheduleSettings
+from scheduler.shard_tables import ShardLeases
+from scheduler.shard_upkeep import ShardUpkeep
+from scheduler.shards.keeper import LEASES_LABEL, replica_name
 from scheduler.tables import ScheduleTables, schedule_tables
 from scheduler.tenant_upkeep import tenant_upkeep
 from scorer.background import Background as ScorerBackground
@@ -81,6 +86,10 @@ class Loop(Background, Protocol):
     @property
     def bindings(self) -> BindingCycles:
         """Return the binding cycles, which know what is under way."""
+
+    @property
+    def core(self) -> PlacingCore:
+        """Return queue and follower around the tables."""
 
     def since_cycle(self) -> float | None:
         """Return seconds since it last went round, idle or not; None = it has not begun."""
@@ -116,7 +125,7 @@ class Process:
     tables: ScheduleTables
     session: ApiSession
     api: ApiClient
-    may_write: Callable[[], bool]
+    leads: Callable[[], bool]
     instance: str
     recorder: DecisionRecorder | None
     policies: PolicyProvider | None = None
@@ -147,12 +156,14 @@ class Driver(Protocol):
     records    : decisions are recorded
     is_shadow  : and only compared
     places_reservations : Reservations get their nodes here
+    may_share   : replicas may place at once, each on its shards, if the settings say so
     """
 
     controller: str
     records: bool
     is_shadow: bool
     places_reservations: bool
+    may_share: bool
 
     def drive(self, process: Process) -> Driven:
         """Return what becomes of decisions; called before the cluster is read."""
@@ -169,10 +180,14 @@ class OwnLoops:
 
     def __init__(self, settings: ScheduleSettings) -> None:
         self.records = not settings.dry_run  # the pods of a dry run are never bound
-        self.places_reservations = not settings.dry_run
+        self.places_reservations = self.may_share = not settings.dry_run
+        self._owns_nodes: Callable[[], bool] = lambda: True
 
     def drive(self, process: Process) -> Driven:
-        settings, scorer, api, may_write = process.settings, process.scorer, process.api, process.may_write
+        settings, scorer, api, leads = process.settings, process.scorer, process.api, process.leads
+        shards = process.tables.shards
+        if shards is not None:
+            self._owns_nodes = shards.ownership.owns_any
         post = None if settings.dry_run else api_server_post(api)
         sharing = RepairLoop(
             scorer.tables,
@@ -181,22 +196,23 @@ class OwnLoops:
             evict=api_server_evict(api),
             post=post,
             fit=process.tables.fit,
-            may_write=may_write,
+            may_write=leads,
             after=lambda: scorer.tables.synced,
         )
         jobs: list[Background] = [sharing]
         if post is not None:
             jobs.append(
-                CapacityEvents(scorer, post, controller=self.controller, instance=process.instance, may_write=may_write)
+                CapacityEvents(scorer, post, controller=self.controller, instance=process.instance, may_write=leads)
             )
         reports: Reports | LoggedReports = LoggedReports()
         if not settings.dry_run:
             reports = Reports(process.session, instance=process.instance, decisions=process.recorder)
         figures = [sharing.collector, *_figures_of(reports)]
-        return Driven(loop_role(settings), reports, process.recorder, jobs, figures)
+        return Driven(loop_role(settings, shards), reports, process.recorder, jobs, figures)
 
     def may_lead(self) -> bool:
-        return True
+        """A replica that owns no node could place none of the pods that only the leader decides about."""
+        return self._owns_nodes()
 
 
 @contextmanager
@@ -216,8 +232,12 @@ def open_schedule(
     ours, kubeconfig = settings.schedule, inputs.kubeconfig or settings.scorer.kubeconfig
     metrics, instance = SchedulingMetrics(), socket.gethostname()
     api = api_client(kubeconfig, connections=_WATCH_CONNECTIONS)
-    lease = _lease(ours, kubeconfig, driver.may_lead)
-    may_write = _may_write(ours, lease)
+    identity = our_identity()
+    lease = _lease(ours, kubeconfig, driver.may_lead, identity)
+    leads = _leads(ours, lease)
+    held = _shard_leases(ours, kubeconfig, identity, leads) if driver.may_share else None
+    # Where replicas share the nodes each of them writes that lives; what only one may do asks `leads`, too.
+    may_write = leads if held is None else partial(held.leases.holds, replica_name(ours.lease, identity))
     session = ApiSession(api, connections=ours.bindings_in_flight + _SPARE_CONNECTIONS, may_write=may_write)
     with ExitStack() as stack:
         defaults = schedule_policy_defaults(settings)
@@ -229,7 +249,7 @@ def open_schedule(
         prepared = prepare_scorer(settings, inputs, policies=provider, places=places)
         scorer, background = prepared.scorer, prepared.background
         # All that follows the tables is there before the first object comes.
-        tables = schedule_tables(scorer, ours, settings.node_rules, None if ours.dry_run else session)
+        tables = schedule_tables(scorer, ours, settings.node_rules, None if ours.dry_run else session, held)
         if provider is not None:
             provider.read_labels_with(tables.view.index.namespaces.labels_of)
         recorder: DecisionRecorder | None = None
@@ -241,7 +261,7 @@ def open_schedule(
                 )
             )
             collectors.append(of_decisions)
-        driven = driver.drive(Process(ours, scorer, tables, session, api, may_write, instance, recorder, provider))
+        driven = driver.drive(Process(ours, scorer, tables, session, api, leads, instance, recorder, provider))
         source = tables.source(api)
         writer: ReservationWriter | None = None
         if driver.places_reservations:
@@ -249,7 +269,7 @@ def open_schedule(
                 session,
                 scorer.tables.reading,
                 prepared.reservations,
-                may_write=lambda: may_write() and _waits_for(scorer, source) == "",
+                may_write=lambda: leads() and _waits_for(scorer, source) == "",
             )
         parts = LoopParts(
             settings=ours,
@@ -269,12 +289,19 @@ def open_schedule(
         loop = make_loop(parts)
         stack.enter_context(prepared.following(INDEXED_KINDS))
         # At the end the loop is the first to stop; then its reports, the Lease, and the session last.
-        jobs: list[Background] = [session, *([] if lease is None else [lease]), source, driven.reports]
-        jobs += [*_gang_jobs(tables, session, may_write, instance, ours.dry_run), tables.colocation, *driven.jobs]
+        jobs: list[Background] = [session, *([] if lease is None else [lease])]
+        if tables.shards is not None:
+            shards = ShardUpkeep(
+                tables.shards, ours, loop.core, since_round=loop.since_cycle, after=lambda: parts.waits_for() == ""
+            )
+            jobs.append(shards)
+            collectors.append(shards.collector)
+        jobs += [source, driven.reports]
+        jobs += [*_gang_jobs(tables, session, leads, instance, ours.dry_run), tables.colocation, *driven.jobs]
         if writer is not None:
             jobs.append(PeriodicTask("reservations", _UPKEEP_SECONDS, writer.step))
             collectors.append(ReservationCollector(prepared.reservations))
-        upkeep = list(_upkeep(parts, loop, api))
+        upkeep = list(_upkeep(parts, loop, api, leads))
         jobs += [thread for one in upkeep for thread in one.threads]
         jobs.append(loop)
         scheduling = _scheduling(ours, loop, tables, lease, lambda: _not_listed(source))
@@ -301,31 +328,44 @@ def _untold(settings: Settings) -> Settings:
     return settings.model_copy(update={"policies": settings.policies.model_copy(update={"events": False})})
 
 
-def _lease(settings: ScheduleSettings, kubeconfig: Path | None, may_lead: Callable[[], bool]) -> Lease | None:
+def _lease(
+    settings: ScheduleSettings, kubeconfig: Path | None, may_lead: Callable[[], bool], identity: str
+) -> Lease | None:
     """None = it is not to be taken: a dry run must not keep a scheduler from its work."""
     if settings.dry_run or not settings.lease.enabled:
         return None
     # Connections of its own: a renewal must not wait for anything else.
-    return Lease(api_client(kubeconfig), settings.lease, may_lead=may_lead)
+    return Lease(api_client(kubeconfig), settings.lease, identity=identity, may_lead=may_lead)
 
 
-def _may_write(settings: ScheduleSettings, lease: Lease | None) -> Callable[[], bool]:
+def _shard_leases(
+    settings: ScheduleSettings, kubeconfig: Path | None, identity: str, leads: Callable[[], bool]
+) -> ShardLeases | None:
+    """None = one replica places on all nodes."""
+    if settings.dry_run or not settings.shards.enabled:
+        return None
+    label = LEASES_LABEL, settings.lease.name
+    leases = LeaseSet(api_client(kubeconfig), settings.lease, label=label, identity=identity)
+    return ShardLeases(leases, api_client(kubeconfig), leads)
+
+
+def _leads(settings: ScheduleSettings, lease: Lease | None) -> Callable[[], bool]:
     if settings.dry_run:
         return lambda: False
     return (lambda: True) if lease is None else lease.may_write
 
 
 def _gang_jobs(
-    tables: ScheduleTables, session: ApiSession, may_write: Callable[[], bool], instance: str, is_dry_run: bool
+    tables: ScheduleTables, session: ApiSession, leads: Callable[[], bool], instance: str, is_dry_run: bool
 ) -> list[Background]:
     """What creates PodGroups by annotation, writes statuses of groups, and lets their time pass."""
     if tables.gangs is None:
         return []
     gangs = tables.gangs
     events = GroupEvents(session_post(session), instance=instance)
-    creator = GroupCreator(session, gangs, may_write=may_write)
+    creator = GroupCreator(session, gangs, may_write=leads)
     create = partial(suppose_groups, gangs) if is_dry_run else creator.step
-    writer = GroupStatusWriter(session, tables.gangs, tell=events.tell, may_write=may_write)
+    writer = GroupStatusWriter(session, tables.gangs, tell=events.tell, may_write=leads)
     return [
         events,
         PeriodicTask("pod-groups", _UPKEEP_SECONDS, tables.gangs.tick),
@@ -334,7 +374,7 @@ def _gang_jobs(
     ]
 
 
-def _upkeep(parts: LoopParts, loop: Loop, api: ApiClient) -> Iterator[Upkeep]:
+def _upkeep(parts: LoopParts, loop: Loop, api: ApiClient, leads: Callable[[], bool]) -> Iterator[Upkeep]:
     """Yield what goes on around the rules about nodes, queues, tenants, and each profile."""
     tables, scorer = parts.tables, parts.scorer
     around = Surroundings(
@@ -343,7 +383,7 @@ def _upkeep(parts: LoopParts, loop: Loop, api: ApiClient) -> Iterator[Upkeep]:
         evict=api_server_evict(api),
         post=None if parts.settings.dry_run else session_post(parts.session),
         instance=parts.instance,
-        may_write=parts.may_write,
+        may_write=leads,
         after=lambda: parts.waits_for() == "",
     )
     yield node_rule_upkeep(tables.rules, scorer, api=api, after=around.after)

@@ -238,7 +238,11 @@ def _follow(
         done, reserved_done = source.list_again(anew), reserved.list_again((WATCHED_RESERVATIONS.plural,))
         return lambda: done() and (reserved_done() or not reserved.synced)
 
-    scorer.tables.follow(how_it_goes, read_again)
+    def pods_version() -> int:
+        said = source.status()[Kind.PODS].resource_version
+        return int(said) if said.isdigit() else 0
+
+    scorer.tables.follow(how_it_goes, read_again, pods_version)
     source.start()
     reserved.start()
     return source, reserved

@@ -1,0 +1,111 @@
+"""What the loops keep where several replicas place at once: who owns which node, and who decides about a pod."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from kubernetes.client import ApiClient
+
+from kube.leader_election.lease import running_time
+from kube.leader_election.lease_set import LeaseSet
+from kube.objects.objects import PodInfo
+from scheduler.handle import Handle
+from scheduler.profiles.gpu.tide.training_annotations import Role, role_of
+from scheduler.queue.unit import unit_by_owner
+from scheduler.settings import ScheduleSettings
+from scheduler.shards.keeper import shard_names
+from scheduler.shards.node_moves import NodeMoves
+from scheduler.shards.one_decider import OneDecider, WideTerms
+from scheduler.shards.ownership import NodeOwnership
+from scheduler.shards.responsibility import Responsibility
+
+
+@dataclass(frozen=True, slots=True)
+class ShardLeases:
+    """leads: whether this replica holds the Lease of the one that decides alone; api: for nodes that change hands."""
+
+    leases: LeaseSet
+    api: ApiClient
+    leads: Callable[[], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class ShardTables:
+    """
+    held           : the Leases that decide
+    ownership      : among the filters of all profiles, and asked before each binding
+    responsibility : which waiting pods are placed here
+    stale          : called, under the lock, when one that is placed elsewhere may have become ours without a change of
+                     its own, or the other way round
+    moves          : of nodes, to and from other replicas
+    """
+
+    held: ShardLeases
+    ownership: NodeOwnership
+    responsibility: Responsibility
+    moves: NodeMoves
+    stale: list[Callable[[], None]]
+
+
+def shard_tables(handle: Handle, held: ShardLeases) -> ShardTables:
+    """Attached to the tables of the scorer, under their lock."""
+    scorer, cluster, settings = handle.scorer, handle.cluster, handle.settings
+    options, names = settings.shards, shard_names(settings.lease, settings.shards)
+    stale = list[Callable[[], None]]()
+
+    def look_again() -> None:
+        for listener in stale:
+            listener()
+
+    def may_use(shard: int) -> bool:
+        return held.leases.holds(names[shard])
+
+    ownership = NodeOwnership(
+        cluster, options.count, may_use=may_use, settle=1.5 * settings.lease.duration, clock=running_time
+    )
+    terms = WideTerms(cluster, handle.index.namespaces, look_again)
+    for follower in (ownership, terms):
+        scorer.tables.attach((), follower)
+    tenants, gangs = handle.tenants, handle.gangs
+    decider = OneDecider(
+        terms,
+        class_resources=handle.class_resources,
+        has_quota=(lambda namespace: False)
+        if tenants is None
+        else (lambda namespace: tenants.quotas.ledger.tree.has_namespace(namespace)),
+        by_profile=partial(_reason_of_profile, settings),
+    )
+    if tenants is not None:
+        tenants.quotas.on_change.append(look_again)
+    responsibility = Responsibility(
+        cluster,
+        held.leases.identity,
+        passes=options.passes,
+        shard_of=ownership.shard,
+        unit_of=unit_by_owner if gangs is None else gangs.unit_of,
+        reason=decider.reason,
+        leads=held.leads,
+    )
+    moves = NodeMoves(
+        held.api,
+        ownership,
+        locked=scorer.tables.reading,
+        may_act=may_use,
+        loan=options.loan,
+        most=options.moves,
+        clock=running_time,
+        wall=scorer.tables.clock,
+    )
+    return ShardTables(held, ownership, responsibility, moves, stale)
+
+
+def _reason_of_profile(settings: ScheduleSettings, pod: PodInfo) -> str:
+    """Storms, valley and providers reckon with the jobs of the whole cluster, tide with all training pods."""
+    if pod.scheduler_name == settings.job.scheduler_name:
+        return "jobs are planned over all nodes"
+    is_gpu = pod.scheduler_name == settings.gpu.scheduler_name
+    if is_gpu and settings.gpu.tide.enabled and role_of(pod.annotations) is Role.TRAINING:
+        return "the tide counts training pods over all nodes"
+    return ""
