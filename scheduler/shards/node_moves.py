@@ -144,6 +144,7 @@ class NodeMoves:
             answer = self._patch_when_ours(node, record)
             if answer.is_success:
                 self.handed_over += 1
+                logger.info("a node is handed over", extra={"node": node, "from": record.source, "to": record.to})
                 continue  # the watch shows its new shard, which ends the move
             logger.info("a node is not handed over now", extra={"node": node, "why": answer.text})
 
@@ -169,8 +170,10 @@ class NodeMoves:
         for node in foreign:
             if node not in self._asked:
                 wish = Wanted(leader_shard, self._wall() + self._loan)
-                if self._send("PATCH", node, wanting(wish)).is_success:
+                answer = self._send("PATCH", node, wanting(wish))
+                if answer.is_success:
                     self._asked.add(node)
+                logger.info("the loan of a node is asked for", extra={"node": node, "why_not": answer.text})
 
     def _return(self) -> None:
         """Begin to hand nodes back that were lent to us, once no unit waits for them."""

@@ -96,10 +96,9 @@ class ShardedCycle:
 
     def run(self, popped: Popped, placer: Placer) -> Decisions:
         """Decide about a unit."""
-        if not self._ownership.has_others():
-            return self._cycle.run(popped, placer)
-        decisions = self._cycle.run(popped, placer, makes_room=False)
-        failed = [one for one in decisions.rejected if one.by]
+        has_others = self._ownership.has_others()
+        decisions = self._cycle.run(popped, placer, makes_room=not has_others)
+        failed = [one for one in decisions.rejected if one.by] if has_others else []
         if not failed:
             self._loans.served(popped.key)
             return decisions

@@ -2,36 +2,244 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final
 
-from testing.clusters.own_nodes import LONG, QUICK_LEASE, assert_settled, bound, our_node, our_pod
+import pytest
+
+from testing.clusters.own_nodes import (
+    LONG,
+    QUICK_LEASE,
+    assert_settled,
+    bound,
+    group,
+    groups,
+    member,
+    our_node,
+    our_pod,
+    reported,
+)
 from testing.processes.scorer_process import ScorerProcess, eventually
-from testing.servers.cluster_objects import ClusterWriter, replica_set
+from testing.servers.cluster_objects import ClusterWriter, Manifest, replica_set
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.tcp_proxy import TcpProxy
+from testing.servers.own_clock import HOUR, OwnClock
 from tests.schedule.conftest import Started
 
 SHARDS: Final[dict[str, Any]] = {"enabled": True, "count": 8}
-N_NODES = 40
-N_PODS = 400
+N_NODES: Final = 20
+N_PODS: Final = 400
+"""As many as fill the nodes to the last bit."""
+
+ZONE: Final = "topology.kubernetes.io/zone"
 
 
-def test_two_replicas_share_the_nodes_and_place_all_pods(writer: ClusterWriter, start: Started) -> None:
+def test_two_replicas_fill_the_nodes_to_the_last_bit(writer: ClusterWriter, start: Started) -> None:
+    """Many services, and one that is too large for the nodes of one replica: its last pods are passed on."""
     replicas = _sharing(start, 2)
-    writer.create_many(our_node(f"node-{i}") for i in range(N_NODES))
-    writer.create_many(our_pod(f"pod-{i}", cpu="100m") for i in range(N_PODS))
+    _fill(writer)
     assert eventually(lambda: bound(writer) == N_PODS, LONG), _logs(replicas)
-    assert all(one.metric("forecast_pod_scheduling_seconds_count") > N_PODS / 8 for one in replicas)
     assert_settled(writer, replicas)
+    assert all(one.metric("forecast_pod_scheduling_seconds_count") > N_PODS / 10 for one in replicas)
+    _assert_sound(replicas)
+
+
+@pytest.mark.parametrize("n_killed", [0, 1])
+def test_the_shards_of_a_replica_that_was_killed_in_a_burst_are_taken_over(
+    writer: ClusterWriter, start: Started, n_killed: int
+) -> None:
+    replicas = _sharing(start, 3, bindings_in_flight=4)
+    with ThreadPoolExecutor(1) as threads:
+        made = threads.submit(_fill, writer)
+        assert eventually(lambda: bound(writer) > N_PODS / 8, LONG), _logs(replicas)
+        killed = replicas.pop(n_killed)
+        killed.kill()
+        assert bound(writer) < N_PODS, "it was not killed in the middle"
+        made.result()
+    assert eventually(lambda: bound(writer) == N_PODS, LONG), _logs(replicas)
+    assert sum(one.metric("forecast_shards_taken_over_total") for one in replicas) > 0
+    assert_settled(writer, replicas)
+    _assert_sound(replicas)
+
+
+def test_a_replica_that_stood_still_binds_nothing_on_nodes_that_others_have_now(
+    writer: ClusterWriter, start: Started
+) -> None:
+    replicas = _sharing(start, 2, bindings_in_flight=1)
+    with ThreadPoolExecutor(1) as threads:
+        made = threads.submit(_fill, writer)
+        assert eventually(lambda: bound(writer) > N_PODS / 8, LONG), _logs(replicas)
+        with _standing_still(replicas[0]):
+            made.result()
+            assert bound(writer) < N_PODS, "it was not stopped in the middle"
+            assert eventually(lambda: bound(writer) == N_PODS, LONG), replicas[1].log
+    assert eventually(lambda: replicas[0].metric("forecast_shards_owned") > 0, LONG), replicas[0].log
+    assert_settled(writer, replicas)
+    _assert_sound(replicas)
+
+
+def test_a_replica_that_is_cut_off_from_the_api_server_loses_its_shards(
+    writer: ClusterWriter, start: Started, proxy: TcpProxy
+) -> None:
+    cut_off = start(ready=False, url=proxy.url, lease=QUICK_LEASE, shards=SHARDS, bindings_in_flight=2)
+    other = start(ready=False, lease=QUICK_LEASE, shards=SHARDS, bindings_in_flight=2)
+    _wait_until_shared([cut_off, other])
+    with ThreadPoolExecutor(1) as threads:
+        made = threads.submit(_fill, writer)
+        assert eventually(lambda: bound(writer) > N_PODS / 8, LONG), other.log
+        proxy.refuse(True)
+        proxy.cut()
+        made.result()
+        assert eventually(lambda: bound(writer) == N_PODS, LONG), other.log
+        assert other.metric("forecast_shards_owned") == SHARDS["count"]
+        assert cut_off.metric("forecast_shards_owned") == 0
+    proxy.refuse(False)
+    _wait_until_shared([cut_off, other])
+    assert_settled(writer, [cut_off, other])
+    _assert_sound([cut_off, other])
+
+
+def test_clocks_that_differ_by_an_hour_make_no_difference(
+    writer: ClusterWriter, start: Started, tmp_path: Path
+) -> None:
+    """Leases are judged by how long they were not seen to change. A lease of 3 s would be lost on a busy machine."""
+    clock = OwnClock(tmp_path / "clock")
+    lease = {"duration": "10s", "renew_deadline": "7s"}
+    ahead = start(ready=False, environment=clock.environment, lease=lease, shards=SHARDS)
+    clock.set_to(HOUR)
+    other = start(ready=False, lease=lease, shards=SHARDS)
+    _wait_until_shared([ahead, other])
+    _fill(writer)
+    assert eventually(lambda: bound(writer) == N_PODS, LONG), _logs([ahead, other])
+    assert_settled(writer, [ahead, other])
+    _assert_sound([ahead, other])
+
+
+def test_a_new_replica_gets_its_share_and_one_that_ends_gives_it_back(writer: ClusterWriter, start: Started) -> None:
+    first, second = _sharing(start, 2)
+    writer.create_many(our_node(f"node-{i}") for i in range(N_NODES))
+    third = start(ready=False, lease=QUICK_LEASE, shards=SHARDS)
+    _wait_until_shared([first, second, third])
+    began = time.monotonic()
+    assert second.terminate() == 0, second.log
+    _wait_until_shared([first, third])
+    print(f"shards of a replica that ended were taken after {time.monotonic() - began:.1f} s")
+    writer.create_many(our_pod(f"pod-{i}", cpu="100m") for i in range(40))
+    assert eventually(lambda: bound(writer) == 40, LONG), _logs([first, third])
+
+
+def test_a_gang_that_fits_only_on_the_nodes_of_all_borrows_them(
+    writer: ClusterWriter, start: Started, plane: ControlPlane
+) -> None:
+    replicas = _sharing(start, 2)
+    writer.create_many(our_node(f"node-{i}", cpu=1) for i in range(8))
+    _wait_until_seen(replicas, 8)
+    with groups(plane) as those:
+        those.create(group("gang", members=8))
+        writer.create_many(member("gang", i, cpu="900m") for i in range(8))
+        assert eventually(lambda: bound(writer) == 8, LONG), _logs(replicas)
+    assert sum(reported(one, "forecast_shard_nodes_handed_over_total", why="loan") for one in replicas) > 0
+    assert eventually(lambda: not _borrowed(writer), LONG), _borrowed(writer)
+    assert_settled(writer, replicas)
+    _assert_sound(replicas)
+
+
+def test_zone_anti_affinity_of_many_services_is_kept_by_one_decider(writer: ClusterWriter, start: Started) -> None:
+    """Pods of different owners that keep away from each other by zone: only four of twelve fit."""
+    replicas = _sharing(start, 3)
+    writer.create_many(our_node(f"node-{i}", labels={ZONE: f"zone-{i % 4}"}) for i in range(16))
+    _wait_until_seen(replicas, 16)
+    writer.create_many(_apart(f"apart-{i}") for i in range(12))
+    assert eventually(lambda: bound(writer) == 4, LONG), _logs(replicas)
+    nodes = assert_settled(writer, replicas)
+    zones = [int(node.removeprefix("node-")) % 4 for node in nodes.values() if node]
+    assert sorted(zones) == [0, 1, 2, 3]
+
+
+def test_a_replica_with_another_number_of_shards_places_nothing(writer: ClusterWriter, start: Started) -> None:
+    (first,) = _sharing(start, 1)
+    writer.create_many(our_node(f"node-{i}") for i in range(4))
+    other = start(ready=False, lease=QUICK_LEASE, shards=SHARDS | {"count": 4})
+    assert eventually(lambda: other.metric("forecast_shard_trouble") == 1, LONG), other.log
+    writer.create_many(our_pod(f"pod-{i}") for i in range(8))
+    assert eventually(lambda: bound(writer) == 8, LONG), first.log
+    assert other.metric("forecast_shards_owned") == 0
+    assert "schedule.shards.count" in other.log
+    assert first.terminate() == 0
+    assert eventually(lambda: other.metric("forecast_shards_owned") == 4, LONG), other.log
+
+
+# Helpers
 
 
 def _sharing(start: Started, n: int, **settings: Any) -> list[ScorerProcess]:
-    """Replicas each of which owns some shards, and no shard is free."""
     settings = {"lease": QUICK_LEASE, "shards": SHARDS} | settings
     replicas = [start(ready=False, **settings) for _ in range(n)]
-    owned = lambda: [one.metric("forecast_shards_owned") for one in replicas]  # noqa: E731
-    assert eventually(lambda: min(owned()) > 0 and sum(owned()) == SHARDS["count"], LONG), _logs(replicas)
+    _wait_until_shared(replicas)
     return replicas
 
 
-def _logs(replicas: list[ScorerProcess]) -> str:
-    return "\n\n".join(str(one.log) for one in replicas)
+def _wait_until_shared(replicas: Sequence[ScorerProcess]) -> None:
+    """Each of them owns some shards, and none is free."""
+
+    def are_shared() -> bool:
+        owned = [one.metric("forecast_shards_owned") for one in replicas]
+        return min(owned) > 0 and sum(owned) == SHARDS["count"]
+
+    assert eventually(are_shared, LONG), _logs(replicas)
+    assert eventually(lambda: sum(one.metric("forecast_leader") for one in replicas) == 1, LONG), _logs(replicas)
+
+
+def _wait_until_seen(replicas: Sequence[ScorerProcess], n_nodes: int) -> None:
+    for one in replicas:
+        seen = lambda one=one: one.get("/v1/status")["nodes"] >= n_nodes  # noqa: E731
+        assert eventually(seen, LONG), one.log
+
+
+def _fill(writer: ClusterWriter) -> None:
+    writer.create_many(our_node(f"node-{i}", cpu=2) for i in range(N_NODES))
+    owners = [writer.create(replica_set(f"service-{i}-7d9f", deployment=f"service-{i}")) for i in range(8)]
+    large = writer.create(replica_set("large-7d9f", deployment="large"))
+    # Small services and the large one by turns.
+    owner_of = [large if i % 2 else owners[i // 2 % 8] for i in range(N_PODS)]
+    writer.create_many(our_pod(f"pod-{i}", cpu="100m", owner=owner) for i, owner in enumerate(owner_of))
+
+
+def _apart(name: str) -> Manifest:
+    made = our_pod(name, cpu="100m", labels={"apart": "true"})
+    term = {"labelSelector": {"matchLabels": {"apart": "true"}}, "topologyKey": ZONE}
+    made["spec"]["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    return made
+
+
+def _borrowed(writer: ClusterWriter) -> list[str]:
+    key = "forecast-scheduler.io/shard-handed-over"
+    records = {
+        one["metadata"]["name"]: one["metadata"].get("annotations", {}).get(key) for one in writer.list_all("nodes")
+    }
+    return [name for name, record in records.items() if record and '"home":-1' not in record]
+
+
+def _assert_sound(replicas: Sequence[ScorerProcess]) -> None:
+    for one in replicas:
+        assert reported(one, "forecast_overcommits_total", cause="own") == 0
+        assert "Traceback" not in one.log, one.log
+
+
+def _logs(replicas: Sequence[ScorerProcess]) -> str:
+    return "\n\n".join(one.log[-4000:] for one in replicas)
+
+
+@contextmanager
+def _standing_still(process: ScorerProcess) -> Iterator[None]:
+    assert process.process is not None
+    process.process.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        process.process.send_signal(signal.SIGCONT)
