@@ -1,0 +1,149 @@
+"""Shards and replicas in rounds: every shard gets one owner, loads even out, and then nothing moves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scheduler.shards.assignment import ShardState, even_rooms, to_give, to_take
+
+ROOMS = st.lists(st.floats(0.0, 4.0), min_size=1, max_size=24)
+NAMES = [f"replica-{i}" for i in range(6)]
+CHANGES = st.lists(st.tuples(st.sampled_from(NAMES), st.booleans()), max_size=8)
+"""Who joins (True) or dies, one after another."""
+
+
+@dataclass
+class World:
+    """Replicas that see the same Leases in each round."""
+
+    shards: list[ShardState]
+    members: set[str] = field(default_factory=set)
+    moved: int = 0
+
+    def round(self) -> None:
+        """All give, then all take."""
+        given = {number for me in self.members for number in self._given(me)}
+        self.moved += len(given)
+        self.shards = [replace(one, holder="") if one.number in given else one for one in self.shards]
+        takers = {number: me for me in sorted(self.members) for number in to_take(me, self.members, self.shards)}
+        assert sum(len(to_take(me, self.members, self.shards)) for me in self.members) == len(takers), "taken twice"
+        self.shards = [replace(one, holder=takers.get(one.number, one.holder)) for one in self.shards]
+
+    def change(self, name: str, joins: bool) -> None:
+        if joins:
+            self.members.add(name)
+        elif len(self.members) > 1:
+            self.members.discard(name)
+            self.shards = [replace(one, holder="" if one.holder == name else one.holder) for one in self.shards]
+
+    def rest(self) -> None:
+        """Go on until nothing is given."""
+        for _ in range(100):
+            before = self.shards
+            self.round()
+            if self.shards == before:
+                return
+        raise AssertionError("shards go to and fro")
+
+    def count(self, name: str) -> int:
+        return sum(one.holder == name for one in self.shards)
+
+    def load(self, name: str) -> float:
+        return sum(one.room for one in self.shards if one.holder == name)
+
+    def _given(self, me: str) -> list[int]:
+        given = to_give(me, self.members, self.shards)
+        assert {one.number for one in self.shards if one.holder == me} >= set(given)
+        return given
+
+
+def world_of(rooms: list[float], members: set[str]) -> World:
+    even = even_rooms(dict(enumerate(rooms)))
+    return World([ShardState(number, "", room) for number, room in even.items()], set(members))
+
+
+@given(rooms=ROOMS, changes=CHANGES)
+def test_every_shard_has_one_live_owner_and_nothing_moves_at_rest(
+    rooms: list[float], changes: list[tuple[str, bool]]
+) -> None:
+    world = world_of(rooms, {NAMES[0]})
+    for name, joins in changes:
+        world.change(name, joins)
+        world.round()  # the next change comes before all is at rest
+        assert all(one.holder in world.members for one in world.shards)
+    world.rest()
+    moved = world.moved
+    world.round()
+    assert world.moved == moved
+    assert all(one.holder in world.members for one in world.shards)
+
+
+@given(rooms=ROOMS, members=st.sets(st.sampled_from(NAMES), min_size=2))
+def test_at_rest_no_move_of_a_shard_would_gain_a_quarter_of_its_room(rooms: list[float], members: set[str]) -> None:
+    world = world_of(rooms, {min(members)})
+    world.rest()
+    world.members = members
+    world.rest()
+    least = min(world.load(name) for name in members)
+    for name in members:
+        mine = sorted(one.room for one in world.shards if one.holder == name)
+        assert all(least + 1.25 * room >= world.load(name) - 1e-9 for room in mine[1:])
+
+
+@given(count=st.integers(1, 40), changes=CHANGES)
+def test_shards_of_one_size_are_shared_to_within_one(count: int, changes: list[tuple[str, bool]]) -> None:
+    world = world_of([1.0] * count, {NAMES[0]})
+    for name, joins in changes:
+        world.change(name, joins)
+        world.round()
+    world.rest()
+    counts = [world.count(name) for name in world.members]
+    assert max(counts) - min(counts) <= 1
+
+
+def test_a_replica_that_dies_moves_only_its_own_shards() -> None:
+    world = world_of([1.0] * 12, {"a", "b", "c"})
+    world.rest()
+    before = {one.number: one.holder for one in world.shards}
+    world.change("b", False)
+    world.rest()
+    assert {one.number for one in world.shards if one.holder != before[one.number]} == {
+        number for number, holder in before.items() if holder == "b"
+    }
+
+
+def test_a_replica_that_joins_gets_its_share_and_no_other_shard_moves() -> None:
+    world = world_of([1.0] * 12, {"a", "b"})
+    world.rest()
+    before = {one.number: one.holder for one in world.shards}
+    world.change("c", True)
+    world.rest()
+    assert [world.count(name) for name in "abc"] == [4, 4, 4]
+    assert all(one.holder in (before[one.number], "c") for one in world.shards)
+
+
+@pytest.mark.parametrize("members", [set[str](), {"a"}])
+def test_who_is_no_member_takes_and_gives_nothing(members: set[str]) -> None:
+    shards = [ShardState(0, "", 1.0), ShardState(1, "me", 1.0), ShardState(2, "me", 1.0)]
+    assert to_take("me", members, shards) == []
+    assert to_give("me", members, shards) == []
+
+
+def test_a_shard_of_a_replica_that_is_no_member_is_left_alone() -> None:
+    """Its own Lease has expired a moment before that of the shard."""
+    shards = [ShardState(0, "dead", 1.0), ShardState(1, "", 1.0)]
+    assert to_take("me", {"me"}, shards) == [1]
+
+
+def test_one_shard_stays_with_its_owner() -> None:
+    assert to_give("a", {"a", "b"}, [ShardState(0, "a", 9.0)]) == []
+
+
+def test_rooms_become_even_around_one_and_a_full_shard_keeps_a_little() -> None:
+    assert even_rooms({0: 2.0, 1: 1.0, 2: 0.0}) == {0: 2.0, 1: 1.0, 2: 0.1}
+    assert even_rooms({0: 0.0, 3: 0.0}) == {0: 1.0, 3: 1.0}
+    assert even_rooms({}) == {}
