@@ -36,11 +36,16 @@ class WideTerms(NodesAndPodsOnly):
         """Return whether a term of another pod means this one."""
         return any(means(term, pod, self._namespaces) for term in self._terms)
 
+    def may_be_first(self, pod: PodInfo) -> bool:
+        """Return whether the pod needs others by affinity that it is one of: where there is none, it goes anywhere."""
+        terms = pod.constraints.affinity
+        return bool(terms) and all(means(term, pod, self._namespaces) for term in terms)
+
     def apply(self, changes: Sequence[Change]) -> None:
         for change in changes:
             if isinstance(change, PodChange):
                 self._look(change.pod)
-            elif isinstance(change, PodsSeated) and _wide(change.pods[0]):
+            elif isinstance(change, PodsSeated) and any(_wide(change.pods[0])):
                 for pod in change.pods:
                     self._look(pod)
 
@@ -56,17 +61,17 @@ class WideTerms(NodesAndPodsOnly):
         before = self._of_pod.get(pod.uid, ())
         if now == before:
             return
-        n_terms = len(self._terms)
+        is_new = any(term not in self._terms for term in now)
         self._terms.update(now)
         self._terms.subtract(before)
-        for term in before:
-            if not self._terms[term]:
-                del self._terms[term]
+        gone = {term for term in before if not self._terms[term]}
+        for term in gone:
+            del self._terms[term]
         if now:
             self._of_pod[pod.uid] = now
         else:
             self._of_pod.pop(pod.uid, None)
-        if len(self._terms) != n_terms:
+        if is_new or gone:
             self._changed()
 
 
@@ -96,6 +101,8 @@ class OneDecider:
             return "its affinity to pods counts over several nodes"
         if any(one.hard and one.topology_key != _HOSTNAME for one in rules.spread):
             return "its topology spread counts over several nodes"
+        if self._terms.may_be_first(pod):
+            return "the first pod of its affinity may go to any node"
         if self._terms.mean(pod):
             return "the anti-affinity of another pod counts over several nodes"
         if pod.stands_in:

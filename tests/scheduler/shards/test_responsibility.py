@@ -1,0 +1,172 @@
+"""Whose turn it is: by hash, by node, by what a replica wrote into the pod, or the leader's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kube.objects.constraints import LabelSelector, NodeSelectorTerm, Operator, PodConstraints, Requirement
+from kube.objects.objects import PodInfo
+from scheduler.queue.unit import unit_by_owner
+from scheduler.shards.dispatch import dispatcher
+from scheduler.shards.responsibility import PASSED_ON, PassedOn, Responsibility, node_of, passed_on
+from scorer.assuming_cluster import AssumingCluster
+from scorer.held_rooms import HeldRoom
+from scorer.options import ScorerOptions
+from testing.objects import node_info, pod_info
+
+HOLDERS = {0: "a", 1: "b", 2: "c", 3: "a"}
+SHARD_OF = {"node-0": 0, "node-1": 1, "node-9": 9}
+OWNERS = LabelSelector((Requirement("app", Operator.IN, ("web",)),))
+
+
+class World:
+    """What each of three replicas says of a pod; `leader` leads."""
+
+    def __init__(self, *, passes: int = 1, leader: str = "c") -> None:
+        self.cluster, self.reason = AssumingCluster(ScorerOptions(), now=0.0), ""
+        self.replicas = {me: self._replica(me, passes, me == leader) for me in "abc"}
+
+    def owner(self, pod: PodInfo) -> str:
+        """Return the one replica that decides."""
+        deciding = [me for me, one in self.replicas.items() if one.is_mine(pod)]
+        assert len(deciding) == 1, deciding
+        return deciding[0]
+
+    def is_last(self, pod: PodInfo) -> bool:
+        said = {one.is_last(pod) for one in self.replicas.values()}
+        assert len(said) == 1
+        return said.pop()
+
+    def _replica(self, me: str, passes: int, leads: bool) -> Responsibility:
+        one = Responsibility(
+            self.cluster,
+            me,
+            passes=passes,
+            shard_of=lambda node: SHARD_OF.get(node, -1),
+            unit_of=unit_by_owner,
+            reason=lambda pod: self.reason,
+            leads=lambda: leads,
+        )
+        one.dispatcher = dispatcher(HOLDERS, {})
+        return one
+
+
+def of_node(*names: str, **fields: Any) -> PodInfo:
+    named = Requirement("metadata.name", Operator.IN, names)
+    return pod_info(
+        "daemon", constraints=PodConstraints(required_node_terms=(NodeSelectorTerm((), (named,)),)), **fields
+    )
+
+
+def passed(pod: PodInfo, said: PassedOn) -> PodInfo:
+    return replace(pod, annotations={PASSED_ON: said.text})
+
+
+@given(name=st.text(min_size=1), passes=st.integers(0, 4))
+def test_a_pod_is_tried_by_one_replica_after_another_and_then_by_the_leader(name: str, passes: int) -> None:
+    world, pod = World(passes=passes), pod_info(name)
+    order = dispatcher(HOLDERS, {}).in_order(unit_by_owner(pod).key)
+    tried = [world.owner(passed(pod, PassedOn(tries))) for tries in range(min(passes + 1, len(order)))]
+    assert tried == list(order[: passes + 1])
+    last = passed(pod, PassedOn(len(tried)))
+    assert world.owner(last) == "c" and world.is_last(last)
+    assert not world.is_last(pod)
+
+
+def test_pods_of_one_owner_go_together() -> None:
+    world = World()
+    owners = {world.owner(pod_info(f"web-{i}", owner_uid="set")) for i in range(50)}
+    assert len(owners) == 1
+    assert {world.owner(pod_info(f"web-{i}")) for i in range(50)} == set("abc")
+
+
+def test_a_pod_that_names_its_node_is_its_owners() -> None:
+    world = World()
+    assert world.owner(of_node("node-1")) == "b"
+    assert world.owner(passed(of_node("node-1"), PassedOn(2, 0))) == "b"
+    world.reason = "its topology spread counts over several nodes"
+    assert world.owner(of_node("node-0")) == "a"
+
+
+@pytest.mark.parametrize("node", ["node-9", "unknown"])
+def test_a_node_without_a_live_owner_leaves_its_pods_to_the_leader(node: str) -> None:
+    world = World()
+    assert world.owner(of_node(node)) == "c" and world.is_last(of_node(node))
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        None,
+        (),
+        (NodeSelectorTerm((Requirement("zone", Operator.IN, ("a",)),)),),
+        (NodeSelectorTerm((), (Requirement("metadata.name", Operator.IN, ("node-0", "node-1")),)),),
+        (NodeSelectorTerm((), (Requirement("metadata.name", Operator.NOT_IN, ("node-0",)),)),),
+        (NodeSelectorTerm((), (Requirement("metadata.name", Operator.IN, ("node-0",)),)),) * 2,
+    ],
+)
+def test_other_node_affinity_names_no_node(terms: tuple[NodeSelectorTerm, ...] | None) -> None:
+    assert node_of(pod_info("pod", constraints=PodConstraints(required_node_terms=terms))) == ""
+
+
+def test_a_pod_with_a_reserved_room_is_that_of_the_nodes_owner() -> None:
+    world = World()
+    world.cluster.apply(world.cluster.state.put_node(node_info("node-1", allocatable={"cpu": 4.0, "pods": 110.0})))
+    stand_in = pod_info("reservation", node="node-1", stands_in=True)
+    pods = [pod_info(f"web-{i}", labels={"app": "web"}) for i in range(30)]
+    assert {world.owner(pod) for pod in pods} == set("abc")
+    world.cluster.hold_room(HeldRoom(stand_in, OWNERS, 0.0, 1e9))
+    assert {world.owner(pod) for pod in pods} == {"b"}
+
+
+def test_one_decider_is_the_leader_whatever_the_pod_says() -> None:
+    world = World()
+    world.reason = "a quota counts over all nodes"
+    pods = [passed(pod_info(f"pod-{i}"), PassedOn(i % 3, i % 5 - 1)) for i in range(30)]
+    assert {world.owner(pod) for pod in pods} == {"c"}
+    assert all(world.is_last(pod) for pod in pods)
+    assert all(one.needs_one_decider(pods[0]) for one in world.replicas.values())
+
+
+def test_a_pod_that_is_sent_to_a_shard_is_its_owners_and_the_leaders_when_that_one_dies() -> None:
+    world = World()
+    pods = [passed(pod_info(f"pod-{i}"), PassedOn(3, 1)) for i in range(20)]
+    assert {world.owner(pod) for pod in pods} == {"b"}
+    for one in world.replicas.values():
+        one.dispatcher = dispatcher({0: "a", 2: "c"}, {})
+    assert {world.owner(pod) for pod in pods} == {"c"}
+
+
+def test_no_replica_decides_where_none_holds_a_shard_but_the_leader() -> None:
+    world = World()
+    for one in world.replicas.values():
+        one.dispatcher = dispatcher({}, {})
+    assert world.owner(pod_info("pod")) == "c"
+    assert world.replicas["a"].holder_of(0) == ""
+
+
+@given(said=st.builds(PassedOn, tries=st.integers(0, 1000), shard=st.integers(-1, 255)))
+def test_what_was_written_is_read(said: PassedOn) -> None:
+    assert passed_on(passed(pod_info("pod"), said)) == said
+
+
+@pytest.mark.parametrize("text", ["", "x", "-1", "1@x", "@1", "1@-2", "1@2@3", "1.5", "1" * 13, "٣", "²", "1@²", " 1"])
+def test_a_damaged_text_says_nothing(text: str) -> None:
+    pod = pod_info("pod", annotations={PASSED_ON: text})
+    assert passed_on(pod) == PassedOn()
+    assert World().owner(pod) == World().owner(pod_info("pod"))
+
+
+@given(text=st.text(max_size=20))
+def test_any_text_is_read_without_an_error(text: str) -> None:
+    said = passed_on(pod_info("pod", annotations={PASSED_ON: text}))
+    assert 0 <= said.tries <= 1000 and said.shard >= -1
+
+
+def test_a_huge_number_of_tries_is_the_leaders() -> None:
+    assert World().is_last(passed(pod_info("pod"), PassedOn(999_999_999)))
