@@ -69,6 +69,8 @@ class NodeOwnership(NodesAndPodsOnly):
         self._cluster, self._count, self._may_use, self._settle, self._clock = cluster, count, may_use, settle, clock
         self._shard_of_row = np.full(0, _NOT_OURS, dtype=np.int64)
         self._shard_of: dict[str, int] = {}  # by name; what any thread reads
+        self._name_of_row: dict[int, str] = {}
+        self._gone: dict[str, tuple[int, float]] = {}  # last shard of nodes that were deleted, until all have seen it
         self._arriving: dict[str, _Arrival] = {}
         self._leaving: set[str] = set()
         self._wanted: dict[str, Wanted] = {}
@@ -213,6 +215,7 @@ class NodeOwnership(NodesAndPodsOnly):
         state = self._cluster.state
         for name in [name for name in self._shard_of if name not in state.row_of]:
             self._forget(name)
+        self._name_of_row.clear()
         for row in range(state.n_rows):
             self._node_changed(row)
 
@@ -233,11 +236,11 @@ class NodeOwnership(NodesAndPodsOnly):
         if row < state.n_rows:
             self._shards()[row] = _NOT_OURS
         if node is None:
-            name = state.names[row] if row < len(state.names) else ""
-            if name:
-                self._forget(name)
+            if row in self._name_of_row:
+                self._forget(self._name_of_row.pop(row))
             return
-        shard, before = shard_of(node, self._count), self._shard_of.get(node.name)
+        self._name_of_row[row] = node.name
+        shard, before = shard_of(node, self._count), self._last_shard(node.name)
         if before is not None and before != shard:
             self._arriving[node.name] = self._arrival(node, before, shard)
             self._leaving.discard(node.name)
@@ -256,8 +259,16 @@ class NodeOwnership(NodesAndPodsOnly):
         # Its label was changed by a client that is none of us: what the last owner sends may be on its way.
         return _Arrival("", now + self._settle, now)
 
+    def _last_shard(self, name: str) -> int | None:
+        """A node that was made anew counts, too: the owner of the one before may still bind to the name."""
+        shard, until = self._gone.pop(name, (_NOT_OURS, 0.0))
+        return self._shard_of.get(name, shard if self._clock() < until else None)
+
     def _forget(self, name: str) -> None:
-        self._shard_of.pop(name, None)
+        now = self._clock()
+        self._gone = {one: gone for one, gone in self._gone.items() if now < gone[1]}
+        if (shard := self._shard_of.pop(name, None)) is not None:
+            self._gone[name] = shard, now + self._settle
         self._arriving.pop(name, None)
         self._wanted.pop(name, None)
         self._leaving.discard(name)
