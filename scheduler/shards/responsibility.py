@@ -74,12 +74,12 @@ class Responsibility:
 
     def is_mine(self, pod: PodInfo) -> bool:
         """Return whether this replica decides about the pod now."""
-        holder = self._holder(pod)
+        holder = self.holder(pod)
         return self._leads() if holder is None else holder == self._me
 
     def is_last(self, pod: PodInfo) -> bool:
         """Return whether the nodes of all replicas count for this pod, because it has come to the leader."""
-        return self._holder(pod) is None
+        return self.holder(pod) is None
 
     def needs_one_decider(self, pod: PodInfo) -> bool:
         """Return whether the pod is the leader's whatever room others have."""
@@ -89,7 +89,7 @@ class Responsibility:
         """Return who holds a shard, '' = no live replica does."""
         return next((one.holder for one in self.dispatcher.shards if one.number == shard), "")
 
-    def _holder(self, pod: PodInfo) -> str | None:
+    def holder(self, pod: PodInfo) -> str | None:
         """Return the identity of the replica whose turn it is; None = the leader."""
         node = node_of(pod) or self._reserved_node(pod)
         if node:
