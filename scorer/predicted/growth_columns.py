@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats, Floats32
+from forecast.arrays import Bools, Floats, Floats32, Ints
+from forecast.one_thread import one_blas_thread
 from scorer.predicted.load_changes import RowChanges
 from scorer.predicted.load_tables import LoadTables
 from scorer.scores.capacity import any_limit, limited
@@ -28,6 +29,8 @@ _MOST_COLUMNS = 512
 _MOST_PRODUCTS = 512  # inner products kept by a column: 200 bytes each, and quick to make again
 
 _MOST_TERMS = 64  # ways of weighing whose terms are kept: those made last
+
+_LARGE_PRODUCT = 2**18  # numbers; OpenBLAS parts products from 460,800 on (sgemv in its interface/gemv.c)
 
 _IDLE = 1e-9
 """A pod that uses nothing costs nothing anywhere. It is taken to use this share of a mean node, so that it still goes
@@ -136,7 +139,7 @@ class GrowthColumns:
             weighted = _IDLE * np.array(weights)[:, None] * tables.point_weights
         mass = float(weighted.sum())
         q = weighted.astype(np.float32)
-        dot = np.asarray(tables.flat(slice(None)) @ q.ravel())
+        dot = self._products(slice(None), q)
         column = GrowthColumn(
             q=q,
             alone=alone.astype(np.float32),
@@ -156,7 +159,7 @@ class GrowthColumns:
             column.inner.clear()
         changes = tables.changes.since(column.position)
         if changes is None:
-            column.dot = np.asarray(tables.flat(slice(None)) @ column.q.ravel())
+            column.dot = self._products(slice(None), column.q)
         elif len(changes.rows):
             self._follow(column, changes)
         column.position = tables.changes.position
@@ -182,7 +185,15 @@ class GrowthColumns:
             # One after the other where a row occurs twice: the sums are those of changes that are followed one by one.
             np.add.at(column.dot, rows, pods * _over_resources(tables.per_capacity[rows], products))
         if len(again):
-            column.dot[again] = tables.flat(again) @ column.q.ravel()
+            column.dot[again] = self._products(again, column.q)
+
+    def _products(self, rows: Ints | slice, q: Floats32) -> Floats32:
+        """Return <share_n, q> of these rows."""
+        loads = self._tables.flat(rows)
+        if loads.size < _LARGE_PRODUCT:
+            return np.asarray(loads @ q.ravel())
+        with one_blas_thread():
+            return np.asarray(loads @ q.ravel())
 
     def _multiply(self, column: GrowthColumn, curves: Sequence[int]) -> None:
         """Compute the inner products of these curves with q, as far as the curves are known."""
