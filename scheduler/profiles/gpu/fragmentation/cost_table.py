@@ -19,6 +19,8 @@ from scheduler.profiles.gpu.fragmentation.nodes import NodeStates
 from scheduler.profiles.gpu.fragmentation.shapes import PodShape
 
 _MIB: Final = 2.0**20
+_MANY: Final = 64
+"""Nodes from which looking for equal ones takes less time than judging all."""
 
 
 class Judge(Protocol):
@@ -66,17 +68,25 @@ class CostTable:
         if known is not None and len(known.cost) == n_rows:
             rows = self._devices.changed_since(known.version)
         if known is None or rows is None:
-            cost, device = self._judge.cost(shape, states_of_rows(self._state, self._devices, np.arange(n_rows)))
+            cost, device = self._judged(self._judge, shape, np.arange(n_rows))
             known = Costs(np.array(cost), np.array(device), version)
         elif len(rows):
-            cost, device = self._judge.cost(shape, states_of_rows(self._state, self._devices, rows))
-            known.cost[rows], known.device[rows] = cost, device
+            known.cost[rows], known.device[rows] = self._judged(self._judge, shape, rows)
         known.version = version
         self._kept[shape] = known
         self._kept.move_to_end(shape)
         while len(self._kept) > self._most:
             self._kept.popitem(last=False)
         return known
+
+    def _judged(self, judge: Judge, shape: PodShape, rows: Ints) -> tuple[Floats, Ints]:
+        """What the judge says of these rows; of many nodes it is asked once per state: most are idle, or alike."""
+        nodes = states_of_rows(self._state, self._devices, rows)
+        if len(rows) < _MANY:
+            return judge.cost(shape, nodes)
+        first, state = nodes.distinct()
+        cost, device = judge.cost(shape, nodes.take(first))
+        return cost[state], device[state]
 
     def device_before(self, shape: PodShape, row: int) -> int | None:
         """The card found for a pod that has just landed there, if nothing else has changed since it was judged;

@@ -46,6 +46,18 @@ class NodeStates:
     def n_nodes(self) -> int:
         return len(self.cpu_free)
 
+    def distinct(self) -> tuple[Ints, Ints]:
+        """One node of each state, (n_states,), and of each node the index of its state among these, (n_nodes,)."""
+        amounts = (self.cpu_free, self.memory_free, self.cpu_total, self.memory_total)
+        counts = (self.model, self.n_devices, self.free_milli)
+        states = np.column_stack([*(one.astype(np.float64).view(np.int64) for one in amounts), *counts])
+        factors = np.random.default_rng(0).integers(1, 2**62, states.shape[1])
+        _, first, state = np.unique(states @ factors, return_index=True, return_inverse=True)  # modulo 2^64
+        if not np.array_equal(states, states[first][state]):  # two states of one sum
+            every = np.arange(self.n_nodes)
+            return every, every
+        return first, state
+
 
 def model_accepted(accepted: Collection[str], models: Sequence[str]) -> Bools:
     """(n_models + 1,) whether a pod that takes the models `accepted` takes each; the last is the unknown one, index -1.

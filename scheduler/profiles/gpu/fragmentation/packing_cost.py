@@ -68,10 +68,13 @@ class Packing:
 
         Returns (n_nodes,) cost, inf = it does not fit, and (n_nodes,) card for a pod of part of a card, -1 = n/a.
         """
+        of_room = self._cost_of_part if shape.is_shared else self._cost_of_whole
+        has_room = fits(shape, nodes, self._models)
+        if has_room.all() and nodes.n_nodes:
+            return of_room(shape, nodes)
         cost, device = np.full(nodes.n_nodes, np.inf), np.full(nodes.n_nodes, -1, dtype=np.int64)
-        room = np.flatnonzero(fits(shape, nodes, self._models))
+        room = np.flatnonzero(has_room)
         if len(room):
-            of_room = self._cost_of_part if shape.is_shared else self._cost_of_whole
             cost[room], device[room] = of_room(shape, nodes.take(room))
         return cost, device
 
@@ -101,38 +104,41 @@ class Packing:
             np.add.at(self._weights[model], columns.column[takes], scarcity[takes])
         self._weights *= columns.asked
 
-    def _weighed_room(self, cpu_free: Floats, memory_free: Floats, parts: Ints, model: Ints) -> Floats:
-        """(n_nodes,) milli, sum_m w_m * room_m. parts: (n_nodes, n_levels) on the cards, see RoomColumns."""
-        pods = self._columns.pods(cpu_free, memory_free, parts)
+    def _crowding(self, shape: PodShape, nodes: NodeStates, rows: Ints | None, before: Ints, after: Ints) -> Floats:
+        """(n_tried,) milli of weighed room, sum_m w_m * room_m, that the pod takes.
+
+        rows   : (n_tried,) node of each place that is tried; None = each node, once
+        before : (n_nodes, n_levels) parts on the cards, see RoomColumns
+        after  : (n_tried, n_levels) the same with the pod
+        """
+        cpu, memory, model, n_nodes = nodes.cpu_free, nodes.memory_free, nodes.model, nodes.n_nodes
         # A model that came later is as good as unknown until `following` is asked.
-        known = np.where(model < self._n_models, model, -1)
-        return np.asarray(np.einsum("nc,nc->n", self._weights[known], pods))
+        weights = self._weights[np.where(model < self._n_models, model, -1)]  # (n_nodes, n_columns)
+        tried = slice(None) if rows is None else rows
+        pods = self._columns.pods(  # of small arrays: one call, not two
+            np.concatenate([cpu, cpu[tried] - shape.cpu_milli]),
+            np.concatenate([memory, memory[tried] - shape.memory_mib]),
+            np.concatenate([before, after]),
+        )
+        room = np.einsum("nc,nc->n", weights, pods[:n_nodes])
+        return np.asarray(room[tried] - np.einsum("nc,nc->n", weights[tried], pods[n_nodes:]))
 
     def _cost_of_whole(self, shape: PodShape, nodes: NodeStates) -> tuple[Floats, Ints]:
         """Of a pod that asks for whole cards, or for none: all wholly free cards are the same."""
-        cpu, memory, parts = nodes.cpu_free, nodes.memory_free, self._columns.parts_on(nodes.free_milli)
-        crowding = self._weighed_room(cpu, memory, parts, nodes.model) - self._weighed_room(
-            cpu - shape.cpu_milli,
-            memory - shape.memory_mib,
-            parts - shape.count * self._columns.parts[WHOLE],
-            nodes.model,
-        )
+        parts = self._columns.parts_on(nodes.free_milli)
+        crowding = self._crowding(shape, nodes, None, parts, parts - shape.count * self._columns.parts[WHOLE])
         cost = _WASTE_COUNTS * self._worth.lost_by_whole(shape, nodes) + crowding
         return cost, np.full(nodes.n_nodes, -1, dtype=np.int64)
 
     def _cost_of_part(self, shape: PodShape, nodes: NodeStates) -> tuple[Floats, Ints]:
-        free, parts = nodes.free_milli, self._columns.parts_on(nodes.free_milli)
-        cost = _WASTE_COUNTS * self._worth.lost_by_card(shape, nodes)  # (n_nodes, most_devices)
+        free, parts, of_milli = nodes.free_milli, self._columns.parts_on(nodes.free_milli), self._columns.parts
         # Of cards that have as much left, the first will do.
-        cost[np.tril(free[:, :, None] == free[:, None, :], -1).any(axis=2)] = np.inf
-        row, card = np.nonzero(np.isfinite(cost))  # (n_tried,) each
-        milli, of_milli = free[row, card], self._columns.parts
-        before = self._weighed_room(nodes.cpu_free, nodes.memory_free, parts, nodes.model)  # (n_nodes,)
-        cost[row, card] += before[row] - self._weighed_room(
-            nodes.cpu_free[row] - shape.cpu_milli,
-            nodes.memory_free[row] - shape.memory_mib,
-            parts[row] - of_milli[milli] + of_milli[milli - shape.milli],
-            nodes.model[row],
-        )
+        is_repeated = np.tril(free[:, :, None] == free[:, None, :], -1).any(axis=2)
+        row, card = np.nonzero((free >= shape.milli) & ~is_repeated)  # (n_tried,) each
+        milli = free[row, card]
+        after = parts[row] - of_milli[milli] + of_milli[milli - shape.milli]
+        cost = np.full(free.shape, np.inf)  # (n_nodes, most_devices)
+        cost[row, card] = _WASTE_COUNTS * self._worth.lost_by_cards(shape, nodes, row, card)
+        cost[row, card] += self._crowding(shape, nodes, row, parts, after)
         device = cost.argmin(axis=1).astype(np.int64)
         return cost[np.arange(nodes.n_nodes), device], device

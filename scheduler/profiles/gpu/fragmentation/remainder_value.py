@@ -64,11 +64,18 @@ class NodeWorth:
 
     def lost_by_card(self, shape: PodShape, nodes: NodeStates) -> Floats:
         """(n_nodes, most_devices) the same for a pod of part of that card; inf = too little is left of it."""
-        of_cards, left = self._of_cards(nodes), nodes.free_milli - shape.milli
-        before = of_cards.sum(axis=1)
-        of_cards = before[:, None, :] - of_cards + self.best[np.maximum(left, 0)]
-        after = self._least((nodes.cpu_free - shape.cpu_milli)[:, None], of_cards)
-        return np.where(left < 0, np.inf, self._least(nodes.cpu_free, before)[:, None] - after)
+        row, card = np.nonzero(nodes.free_milli >= shape.milli)
+        lost = np.full(nodes.free_milli.shape, np.inf)
+        lost[row, card] = self.lost_by_cards(shape, nodes, row, card)
+        return lost
+
+    def lost_by_cards(self, shape: PodShape, nodes: NodeStates, row: Ints, card: Ints) -> Floats:
+        """(n_tried,) the same for these cards of these nodes, which have enough left. row, card: (n_tried,)"""
+        free = nodes.free_milli[row, card]
+        before = self._of_cards(nodes).sum(axis=1)  # (n_nodes, n_prices)
+        of_cards = before[row] - self.best[free] + self.best[free - shape.milli]  # (n_tried, n_prices)
+        after = self._least(nodes.cpu_free[row] - shape.cpu_milli, of_cards)
+        return np.asarray(self._least(nodes.cpu_free, before)[row] - after)
 
     def _of_cards(self, nodes: NodeStates) -> Floats:
         """(n_nodes, most_devices, n_prices) best_q of each card."""

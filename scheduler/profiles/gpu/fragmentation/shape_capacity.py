@@ -67,8 +67,8 @@ class RoomColumns:
 
         parts : (n_nodes, n_levels) see parts_on
         """
-        by_cards = (parts[:, self._level] // self._count).astype(np.float64)  # (n_nodes, n_demands)
-        pods: Floats = by_cards[:, self._demand]
+        by_cards = (parts.take(self._level, axis=1) // self._count).astype(np.float64)  # (n_nodes, n_demands)
+        pods: Floats = by_cards.take(self._demand, axis=1)
         np.minimum(pods, (cpu_free[:, None] + _HARDLY_ANY) * self._per_cpu, out=pods)
         np.minimum(pods, (memory_free[:, None] + _HARDLY_ANY) * self._per_memory, out=pods)
         pods *= pods >= 1

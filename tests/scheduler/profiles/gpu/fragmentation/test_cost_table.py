@@ -48,6 +48,25 @@ def test_costs_follow_what_changes(steps: list[tuple[str, int, str, dict[str, in
         np.testing.assert_array_equal(kept.device, anew[1])
 
 
+@settings(deadline=None, max_examples=20)
+@given(st.lists(st.tuples(st.integers(0, 69), st.integers(0, 3), st.booleans()), max_size=150))
+def test_costs_of_many_nodes_are_those_of_each(landings: list[tuple[int, int, bool]]) -> None:
+    world = GpuWorld(*(card_node(f"n{row}", cards=1 + row % 2, cpu=8.0 + 8 * (row % 3 > 1)) for row in range(70)))
+    packing = Packing(MIX, world.devices.models)
+    table = CostTable(world.state, world.devices)
+    table.use(packing)
+    asked: list[dict[str, int]] = [{"whole": 1}, {"milli": 300}, {"milli": 700}, {}]
+    for number, (node, kind, is_asked) in enumerate(landings):
+        world.put(card_pod(f"p{number}", node=f"n{node}", **asked[kind]))
+        if not is_asked:
+            continue  # changes add up, so that many nodes are judged at once
+        nodes = states_of_rows(world.state, world.devices, np.arange(70))
+        for shape in SHAPES:
+            kept, anew = table.of(shape), packing.cost(shape, nodes)
+            np.testing.assert_array_equal(kept.cost, anew[0])
+            np.testing.assert_array_equal(kept.device, anew[1])
+
+
 class Counting:
     """A judge that notes how many nodes it was asked about."""
 
@@ -60,6 +79,14 @@ class Counting:
 
     def following(self, nodes: NodeStates) -> Counting:
         return self
+
+
+def test_nodes_that_are_alike_are_judged_once() -> None:
+    world, judge = GpuWorld(*(card_node(f"n{i}", cards=1 + i % 2) for i in range(100))), Counting()
+    table = CostTable(world.state, world.devices)
+    table.use(judge)
+    assert len(table.of(SHAPES[0]).cost) == 100
+    assert judge.asked == [2]
 
 
 def test_only_nodes_that_changed_are_judged_again() -> None:
