@@ -82,9 +82,7 @@ def score_pod(
     policy : what counts
     level : of nodes that are not measured (scorer.degradation.level_without_live)
     """
-    n = cluster.state.n_rows
-    # All rows in order are most of the calls, and slices are not copied.
-    at: Ints | slice = slice(0, n) if len(rows) == n and np.array_equal(rows, np.arange(n)) else rows
+    at = _at(cluster, rows)
     levels = level_of_nodes(level, cluster.measured_nodes()[at])
     nobody: Bools = np.zeros(len(rows), dtype=bool)
     if level == Level.NEUTRAL:
@@ -119,13 +117,37 @@ def score_pod(
         # The caller adds this to scores of its own, which weigh requests: here only nodes without room are avoided.
         ranking = np.where(full, NEUTRAL_SCORE - FULL_PENALTY, NEUTRAL_SCORE)
     if profile is not None and "predicted_peak" in parts:
-        uncut = predicted_peak_ranking(columns.predicted_share, columns.exact_cost, columns.out_of_memory)
-        known_share = np.isfinite(uncut)
-        if not known_share.all():
-            uncut = np.where(known_share, uncut, np.median(uncut[known_share]) if known_share.any() else NEUTRAL_SCORE)
+        uncut = _uncut(columns.predicted_share, columns.exact_cost, columns.out_of_memory)
         ranking = weighted_mean({**parts, "predicted_peak": uncut}, used)
     known = columns.known if profile is None else np.isfinite(columns.predicted_share)
     return PodScores(rows, total, ranking, parts, used, levels, full, known, columns.out_of_memory, profile, request)
+
+
+def ranking_of(cluster: TrackedCluster, pod: PodInfo, rows: Ints, policy: ScoringPolicy, level: Level) -> Floats:
+    """(n_nodes,) `score_pod(...).ranking`, without the rest where the predicted peak alone counts.
+
+    Arguments as those of `score_pod`.
+    """
+    counted = {name for name, weight in policy.weights.items() if weight > 0}
+    if counted != {"predicted_peak"} or level in (Level.NEUTRAL, Level.REQUESTS) or cluster.predicted is None:
+        return score_pod(cluster, pod, rows, policy, level).ranking
+    predicted = _predicted(cluster, rows, _at(cluster, rows), cluster.profile(pod), policy.resource_weights)
+    return weighted_mean({"predicted_peak": _uncut(*predicted)}, policy.weights)
+
+
+def _at(cluster: TrackedCluster, rows: Ints) -> Ints | slice:
+    """All rows in order are most of the calls, and slices are not copied."""
+    n = cluster.state.n_rows
+    return slice(0, n) if len(rows) == n and np.array_equal(rows, np.arange(n)) else rows
+
+
+def _uncut(share: Floats, exact: Floats, out_of_memory: Bools) -> Floats:
+    """(n_nodes,) points of the predicted peak in any range, the median where there are none. See `_predicted`."""
+    uncut = predicted_peak_ranking(share, exact, out_of_memory)
+    known_share = np.isfinite(uncut)
+    if known_share.all():
+        return uncut
+    return np.where(known_share, uncut, np.median(uncut[known_share]) if known_share.any() else NEUTRAL_SCORE)
 
 
 def _node_columns(

@@ -94,15 +94,18 @@ class CardTypes:
             rank = _by_model(ranks(wish, tuple(self._devices.models)), model, otherwise=len(wish.preferred))
             rows, model = _lowest(rank, rows, model)
         protects = rule.options.protection is not Protection.OFF and not rule.may_use_all(pod)
-        by_label = np.zeros(view.n_rows, dtype=bool)
-        if protects and lists_types and (model < 0).any():  # cards that no device plugin offers
+        by_label: Bools | None = None  # cards that no device plugin offers
+        if protects and lists_types and (model < 0).any():
             by_label = rule.rare(pod, view)
         if rule.is_kept_off(pod):
-            has_cards = (self._devices.n_devices[rows] > 0) | by_label[rows]
+            has_cards = self._devices.n_devices[rows] > 0
+            if by_label is not None:
+                has_cards |= by_label[rows]
             rows, model = _lowest(has_cards.astype(np.int64), rows, model)
-        if protects and not wish.is_choosy:
+        if protects and not wish.is_choosy and (by_label is not None or self._scarcity.latest.band.any()):
             band = _by_model(self._scarcity.latest.band, model)
-            band[by_label[rows]] = max(1, band.max())
+            if by_label is not None:
+                band[by_label[rows]] = max(1, band.max())
             rows, model = _lowest(band, rows, model)
         asks = asks_for_cards(pod, self._devices.options)
         if asks and self._is_evened(wish) and not (model == model[0]).all():

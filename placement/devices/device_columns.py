@@ -21,12 +21,13 @@ class DeviceColumns:
 
     models  : names of models as labels say them; an index stays the same for good
     version : a number that is larger after each change
+    cards_version : the same of changes of what nodes have, rather than of what is left of it
     """
 
     def __init__(self, state: ClusterState) -> None:
         """state: whose rows are used."""
         self.models: Final[list[str]] = []
-        self.version = 0
+        self.version = self.cards_version = 0
         self._state = state
         self._model_index: dict[str, int] = {}
         self._all_changed_at = 0
@@ -148,6 +149,7 @@ class DeviceColumns:
     def _clear(self) -> None:
         """Note that there are no devices, until they are written."""
         self._all_changed_at = self.version
+        self.cards_version += 1
         self._free[:] = -1
         self._model[:] = -1
         self._free_memory[:] = 0
@@ -162,6 +164,7 @@ class DeviceColumns:
             n_more = max(n, 2 * self._free.shape[1]) - self._free.shape[1]
             self._free = np.pad(self._free, ((0, 0), (0, n_more)), constant_values=-1)
             self._free_memory = np.pad(self._free_memory, ((0, 0), (0, n_more)))
+        self.cards_version += 1
         self._n_devices[row], self._memory[row] = n, cards.memory
         self._model[row] = self._index_of(cards.model)
         self._free[row, n:] = -1
@@ -186,6 +189,7 @@ class DeviceColumns:
         """Write what slices offer there, if there are no devices."""
         offered = (n, free, self._index_of(model) + 1 if n else 0)
         if tuple(self._offered[row]) != offered:
+            self.cards_version += 1
             self._offered[row], self._has_offers = offered, True
             self._touch(row)
 
@@ -203,7 +207,8 @@ class DeviceColumns:
 
     def _ensured(self, n_rows: int = 0) -> int:
         """Make room for `n_rows`, and return the rows of the tables."""
-        n = max(n_rows, self._state.n_rows)
+        of_state = self._state.n_rows
+        n = n_rows if n_rows > of_state else of_state
         if n > len(self._n_devices):
             self._n_devices, self._memory = grown(self._n_devices, n), grown(self._memory, n)
             self._model, self._free = grown(self._model, n, fill=-1), grown(self._free, n, fill=-1)
@@ -213,4 +218,4 @@ class DeviceColumns:
             self._by_index, self._by_name = grown(self._by_index, n), grown(self._by_name, n)
             self._changed_at = grown(self._changed_at, n)
             self._offered = grown(self._offered, n)
-        return self._state.n_rows
+        return of_state

@@ -79,9 +79,12 @@ class GpuDevices:
         full = self._is_full(demand) & ~unfit
         if full.any():
             reason = _TAKEN if demand.is_whole else _NO_SHARE
-            plain = self._counted_by_name(pod) & full
-            yield from found(plain, view, reason, preemptible=True, by_requests=True)
-            yield from found(full & ~plain, view, reason, preemptible=True)
+            plain = self._counted_by_name(pod)
+            if plain is None:
+                yield from found(full, view, reason, preemptible=True)
+            else:
+                yield from found(full & plain, view, reason, preemptible=True, by_requests=True)
+                yield from found(full & ~plain, view, reason, preemptible=True)
         if not self._options.mixed:
             by_name = asks_by_name(pod, self._options)
             others = table.pods_by_index if by_name else table.pods_by_name
@@ -97,11 +100,11 @@ class GpuDevices:
             full |= self._devices.most_free_memory < demand.memory_units
         return np.asarray(full)
 
-    def _counted_by_name(self, pod: PodInfo) -> Bools:
+    def _counted_by_name(self, pod: PodInfo) -> Bools | None:
         """(n_rows,) nodes where this comes to the same as NodeResourcesFit: the pod and all others there that have
-        devices request whole ones by the one name there is."""
+        devices request whole ones by the one name there is. None = there are no such nodes."""
         is_plain = len(self._options.resources) == 1 and asks_by_name(pod, self._options)
-        return np.asarray(is_plain & (self._devices.pods_by_index == 0))
+        return np.asarray(self._devices.pods_by_index == 0) if is_plain else None
 
     def _is_of_class(self, pod: PodInfo) -> bool:
         """Whether DynamicResources gives the pod its devices where no device plugin offers them."""

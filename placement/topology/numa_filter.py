@@ -55,6 +55,8 @@ class NodeResourceTopologyMatch:
     def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
         zones = self._zones
         zones.catch_up()
+        if not len(zones):
+            return ()
         rows = np.flatnonzero(zones.is_single | zones.is_restricted | zones.is_full_cores)
         needs = aligned_needs(pod) if len(rows) else None
         if needs is None:

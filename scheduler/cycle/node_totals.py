@@ -28,7 +28,7 @@ from placement.scores.plugin_weights import OURS, ScorePart
 from scorer.degradation import Level
 from scorer.opt_out import opts_out
 from scorer.scores.predicted_peak import MEMORY_LIMIT
-from scorer.scoring import score_pod
+from scorer.scoring import ranking_of
 
 
 def candidates(passes: Bools, pod: PodInfo, view: ClusterView, level: Level) -> Ints:
@@ -66,7 +66,7 @@ def node_parts(
     parts = [*default_parts(pod, view, rows, policy.plugin_weights), *further]
     if weight := policy.plugin_weights[OURS]:
         level = Level.NEUTRAL if opts_out(pod) else level
-        ranking = score_pod(view.cluster, pod, rows, policy.scoring, level).ranking
+        ranking = ranking_of(view.cluster, pod, rows, policy.scoring, level)
         parts.append(ScorePart(OURS, weight, factor_of_ours(policy, score_per_point) * ranking))
     return parts
 

@@ -309,6 +309,15 @@ def test_what_has_changed_since_is_told_row_by_row() -> None:
     assert table.changed_since(version) is None
 
 
+def test_cards_have_a_version_of_their_own() -> None:
+    world = DeviceWorld([card_node("a", 2), card_node("b")])
+    table, version = world.table, world.table.cards_version
+    world.put(card_pod("p", "a", n=1), card_pod("q", "a", milli=300))
+    assert table.cards_version == version, "what is left of the cards has changed"
+    world.put(card_node("b", 4))
+    assert table.cards_version > version
+
+
 def test_a_list_of_all_pods_confirms_those_that_were_assumed() -> None:
     world = DeviceWorld([card_node("a", 3)])
     world.assume(card_pod("p", n=1), "a")

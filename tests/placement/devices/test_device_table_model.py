@@ -69,6 +69,7 @@ class AnythingGoes(RuleBasedStateMachine):
         super().__init__()
         self.world = DeviceWorld([card_node("a", 3, model="T4"), card_node("b", shared=2, memory=8)])
         self.read = (0, np.zeros((0, 8), dtype=np.int64))  # at which version, and what it was
+        self.cards: tuple[int, int, list[object]] = (0, 0, [])  # the same of what nodes have, and the rows
 
     @rule(name=NAMES, on=st.sampled_from(("", "a", "b", "c")), asks=ASKS, said=SAID, created=st.integers(0, 2))
     def put(self, name: str, on: str, asks: dict[str, Any], said: dict[str, str], created: int) -> None:
@@ -146,6 +147,15 @@ class AnythingGoes(RuleBasedStateMachine):
             same[rows] = same[len(before) :] = False
             assert (now[same] == before[same[: len(before)]]).all()
         self.read = (table.version, now)
+
+    @invariant()
+    def cards_of_one_version_are_the_same(self) -> None:
+        table, (version, n_rows, before) = self.world.table, self.cards
+        columns = (table.n_cards, table.n_devices, table.model, table.device_memory)
+        now = [list(table.models), *(column.tolist() for column in columns)]
+        if (table.cards_version, len(table.model)) == (version, n_rows):
+            assert now == before
+        self.cards = (table.cards_version, len(table.model), now)
 
     @invariant()
     def it_is_what_a_new_one_would_be(self) -> None:

@@ -100,14 +100,14 @@ class CostTable:
 def states_of_rows(state: ClusterState, devices: DeviceTable, rows: Ints) -> NodeStates:
     """The nodes of these rows as they are now."""
     cpu, memory = state.kinds["cpu"], state.kinds["memory"]
-    allocatable, requested = state.allocatable_units, state.requested_units
+    allocatable, requested = state.allocatable_units[rows], state.requested_units[rows]
     free_milli, model, n_devices = devices.cards_on(rows)
     return NodeStates(
-        cpu_free=(allocatable[rows, cpu] - requested[rows, cpu]).astype(np.float64),
-        memory_free=(allocatable[rows, memory] - requested[rows, memory]) / _MIB,
+        cpu_free=(allocatable[:, cpu] - requested[:, cpu]).astype(np.float64),
+        memory_free=(allocatable[:, memory] - requested[:, memory]) / _MIB,
         free_milli=free_milli,
         model=model,
-        cpu_total=allocatable[rows, cpu].astype(np.float64),
-        memory_total=allocatable[rows, memory] / _MIB,
+        cpu_total=allocatable[:, cpu].astype(np.float64),
+        memory_total=allocatable[:, memory] / _MIB,
         n_devices=n_devices,
     )

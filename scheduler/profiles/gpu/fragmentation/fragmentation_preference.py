@@ -46,6 +46,7 @@ class Fragmentation:
     judge: Judge | None = None
     _made_for: ShapeMix | None = None
     _of_nodes: tuple[int, int, int] | None = None
+    _summed_at: tuple[int, int] | None = None
 
     @property
     def name(self) -> str:
@@ -92,14 +93,19 @@ class Fragmentation:
         mix = self.live_mix.mix()
         if mix is None:
             return False
-        devices, n_cards = self.devices, self.devices.n_cards
+        devices = self.devices
+        summed_at = devices.cards_version, self.state.n_rows
+        if self.judge is not None and self._made_for is mix and self._summed_at == summed_at:
+            self.costs.use(self.judge)
+            return True
+        n_cards = devices.n_cards
         of_nodes = len(devices.models), len(n_cards), int(n_cards.sum())
         if self.judge is None or self._made_for is not mix:
             self._made_for = mix
             self.judge = self.make_judge(mix, devices.models, self._all_nodes())
         elif self._of_nodes != of_nodes:
             self.judge = self.judge.following(self._all_nodes())
-        self._of_nodes = of_nodes
+        self._of_nodes, self._summed_at = of_nodes, summed_at
         self.costs.use(self.judge)
         return True
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from kube.objects.objects import PodInfo
 from kube.tables.columns import whole_units
 from placement.devices.card_names import of_any_type
-from placement.devices.demand import gpu_demand
+from placement.devices.demand import GpuDemand, gpu_demand
 from placement.devices.device_table import DeviceTable
 from placement.filters.annotations import GPU_TYPE, names_in
 from scheduler.profiles.gpu.fragmentation.shapes import PodShape
@@ -21,10 +21,23 @@ class PodShapes:
 
     def __init__(self, devices: DeviceTable) -> None:
         self._devices = devices
+        self._latest: tuple[PodInfo, int, PodShape] | None = None  # of how many models, and the answer
 
     def of(self, pod: PodInfo) -> PodShape:
-        """count 0 = it asks for no card."""
+        """count 0 = it asks for no card. A pod is asked about several times in turn, waiting and on its node."""
+        n_models = len(self._devices.models)
+        if self._latest is not None:
+            one, of_models, shape = self._latest
+            is_same = one.requests is pod.requests and one.annotations is pod.annotations
+            if is_same and of_models == n_models:
+                return shape
         demand = gpu_demand(pod, self._devices.options)
+        shape = self._shape(pod, demand)
+        # What memory is in thousandths changes with the nodes.
+        self._latest = None if demand is not None and demand.memory_units else (pod, n_models, shape)
+        return shape
+
+    def _shape(self, pod: PodInfo, demand: GpuDemand | None) -> PodShape:
         if demand is not None:
             demand = self._devices.typical_demand(demand)
         return PodShape(
