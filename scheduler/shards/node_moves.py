@@ -76,7 +76,7 @@ class NodeMoves:
         self._loan, self._most, self._clock, self._wall = loan, most, clock, wall
         self._moves: dict[str, _Move] = {}
         self._wants: dict[str, tuple[str, float]] = {}  # nodes of others: for which unit, and until when
-        self._asked: set[str] = set()
+        self._asked: dict[str, Wanted] = {}  # what the nodes of others say by now
         self.handed_over = self.lent = 0
 
     def want(self, unit: str, nodes: Sequence[str]) -> None:
@@ -165,15 +165,16 @@ class NodeMoves:
         with self._locked():
             self._wants = {node: want for node, want in self._wants.items() if now < want[1]}
             foreign = [node for node in self._wants if self._ownership.why_not(node)] if leader_shard >= 0 else []
-        for node in [node for node in self._asked if node not in foreign]:
-            self._asked.discard(node)
+        self._asked = {node: wish for node, wish in self._asked.items() if node in foreign}
         for node in foreign:
-            if node not in self._asked:
-                wish = Wanted(leader_shard, self._wall() + self._loan)
-                answer = self._send("PATCH", node, wanting(wish))
-                if answer.is_success:
-                    self._asked.add(node)
-                logger.info("the loan of a node is asked for", extra={"node": node, "why_not": answer.text})
+            known = self._asked.get(node)
+            if known is not None and known.to == leader_shard and self._wall() < known.until - self._loan / 2:
+                continue
+            wish = Wanted(leader_shard, self._wall() + self._loan)
+            answer = self._send("PATCH", node, wanting(wish))
+            if answer.is_success:
+                self._asked[node] = wish
+            logger.info("the loan of a node is asked for", extra={"node": node, "why_not": answer.text})
 
     def _return(self) -> None:
         """Begin to hand nodes back that were lent to us, once no unit waits for them."""
