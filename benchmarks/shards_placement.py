@@ -121,6 +121,7 @@ class Replicas:
             shards.ownership,
             shards.responsibility,
             loans=self,
+            alone=shards.alone,
             pass_on=self._pass_on,
         )
         self._shards_of = [[one for one in range(_SHARDS) if one % n == number] for number in range(n)]

@@ -4,12 +4,12 @@
 
 First the costs of this machine are measured in this process: CPU to decide about and bind a pod of 200 services on the
 nodes of one replica (--nodes / replicas, at most 20,000 are built), and CPU to follow a pod that another one placed,
-two events of the watch. Then units arrive as a Poisson process at 70 % of what all replicas together can place, and each
-replica serves its own by turns. Sizes of units are log-normal, 5 % are gangs. Weights and holders are the product's own
-(scheduler/shards/dispatch.py), worked out from Leases that each replica reads once a second at a moment of its own: for
-so long two may try the same unit, which counts as a conflict, or none does. Room goes down as pods are placed; shards
-that are full pass units on. After a third of the time one replica dies; others take its shards 12 s later, and a new one
-gets them back after 30 s.
+two events of the watch. Then units arrive as a Poisson process at 70 % of what all replicas together can place, and
+each replica serves its own by turns. Sizes of units are log-normal, 5 % are gangs. Weights and holders are the
+product's own (scheduler/shards/dispatch.py), worked out from Leases that each replica reads once a second at a moment
+of its own: for so long two may try the same unit, which counts as a conflict, or none does. Room goes down as pods are
+placed; shards that are full pass units on. After a third of the time one replica dies; others take its shards 12 s
+later, and a new one gets them back after 30 s.
 
 The simulation knows no API server but a limit of bindings a second, no watch lag but 50 ms, and one core per replica.
 """
@@ -286,8 +286,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--api-rate", type=float, default=14_000.0, help="bindings a second at most")
     parser.add_argument("--pods", type=int, default=2000, help="of a round in which costs are measured")
     asked = parser.parse_args(arguments)
-    heads = ("decide us", 11), ("follow us", 11), ("at most/s", 11), ("offered/s", 11), ("placed/s", 10), ("p50 s", 8)
-    heads += ("p99 s", 8), ("conflicts", 11), ("passed", 9), ("planned", 9), ("loans", 7), ("left", 7)
+    costs_and_rates = ("decide us", 11), ("follow us", 11), ("at most/s", 11), ("offered/s", 11), ("placed/s", 10)
+    counts = ("conflicts", 11), ("passed", 9), ("planned", 9), ("loans", 7), ("left", 7)
+    heads = *costs_and_rates, ("p50 s", 8), ("p99 s", 8), *counts
     print(f"  {'replicas':10}" + "".join(f"{head:>{width}}" for head, width in heads))
     for n in numbers(asked.replicas):
         costs = measured_costs(min(asked.nodes // n, _MOST_BUILT), asked.pods)

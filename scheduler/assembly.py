@@ -97,7 +97,9 @@ def assembled_profiles(
     no_claims = NoResourceClaims(tables.class_resources)
     preemption = _preemption(settings, tables, clock)
     tenants = tables.tenants
-    of_shards = () if tables.shards is None else (tables.shards.ownership,)
+    shards = tables.shards
+    of_shards = () if shards is None else (shards.ownership,)
+    alone = () if shards is None else (shards.alone,)
 
     def profile(name: str, own: ProfileParts) -> SchedulingProfile:
         return standard_profile(
@@ -105,8 +107,8 @@ def assembled_profiles(
             settings.scheduler_names[name],
             policies,
             BindingPlugins(
-                bind=(guard, *of_shards, bind),
-                reserve=(guard, *of_volumes, *own.reserve),
+                bind=(guard, *of_shards, *alone, bind),
+                reserve=(guard, *alone, *of_volumes, *own.reserve),
                 awaited=(*of_volumes, *own.awaited),
                 post_bind=tuple(own.post_bind),
             ),

@@ -177,6 +177,7 @@ class ScheduleLoop:
             shards.ownership,
             shards.responsibility,
             loans=shards.moves,
+            alone=shards.alone,
             pass_on=PassWriter(self._parts.session).put,
         )
 

@@ -15,6 +15,7 @@ from scheduler.handle import Handle
 from scheduler.profiles.gpu.tide.training_annotations import Role, role_of
 from scheduler.queue.unit import unit_by_owner
 from scheduler.settings import ScheduleSettings
+from scheduler.shards.decided_alone import DecidedAlone
 from scheduler.shards.keeper import shard_names
 from scheduler.shards.node_moves import NodeMoves
 from scheduler.shards.one_decider import OneDecider, WideTerms
@@ -40,12 +41,14 @@ class ShardTables:
     stale          : called, under the lock, when one that is placed elsewhere may have become ours without a change of
                      its own, or the other way round
     moves          : of nodes, to and from other replicas
+    alone          : keeps what was decided as the leader from being bound by one that leads no more
     """
 
     held: ShardLeases
     ownership: NodeOwnership
     responsibility: Responsibility
     moves: NodeMoves
+    alone: DecidedAlone
     stale: list[Callable[[], None]]
 
 
@@ -86,7 +89,6 @@ def shard_tables(handle: Handle, held: ShardLeases) -> ShardTables:
         shard_of=ownership.shard,
         unit_of=unit_by_owner if gangs is None else gangs.unit_of,
         reason=decider.reason,
-        leads=held.leads,
     )
     moves = NodeMoves(
         held.api,
@@ -98,7 +100,7 @@ def shard_tables(handle: Handle, held: ShardLeases) -> ShardTables:
         clock=running_time,
         wall=scorer.tables.clock,
     )
-    return ShardTables(held, ownership, responsibility, moves, stale)
+    return ShardTables(held, ownership, responsibility, moves, DecidedAlone(held.leads), stale)
 
 
 def _reason_of_profile(settings: ScheduleSettings, pod: PodInfo) -> str:

@@ -47,6 +47,7 @@ class ShardUpkeep(Background):
             version=live.pods_version,
             use=self._use,
         )
+        tables.responsibility.leads = self.keeper.decides_alone
         tables.stale.append(self._set_stale)
         self.collector = ShardCollector(self.keeper, tables.moves)
         self._task = PeriodicTask("shards", settings.lease.retry_period, self.keeper.step, after=after)

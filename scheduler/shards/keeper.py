@@ -11,10 +11,10 @@ more (kube/leader_election/election.py).
 from __future__ import annotations
 
 import logging
-import zlib
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Final
 
 import numpy as np
@@ -96,6 +96,7 @@ class ShardKeeper:
         self._leaving: dict[int, float] = {}
         self._published: tuple[dict[int, str], frozenset[int], bool] | None = None
         self._dispatcher = Dispatcher(())
+        self._leading: Callable[[], bool] | None = None  # whether all is read that the last leader wrote
         self.is_stale = False  # under the lock: who decides about waiting pods has to be looked at again
         self._rooms: dict[int, float] = {}
         self._looked_at_rooms = -float("inf")
@@ -106,6 +107,11 @@ class ShardKeeper:
     def may_write(self) -> bool:
         """Return whether this replica lives, as far as others can know. For any thread; a microsecond."""
         return self._leases.holds(self._own_name)
+
+    def decides_alone(self) -> bool:
+        """Return whether this replica leads, and knows all that the last leader has placed. For any thread."""
+        leading = self._leading
+        return leading is not None and self._leads() and leading()
 
     def seen(self) -> ShardsSeen:
         """Return what the Leases said last. For any thread."""
@@ -144,7 +150,7 @@ class ShardKeeper:
         self._take(to_take(self._leases.identity, members, shards) if is_known else [])
         self._finish_reading()
         self._publish()
-        self._moves.step(min(self._ready) if self._ready and self._leads() else -1)
+        self._moves.step(min(self._ready) if self._ready and self.decides_alone() else -1)
         self._delete_dead()
 
     def stop(self) -> None:
@@ -266,7 +272,11 @@ class ShardKeeper:
         }
         usable = frozenset(self._ready - self._leaving.keys())
         now = dispatcher(holders, self._rooms_of_all())
-        published = holders, usable, self._leads()
+        if not self._leads():
+            self._leading = None
+        elif self._leading is None:
+            self._leading = self._read_again()
+        published = holders, usable, self.decides_alone()
         with self._locked():
             self._ownership.use(usable)
             if self.is_stale or published != self._published or now.shards != self._dispatcher.shards:
@@ -347,7 +357,7 @@ class ShardKeeper:
 
 def replica_name(lease: LeaseOptions, identity: str) -> str:
     """Return the name of the Lease that says that a replica lives."""
-    return f"{lease.name}-replica-{zlib.crc32(identity.encode()):08x}"
+    return f"{lease.name}-replica-{blake2b(identity.encode(), digest_size=8).hexdigest()}"
 
 
 def shard_names(lease: LeaseOptions, options: ShardOptions) -> list[str]:

@@ -23,6 +23,7 @@ from scheduler.cycle.cycle import GangRules, SchedulingCycle
 from scheduler.cycle.decisions import Decisions, Rejected
 from scheduler.cycle.placing import Placer
 from scheduler.queue.queued import Popped, QueuedPod
+from scheduler.shards.decided_alone import DecidedAlone
 from scheduler.shards.ownership import NodeOwnership
 from scheduler.shards.responsibility import PassedOn, Responsibility, passed_on
 
@@ -89,15 +90,18 @@ class ShardedCycle:
         responsibility: Responsibility,
         *,
         loans: Loans,
+        alone: DecidedAlone,
         pass_on: Callable[[Sequence[tuple[PodInfo, PassedOn]]], None],
     ) -> None:
         self._cycle, self._planning, self._nominations = cycle, planning, nominations
-        self._ownership, self._responsibility, self._loans, self._pass_on = ownership, responsibility, loans, pass_on
+        self._ownership, self._responsibility, self._alone = ownership, responsibility, alone
+        self._loans, self._pass_on = loans, pass_on
 
     def run(self, popped: Popped, placer: Placer) -> Decisions:
         """Decide about a unit."""
         has_others = self._ownership.has_others()
         decisions = self._cycle.run(popped, placer, makes_room=not has_others)
+        self._alone.add(queued.pod.uid for queued, _ in decisions.placed if self._responsibility.is_last(queued.pod))
         failed = [one for one in decisions.rejected if one.by] if has_others else []
         if not failed:
             self._loans.served(popped.key)
@@ -126,6 +130,7 @@ class ShardedCycle:
             self._borrow(popped, others, failed, decisions)
         elif self._nominations.node_of:
             made = self._cycle.run(popped, placer, makes_room=True)
+            self._alone.add(queued.pod.uid for queued, _ in made.placed)
             decisions.placed += made.placed
             decisions.rejected += made.rejected
             decisions.unfinished += made.unfinished

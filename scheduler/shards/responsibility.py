@@ -48,8 +48,10 @@ def passed_on(pod: PodInfo) -> PassedOn:
 
 
 class Responsibility:
-    """Under the lock of the tables. `dispatcher` and `leads` are what the keeper of the Leases says.
+    """Under the lock of the tables.
 
+    dispatcher, leads : what the keeper of the Leases says: who holds the shards, and whether this replica is the one
+                that decides alone
     me        : identity of this replica
     passes    : replicas that try after the first, before the leader
     shard_of  : of a node by name, -1 = there is no such node
@@ -66,16 +68,16 @@ class Responsibility:
         shard_of: Callable[[str], int],
         unit_of: Callable[[PodInfo], UnitOf],
         reason: Callable[[PodInfo], str],
-        leads: Callable[[], bool],
     ) -> None:
-        self._cluster, self._me, self._passes, self._leads = cluster, me, passes, leads
+        self._cluster, self._me, self._passes = cluster, me, passes
         self._shard_of, self._unit_of, self._reason = shard_of, unit_of, reason
         self.dispatcher = Dispatcher(())
+        self.leads: Callable[[], bool] = lambda: False
 
     def is_mine(self, pod: PodInfo) -> bool:
         """Return whether this replica decides about the pod now."""
         holder = self.holder(pod)
-        return self._leads() if holder is None else holder == self._me
+        return self.leads() if holder is None else holder == self._me
 
     def is_last(self, pod: PodInfo) -> bool:
         """Return whether the nodes of all replicas count for this pod, because it has come to the leader."""

@@ -50,9 +50,8 @@ class World:
             shard_of=lambda node: SHARD_OF.get(node, -1),
             unit_of=unit_by_owner,
             reason=lambda pod: self.reason,
-            leads=lambda: leads,
         )
-        one.dispatcher = dispatcher(HOLDERS, {})
+        one.dispatcher, one.leads = dispatcher(HOLDERS, {}), lambda: leads
         return one
 
 
