@@ -6,7 +6,7 @@ from __future__ import annotations
 import gc
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -29,6 +29,7 @@ from scheduler.loop import ScheduleLoop
 from scheduler.loop_parts import LoopParts
 from scheduler.metrics import SchedulingMetrics
 from scheduler.reporting.reports import Reports
+from scheduler.shard_tables import ShardLeases
 from scheduler.tables import schedule_tables
 from scorer.model_watch import LoadedModel
 from scorer.options import ScorerOptions
@@ -66,8 +67,9 @@ class _NotingReports(Reports):
     last : wall clock and CPU seconds when the last of them did
     """
 
-    def __init__(self, session: ApiSession) -> None:
+    def __init__(self, session: ApiSession, on_bound: Callable[[PodInfo, str], None]) -> None:
         super().__init__(session, instance="benchmark")
+        self._on_bound = on_bound
         self.nodes: dict[str, str] = {}
         self.all_bound = threading.Event()
         self.last = 0.0, 0.0
@@ -82,6 +84,7 @@ class _NotingReports(Reports):
     def scheduled(self, pod: PodInfo, node: str) -> None:
         """It is bound."""
         super().scheduled(pod, node)
+        self._on_bound(pod, node)
         self.nodes[pod.uid] = node
         self.last = time.perf_counter(), time.process_time()
         if len(self.nodes) == self._awaited:
@@ -115,23 +118,35 @@ class Round:
 
 
 class AnsweredLoop:
-    """Context manager. options: of the settings under `schedule`, such as {"batch": 1}."""
+    """Context manager.
 
-    def __init__(self, made: LargeCluster, options: Mapping[str, Any] | None = None) -> None:
+    options  : of the settings under `schedule`, such as {"batch": 1}
+    held     : says which nodes are its own; None = all are
+    on_bound : called with pods that are bound, and their nodes
+    """
+
+    def __init__(
+        self,
+        made: LargeCluster,
+        options: Mapping[str, Any] | None = None,
+        *,
+        held: ShardLeases | None = None,
+        on_bound: Callable[[PodInfo, str], None] = lambda pod, node: None,
+    ) -> None:
         quiet = {"domain": "", "scheduler_name": _NAME, "lease": {"enabled": False}}
         settings = with_options(Settings(), {"schedule": quiet | dict(options or {})})
         self.scorer = still_scorer()
-        self.tables = schedule_tables(self.scorer, settings.schedule, settings.node_rules)
+        self.tables = schedule_tables(self.scorer, settings.schedule, settings.node_rules, None, held)
         self.policy: Policy = schedule_policy(settings)
         self.session = AnsweringSession()
-        self._reports = _NotingReports(self.session)
+        self._reports = _NotingReports(self.session, on_bound)
         self._may_run = False
         self._began: tuple[float, float, dict[str, float]] = (0.0, 0.0, {})
         self._has_begun, self._has_paused = threading.Event(), threading.Event()
         self._loop = ScheduleLoop(
             LoopParts(
                 settings=settings.schedule,
-                role=loop_role(settings.schedule),
+                role=loop_role(settings.schedule, self.tables.shards),
                 scorer=self.scorer,
                 tables=self.tables,
                 policies=OnePolicy(self.policy),
