@@ -66,7 +66,7 @@ def replica(me: int, n: int, n_nodes: int, n_pods: int, hub: Connection) -> None
     bound_line = {pod.uid: pod_line("MODIFIED", pod, 2, node=_NODE) for pod in pods}
     news: list[tuple[str, str]] = []
     held = _Held(me, n)
-    options = {"shards": {"enabled": True, "count": _SHARDS}} if n > 1 else {}
+    options = {"lease": {"enabled": True}, "shards": {"enabled": True, "count": _SHARDS}} if n > 1 else {}
     leases: Any = ShardLeases(held, None, lambda: me == 0) if n > 1 else None  # type: ignore[arg-type]
     with AnsweredLoop(made, options, held=leases, on_bound=lambda pod, node: news.append((pod.uid, node))) as loop:
         shards, tables = loop.tables.shards, loop.scorer.tables

@@ -77,6 +77,7 @@ _UNMOVED: Final[Mapping[str, _Rule]] = MappingProxyType(
         "TaintToleration": _unmoved,
         "NodeAffinity": _unmoved,
         "Domain": _unmoved,
+        "Shard": _unmoved,
         "MachineGroup": _says_so,
         "ElasticQuota": _unmoved,  # QuotaLimit hands in no more pods than the quota admits
         "CardTypes": _unmoved,  # what is rare is looked at every few seconds, not when pods land
