@@ -158,7 +158,10 @@ class QuotaSink:
 
     def replace(self, objects: Sequence[ElasticQuota]) -> None:
         """These are all the quotas that there are."""
-        self._objects = {one.key: one for one in objects}
+        listed = {one.key: one for one in objects}
+        if self.is_read and listed == self._objects:
+            return  # where the definition is not installed this comes again and again; a swap looks at all pods
+        self._objects = listed
         self._swap()
         self.is_read = True
 

@@ -1,0 +1,41 @@
+"""Which lists of ElasticQuotas make the process count and admit anew."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+
+from kube.tables.state import ClusterState
+from tenants.elastic_quota import ElasticQuota
+from tenants.ledger import QuotaLedger
+from tenants.quotas import Quotas, QuotaSink
+from tests.tenants.tenant_world import quota
+
+
+def sink() -> tuple[QuotaSink, list[tuple[ElasticQuota, ...]]]:
+    """A sink, and the quotas in use at each change that listeners heard of."""
+    quotas = Quotas(QuotaLedger(ClusterState(), lambda pod: {}))
+    heard: list[tuple[ElasticQuota, ...]] = []
+    quotas.on_change.append(lambda: heard.append(quotas.tree.quotas))
+    return QuotaSink(quotas, nullcontext, ()), heard
+
+
+def test_listeners_do_not_hear_again_that_the_definition_is_not_installed() -> None:
+    quotas, heard = sink()
+    for _ in range(3):
+        quotas.absent()
+    assert quotas.is_read and heard == [()]
+
+
+def test_listeners_do_not_hear_of_a_list_of_the_same_quotas() -> None:
+    quotas, heard = sink()
+    quotas.replace([quota("a", 1)])
+    quotas.replace([quota("a", 1)])
+    assert heard == [(quota("a", 1),)]
+
+
+def test_listeners_hear_of_quotas_that_came_changed_and_went() -> None:
+    quotas, heard = sink()
+    quotas.absent()
+    for listed in ([quota("a", 1)], [quota("a", 2)], []):
+        quotas.replace(listed)
+    assert heard == [(), (quota("a", 1),), (quota("a", 2),), ()]
