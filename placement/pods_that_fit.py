@@ -4,6 +4,8 @@ what filters say that count room of their own."""
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -37,6 +39,16 @@ def room_for(pod: PodInfo, view: ClusterView, filters: Iterable[Filter], rows: I
                 pods = np.where(allocatable > 0, pods, _UNLIMITED)
             np.minimum(room, pods, out=room)
     for other in filters:
-        if isinstance(other, CountsRoom):
+        if _counts_room(other):
             np.minimum(room, other.room(pod, view, rows), out=room)
     return room
+
+
+def _counts_room(one: Filter) -> TypeGuard[CountsRoom]:
+    return _is_counting(type(one))
+
+
+@cache
+def _is_counting(kind: type[Any]) -> bool:
+    """Whether filters of a class count room: isinstance of a Protocol takes 20 us, and each batch asks two dozen."""
+    return issubclass(kind, CountsRoom)

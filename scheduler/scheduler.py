@@ -43,6 +43,9 @@ _LOOK_AROUND_SECONDS: Final = 15.0
 _GATED_SECONDS: Final = 30.0
 """Seconds after which a gated pod gets a condition that says why: pods of a group rarely come all at once."""
 
+_LOOK_AHEAD: Final = 15
+"""Units for which tables are read together with those of the unit that is placed."""
+
 _LOST_SECONDS: Final = 60.0
 """Seconds after which a popped pod that is neither assumed nor being bound was lost by a mistake of ours."""
 
@@ -202,6 +205,7 @@ class Scheduler:
                         until=self._settling.until,
                         bounded_scan=self._options.bounded_scan,
                         scan_from=self._scan_from,
+                        coming=self._coming,
                     )
                     decisions = self._cycle.run(popped, placer)
                 self._scan_from = placer.scan_from
@@ -215,6 +219,9 @@ class Scheduler:
             return
         self._metrics.observe_stage("cycle", self._stopwatch() - began)
         self._act(decisions)
+
+    def _coming(self) -> Sequence[PodInfo]:
+        return self._queue.coming(_LOOK_AHEAD)
 
     def _give_up(self, popped: Popped, message: str) -> None:
         """It raised where no plugin was asked: nothing of the unit may stay where it is."""

@@ -298,6 +298,11 @@ class TrackedCluster:
         key = self.state.service_key(pod)
         return self.predicted.profile(pod, key, self.state.replicas_with(key), self.expected_run(pod, key))
 
+    def known_profile(self, pod: PodInfo) -> int | None:
+        """Profile of a pod, if there is one already."""
+        key = self.state.service_key(pod)
+        return None if self.predicted is None else self.predicted.known_profile(pod, key, self.expected_run(pod, key))
+
     def expected_run(self, pod: PodInfo, service: ServiceKey) -> Run | None:
         """When a pod runs; None = on and on. One that waits would start now, one that is bound has since it was."""
         return expected_run(pod.started, self.run_of(pod, service), self.now, self._runs.get(pod.uid))

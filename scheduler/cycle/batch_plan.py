@@ -25,6 +25,7 @@ from placement.policies.policy import Policy
 from placement.scores.default_scores import allocation_scores, parts_beside_allocation
 from placement.scores.plugin_weights import SPREAD, PluginWeights
 from placement.scores.soft_spread import SoftSpread, soft_constraints
+from scheduler.cycle.best_first import BestFirst
 from scheduler.cycle.choice import Choice
 from scheduler.cycle.node_totals import factor_of_ours
 from scheduler.cycle.ranked_by_kind import RankedByKind
@@ -45,11 +46,11 @@ class AllocationLevels:
     def __init__(self, pod: PodInfo, view: ClusterView, rows: Ints, weights: PluginWeights) -> None:
         self._pod, self._view, self._rows, self._weights = pod, view, rows, weights
         self.initial = allocation_scores(pod, view, rows, weights)
-        self._likely = np.arange(len(rows))
+        self._likely = BestFirst(np.zeros(len(rows)), np.arange(len(rows)))
         self._levels: dict[int, tuple[Ints, Bools, list[int]]] = {}  # scores, where they are known, how many next
 
-    def expect(self, order: Ints) -> None:
-        """(n_nodes,) positions, those that will get pods soonest first."""
+    def expect(self, order: BestFirst) -> None:
+        """order: positions, those that will get pods soonest first."""
         self._likely = order
 
     def at(self, landed: int, position: int) -> int:
@@ -60,7 +61,8 @@ class AllocationLevels:
             level = self._levels[landed] = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=bool), [_FIRST]
         scores, known, size = level
         if not known[position]:
-            next_ones = self._likely[~known[self._likely]][: size[0]]
+            likely = self._likely.first(int(np.count_nonzero(known)) + size[0])
+            next_ones = likely[~known[likely]][: size[0]]
             size[0] *= 4
             self._work_out(np.append(next_ones, position), landed, scores, known)
         return int(scores[position])
@@ -93,7 +95,8 @@ class Ranking(Protocol):
 class BatchPlan:
     """For nodes that pass all filters: positions in `rows`, ascending, inside.
 
-    What is written down of one node at a time are plain floats: an array of one costs as much as one of thousands.
+    What is read of one node at a time, again and again, are plain floats: an array of one costs as much as one of
+    thousands.
     """
 
     def __init__(
@@ -119,13 +122,11 @@ class BatchPlan:
         self._others = self._scores_of_others(np.arange(len(rows)))
         self._spread = SoftSpread(pod, view, rows) if self._spread_weight and soft_constraints(pod) else None
         kind = np.zeros(len(rows), dtype=np.int64) if self._spread is None else self._spread.kind
-        standard = (self._allocation.initial + self._others).astype(np.float64)
-        ours = self._factor * ranking.values
-        self._standard: list[float] = standard.tolist()
-        self._ours: list[float] = ours.tolist()
-        self._kind: list[int] = kind.tolist()
-        self._listed: set[int] = set()
-        self._ranked = self._rank(standard, ours, kind)
+        self._standard: Floats = (self._allocation.initial + self._others).astype(np.float64)
+        self._ours: Floats = self._factor * ranking.values
+        self._kind = kind
+        self._listed: dict[int, tuple[float, int]] = {}  # on the short list: the standard scores, and the kind
+        self._ranked = self._rank()
 
     def place(self) -> Choice | None:
         """The best node for the next pod, which is counted there.
@@ -151,12 +152,13 @@ class BatchPlan:
         best = second = (-np.inf, -1)
         spread = [0] if self._spread is None else [self._spread_weight * score for score in self._spread.scores()]
         listed, values, entered = self._ranking.short_list()
+        known, factor = self._listed, self._factor
         for at in entered:
-            self._listed.add(at)
+            known[at] = self._standard.item(at), self._kind.item(at)
             self._ranked.take(at)
-        standard, kind, factor = self._standard, self._kind, self._factor
         for at, value in zip(listed, values, strict=True):
-            total = (standard[at] + spread[kind[at]]) + factor * value
+            standard, kind = known[at]
+            total = (standard + spread[kind]) + factor * value
             if total > best[0] or (total == best[0] and at < best[1]):
                 best, second = (total, at), best
             elif total > second[0] or (total == second[0] and at < second[1]):
@@ -173,16 +175,17 @@ class BatchPlan:
 
     def _land(self, at: int) -> None:
         landed = self._landed[at] = self._landed.get(at, 0) + 1
-        self._listed.discard(at)
+        self._listed.pop(at, None)
+        kind: int = self._kind.item(at)
         if self._spread is not None:
-            self._kind[at] = self._spread.land(self._kind[at])
+            kind = self._kind[at] = self._spread.land(kind)
         value = self._ranking.land(at)
         if value is None or landed >= self._room[at]:
             self._drop(at)
             return
         standard = self._standard[at] = float(self._allocation.at(landed, at) + self._others[at])
         ours = self._ours[at] = self._factor * value
-        self._ranked.put(at, self._kind[at], standard, ours)
+        self._ranked.put(at, kind, standard, ours)
 
     def _drop(self, at: int) -> None:
         """The node can take no more."""
@@ -190,7 +193,7 @@ class BatchPlan:
         self._ranking.drop(at)
         self._ranked.take(at)
         if self._spread is not None:
-            self._spread.drop(self._kind[at])
+            self._spread.drop(self._kind.item(at))
         if self._others_differ and len(self._out) < len(self._rows):
             self._normalise_again()
 
@@ -198,13 +201,13 @@ class BatchPlan:
         """Over the nodes that are left."""
         left = np.setdiff1d(np.arange(len(self._rows)), list(self._out), assume_unique=True)
         self._others[left] = self._scores_of_others(left)
-        standard = np.array(self._standard)
+        standard = self._standard
         standard[left] = self._allocation.initial[left] + self._others[left]
         for at, landed in self._landed.items():
             if at not in self._out:
                 standard[at] = self._allocation.at(landed, at) + self._others[at]
-        self._standard = standard.tolist()
-        self._ranked = self._rank(standard, np.array(self._ours), np.array(self._kind))
+        self._listed = {at: (standard.item(at), kind) for at, (_, kind) in self._listed.items()}
+        self._ranked = self._rank()
 
     def _scores_of_others(self, at: Ints) -> Ints:
         """(n_nodes,) of the nodes at these positions: all whole numbers of the sum but requests and topology spread."""
@@ -214,9 +217,10 @@ class BatchPlan:
             total = np.asarray(total + part.points, dtype=np.int64)
         return total
 
-    def _rank(self, standard: Floats, ours: Floats, kind: Ints) -> RankedByKind:
+    def _rank(self) -> RankedByKind:
         """All nodes that are in; those on the short list are judged there."""
-        ranked = RankedByKind(standard, ours, kind, int(kind.max()) + 1)
+        # In copies: a node that changes is put there again, and must be found where it was until then.
+        ranked = RankedByKind(self._standard.copy(), self._ours.copy(), self._kind, int(self._kind.max()) + 1)
         for at in (*self._out, *self._listed):
             ranked.take(at)
         self._allocation.expect(ranked.order)

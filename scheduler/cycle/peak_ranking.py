@@ -9,6 +9,7 @@ matter.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 import numpy as np
@@ -83,12 +84,20 @@ class ShortList:
 class PeakRanking:
     """Implements Ranking. For nodes of known capacity, positions in `rows`; needs a model."""
 
-    def __init__(self, pod: PodInfo, cluster: TrackedCluster, rows: Ints, policy: Policy) -> None:
+    def __init__(
+        self,
+        pod: PodInfo,
+        cluster: TrackedCluster,
+        rows: Ints,
+        policy: Policy,
+        coming: Callable[[], Iterable[PodInfo]] = tuple,
+    ) -> None:
+        """coming: pods that are probably placed next"""
         predicted = cluster.predicted
         assert predicted is not None
         self._rows, self._load, self._profile = rows, predicted.load, cluster.profile(pod)
         weights = policy.scoring.resource_weights
-        self._column = self._load.column(self._profile, weights)
+        self._column = self._load.column(self._profile, weights, lambda: _known_profiles(cluster, coming()))
         self._dot, self._rest = self._column.dot[rows], self._column.rest[rows]
         self._own = self._load.own_growth(self._column, self._profile)[rows]
         self._ahead = self._load.ahead(self._profile, weights)
@@ -170,3 +179,10 @@ class PeakRanking:
         more = (MEMORY_LIMIT - _MARGIN - float(highest)) // float(self._of_memory[at])
         self._memory_until[at] = landed + max(int(more), 1)
         return True
+
+
+def _known_profiles(cluster: TrackedCluster, pods: Iterable[PodInfo]) -> Iterator[int]:
+    """Of the pods, as far as there are profiles for them already."""
+    for pod in pods:
+        if (profile := cluster.known_profile(pod)) is not None:
+            yield profile

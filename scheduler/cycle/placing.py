@@ -5,7 +5,7 @@ Everything happens in memory, under the lock of the tables. A batch gives what o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 
@@ -129,6 +129,7 @@ class Placer:
     one_by_one      : every pod by itself: for tests and benchmarks, the result is the same
     scores          : further Score plugins with their weights; pre_scores may silence them. See `use`
     preferences     : which nodes come first
+    coming          : pods that are probably placed next: what is read for one is read for all of them
     choices         : by UID, how the node of each pod that was placed stood among the others
     on_look         : called with what decides about the pod of `look_at`, a UID, before it is assumed anywhere; needs
                       one_by_one
@@ -145,6 +146,7 @@ class Placer:
     scores: Sequence[tuple[Score, int]] = ()
     pre_scores: Sequence[PreScore] = ()
     preferences: Sequence[NodePreference] = ()
+    coming: Callable[[], Iterable[PodInfo]] = tuple
     choices: dict[str, Choice] = field(default_factory=dict)
     look_at: str = ""
     on_look: Callable[[Looked], None] = lambda looked: None
@@ -275,7 +277,7 @@ class Placer:
         if predicted is None or self.level == Level.REQUESTS:
             return PlainRanking(pod, self.cluster, rows, is_neutral=False)
         is_known = int(rows[-1]) < predicted.load.n_nodes and bool(predicted.load.known[rows].all())
-        return PeakRanking(pod, self.cluster, rows, policy) if is_known else None
+        return PeakRanking(pod, self.cluster, rows, policy, self.coming) if is_known else None
 
     def _further_scores(self, pod: PodInfo, policy: Policy, rows: Ints) -> Iterator[tuple[Score, int]]:
         """The further Score plugins that have something to say, by the weights of the policy or the profile."""

@@ -1,7 +1,8 @@
 """Nodes of each kind, the best first, while one node after the other changes.
 
 Nodes of one kind get the same score for topology spread (placement/scores/soft_spread.py), which changes with every
-pod; within a kind the rest decides. All nodes are sorted once; those that change go into heaps next to it.
+pod; within a kind the rest decides. Nodes are sorted as far as they are looked at; those that change go into heaps next
+to it.
 """
 
 from __future__ import annotations
@@ -11,21 +12,28 @@ from heapq import heappop, heappush
 import numpy as np
 
 from forecast.arrays import Floats, Ints
+from scheduler.cycle.best_first import BestFirst
+
+_FEW_KINDS = 2**15
 
 Ranked = tuple[float, int, float, float]
 """-(standard + ours), position, standard, ours: sorts as it should."""
 
 
 class RankedByKind:
-    """Nodes are positions. order: (n_nodes,) as they were at the beginning, the best first, of all kinds."""
+    """Nodes are positions. order: as they were at the beginning, of all kinds."""
 
     def __init__(self, standard: Floats, ours: Floats, kind: Ints, n_kinds: int) -> None:
-        """standard, ours: (n_nodes,) whose sum ranks within a kind, higher is better, of equal ones the first"""
-        self.order: Ints = np.argsort(-(standard + ours), kind="stable")
-        self._order = self.order[np.argsort(kind[self.order], kind="stable")]  # by kind, the best first
-        ends = np.cumsum(np.bincount(kind, minlength=n_kinds)).tolist()
-        self._end: list[int] = ends
-        self._next: list[int] = [0, *ends[:-1]]  # by kind, the place in `order` up to which nodes were looked at
+        """standard, ours: (n_nodes,) whose sum ranks within a kind, higher is better, of equal ones the first; not
+        changed while this is in use"""
+        self._worth: Floats = standard + ours
+        self.order = BestFirst(self._worth, np.arange(len(kind)))
+        # Small whole numbers are sorted in one pass.
+        by_kind = np.argsort(kind.astype(np.int16) if n_kinds < _FEW_KINDS else kind, kind="stable")
+        self._members = np.split(by_kind, np.cumsum(np.bincount(kind, minlength=n_kinds))[:-1])
+        self._orders: list[BestFirst | None] = [None] * n_kinds  # by kind, of those that were looked at
+        self._sorted: list[list[int]] = [[] for _ in range(n_kinds)]  # by kind, as far as they are sorted
+        self._next: list[int] = [0] * n_kinds  # by kind, the place there up to which nodes were looked at
         self._standard, self._ours = standard, ours
         self._changed: set[int] = set()  # nodes that are to be found in heaps, if anywhere
         self._heaps: list[list[Ranked]] = [[] for _ in range(n_kinds)]
@@ -56,7 +64,8 @@ class RankedByKind:
             self._heaps.append([])
             self._best.append(None)
             self._next.append(0)
-            self._end.append(0)
+            self._sorted.append([])
+            self._orders.append(None)
         self._current[position] = entry, kind
         heappush(self._heaps[kind], entry)
         self._stale.add(kind)
@@ -79,9 +88,9 @@ class RankedByKind:
 
     def _best_in_order(self, kind: int) -> Ranked | None:
         """Of the nodes that have not changed."""
-        place, end, changed = self._next[kind], self._end[kind], self._changed
-        while place < end:
-            position = int(self._order[place])
+        place, changed, in_order = self._next[kind], self._changed, self._sorted[kind]
+        while place < len(in_order) or self._sort_more(kind, place):
+            position = in_order[place]
             if position not in changed:
                 self._next[kind] = place
                 standard, ours = float(self._standard[position]), float(self._ours[position])
@@ -89,3 +98,13 @@ class RankedByKind:
             place += 1
         self._next[kind] = place
         return None
+
+    def _sort_more(self, kind: int, place: int) -> bool:
+        """Whether there are nodes of the kind, as they were at the beginning, beyond this place."""
+        if kind >= len(self._members) or place >= len(self._members[kind]):
+            return False
+        order = self._orders[kind]
+        if order is None:
+            order = self._orders[kind] = BestFirst(self._worth, self._members[kind])
+        self._sorted[kind] += order.first(place + 1)[place:].tolist()
+        return True

@@ -9,7 +9,9 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Sequence
+from itertools import chain, islice
 
+from kube.objects.objects import PodInfo
 from placement.plugins import FlowHead, FlowOrder, QueueSort, SortedUnit, Turn
 from scheduler.queue.queue_flow import Flow
 from scheduler.queue.queued import QueuedPod, Unit
@@ -65,6 +67,12 @@ class ActiveUnits:
         if self._order is not None:
             self._tell(self._order, unit.flow, len(pods))
         return unit, pods
+
+    def coming(self, most: int) -> list[PodInfo]:
+        """Return the first pod of each of the first units: of those of one flow in their order, of flows in any."""
+        flows = [self._single] if self._order is None else self._flows.values()
+        units = islice(chain.from_iterable(flow.units.smallest(most) for flow in flows), most)
+        return [first[1].pod for unit in units if (first := unit.active.first()) is not None]
 
     def given_back(self, unit: Unit, n_pods: int) -> None:
         """Put back pods of the unit that were popped without a look."""

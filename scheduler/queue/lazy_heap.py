@@ -46,6 +46,10 @@ class LazyHeap(Generic[T]):
             heapq.heappop(heap)
         return None
 
+    def smallest(self, most: int) -> list[T]:
+        """Return the first `most`, in order; they stay. It looks at all."""
+        return [self._things[key] for key in heapq.nsmallest(most, self._things)]
+
     def pop(self, most: int) -> list[T]:
         """Take out the first `most`, in order."""
         heap, things = self._heap, self._things

@@ -162,6 +162,11 @@ class SchedulingQueue:
                 self._changed.wait(min(left, _LONGEST_WAIT))
             return None
 
+    def coming(self, most: int) -> list[PodInfo]:
+        """Return a pod of each of the units that are popped next, as far as can be said: `most` of them at most."""
+        with self._changed:
+            return self._parts.active.coming(most)
+
     def rejected(self, pods: Sequence[QueuedPod], by: frozenset[str], message: str) -> None:
         """Take back pods without a node: as unschedulable, or into the backoff if an event since the pop may help.
 

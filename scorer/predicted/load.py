@@ -8,7 +8,7 @@ kept as a number per node and resource and joins when a column is read.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -196,9 +196,15 @@ class PredictedLoad:
         """(n_nodes,) whether a node has the capacity of at least one resource."""
         return self._columns.terms(self._resource_weights).known
 
-    def column(self, profile: int, weights: ResourceWeights | None = None) -> GrowthColumn:
-        """What one more pod of a profile costs on all nodes, to be read only. weights: None = the usual ones."""
-        return self._columns.column(profile, weights or self._resource_weights)
+    def column(
+        self, profile: int, weights: ResourceWeights | None = None, soon: Callable[[], Iterable[int]] = tuple
+    ) -> GrowthColumn:
+        """What one more pod of a profile costs on all nodes, to be read only.
+
+        weights : None = the usual ones
+        soon    : profiles that are probably asked about next: all of them are made from one reading of the table
+        """
+        return self._columns.column(profile, weights or self._resource_weights, soon)
 
     def ahead(self, profile: int, weights: ResourceWeights | None = None) -> LoadAhead:
         """Rows as they will be with more pods of a profile."""

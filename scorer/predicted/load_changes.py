@@ -13,6 +13,9 @@ from forecast.arrays import Floats32, Ints
 ANYTHING: Final = -1
 """In place of a curve: the row is to be read again."""
 
+NEVER: Final = -1
+"""The position of a reader that has seen nothing."""
+
 _SHORTEST: Final = 64
 
 

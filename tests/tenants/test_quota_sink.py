@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 
-from kube.tables.state import ClusterState
+from scorer.assuming_cluster import AssumingCluster
+from scorer.options import ScorerOptions
 from tenants.elastic_quota import ElasticQuota
 from tenants.ledger import QuotaLedger
+from tenants.pod_amounts import PodAmounts
 from tenants.quotas import Quotas, QuotaSink
 from tests.tenants.tenant_world import quota
 
 
 def sink() -> tuple[QuotaSink, list[tuple[ElasticQuota, ...]]]:
     """A sink, and the quotas in use at each change that listeners heard of."""
-    quotas = Quotas(QuotaLedger(ClusterState(), lambda pod: {}))
+    cluster = AssumingCluster(ScorerOptions(), now=0.0)
+    quotas = Quotas(QuotaLedger(cluster.state, PodAmounts(cluster, lambda pod, node: 0.0)))
     heard: list[tuple[ElasticQuota, ...]] = []
     quotas.on_change.append(lambda: heard.append(quotas.tree.quotas))
     return QuotaSink(quotas, nullcontext, ()), heard

@@ -179,3 +179,20 @@ def test_a_mistaken_order_is_logged_once_and_priority_and_age_decide(
     world.put(a_pod("a", flow="a"), a_pod("b", flow="b", priority=1), a_pod("c", flow="c", priority=1))
     assert list(world.all_popped()) == [["b"], ["c"], ["a"]]
     assert len([record for record in caplog.records if "order of flows raised" in record.message]) == 1
+
+
+def test_what_comes_is_a_pod_of_each_unit_in_the_order_in_which_they_are_popped() -> None:
+    world = World()
+    for unit, priority in (("a", 1), ("b", 3), ("c", 2)):
+        world.put(*(a_pod(f"{unit}{n}", unit=unit, priority=priority) for n in range(2)))
+    assert [pod.name for pod in world.queue.coming(2)] == ["b0", "c0"]
+    assert world.popped() == ["b0", "b1"]
+    assert [pod.name for pod in world.queue.coming(9)] == ["c0", "a0"]
+
+
+def test_what_comes_is_of_all_flows() -> None:
+    world = World(flows=Asked(of_flow("b")))
+    world.put(a_pod("a0", unit="u", flow="a"), a_pod("b0", unit="v", flow="b"))
+    assert {pod.name for pod in world.queue.coming(9)} == {"a0", "b0"}
+    world.popped()
+    assert [pod.name for pod in world.queue.coming(9)] == ["a0"]

@@ -22,6 +22,7 @@ def test_it_does_what_a_sorted_list_does(steps: list[tuple[str, int]]) -> None:
             assert heap.pop(key % 4) == expected
         assert len(heap) == len(model)
         assert sorted(heap) == sorted(model.values())
+        assert heap.smallest(key) == [model[first] for first in sorted(model)[:key]]
         assert heap.first() == (min(model.items()) if model else None)
         assert (key in heap) == (key in model)
 

@@ -270,6 +270,32 @@ def test_a_column_knows_what_another_pod_of_its_own_adds() -> None:
     np.testing.assert_array_equal(table.column(0).dot, expected)
 
 
+def test_columns_from_one_reading_are_those_of_a_reading_each_to_the_last_bit() -> None:
+    rng, n_nodes = np.random.default_rng(7), 301  # several blocks of rows, the last of them small
+    usage = rng.gamma(1.0, 1.0, (20, N_RESOURCES, N_POINTS))
+    base = rng.uniform(0, 1, (n_nodes, N_RESOURCES, N_POINTS))
+    capacity = rng.uniform(1, 9, (n_nodes, N_RESOURCES))
+    together, alone = (predicted_load(usage, np.ones(N_POINTS), base, capacity, WEIGHTS) for _ in range(2))
+    asked: list[int] = []
+
+    def soon() -> range:
+        asked.append(1)
+        return range(1, 20)
+
+    for _ in range(2):
+        for node in rng.integers(n_nodes, size=2_000).tolist():  # more than are remembered
+            together.add(3, node)
+            alone.add(3, node)
+        for profile in range(20):
+            column = together.column(profile, soon=soon if profile == 0 else tuple)
+            expected = alone.column(profile)
+            np.testing.assert_array_equal(column.dot, expected.dot)
+            np.testing.assert_array_equal(column.rest, expected.rest)
+    assert len(asked) == 2
+    together.column(0, soon=soon)
+    assert len(asked) == 2  # nothing had to be read
+
+
 def test_a_profile_that_changes_between_two_looks_is_seen_whole() -> None:
     """Pods of its old curve came and went meanwhile: what they added is known no more, so their rows are read again."""
     rng = np.random.default_rng(6)
