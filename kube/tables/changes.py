@@ -9,13 +9,15 @@ list, and by the time the list is read the ClusterState knows only the last mean
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from itertools import repeat
 
 import numpy as np
 
 from forecast.arrays import Floats, Ints
 from kube.decoding.jobs import JobInfo
+from kube.objects.bulk_records import bulk_records
 from kube.objects.objects import PodInfo
 
 
@@ -66,14 +68,16 @@ class PodsSeated:
     seat.
 
     pods, seats : as they are now, in the order in which they took their seats
+    each        : the same pod by pod, made once for all readers that gain nothing from pods that are alike
     """
 
     pods: tuple[PodInfo, ...]
     seats: tuple[Seat, ...]
+    each: tuple[PodChange, ...] = field(init=False, repr=False, compare=False)
 
-    def changes(self) -> Iterator[PodChange]:
-        """Yield the same pod by pod, for readers that gain nothing from pods that are alike."""
-        return (PodChange(pod, None, seat) for pod, seat in zip(self.pods, self.seats, strict=True))
+    def __post_init__(self) -> None:
+        columns = {"pod": self.pods, "before": repeat(None), "after": self.seats}
+        object.__setattr__(self, "each", tuple(bulk_records(PodChange, len(self.pods), **columns)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +119,13 @@ class ServiceAdded:
 Change = PodChange | PodsSeated | JobChange | NodeAdded | NodeChanged | NodeRemoved | ServiceAdded
 
 
-def one_by_one(changes: Iterable[Change]) -> Iterator[Change]:
-    """Yield the same changes, those of many pods at once split pod by pod."""
+def one_by_one(changes: Sequence[Change]) -> Sequence[Change]:
+    """Return the same changes, those of many pods at once split pod by pod."""
     for change in changes:
         if isinstance(change, PodsSeated):
-            yield from change.changes()
-        else:
-            yield change
+            break
+    else:
+        return changes  # nearly always, and a dozen readers ask for each event of the watch
+    if len(changes) == 1:
+        return change.each
+    return [one for change in changes for one in (change.each if isinstance(change, PodsSeated) else (change,))]

@@ -74,6 +74,8 @@ class NodeColumns:
         self._nonzero_units = np.zeros((n_rows, 2), dtype=np.int64)
         self._pod_count = np.zeros(n_rows, dtype=np.int64)
         self._qos_pods = np.zeros((n_rows, 3), dtype=np.int64)
+        self.version = 0  # of all rows together
+        self._version_of = np.zeros(n_rows, dtype=np.int64)  # when what a node has or is requested of it changed last
 
     @property
     def n_rows(self) -> int:
@@ -125,6 +127,10 @@ class NodeColumns:
         """(n_rows, 3) pods by QoS class."""
         return _read_only(self._qos_pods[: self.n_rows])
 
+    def changed_since(self, version: int) -> Ints:
+        """Rows of which anything but names has changed since `version` was this."""
+        return np.flatnonzero(self._version_of[: self.n_rows] > version)
+
     def request_vector(self, pod: PodInfo) -> Floats:
         """(n_kinds,) what a pod adds to `requested`; resources that no node and no pod here has named are left out."""
         requests = np.zeros(len(self.kinds))
@@ -163,6 +169,7 @@ class NodeColumns:
 
     def set_node(self, row: int, node: NodeInfo | None) -> None:
         """What the Node object says; None = it is gone."""
+        self._changed(row)
         self.nodes[row] = node
         self._alive[row] = node is not None
         columns = [self._column(kind) for kind in (*node.capacity, *node.allocatable)] if node else []
@@ -188,6 +195,9 @@ class NodeColumns:
     def add_pods(self, rows: Ints, pod: PodInfo) -> None:
         """Count one such pod on the node of each row; a row may be named more than once."""
         at, pods = np.unique(rows, return_counts=True)
+        # As one by one: of a row that is named twice the later number stays.
+        self._version_of[rows] = self.version + 1 + np.arange(len(rows))
+        self.version += len(rows)
         for kind, amount in pod.requests.items():
             column = self._column(kind)
             self._units[at, column] += pods * request_units(kind, amount)
@@ -198,7 +208,12 @@ class NodeColumns:
         self._requested[at, _PODS] = self._pod_count[at]
         self._qos_pods[at, pod.qos] += pods
 
+    def _changed(self, row: int) -> None:
+        self.version += 1
+        self._version_of[row] = self.version
+
     def _count(self, row: int, pod: PodInfo, sign: int) -> None:
+        self._changed(row)
         for kind, amount in pod.requests.items():
             column = self._column(kind)
             units = int(self._units[row, column]) + sign * request_units(kind, amount)
@@ -235,6 +250,7 @@ class NodeColumns:
             "_nonzero_units",
             "_pod_count",
             "_qos_pods",
+            "_version_of",
         ):
             setattr(self, table, _doubled(getattr(self, table), axis=0))
 

@@ -124,6 +124,15 @@ class ClusterState:
         """(n_rows, 3) pods by QosClass."""
         return self._columns.qos_pods
 
+    @property
+    def rows_version(self) -> int:
+        """Another number whenever a column of any row has changed."""
+        return self._columns.version
+
+    def rows_changed_since(self, version: int) -> Ints:
+        """Rows whose columns may have changed since `rows_version` was this."""
+        return self._columns.changed_since(version)
+
     def request_vector(self, pod: PodInfo) -> Floats:
         """Return what a pod would add to `requested`, (n_kinds,); resources without a column are left out."""
         return self._columns.request_vector(pod)

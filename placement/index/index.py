@@ -21,6 +21,7 @@ from kube.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved, Pod
 from kube.tables.state import ClusterState
 from placement.index.affinity_terms import AffinityTerms
 from placement.index.host_ports import HostPorts
+from placement.index.kept_columns import KeptColumns
 from placement.index.namespaces import Namespaces
 from placement.index.node_features import NodeFeatures
 from placement.index.node_images import NodeImages
@@ -37,12 +38,14 @@ class PlacementIndex:
     """Implements scorer.follower.Follower. All that is public is to be read only.
 
     state : the cluster's own tables, whose rows are used here
+    kept  : what was worked out from the columns of the state
     """
 
     def __init__(self, state: ClusterState, *, nodes_only: bool = False) -> None:
         """Start from what the state holds now. nodes_only: pods are not followed, their tables stay empty."""
         self.state, self._nodes_only = state, nodes_only
         self.namespaces, self.storage = Namespaces(), Storage()
+        self.kept = KeptColumns(state)
         self._counted: dict[str, tuple[int, PodInfo]] = {}
         self._make()
 

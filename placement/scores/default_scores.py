@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 import numpy as np
 
@@ -31,6 +31,26 @@ def allocation_scores(pod: PodInfo, view: ClusterView, rows: Ints, weights: Plug
     """(n_nodes,) sum of those of requests. landed: as if so many like pods were there beside those that are."""
     parts = _allocation_parts(pod, view, rows, weights, landed=landed)
     return np.asarray(sum((part.points for part in parts), start=_zeros(rows)))
+
+
+def kept_allocation_scores(pod: PodInfo, view: ClusterView, weights: PluginWeights, *, landed: int = 0) -> Ints:
+    """(n_rows,) the same of all rows, to be read only, from a column that is kept for pods that request the same."""
+    every = np.arange(view.n_rows)
+    return view.index.kept.column(
+        _allocation_key(pod, view, weights, landed),
+        lambda rows: allocation_scores(pod, view, every[rows], weights, landed=landed),
+    )
+
+
+def are_allocation_scores_kept(pod: PodInfo, view: ClusterView, weights: PluginWeights) -> bool:
+    """Whether pods that request the same were scored lately."""
+    return _allocation_key(pod, view, weights, 0) in view.index.kept
+
+
+def _allocation_key(pod: PodInfo, view: ClusterView, weights: PluginWeights, landed: int) -> Hashable:
+    """All that `allocation_scores` depend on, but for the nodes."""
+    requests = tuple(view.state.request_vector(pod)[:2].tolist())
+    return "allocation", requests, pod.nonzero_requests, int(weights[FIT]), int(weights[BALANCED]), landed
 
 
 def parts_beside_allocation(

@@ -22,7 +22,12 @@ from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView, Filter
 from placement.pods_that_fit import room_for
 from placement.policies.policy import Policy
-from placement.scores.default_scores import allocation_scores, parts_beside_allocation
+from placement.scores.default_scores import (
+    allocation_scores,
+    are_allocation_scores_kept,
+    kept_allocation_scores,
+    parts_beside_allocation,
+)
 from placement.scores.plugin_weights import SPREAD, PluginWeights
 from placement.scores.soft_spread import SoftSpread, soft_constraints
 from scheduler.cycle.best_first import BestFirst
@@ -38,14 +43,16 @@ class AllocationLevels:
     """kube-scheduler's scores of requests once one, two, ... pods of a batch have landed on a node.
 
     They are computed for many nodes at once, which costs little more than for one; but not for all nodes while only few
-    are near enough to the best to get there. Nodes are positions in `rows`.
+    are near enough to the best to get there. Of a size of pods that was placed lately the scores of all nodes are kept,
+    and only those of nodes that changed since are computed. Nodes are positions in `rows`.
 
     initial : (n_nodes,) 0..100, without any pod of the batch
     """
 
     def __init__(self, pod: PodInfo, view: ClusterView, rows: Ints, weights: PluginWeights) -> None:
         self._pod, self._view, self._rows, self._weights = pod, view, rows, weights
-        self.initial = allocation_scores(pod, view, rows, weights)
+        self._is_known_size = are_allocation_scores_kept(pod, view, weights)
+        self.initial: Ints = kept_allocation_scores(pod, view, weights)[rows]
         self._likely = BestFirst(np.zeros(len(rows)), np.arange(len(rows)))
         self._levels: dict[int, tuple[Ints, Bools, list[int]]] = {}  # scores, where they are known, how many next
 
@@ -57,8 +64,7 @@ class AllocationLevels:
         """Return the score of a node with `landed` pods, 1 or more."""
         level = self._levels.get(landed)
         if level is None:
-            n = len(self._rows)
-            level = self._levels[landed] = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=bool), [_FIRST]
+            level = self._levels[landed] = self._new_level(landed)
         scores, known, size = level
         if not known[position]:
             likely = self._likely.first(int(np.count_nonzero(known)) + size[0])
@@ -66,6 +72,13 @@ class AllocationLevels:
             size[0] *= 4
             self._work_out(np.append(next_ones, position), landed, scores, known)
         return int(scores[position])
+
+    def _new_level(self, landed: int) -> tuple[Ints, Bools, list[int]]:
+        n = len(self._rows)
+        if landed == 1 and self._is_known_size:
+            scores = kept_allocation_scores(self._pod, self._view, self._weights, landed=landed)[self._rows]
+            return scores, np.ones(n, dtype=bool), [0]
+        return np.zeros(n, dtype=np.int64), np.zeros(n, dtype=bool), [_FIRST]
 
     def _work_out(self, positions: Ints, landed: int, scores: Ints, known: Bools) -> None:
         rows = self._rows[positions]

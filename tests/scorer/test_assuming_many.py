@@ -102,7 +102,7 @@ def test_a_batch_is_told_in_the_order_of_its_seats() -> None:
     (many,) = heard
     assert isinstance(many, PodsSeated)
     assert [pod.name for pod in many.pods] == ["p0", "p1", "p2", "p3"]
-    assert [(one.pod.node, one.before, one.after) for one in many.changes()] == [
+    assert [(one.pod.node, one.before, one.after) for one in many.each] == [
         (f"node-{seat.node}", None, seat) for seat in many.seats
     ]
     assert [seat.node for seat in many.seats] == [2, 0, 2, 1]

@@ -49,7 +49,9 @@ class DeclaredUse(NodesAndPodsOnly):
             self._add(self._state.pods[uid], seat.node)
 
     def _add(self, pod: PodInfo, row: int) -> None:
-        amounts = dict(declared_amounts(pod))
+        if not (declared := declared_amounts(pod)):
+            return
+        amounts = dict(declared)
         requested = [pod.requests.get(RESOURCES[r].name, 0.0) for r in GAP_RESOURCES]
         beyond = np.maximum(np.array([amounts.get(r, 0.0) for r in GAP_RESOURCES]) - requested, 0.0)
         if beyond.any():
