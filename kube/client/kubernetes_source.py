@@ -13,8 +13,11 @@ from kubernetes.client import ApiClient
 
 from kube.client.kubernetes_contract import Sink, Subscription, Timing, WatchStatus
 from kube.client.kubernetes_watcher import ResourceWatcher
+from kube.client.seen_pods import SeenPods
 from kube.decoding.decoding import SCORED_KINDS, WATCHED, ApiObject, Kind, watched
+from kube.decoding.watched_kinds import Watched
 from kube.objects.kubernetes_version import KubernetesVersion
+from kube.objects.objects import PodInfo
 
 
 class ResourceSource:
@@ -97,6 +100,22 @@ class _OfKind:
         self.sink.delete(self.kind, obj)
 
 
+@dataclass(frozen=True, slots=True)
+class _Pods(_OfKind):
+    """The same for pods, of which those that are gone need not be remembered."""
+
+    seen: SeenPods
+
+    def replace(self, objects: Sequence[ApiObject]) -> None:
+        self.seen.keep_only(one.uid for one in objects if isinstance(one, PodInfo))
+        self.sink.replace(self.kind, objects)
+
+    def delete(self, obj: ApiObject) -> None:
+        if isinstance(obj, PodInfo):
+            self.seen.forget(obj.uid)
+        self.sink.delete(self.kind, obj)
+
+
 class KubernetesSource(ResourceSource):
     """The kinds that schedulers know, into one sink.
 
@@ -120,19 +139,23 @@ class KubernetesSource(ResourceSource):
         version: Callable[[], KubernetesVersion] | None = None,
         is_known: Callable[[bytes], bool] = lambda line: False,
     ) -> None:
-        seeds = rng or random.Random()
+        seeds, seen = rng or random.Random(), SeenPods()
         self._kinds = tuple(kinds)
+
+        def watched_pods() -> Watched[ApiObject]:
+            return seen.over(WATCHED[Kind.PODS] if version is None else watched(Kind.PODS, version()))
+
         super().__init__(
             ResourceWatcher(
                 api_client,
-                _OfKind(sink, kind),
+                _Pods(sink, kind, seen) if kind is Kind.PODS else _OfKind(sink, kind),
                 WATCHED[kind],
                 page_size=page_size,
                 timing=timing,
                 clock=clock,
                 rng=random.Random(seeds.getrandbits(64)),
                 # What is decoded of the other kinds is the same in all versions.
-                refresh=(lambda: watched(Kind.PODS, version())) if version and kind is Kind.PODS else None,
+                refresh=watched_pods if kind is Kind.PODS else None,
                 is_known=is_known if kind is Kind.PODS else lambda line: False,
             )
             for kind in self._kinds
