@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from kube.events.event_recorder import session_post
 from kube.objects.objects import PodInfo
+from kube.objects.pod_shape import on_node
 from kube.session.api_session import ApiSession
 from kube.status.pod_condition_writer import ConditionWriter
 from kube.status.pod_conditions import WaitingCondition
@@ -51,7 +50,7 @@ class Reports:
         self.forget(pod.uid)
         self.events.scheduled(pod, node)
         if self._decisions is not None:
-            self._decisions.bound(replace(pod, node=node))
+            self._decisions.bound(on_node(pod, node))
 
     def preempted(self, pod: PodInfo, note: str) -> None:
         """It was evicted for another pod."""

@@ -40,7 +40,10 @@ class SchedulingEvents(EventRecorder):
 
     def scheduled(self, pod: PodInfo, node: str) -> None:
         """The pod is bound."""
-        note = f"Successfully assigned {pod.namespace}/{pod.name} to {node}"
+
+        def note() -> str:
+            return f"Successfully assigned {pod.namespace}/{pod.name} to {node}"
+
         self._about(pod, "Scheduled", note, "Binding", self.clock())
 
     def failed(self, pod: PodInfo, message: str) -> None:
@@ -48,24 +51,27 @@ class SchedulingEvents(EventRecorder):
         now = self.clock()
         with self._last_lock:
             if self._last.is_news(pod.uid, message, now) and self._about(
-                pod, "FailedScheduling", message, "Scheduling", now
+                pod, "FailedScheduling", lambda: message, "Scheduling", now
             ):
                 self._last.note(pod.uid, message, now)
 
     def preempted(self, pod: PodInfo, note: str) -> None:
         """The pod was evicted for another; note: which, and where."""
-        self._about(pod, "Preempted", note, "Preempting", self.clock())
+        self._about(pod, "Preempted", lambda: note, "Preempting", self.clock())
 
     def forget(self, uid: str) -> None:
         """The pod waits no more."""
         with self._last_lock:
             self._last.forget(uid)
 
-    def _about(self, pod: PodInfo, reason: str, note: str, action: str, at: float) -> bool:
-        regarding, source = pod_reference(pod), EventSource(pod.scheduler_name, self.instance, action)
-        is_warning = reason == "FailedScheduling"
+    def _about(self, pod: PodInfo, reason: str, note: Callable[[], str], action: str, at: float) -> bool:
+        """note: asked for events that are posted; in a burst of pods nearly all exceed the rate."""
 
         def event() -> dict[str, Any]:
-            return api_event(regarding, reason=reason, note=note, at=at, source=source, is_warning=is_warning)
+            source = EventSource(pod.scheduler_name, self.instance, action)
+            is_warning = reason == "FailedScheduling"
+            return api_event(
+                pod_reference(pod), reason=reason, note=note(), at=at, source=source, is_warning=is_warning
+            )
 
         return self.record(event, bucket=reason, at=at)
