@@ -125,7 +125,8 @@ class GrowthColumns:
         if column is None or column.version != self._tables.version:
             column = self._new(profile, weights)
         if self._tables.changes.since(column.position) is None:
-            self._read([column, *self._outdated(soon(), weights)])
+            others = (one for one in dict.fromkeys(soon()) if one != profile)
+            self._read([column, *self._outdated(others, weights)])
         else:
             self._follow_changes(column)
         self._mend_rest(column)
