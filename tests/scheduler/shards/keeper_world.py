@@ -144,6 +144,7 @@ class KeepingReplica(Replica):
         """The guard is asked right before the request, which may take a while."""
         if self.ownership.why_not(name):
             self.cluster.delete_pod(one.uid)
+            self.world.server.delete_pod(one.uid)
             return
         self.flights.append((self.world.now + (2.0 if self.has("slow") else 0.0), one, name))
 
@@ -183,8 +184,11 @@ class World:
         self.server.put_node(replace(known, labels={**known.labels, SHARD_LABEL: str(shard)}))
 
     def new_pod(self) -> PodInfo:
+        """One that waits."""
         self._n_pods += 1
-        return pod(f"pod-{self._n_pods}")
+        made = pod(f"pod-{self._n_pods}")
+        self.server.put_pod(made)
+        return made
 
     def leader(self) -> KeepingReplica | None:
         """One that owns nodes."""
@@ -199,7 +203,7 @@ class World:
         for shard in range(COUNT):
             acting = [one.identity for one in self.replicas if one.may_use(shard)]
             assert len(acting) <= 1, f"{acting} act for shard {shard}"
-        pods = Counter(one.node for one in self.server.pods.values())
+        pods = Counter(one.node for one in self.server.pods.values() if one.node)
         assert max(pods.values(), default=0) <= PER_NODE, pods
 
     def owners(self) -> dict[str, list[str]]:
@@ -223,7 +227,8 @@ class World:
                 if one.number % 2 == part and not one.has("pause"):
                     one.second()
             self.check()
-        for uid in list(self.server.pods)[: len(self.server.pods) // 6]:
+        bound = [uid for uid, one in self.server.pods.items() if one.node]
+        for uid in bound[: len(bound) // 6]:
             self.server.delete_pod(uid)
 
     def _land(self, flights: list[tuple[float, PodInfo, str]], until: float) -> None:
