@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from forecast_scheduler.cli import run
+from forecast_scheduler.settings.document import Settings
 from tests.forecast_scheduler.made_cluster import DOMAIN, cluster_file, made_node, made_pod
 from tests.forecast_scheduler.recorded_evening import Evening, recorded_evening
 
@@ -145,6 +146,24 @@ def test_pods_of_low_priority_are_held_back_as_they_would_be(tmp_path: Path, cap
     assert "predicted load of cpu would pass 0.1 % of capacity within 24 h" in pods["low"]["message"]
 
 
+@pytest.mark.parametrize(("arguments", "enabled"), [((), False), (("--shards",), True), (("--no-shards",), False)])
+def test_shards_are_for_those_who_ask(
+    arguments: tuple[str, ...], enabled: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    served: list[Settings] = []
+    monkeypatch.setattr(
+        "forecast_scheduler.commands.schedule.serve.serve", lambda shell, settings, inputs: served.append(settings)
+    )
+    assert run(["schedule", *arguments]) == 0
+    assert [one.schedule.shards.enabled for one in served] == [enabled]
+    config = tmp_path / "settings.yaml"
+    config.write_text(yaml.safe_dump({"schedule": {"shards": {"enabled": True, "count": 32}}}))
+    assert run(["schedule", *arguments, "--config", str(config)]) == 0
+    assert (
+        served[1].schedule.shards.enabled is (arguments != ("--no-shards",)) and served[1].schedule.shards.count == 32
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -156,6 +175,7 @@ def test_pods_of_low_priority_are_held_back_as_they_would_be(tmp_path: Path, cap
         (["--json", "-"], "--json and --output are for a cluster from a file"),
         (["--dry-run", "--cluster", "x.json", "--kubeconfig", "y"], "name two clusters"),
         (["--share-nodes", "forecast-scheduler"], "is the domain of this scheduler"),
+        (["--shards", "--no-leader-elect"], "shards.enabled needs lease.enabled"),
         (["--dry-run", "--cluster", "nowhere.json"], "nowhere.json"),
         (["--at", "2026-10-13T17:00", "--dry-run"], "--at and --history are for a cluster from a file"),
     ],

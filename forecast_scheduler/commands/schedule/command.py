@@ -25,7 +25,7 @@ from forecast_scheduler.commands.options.common import (
 from forecast_scheduler.commands.options.decisions import DecisionsOption
 from forecast_scheduler.commands.options.policies import PoliciesOption, policies_option
 from forecast_scheduler.commands.options.profiles import DomainOption, ProfileOption, ShareOption
-from forecast_scheduler.commands.options.replicas import LeaderOption
+from forecast_scheduler.commands.options.replicas import LeaderOption, ShardsOption
 from forecast_scheduler.commands.options.serving import (
     CertOption,
     ClientCaOption,
@@ -71,6 +71,7 @@ def schedule(
     share_nodes: ShareOption = None,
     dry_run: DryRunOption = None,
     leader_elect: LeaderOption = None,
+    shards: ShardsOption = None,
     decisions: DecisionsOption = None,
     policies: PoliciesOption = None,
     host: HostOption = None,
@@ -104,6 +105,7 @@ def schedule(
         "dry_run": dry_run or None,
         "decisions": None if decisions is None else {"log": decisions},
         "lease": None if leader_elect is None else {"enabled": leader_elect},
+        "shards": None if shards is None else {"enabled": shards},
     }
     settings = with_options(shell.settings, {"schedule": options, "policies": policies_option(policies)})
     check_profiles(settings.schedule)
