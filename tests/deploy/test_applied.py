@@ -33,6 +33,7 @@ EVERYTHING: Final = {
         "components/rebalancer",
         "components/autoscaler",
         "components/autoscaler-writes",
+        "components/shards",
         "components/external-metrics",
         "components/pushgateway",
         "components/signed-models",

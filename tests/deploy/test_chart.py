@@ -54,6 +54,7 @@ COMPONENTS: Final[Mapping[str, Mapping[str, Any]]] = {
     "signed-models": {"models": {"signed": True}},
     "certificates-by-cert-manager": {"extender": {"enabled": True, "certificates": "certManager"}},
     "autoscaler-writes": {"autoscaler": {"enabled": True, "writes": True}},
+    "shards": {"schedule": {"enabled": True, "shards": True}},
     "external-metrics": {"autoscaler": {"enabled": True, "externalMetrics": True}},
 }
 
@@ -125,7 +126,8 @@ def test_the_chart_installs_what_an_overlay_beside_another_installs(name: str, c
 
 @pytest.mark.parametrize("name", COMPONENTS)
 def test_the_chart_knows_the_components(name: str, chart: Path, tmp_path: Path) -> None:
-    overlay = f"overlays/{next((part for part in ('extender', 'autoscaler') if part in COMPONENTS[name]), 'observe')}"
+    overlay_of = {"extender": "extender", "autoscaler": "autoscaler", "schedule": "own-loops"}
+    overlay = f"overlays/{next((overlay_of[part] for part in overlay_of if part in COMPONENTS[name]), 'observe')}"
     by_kustomize = built_from(tmp_path / "with", resources=[overlay], components=[f"components/{name}"])
     assert _comparable(_rendered(chart, COMPONENTS[name])) == _comparable(by_kustomize)
 
