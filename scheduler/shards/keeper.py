@@ -102,6 +102,7 @@ class ShardKeeper:
         self._looked_at_rooms = -float("inf")
         self._versions: dict[str, list[tuple[float, int]]] = {}
         self._expired_since: dict[str, float] = {}
+        self._gave_up_at: float | None = None
         self._taken_over, self._trouble = 0, "not started"
 
     def may_write(self) -> bool:
@@ -138,9 +139,10 @@ class ShardKeeper:
             logger.log(logging.WARNING if why else logging.INFO, "shards", extra={"trouble": why or "none"})
         self._trouble = why
         if why:
-            self._give_all_back()
+            self._give_up()
             self._publish()
             return
+        self._gave_up_at = None
         is_known = self._leases.holds(self._own_name)  # to all who read the Leases after us
         self._renew()
         self._forget_lost()
@@ -155,7 +157,9 @@ class ShardKeeper:
 
     def stop(self) -> None:
         """Give everything back: others take it at once. To be called when nothing is bound any more."""
-        self._give_all_back()
+        self._step_down()
+        for name in (*self._names, self._own_name):
+            self._leases.give_back(name)
         self._leases.delete(self._own_name)
 
     # Inside
@@ -255,15 +259,24 @@ class ShardKeeper:
                 [one for one in self._reading[0] if self._leases.holds(self._names[one])]
             )
 
-    def _give_all_back(self) -> None:
+    def _give_up(self) -> None:
+        """Act for no shard from now on. Others may take ours once the bindings that we sent last have arrived."""
+        now = self._clock()
+        if self._gave_up_at is None:
+            self._gave_up_at = now
+            self._step_down()
+        self._leases.give_back(self._own_name)
+        if now - self._gave_up_at >= self._lease.duration - self._lease.renew_deadline:
+            for name in self._names:
+                self._leases.give_back(name)
+
+    def _step_down(self) -> None:
         self._ready.clear()
         self._leaving.clear()
         self._reading = None
         for name in (*self._names, self._own_name):
             self._leases.step_down(name)
         self._moves.drop()
-        for name in (*self._names, self._own_name):
-            self._leases.give_back(name)
 
     def _publish(self) -> None:
         """Let the loop know who holds what, where that has changed."""

@@ -29,6 +29,9 @@ NAMES: Final = shard_names(LEASE, SHARDS)
 PER_NODE: Final = 3
 """Pods that fit on a node."""
 
+_SLOW_SECONDS: Final = 2.5
+"""Until a binding arrives; more than `duration` - `renew_deadline` no election by Leases bears."""
+
 
 class KeepingReplica(Replica):
     """A replica with its keeper. `until` has the moment when each of its troubles ends, by name."""
@@ -125,8 +128,13 @@ class KeepingReplica(Replica):
         self.seen = len(self.world.server.log)
 
     def _read_again(self) -> Callable[[], bool]:
-        done = [False]
-        self._lists.append(done)
+        """At once, unless the watch lags."""
+        done = [not self.has("lag")]
+        if done[0]:
+            self._follow()
+            self._list()
+        else:
+            self._lists.append(done)
         return lambda: done[0]
 
     # Placing
@@ -134,11 +142,11 @@ class KeepingReplica(Replica):
     def _place(self) -> None:
         state = self.cluster.state
         pods = Counter(state.names[seat.node] for seat in state.seat_of.values())
-        for name in sorted(self.own(), key=lambda name: (pods[name], name))[:2]:
-            if pods[name] < PER_NODE:
-                one = self.world.new_pod()
-                self.assume(one, name)
-                self._send(one, name)
+        has_room = [name for name in self.own() if pods[name] < PER_NODE]
+        for name in sorted(has_room, key=lambda name: (-pods[name], name))[:3]:
+            one = self.world.new_pod()
+            self.assume(one, name)
+            self._send(one, name)
 
     def _send(self, one: PodInfo, name: str) -> None:
         """The guard is asked right before the request, which may take a while."""
@@ -146,7 +154,7 @@ class KeepingReplica(Replica):
             self.cluster.delete_pod(one.uid)
             self.world.server.delete_pod(one.uid)
             return
-        self.flights.append((self.world.now + (2.0 if self.has("slow") else 0.0), one, name))
+        self.flights.append((self.world.now + (_SLOW_SECONDS if self.has("slow") else 0.0), one, name))
 
 
 class World:

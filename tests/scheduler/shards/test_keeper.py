@@ -128,6 +128,19 @@ def test_a_replica_in_trouble_owns_nothing_and_says_why(trouble: str) -> None:
     _assert_shared(world)
 
 
+@pytest.mark.parametrize("seconds", range(10, 40, 3))
+def test_what_a_replica_in_trouble_sent_last_arrives_before_others_place(seconds: int) -> None:
+    world = World(2)
+    world.seconds(seconds)
+    first = world.replicas[0]
+    first.until["slow"] = 1e12
+    world.seconds(3)
+    assert first.flights
+    first.until["hangs"] = 1e12
+    world.seconds(4)
+    assert len(world.replicas[1].keeper.seen().owned) > 2, "it gives back what would be free after 10 s only"
+
+
 def test_the_leader_borrows_a_node_and_gives_it_back() -> None:
     world = World(2)
     world.seconds(10)
