@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import pytest
@@ -58,7 +59,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
                 (NODE, {"spec": {"unschedulable": True}}),
                 (STATUS, {"metadata": {"labels": {"a": "b"}}}),
             ):
-                assert eventually(lambda path=path, body=body: _refused(loops, f"{path}?dryRun=All", body), 30)
+                assert eventually(partial(_refused, loops, f"{path}?dryRun=All", body), 30)
             assert eventually(lambda: _lease_refused(loops, "forecast-scheduler-rebalancer", dry_run=True), 30)
             yield World(admin, loops, manifests)
             writer.delete_many([*writer.list_all("pods"), *writer.list_all("nodes")])
