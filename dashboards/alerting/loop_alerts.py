@@ -29,6 +29,9 @@ _DAY: Final = 86400
 _PROCESS: Final = "by (cluster, job)"
 _REPLICA: Final = "(cluster, job, instance)"
 
+_PLACES: Final = f"on {_REPLICA} (forecast_leader == 1 or forecast_shards_owned > 0)"
+"""The replica that leads; where replicas share the nodes, all that own some."""
+
 _HELD_SECONDS: Final = 30
 """Fifteen times as long as a pod is to be held."""
 
@@ -47,20 +50,20 @@ def _loops() -> list[Alert]:
             "ForecastQueueStuck",
             Severity.CRITICAL,
             f'sum by {_REPLICA} (forecast_pending_pods{{queue="active"}}) > 0'
-            f" and on {_REPLICA} forecast_leader == 1 unless on {_REPLICA} {tried}",
+            f" and {_PLACES} unless on {_REPLICA} {tried}",
             "5m",
             "{{ $labels.instance }}: {{ $value }} pods are ready to be scheduled and none was tried for ten minutes",
-            "Pods are in the active part of the queue, the replica is leader, and there was no attempt of any result. "
+            "Pods are in the active part of the queue, this replica places pods, and no attempt had any result. "
             "/v1/queue?part=active has the pods; the log says what the loop waits for.",
         ),
         Alert(
             "ForecastSchedulingLoopStalled",
             Severity.CRITICAL,
-            f"forecast_scheduling_loop_age_seconds > {_STALLED_SECONDS} and on {_REPLICA} forecast_leader == 1",
+            f"forecast_scheduling_loop_age_seconds > {_STALLED_SECONDS} and {_PLACES}",
             "1m",
             "{{ $labels.instance }}: the scheduling loop has not gone round for {{ $value | humanizeDuration }}",
-            "The leader's loop hangs. /healthz fails and the kubelet starts the process again; another replica takes "
-            "over.",
+            "The loop of a replica that places pods hangs. /healthz fails and the kubelet starts the process again; "
+            "another replica takes over.",
         ),
         Alert(
             "ForecastNoLeader",
@@ -70,6 +73,24 @@ def _loops() -> list[Alert]:
             "{{ $labels.job }}: no replica schedules",
             "No replica holds the Lease, so no pod that names our scheduler gets a node. /readyz of each replica says "
             "why it cannot take over.",
+        ),
+        Alert(
+            "ForecastShardsFree",
+            Severity.CRITICAL,
+            f"min {_PROCESS} (forecast_shards_free) > 0",
+            "2m",
+            "{{ $labels.job }}: {{ $value }} shards of nodes have no owner",
+            "No replica places on their nodes. A shard whose owner died is free for the duration of a lease, one that "
+            "is handed over for seconds. forecast_shard_trouble says which replicas must own nothing.",
+        ),
+        Alert(
+            "ForecastShardTrouble",
+            Severity.WARNING,
+            "forecast_shard_trouble > 0",
+            "5m",
+            "{{ $labels.instance }}: this replica owns no nodes",
+            "Its loop hangs, its watch lags, it cannot read the Leases, or its number of shards differs from that of "
+            "the others: its log says which. The other replicas place on its nodes.",
         ),
         Alert(
             "ForecastGangStarving",
