@@ -11,7 +11,7 @@ from dashboards.panels.layout import Board, Part, Placed, figure
 from dashboards.panels.marks import marks
 from dashboards.panels.plots import ORANGE, RED, Limits, Query, columns, heat_map, lines, values
 from dashboards.panels.rebalancing import rebalancing
-from dashboards.panels.selecting import of_leader, variable, where
+from dashboards.panels.selecting import of_leader, of_placing, variable, where
 from dashboards.panels.units import COUNT, PER_SECOND, SECONDS, SHARE
 
 LEVELS: Final = {0: "fresh", 1: "no live correction", 2: "old model", 3: "requests", 4: "neutral"}
@@ -54,6 +54,13 @@ def seconds_of(histogram: str, by: str, quantile: str, **labels: str) -> str:
     return f"histogram_quantile({quantile}, {rate_of(f'{histogram}_bucket', f'{by}, le' if by else 'le', **labels)})"
 
 
+def _of_placing(gauge: str, by: str = "") -> str:
+    """Each replica that owns nodes has pods of its own."""
+    selected, labels = gauge + where(job="$job"), f"cluster, job{by and f', {by}'}"
+    owns = f"{selected} and on (cluster, job, instance) forecast_shards_owned{where()} > 0"
+    return f"(sum by ({labels}) ({owns}) or {_of_leaders(gauge, by)})"
+
+
 def _of_leaders(gauge: str, by: str = "") -> str:
     # `max`: for the moment in which a Lease changes hands there may be two of a deployment.
     return f"max by (cluster, job{by and f', {by}'}) ({of_leader(gauge + where(job='$job'))})"
@@ -75,14 +82,15 @@ def _now() -> list[Placed]:
         Placed(worst, width=4, height=4),
         figure(
             "Replicas that schedule",
-            "Leaders of our own loops: one for each deployment; 0 = nobody places pods that name us.",
+            "Leaders of our own loops: one for each deployment; 0 = no replica leads. Where replicas share the "
+            "nodes, all that own some place pods.",
             f"sum (forecast_leader{where(job='$job')})",
         ),
         figure(
             "Pods that wait",
             "All parts of the queue: active, backing off, unschedulable, and gated ones that wait for a gang, for "
             "their planned start, or for somebody else's gate. No data: no replica schedules.",
-            f"sum ({_of_leaders('forecast_pending_pods', 'queue')})",
+            f"sum ({_of_placing('forecast_pending_pods', 'queue')})",
         ),
         figure(
             "Gangs starving",
@@ -199,7 +207,7 @@ def _latency() -> list[Placed]:
 
 def _queue() -> list[Placed]:
     came = f"rate(forecast_queue_incoming_pods_total{where(job='$job')}{_RATE})"
-    in_flight, assumed = (_of_leaders(f"forecast_{name}") for name in ("bindings_in_flight", "assumed_pods"))
+    in_flight, assumed = (_of_placing(f"forecast_{name}") for name in ("bindings_in_flight", "assumed_pods"))
     return [
         Placed(
             lines(
@@ -207,7 +215,7 @@ def _queue() -> list[Placed]:
                 "active: to be tried next; backoff: tried in vain a moment ago; unschedulable: until something "
                 "changes; gated: until a gang is complete, a planned start has come, or a gate goes.",
                 Query(
-                    f"sum by (cluster, queue) ({_of_leaders('forecast_pending_pods', 'queue')})",
+                    f"sum by (cluster, queue) ({_of_placing('forecast_pending_pods', 'queue')})",
                     "{{cluster}} {{queue}}",
                 ),
                 unit=COUNT,
@@ -220,7 +228,7 @@ def _queue() -> list[Placed]:
                 "What brings pods into it",
                 "Pods per second that came into a part of the queue, by what brought them there.",
                 Query(
-                    f"sum by (cluster, event, queue) ({of_leader(came)})",
+                    f"sum by (cluster, event, queue) ({of_placing(came)})",
                     "{{event}} -> {{queue}}",
                 ),
                 unit=PER_SECOND,

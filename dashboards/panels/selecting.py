@@ -72,6 +72,12 @@ def of_leader(series: str, leads: str = "forecast_leader") -> str:
     return f"{series} and on (cluster, job, instance) {leads}{where()} == 1"
 
 
+def of_placing(series: str) -> str:
+    """Of the replica that schedules; where replicas share the nodes, of all that own some."""
+    leads, owns = f"forecast_leader{where()} == 1", f"forecast_shards_owned{where()} > 0"
+    return f"{series} and on (cluster, job, instance) ({leads} or {owns})"
+
+
 def _of_series(name: str, query: str, label: str, text: str) -> QueryVariable:
     every = VariableOption(text="All", value="$__all", selected=True)
     return (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -59,6 +59,21 @@ SHOWN: Final[Mapping[str, Mapping[str, float]]] = {
     "peaks: Highest predicted peak today, real and shadow: B": {'{resource="cpu"}': 0.5},
     "peaks: Spread of predicted peaks, real and shadow: A": {'{resource="cpu"}': 0.2},
     "peaks: Spread of predicted peaks, real and shadow: B": {'{resource="cpu"}': 0},
+}
+
+
+# Each replica that owns nodes has a queue of its own, and binds; gangs are followed by all.
+SHARED: Final[Mapping[str, Mapping[str, float]]] = {
+    "scheduling: Replicas that schedule: A": {"{}": 1},
+    "scheduling: Pods that wait: A": {"{}": 10},
+    "scheduling: Pods that wait, by part of the queue: A": {
+        '{queue="active"}': 6,
+        '{queue="unschedulable"}': 4,
+    },
+    "scheduling: What brings pods into it: A": {'{event="PodAdd", queue="active"}': 0.2},
+    "scheduling: Bindings under way, and gangs: A": {"{}": 2},
+    "scheduling: Bindings under way, and gangs: B": {"{}": 4},
+    "scheduling: Bindings under way, and gangs: C": {'{phase="Scheduling"}': 2},
 }
 
 
@@ -128,19 +143,27 @@ def _rebalancing() -> Iterator[Series]:
         yield counted
 
 
-def _asked() -> Iterator[dict[str, Any]]:
+def _asked(shown: Mapping[str, Mapping[str, float]]) -> Iterator[dict[str, Any]]:
     for name in ("scheduling", "gpu-and-jobs", "model", "peaks"):
         dashboard = json.loads((GRAFANA / f"{name}.json").read_text())
         for asked in panel_queries(name, dashboard):
-            if asked.where in SHOWN:
+            if asked.where in shown:
                 query, _ = filled_in(asked.query, dashboard, HOUR, {})
-                figures = [{"labels": labels, "value": value} for labels, value in SHOWN[asked.where].items()]
+                figures = [{"labels": labels, "value": value} for labels, value in shown[asked.where].items()]
                 yield {"eval_time": "2h", "expr": f"round({query}, 0.001)", "exp_samples": figures}
 
 
 def test_panels_show_what_is_so_and_not_what_every_replica_says_of_it(tmp_path: Path) -> None:
-    asked = list(_asked())
-    assert len(asked) == len(SHOWN), "a panel was renamed"
-    test = {"interval": "15s", "input_series": [one.written() for one in _given()], "promql_expr_test": asked}
-    complaints = run_rule_tests(tmp_path, [], [test])
+    _assert_shown(tmp_path, SHOWN, _given())
+
+
+def test_replicas_that_share_the_nodes_are_added_up(tmp_path: Path) -> None:
+    _assert_shown(tmp_path, SHARED, [*_given(), *_of_replicas("forecast_shards_owned", 5, 3)])
+
+
+def _assert_shown(place: Path, shown: Mapping[str, Mapping[str, float]], given: Iterable[Series]) -> None:
+    asked = list(_asked(shown))
+    assert len(asked) == len(shown), "a panel was renamed"
+    test = {"interval": "15s", "input_series": [one.written() for one in given], "promql_expr_test": asked}
+    complaints = run_rule_tests(place, [], [test])
     assert not complaints, complaints
