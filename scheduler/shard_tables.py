@@ -16,6 +16,7 @@ from scheduler.profiles.gpu.tide.training_annotations import Role, role_of
 from scheduler.queue.unit import unit_by_owner
 from scheduler.settings import ScheduleSettings
 from scheduler.shards.decided_alone import DecidedAlone
+from scheduler.shards.foreign_pods import ForeignPods
 from scheduler.shards.keeper import shard_names
 from scheduler.shards.node_moves import NodeMoves
 from scheduler.shards.one_decider import OneDecider, WideTerms
@@ -40,6 +41,7 @@ class ShardTables:
     responsibility : which waiting pods are placed here
     stale          : called, under the lock, when one that is placed elsewhere may have become ours without a change of
                      its own, or the other way round
+    foreign        : which events of pods need not be decoded
     moves          : of nodes, to and from other replicas
     alone          : keeps what was decided as the leader from being bound by one that leads no more
     """
@@ -47,6 +49,7 @@ class ShardTables:
     held: ShardLeases
     ownership: NodeOwnership
     responsibility: Responsibility
+    foreign: ForeignPods
     moves: NodeMoves
     alone: DecidedAlone
     stale: list[Callable[[], None]]
@@ -90,6 +93,16 @@ def shard_tables(handle: Handle, held: ShardLeases) -> ShardTables:
         unit_of=unit_by_owner if gangs is None else gangs.unit_of,
         reason=decider.reason,
     )
+    follows_all = bool(settings.queues or settings.share_nodes)
+    foreign = ForeignPods(
+        cluster.state,
+        frozenset(settings.scheduler_names.values()),
+        follows_all=lambda: follows_all or not ownership.owns_any(),
+        owns=ownership.may_own,
+        places=responsibility.places_plain,
+        holds_rooms=lambda: len(cluster.rooms) > 0,
+    )
+    scorer.tables.is_known = foreign.is_foreign
     moves = NodeMoves(
         held.api,
         ownership,
@@ -100,7 +113,7 @@ def shard_tables(handle: Handle, held: ShardLeases) -> ShardTables:
         clock=running_time,
         wall=scorer.tables.clock,
     )
-    return ShardTables(held, ownership, responsibility, moves, DecidedAlone(held.leads), stale)
+    return ShardTables(held, ownership, responsibility, foreign, moves, DecidedAlone(held.leads), stale)
 
 
 def _reason_of_profile(settings: ScheduleSettings, pod: PodInfo) -> str:

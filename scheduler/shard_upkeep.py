@@ -12,6 +12,7 @@ from scheduler.shard_tables import ShardTables
 from scheduler.shards.dispatch import Dispatcher
 from scheduler.shards.keeper import ShardKeeper
 from scheduler.shards.metrics import ShardCollector
+from scheduler.shards.pod_lists import PodLists
 from scorer.periodic_task import PeriodicTask
 from serving.upkeep import Background
 
@@ -44,10 +45,13 @@ class ShardUpkeep(Background):
             read_again=live.read_again,
             unhealthy=self._unhealthy,
             leads=tables.held.leads,
+            is_needed=self._leader_is_needed,
+            lists=PodLists(tables.held.api, live, wanted=tables.responsibility.is_mine, deleted=tables.foreign.deleted),
             version=live.pods_version,
             use=self._use,
         )
         tables.responsibility.leads = self.keeper.decides_alone
+        tables.foreign.leader_follows_all = self.keeper.follows_all
         tables.stale.append(self._set_stale)
         self.collector = ShardCollector(self.keeper, tables.moves)
         self._task = PeriodicTask("shards", settings.lease.retry_period, self.keeper.step, after=after)
@@ -62,6 +66,10 @@ class ShardUpkeep(Background):
     def _unhealthy(self) -> str:
         since = self._since_round()
         return "" if since is None or since < _HANGS_SECONDS else f"the scheduling loop hangs, for {since:.0f} s"
+
+    def _leader_is_needed(self) -> bool:
+        with self._core.scorer.tables.reading():
+            return any(self._tables.responsibility.is_last(one.pod) for one in self._core.queue.waiting())
 
     def _set_stale(self) -> None:
         self.keeper.is_stale = True

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Generic, TypeVar
 
+import msgspec
 import urllib3
 from kubernetes.client import ApiClient
 
@@ -21,6 +22,7 @@ from kube.client.kubernetes_contract import OptionalSink, ResourceSink, Timing, 
 from kube.client.kubernetes_requests import Request, list_request, watch_request
 from kube.client.kubernetes_steps import Action, Result, Step, StepOutcome, next_step, result_of_status
 from kube.decoding.watched_kinds import EventType, UndecodableObject, Watched, decode_page, decode_watch_line
+from kube.decoding.wire import ListMetadata
 
 logger = logging.getLogger(__name__)
 
@@ -94,6 +96,7 @@ class ResourceWatcher(Generic[T]):
         self._last_contact: float | None = None
         self._lists = self._watches = self._events = self._undecodable = self._failures = 0
         self._resource_version = self._last_error = ""
+        self._known_line = b""  # the last event, if it was not decoded
         self._is_absent = False  # of what is optional
         self._relist_at: float | None = None
         self._progressed = False  # of the current list or watch
@@ -108,7 +111,7 @@ class ResourceWatcher(Generic[T]):
             watches=self._watches,
             events=self._events,
             undecodable=self._undecodable,
-            resource_version=self._resource_version,
+            resource_version=self._reached(),
             failures=self._failures,
             last_error=self._last_error,
         )
@@ -210,7 +213,7 @@ class ResourceWatcher(Generic[T]):
         for reason in undecodable[:1]:
             logger.error("%d %s left out, the first: %s", len(undecodable), self.watched.plural, reason)
         self._undecodable += len(undecodable)
-        self._resource_version = page.resource_version
+        self._resource_version, self._known_line = page.resource_version, b""
         self._lists += 1
         self._lists_answered = asked
         self._last_error = ""
@@ -251,6 +254,7 @@ class ResourceWatcher(Generic[T]):
         """One event; an outcome if the stream cannot go on."""
         if self._is_known(line):
             # A stream that is resumed begins before it: it comes again, and does no harm.
+            self._known_line = line
             self._progressed, self._failures, self._last_error = True, 0, ""
             return None
         try:
@@ -269,8 +273,17 @@ class ResourceWatcher(Generic[T]):
             apply(event.object)
             self._events += 1
         self._resource_version = event.resource_version or self._resource_version
+        self._known_line = b""
         self._progressed, self._failures, self._last_error = True, 0, ""
         return None
+
+    def _reached(self) -> str:
+        """The version of the last event, of one that was not decoded, too."""
+        try:
+            metadata = msgspec.json.decode(self._known_line, type=_Known).object.metadata
+        except msgspec.DecodeError:
+            return self._resource_version
+        return metadata.resource_version or self._resource_version
 
     @contextmanager
     def _opened(self, request: Request, read_seconds: float) -> Iterator[urllib3.BaseHTTPResponse]:
@@ -315,6 +328,14 @@ class ResourceWatcher(Generic[T]):
 
     def _is_relist_due(self) -> bool:
         return self._relist_at is not None and self._clock() >= self._relist_at
+
+
+class _KnownObject(msgspec.Struct):
+    metadata: ListMetadata
+
+
+class _Known(msgspec.Struct):
+    object: _KnownObject
 
 
 def _message(body: bytes) -> str:

@@ -11,11 +11,11 @@ more (kube/leader_election/election.py).
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -40,11 +40,24 @@ _ROOM: Final = f"{ANNOTATION_PREFIX}room"
 _PODS_VERSION: Final = f"{ANNOTATION_PREFIX}pods-version"
 
 _LEAVING_SECONDS: Final = 20.0
-_PODS_SECONDS: Final = 2.0
-"""After which nodes and pods are read anew for a node whose last owner knew other pods there than we do."""
+_PODS_SECONDS: Final = 0.2
+"""After which the pods of a node are listed whose last owner knew others there than we do."""
+
+_ALONE_SECONDS: Final = 120.0
+"""For which a leader follows all pods after the last one that only it may decide about."""
 
 _LAG_SECONDS: Final = 10.0
 _DEAD_SECONDS: Final = 60.0
+
+
+class Lists(Protocol):
+    """scheduler.shards.pod_lists.PodLists."""
+
+    def read_nodes(self, nodes: Sequence[str]) -> list[str]:
+        """Let the tables know all pods of these nodes; returns the nodes of which they do."""
+
+    def read_waiting(self) -> bool:
+        """Let the tables know all pods that wait; returns whether they do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +77,8 @@ class ShardKeeper:
     """
     locked      : holds the tables
     read_again  : see LiveTables
+    is_needed   : whether pods wait that only the leader may decide about; may take a while
+    lists       : reads what was not followed
     unhealthy   : why this replica must not own anything, '' = it may
     version     : resourceVersion that the watch of pods has reached, 0 = not known
     use         : called, with the lock held, when another dispatcher holds or other nodes are ours
@@ -81,14 +96,17 @@ class ShardKeeper:
         read_again: Callable[[], Callable[[], bool]],
         unhealthy: Callable[[], str],
         leads: Callable[[], bool],
+        lists: Lists,
+        is_needed: Callable[[], bool],
         version: Callable[[], int],
         use: Callable[[Dispatcher], None],
         clock: Callable[[], float] = running_time,
     ) -> None:
         self._leases, self._lease, self._options = leases, lease, options
         self._ownership, self._moves, self._locked = ownership, moves, locked
-        self._read_again, self._unhealthy, self._leads = read_again, unhealthy, leads
-        self._version, self._use, self._clock = version, use, clock
+        self._read_again, self._unhealthy, self._leads, self._is_needed = read_again, unhealthy, leads, is_needed
+        self._version, self._use, self._lists, self._clock = version, use, lists, clock
+        self._waiting_are_known = True  # or pods that are ours now were not followed when they came
         self._names = shard_names(lease, options)
         self._own_name = replica_name(lease, leases.identity)
         self._reading: tuple[set[int], float, Callable[[], bool]] | None = None
@@ -96,6 +114,7 @@ class ShardKeeper:
         self._leaving: dict[int, float] = {}
         self._published: tuple[dict[int, str], frozenset[int], bool] | None = None
         self._dispatcher = Dispatcher(())
+        self._asked_alone = -float("inf")
         self._leading: Callable[[], bool] | None = None  # whether all is read that the last leader wrote
         self.is_stale = False  # under the lock: who decides about waiting pods has to be looked at again
         self._rooms: dict[int, float] = {}
@@ -110,9 +129,15 @@ class ShardKeeper:
         return self._leases.holds(self._own_name)
 
     def decides_alone(self) -> bool:
-        """Return whether this replica leads, and knows all that the last leader has placed. For any thread."""
+        """Return whether this replica leads, and knows all pods, those that the last leader has placed, too. For any
+        thread. It begins to follow all of them when this is asked, and ends when it was not asked for long."""
+        self._asked_alone = self._clock()
         leading = self._leading
         return leading is not None and self._leads() and leading()
+
+    def follows_all(self) -> bool:
+        """Return whether no event of a pod may be left out. For any thread."""
+        return self._leads() and self._clock() - self._asked_alone < _ALONE_SECONDS
 
     def seen(self) -> ShardsSeen:
         """Return what the Leases said last. For any thread."""
@@ -152,7 +177,7 @@ class ShardKeeper:
         self._take(to_take(self._leases.identity, members, shards) if is_known else [])
         self._finish_reading()
         self._publish()
-        self._moves.step(min(self._ready) if self._ready and self.decides_alone() else -1)
+        self._moves.step(min(self._ready) if self._ready and self._leads() else -1)
         self._delete_dead()
 
     def stop(self) -> None:
@@ -191,7 +216,12 @@ class ShardKeeper:
         ]
 
     def _rooms_of_all(self) -> dict[int, float]:
-        """With a mean of 1: every replica reckons with what the owner of a shard says."""
+        """With a mean of 1."""
+        even = even_rooms(self._rooms_said())
+        return {number: even.get(number, 1.0) for number in range(len(self._names))}
+
+    def _rooms_said(self) -> dict[int, float]:
+        """Every replica reckons with what the owner of a shard says."""
         records = self._leases.records()
         known: dict[int, float] = {}
         for number, name in enumerate(self._names):
@@ -199,9 +229,7 @@ class ShardKeeper:
                 known[number] = self._rooms[number]
             elif name in records:
                 known[number] = _number(records[name].annotations.get(_ROOM, ""))
-        there = {number: room for number, room in known.items() if room >= 0}
-        even = even_rooms(there)
-        return {number: even.get(number, 1.0) for number in range(len(self._names))}
+        return {number: room for number, room in known.items() if room >= 0}
 
     def _give(self, numbers: list[int]) -> None:
         now = self._clock()
@@ -233,11 +261,6 @@ class ShardKeeper:
             logger.info("shards taken", extra={"shards": sorted(taken)})
             waiting = set() if self._reading is None else self._reading[0]
             self._reading = taken | waiting, self._clock(), self._read_again()
-        elif self._reading is None:
-            with self._locked():
-                overdue = self._ownership.overdue(_PODS_SECONDS)
-            if overdue:
-                self._reading = set(), self._clock(), self._read_again()
 
     def _finish_reading(self) -> None:
         """Shards are ours once the tables know what their last owner wrote."""
@@ -248,6 +271,10 @@ class ShardKeeper:
             self._ready |= {number for number in numbers if self._leases.holds(self._names[number])}
         with self._locked():
             self._ownership.welcome(read_since=since)
+            overdue = self._ownership.overdue(_PODS_SECONDS)
+        if overdue and (read := self._lists.read_nodes(overdue)):
+            with self._locked():
+                self._ownership.welcome(nodes=read)
 
     def _forget_lost(self) -> None:
         for number in [one for one in self._ready if not self._leases.holds(self._names[one])]:
@@ -285,16 +312,22 @@ class ShardKeeper:
         }
         usable = frozenset(self._ready - self._leaving.keys())
         now = dispatcher(holders, self._rooms_of_all())
-        if not self._leads():
+        if self._leading is not None and not self.follows_all() and self._leads() and self._is_needed():
+            self._asked_alone = self._clock()
+        if not self.follows_all():
             self._leading = None
         elif self._leading is None:
             self._leading = self._read_again()
-        published = holders, usable, self.decides_alone()
+        alone = self._leading is not None and self._leading()
+        published = holders, usable, alone
         with self._locked():
             self._ownership.use(usable)
             if self.is_stale or published != self._published or now.shards != self._dispatcher.shards:
                 self._published, self._dispatcher, self.is_stale = published, now, False
+                self._waiting_are_known = False
                 self._use(now)
+        if not self._waiting_are_known:
+            self._waiting_are_known = self._lists.read_waiting()
 
     def _measure(self) -> None:
         """Look at the room of our shards, and begin to move nodes from one with much to one with little."""
@@ -307,9 +340,10 @@ class ShardKeeper:
             own = np.flatnonzero(self._ownership.own())
             names = list(cluster.state.names)
         of_shards = shard_rooms(rooms, shards, len(self._names))
-        self._rooms = {number: float(of_shards[number]) for number in range(len(self._names))}
+        self._rooms = {number: float(of_shards[number]) for number in self._ready}
+        said = self._rooms_said()
         moves = nodes_to_move(
-            self._rooms,
+            {number: said.get(number, 0.0) for number in range(len(self._names))},
             sorted(self._ready - self._leaving.keys()),
             own,
             shards[own],

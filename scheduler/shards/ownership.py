@@ -176,10 +176,17 @@ class NodeOwnership(NodesAndPodsOnly):
         """Return nodes of ours that the leader asks for."""
         return [(name, wish) for name, wish in self._wanted.items() if self._shard_of.get(name) in self._usable]
 
-    def welcome(self, *, read_since: float | None = None) -> bool:
+    def may_own(self, node: str) -> bool:
+        """Return whether the pods of a node are to be followed: its shard is ours, perhaps still to be read, or not
+        known. For any thread, without the lock."""
+        shard = self._shard_of.get(node, _NOT_OURS)
+        return shard == _NOT_OURS or self._may_use(shard)
+
+    def welcome(self, *, read_since: float | None = None, nodes: Collection[str] = ()) -> bool:
         """Take nodes into use whose pods are all known; returns whether there are any.
 
         read_since : nodes and pods were read anew, by a list that began then (by the clock)
+        nodes      : or only the pods of these
         """
         now = self._clock()
         due = {name: one for name, one in self._arriving.items() if now >= one.not_before}
@@ -189,6 +196,7 @@ class NodeOwnership(NodesAndPodsOnly):
             for name, one in due.items()
             if (one.pods and one.pods == digests.get(name))
             or (read_since is not None and read_since >= max(one.since, one.not_before))
+            or (name in nodes)
         ]
         for name in ready:
             del self._arriving[name]
@@ -196,13 +204,14 @@ class NodeOwnership(NodesAndPodsOnly):
             self._own = None
         return bool(ready)
 
-    def overdue(self, seconds: float) -> bool:
-        """Return whether a node of ours has waited that long for the pods of its last owner, and may be read now."""
+    def overdue(self, seconds: float) -> list[str]:
+        """Return nodes of ours that have waited that long for the pods of their last owner, and may be read now."""
         now = self._clock()
-        return any(
-            now >= max(one.not_before, one.since + seconds) and self._shard_of.get(name) in self._usable
+        return [
+            name
             for name, one in self._arriving.items()
-        )
+            if now >= max(one.not_before, one.since + seconds) and self._shard_of.get(name) in self._usable
+        ]
 
     # Follower
 

@@ -38,7 +38,11 @@ class PassedOn:
 
 def passed_on(pod: PodInfo) -> PassedOn:
     """Return what the pod says; a text that cannot be read says nothing."""
-    text = pod.annotations.get(PASSED_ON, "")
+    return read_passed_on(pod.annotations.get(PASSED_ON, ""))
+
+
+def read_passed_on(text: str) -> PassedOn:
+    """Return what the annotation says, '' = there is none."""
     if not text or len(text) > 12 or not text.isascii():
         return PassedOn()
     tries, _, shard = text.partition("@")
@@ -99,10 +103,18 @@ class Responsibility:
         if self._reason(pod):
             return None
         said = passed_on(pod)
-        if said.shard >= 0:
-            return self.holder_of(said.shard) or None
-        replicas = self.dispatcher.in_order(self._unit_of(pod).key)
-        return replicas[said.tries] if said.tries < min(len(replicas), self._passes + 1) else None
+        return self._holder_of_unit(self._unit_of(pod).key, said.tries, said.shard)
+
+    def places_plain(self, unit: str, tries: int, shard: int) -> bool:
+        """Return whether this replica is to try a plain pod of a unit, after so many others, or as the owner of a shard
+        (-1 = none is named). For any thread."""
+        return self._holder_of_unit(unit, tries, shard) == self._me
+
+    def _holder_of_unit(self, unit: str, tries: int, shard: int) -> str | None:
+        if shard >= 0:
+            return self.holder_of(shard) or None
+        replicas = self.dispatcher.in_order(unit)
+        return replicas[tries] if tries < min(len(replicas), self._passes + 1) else None
 
     def _reserved_node(self, pod: PodInfo) -> str:
         rooms = self._cluster.rooms.open_for(pod) if len(self._cluster.rooms) else ()

@@ -1,0 +1,155 @@
+"""Events about pods that are another replica's business: a replica that does not lead need not decode them.
+
+What is left out are plain pods that another replica is to place, or that sit on another one's nodes. When that changes,
+these are listed: the pods of a node that is handed over, all pods when a shard is taken, the waiting ones when units go
+to another replica than before. The leader follows everything while there are pods whose rules count over all nodes; all
+replicas do where queues are shared among owners, which count what runs in the cluster, or nodes with another scheduler.
+
+Not plain, and never left out: pods whose rules or volumes reach beyond their node, and members of gangs.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection
+from typing import Final
+
+import msgspec
+from msgspec import Raw
+
+from kube.tables.state import ClusterState
+from placement.pod_groups.by_annotation import MIN_MEMBER
+from scheduler.shards.responsibility import PASSED_ON, read_passed_on
+
+_DELETED: Final = b'{"type":"DELETED"'
+_MOST_DELETED: Final = 20_000
+_NOTHING: Final = Raw()
+
+
+class _Owner(msgspec.Struct):
+    uid: str
+    controller: bool | None = None
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    uid: str
+    namespace: str
+    labels: Raw = _NOTHING
+    annotations: dict[str, str] | None = None
+    owner_references: list[_Owner] | None = None
+
+
+class _Spec(msgspec.Struct, rename="camel"):
+    """What is Raw is only looked at, not decoded."""
+
+    node_name: str = ""
+    scheduler_name: str = ""
+    affinity: Raw = _NOTHING
+    topology_spread_constraints: Raw = _NOTHING
+    resource_claims: Raw = _NOTHING
+    scheduling_group: Raw = _NOTHING
+    scheduling_gates: Raw = _NOTHING
+    volumes: Raw = _NOTHING
+
+
+class _Status(msgspec.Struct, rename="camel"):
+    nominated_node_name: str = ""
+
+
+class _Pod(msgspec.Struct):
+    metadata: _Metadata
+    spec: _Spec
+    status: _Status | None = None
+
+
+class _Event(msgspec.Struct):
+    object: _Pod
+
+
+_EVENT: Final = msgspec.json.Decoder(_Event)
+
+
+class ForeignPods:
+    """`is_foreign` is called by the thread of the watch, without the lock of the tables.
+
+    scheduler_names : whose pods replicas place
+    follows_all     : whether this replica has to know all pods now
+    owns            : whether pods of a node, by name, are or may soon be this replica's
+    places          : whether this replica is to try a plain pod: of a unit, after so many others, or of a shard
+    reserved        : namespaces with room that is held for pods to come
+    """
+
+    def __init__(
+        self,
+        state: ClusterState,
+        scheduler_names: Collection[str],
+        *,
+        follows_all: Callable[[], bool],
+        owns: Callable[[str], bool],
+        places: Callable[[str, int, int], bool],
+        holds_rooms: Callable[[], bool],
+    ) -> None:
+        self._state, self._names = state, scheduler_names
+        self.leader_follows_all: Callable[[], bool] = lambda: False  # what the keeper of the Leases says
+        self._follows_all, self._owns, self._places, self._holds_rooms = follows_all, owns, places, holds_rooms
+        self.left_out = 0
+        self._deleted: deque[str] = deque(maxlen=_MOST_DELETED)
+
+    def deleted(self) -> frozenset[str]:
+        """Return UIDs of the pods that were deleted last: a list that was made before that may still name them."""
+        return frozenset(self._deleted.copy())
+
+    def is_foreign(self, line: bytes) -> bool:
+        """Return whether an event of the watch need not be decoded, by its line."""
+        if line.startswith(_DELETED):
+            return self._is_unknown(line)
+        if self._follows_all() or self.leader_follows_all():
+            return False
+        try:
+            pod = _EVENT.decode(line).object
+        except msgspec.DecodeError:
+            return False  # a bookmark, an error, or what the real decoder is to complain about
+        metadata, spec = pod.metadata, pod.spec
+        if metadata.uid in self._state.pods or spec.scheduler_name not in self._names or not _is_plain(pod):
+            return False
+        if self._is_ours(metadata, spec.node_name):
+            return False
+        self.left_out += 1
+        return True
+
+    def _is_unknown(self, line: bytes) -> bool:
+        try:
+            uid = _EVENT.decode(line).object.metadata.uid
+        except msgspec.DecodeError:
+            return False
+        self._deleted.append(uid)
+        return uid not in self._state.pods
+
+    def _is_ours(self, metadata: _Metadata, node: str) -> bool:
+        if node:
+            return self._owns(node)
+        if self._holds_rooms():
+            return True  # one of the rooms may be for it
+        said = read_passed_on((metadata.annotations or {}).get(PASSED_ON, ""))
+        owner = next((one.uid for one in metadata.owner_references or () if one.controller), "")
+        unit = f"owner:{metadata.namespace}/{owner}" if owner else f"pod:{metadata.uid}"
+        return self._places(unit, said.tries, said.shard)
+
+
+def _is_plain(pod: _Pod) -> bool:
+    spec, volumes = pod.spec, bytes(pod.spec.volumes)
+    reaches_far = (
+        spec.affinity,
+        spec.topology_spread_constraints,
+        spec.resource_claims,
+        spec.scheduling_group,
+        spec.scheduling_gates,
+    )
+    return not (
+        any(map(bytes, reaches_far))
+        or b'"persistentVolumeClaim"' in volumes
+        or b'"ephemeral"' in volumes
+        or b"pod-group" in bytes(pod.metadata.labels)
+        or MIN_MEMBER in (pod.metadata.annotations or ())
+        or (pod.status is not None and pod.status.nominated_node_name)
+    )
