@@ -46,7 +46,7 @@ class ShardUpkeep(Background):
             unhealthy=self._unhealthy,
             leads=tables.held.leads,
             is_needed=self._leader_is_needed,
-            lists=PodLists(tables.held.api, live, wanted=tables.responsibility.is_mine, deleted=tables.foreign.deleted),
+            lists=PodLists(tables.held.api, live, foreign=tables.foreign, wanted=tables.responsibility.is_mine),
             version=live.pods_version,
             use=self._use,
         )

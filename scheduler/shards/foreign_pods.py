@@ -11,7 +11,7 @@ Not plain, and never left out: pods whose rules or volumes reach beyond their no
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 import msgspec
@@ -23,6 +23,7 @@ from scheduler.shards.responsibility import PASSED_ON, read_passed_on
 
 _DELETED: Final = b'{"type":"DELETED"'
 _MOST_DELETED: Final = 20_000
+_MOST_LISTED: Final = 5_000
 _NOTHING: Final = Raw()
 
 
@@ -34,6 +35,7 @@ class _Owner(msgspec.Struct):
 class _Metadata(msgspec.Struct, rename="camel"):
     uid: str
     namespace: str
+    resource_version: str = ""
     labels: Raw = _NOTHING
     annotations: dict[str, str] | None = None
     owner_references: list[_Owner] | None = None
@@ -94,36 +96,40 @@ class ForeignPods:
         self._follows_all, self._owns, self._places, self._holds_rooms = follows_all, owns, places, holds_rooms
         self.left_out = 0
         self._deleted: deque[str] = deque(maxlen=_MOST_DELETED)
+        self._listed: dict[str, int] = {}  # replaced, never changed: two threads use it
 
     def deleted(self) -> frozenset[str]:
         """Return UIDs of the pods that were deleted last: a list that was made before that may still name them."""
         return frozenset(self._deleted.copy())
 
+    def listed(self, versions: Mapping[str, int]) -> None:
+        """The tables know these pods from a list, by UID at these resourceVersions: what the watch says of them may be
+        older, and would undo it."""
+        self._listed = {**self._listed, **versions} if len(self._listed) < _MOST_LISTED else dict(versions)
+
     def is_foreign(self, line: bytes) -> bool:
         """Return whether an event of the watch need not be decoded, by its line."""
-        if line.startswith(_DELETED):
-            return self._is_unknown(line)
-        if self._follows_all() or self.leader_follows_all():
+        follows_all, is_deleted = self._follows_all() or self.leader_follows_all(), line.startswith(_DELETED)
+        if follows_all and not is_deleted and not self._listed:
             return False
         try:
             pod = _EVENT.decode(line).object
         except msgspec.DecodeError:
             return False  # a bookmark, an error, or what the real decoder is to complain about
-        metadata, spec = pod.metadata, pod.spec
-        if metadata.uid in self._state.pods or spec.scheduler_name not in self._names or not _is_plain(pod):
+        metadata = pod.metadata
+        if is_deleted:
+            self._deleted.append(metadata.uid)
+            return metadata.uid not in self._state.pods
+        if (version := self._listed.get(metadata.uid)) is not None:
+            if _number(metadata.resource_version) <= version:
+                return True
+            self._listed = {uid: one for uid, one in self._listed.items() if uid != metadata.uid}
+        if follows_all or metadata.uid in self._state.pods or pod.spec.scheduler_name not in self._names:
             return False
-        if self._is_ours(metadata, spec.node_name):
+        if not _is_plain(pod) or self._is_ours(metadata, pod.spec.node_name):
             return False
         self.left_out += 1
         return True
-
-    def _is_unknown(self, line: bytes) -> bool:
-        try:
-            uid = _EVENT.decode(line).object.metadata.uid
-        except msgspec.DecodeError:
-            return False
-        self._deleted.append(uid)
-        return uid not in self._state.pods
 
     def _is_ours(self, metadata: _Metadata, node: str) -> bool:
         if node:
@@ -153,3 +159,8 @@ def _is_plain(pod: _Pod) -> bool:
         or MIN_MEMBER in (pod.metadata.annotations or ())
         or (pod.status is not None and pod.status.nominated_node_name)
     )
+
+
+def _number(version: str) -> int:
+    """Versions of one resource grow (KEP-5504)."""
+    return int(version) if version.isascii() and version.isdigit() else 0

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 from urllib.parse import quote
 
+import msgspec
 import urllib3
 from kubernetes import client
 
@@ -14,6 +15,7 @@ from kube.client.kubernetes_client import send
 from kube.decoding.decoding import Kind, watched
 from kube.decoding.watched_kinds import UndecodableObject, decode_page
 from kube.objects.objects import PodInfo
+from scheduler.shards.foreign_pods import ForeignPods
 from scorer.live_tables import LiveTables
 
 logger = logging.getLogger(__name__)
@@ -21,11 +23,26 @@ logger = logging.getLogger(__name__)
 _SECONDS: Final = 10.0
 
 
+class _Metadata(msgspec.Struct, rename="camel"):
+    uid: str
+    resource_version: str
+
+
+class _Item(msgspec.Struct):
+    metadata: _Metadata
+
+
+class _List(msgspec.Struct):
+    items: list[_Item]
+
+
+_LIST: Final = msgspec.json.Decoder(_List)
+
+
 class PodLists:
     """For one thread, which must not hold the lock of the tables.
 
-    wanted  : of the waiting pods; asked under the lock
-    deleted : UIDs of pods of which the watch has said that they are gone
+    wanted : of the waiting pods; asked under the lock
     """
 
     def __init__(
@@ -33,10 +50,10 @@ class PodLists:
         api: client.ApiClient,
         tables: LiveTables,
         *,
+        foreign: ForeignPods,
         wanted: Callable[[PodInfo], bool],
-        deleted: Callable[[], Collection[str]],
     ) -> None:
-        self._api, self._tables, self._wanted, self._deleted = api, tables, wanted, deleted
+        self._api, self._tables, self._foreign, self._wanted = api, tables, foreign, wanted
 
     def read_nodes(self, nodes: Sequence[str]) -> list[str]:
         """Let the tables know all pods of these nodes; returns the nodes of which they do."""
@@ -48,17 +65,20 @@ class PodLists:
 
     def _read(self, selector: str, wanted: Callable[[PodInfo], bool]) -> bool:
         """What the tables know already the watch keeps up to date, and it may know better than the list."""
-        pods = self._listed(selector)
-        if pods is None:
+        listed = self._list(selector)
+        if listed is None:
             return False
+        pods, versions = listed
         with self._tables.changing() as cluster:
-            gone = self._deleted()
-            for pod in pods:
-                if pod.uid not in cluster.state.pods and pod.uid not in gone and wanted(pod):
-                    cluster.put_pod(pod)
+            gone, known = self._foreign.deleted(), cluster.state.pods
+            new = [pod for pod in pods if pod.uid not in known and pod.uid not in gone and wanted(pod)]
+            self._foreign.listed({pod.uid: versions.get(pod.uid, 0) for pod in new})
+            for pod in new:
+                cluster.put_pod(pod)
         return True
 
-    def _listed(self, selector: str) -> list[PodInfo] | None:
+    def _list(self, selector: str) -> tuple[list[PodInfo], dict[str, int]] | None:
+        """Return pods, and their resourceVersions by UID."""
         path = f"/api/v1/pods?fieldSelector={quote(selector, safe='')}"
         try:
             answer = send(self._api, "GET", path, seconds=_SECONDS)
@@ -67,7 +87,8 @@ class PodLists:
             with self._tables.reading() as cluster:
                 of_version = watched(Kind.PODS, cluster.state.version)
             page = decode_page(of_version, answer.data)
-        except (urllib3.exceptions.HTTPError, OSError, UndecodableObject) as error:
+            versions = {one.metadata.uid: int(one.metadata.resource_version) for one in _LIST.decode(answer.data).items}
+        except (urllib3.exceptions.HTTPError, OSError, UndecodableObject, msgspec.DecodeError, ValueError) as error:
             logger.warning("pods cannot be listed", extra={"selector": selector, "why": str(error)[:300]})
             return None
-        return [pod for pod in page.objects if isinstance(pod, PodInfo)]
+        return [pod for pod in page.objects if isinstance(pod, PodInfo)], versions

@@ -6,7 +6,7 @@ Each has tables of its own, which follow the API server's log as a watch does, a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, cast
 
@@ -45,6 +45,7 @@ class KeepingReplica(Replica):
         self.flights: list[tuple[float, PodInfo, str]] = []
         self.dispatcher = Dispatcher(())
         self._lists: list[list[bool]] = []
+        self._listed: dict[str, int] = {}
         api = cast(ApiClient, self.client)
         self.leases = LeaseSet(
             api,
@@ -76,6 +77,8 @@ class KeepingReplica(Replica):
             read_again=self._read_again,
             unhealthy=lambda: "the loop hangs" if self.has("hangs") else "",
             leads=lambda: world.leader() is self,
+            is_needed=lambda: False,
+            lists=self,
             version=lambda: self.seen,
             use=self._use,
             clock=self.clock,
@@ -109,10 +112,10 @@ class KeepingReplica(Replica):
     # The watch
 
     def _follow(self) -> None:
-        for item in self.world.server.log[self.seen :]:
+        for number, item in enumerate(self.world.server.log[self.seen :], self.seen):
             if isinstance(item, str):
                 self.cluster.delete_pod(item)
-            else:
+            elif not isinstance(item, PodInfo) or number >= self._listed.get(item.uid, 0):
                 self.cluster.put(item)
         self.seen = len(self.world.server.log)
         if self._lists:
@@ -136,6 +139,18 @@ class KeepingReplica(Replica):
         else:
             self._lists.append(done)
         return lambda: done[0]
+
+    def read_nodes(self, nodes: Sequence[str]) -> list[str]:
+        """What the watch has still to say about these pods is older."""
+        for one in self.world.server.pods.values():
+            if one.node in nodes and one.uid not in self.cluster.state.pods:
+                self._listed[one.uid] = len(self.world.server.log)
+                self.cluster.put(one)
+        return list(nodes)
+
+    def read_waiting(self) -> bool:
+        """They place pods that they make themselves."""
+        return True
 
     # Placing
 
