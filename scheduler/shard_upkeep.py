@@ -48,6 +48,7 @@ class ShardUpkeep(Background):
             is_needed=self._leader_is_needed,
             lists=PodLists(tables.held.api, live, foreign=tables.foreign, wanted=tables.responsibility.is_mine),
             version=live.pods_version,
+            event_version=live.pod_event_version,
             use=self._use,
         )
         tables.responsibility.leads = self.keeper.decides_alone

@@ -100,6 +100,7 @@ class LiveTables:
         self.state_source: Callable[[], tuple[bool, float | None, Mapping[str, str]]] = lambda: (False, None, {})
         self._read_again: Callable[[], Callable[[], bool]] = lambda: lambda: True
         self._pods_version: Callable[[], int] = lambda: 0
+        self._pod_event_version: Callable[[], int] = lambda: 0
         # Whether an event of a pod says nothing new, by its line of the watch. To be set before `follow`.
         self.is_known: Callable[[bytes], bool] = lambda line: False
 
@@ -110,14 +111,21 @@ class LiveTables:
         source: Callable[[], tuple[bool, float | None, Mapping[str, str]]],
         read_again: Callable[[], Callable[[], bool]] = lambda: lambda: True,
         pods_version: Callable[[], int] = lambda: 0,
+        pod_event_version: Callable[[], int] = lambda: 0,
     ) -> None:
         """Set the source of the cluster's state: whether all of it was read, its last contact, and words for
         /v1/status.
 
         read_again : reads nodes and pods anew, and returns a function that says whether that is done
         pods_version : resourceVersion that the watch of pods has reached, 0 = unknown
+        pod_event_version : that of the last event of a pod
         """
         self.state_source, self._read_again, self._pods_version = source, read_again, pods_version
+        self._pod_event_version = pod_event_version
+
+    def pod_event_version(self) -> int:
+        """Return the resourceVersion of the last event of a pod, 0 = there was none. A list or a bookmark is none."""
+        return self._pod_event_version()
 
     def pods_version(self) -> int:
         """Return the resourceVersion that the watch of pods has reached, 0 = unknown."""

@@ -99,6 +99,7 @@ class WatchStatus:
     events: int = 0
     undecodable: int = 0
     resource_version: str = ""
+    event_version: str = ""
     failures: int = 0
     last_error: str = ""
 

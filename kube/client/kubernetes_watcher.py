@@ -95,7 +95,7 @@ class ResourceWatcher(Generic[T]):
         self._answer: urllib3.BaseHTTPResponse | None = None
         self._last_contact: float | None = None
         self._lists = self._watches = self._events = self._undecodable = self._failures = 0
-        self._resource_version = self._last_error = ""
+        self._resource_version = self._event_version = self._last_error = ""
         self._known_line = b""  # the last event, if it was not decoded
         self._is_absent = False  # of what is optional
         self._relist_at: float | None = None
@@ -112,6 +112,7 @@ class ResourceWatcher(Generic[T]):
             events=self._events,
             undecodable=self._undecodable,
             resource_version=self._reached(),
+            event_version=self._reached() if self._known_line else self._event_version,
             failures=self._failures,
             last_error=self._last_error,
         )
@@ -272,6 +273,7 @@ class ResourceWatcher(Generic[T]):
             apply = self._sink.delete if event.type is EventType.DELETED else self._sink.put
             apply(event.object)
             self._events += 1
+            self._event_version = event.resource_version
         self._resource_version = event.resource_version or self._resource_version
         self._known_line = b""
         self._progressed, self._failures, self._last_error = True, 0, ""

@@ -81,6 +81,7 @@ class ShardKeeper:
     lists       : reads what was not followed
     unhealthy   : why this replica must not own anything, '' = it may
     version     : resourceVersion that the watch of pods has reached, 0 = not known
+    event_version : that of the last event of a pod; all replicas get that event, but not the list or bookmark of one
     use         : called, with the lock held, when another dispatcher holds or other nodes are ours
     """
 
@@ -99,6 +100,7 @@ class ShardKeeper:
         lists: Lists,
         is_needed: Callable[[], bool],
         version: Callable[[], int],
+        event_version: Callable[[], int],
         use: Callable[[Dispatcher], None],
         clock: Callable[[], float] = running_time,
     ) -> None:
@@ -106,6 +108,7 @@ class ShardKeeper:
         self._ownership, self._moves, self._locked = ownership, moves, locked
         self._read_again, self._unhealthy, self._leads, self._is_needed = read_again, unhealthy, leads, is_needed
         self._version, self._use, self._lists, self._clock = version, use, lists, clock
+        self._event_version = event_version
         self._waiting_are_known = True  # or pods that are ours now were not followed when they came
         self._names = shard_names(lease, options)
         self._own_name = replica_name(lease, leases.identity)
@@ -190,7 +193,7 @@ class ShardKeeper:
     # Inside
 
     def _annotations(self, number: int | None = None) -> dict[str, str]:
-        said = {_COUNT: str(self._options.count), _PODS_VERSION: str(self._version())}
+        said = {_COUNT: str(self._options.count), _PODS_VERSION: str(self._event_version())}
         if number is not None:
             said[_ROOM] = f"{self._rooms.get(number, 0.0):.6f}"
         return said

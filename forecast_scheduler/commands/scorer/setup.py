@@ -242,7 +242,11 @@ def _follow(
         said = source.status()[Kind.PODS].resource_version
         return int(said) if said.isdigit() else 0
 
-    scorer.tables.follow(how_it_goes, read_again, pods_version)
+    def pod_event_version() -> int:
+        said = source.status()[Kind.PODS].event_version
+        return int(said) if said.isdigit() else 0
+
+    scorer.tables.follow(how_it_goes, read_again, pods_version, pod_event_version)
     source.start()
     reserved.start()
     return source, reserved

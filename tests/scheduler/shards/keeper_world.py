@@ -41,7 +41,7 @@ class KeepingReplica(Replica):
         self.world, self.identity, self.number = world, f"replica-{number}", number
         self.client = Client(world.server, self._fate, world.check)
         self.until: dict[str, float] = {}
-        self.seen = 0
+        self.seen = self.listed_at = 0
         self.flights: list[tuple[float, PodInfo, str]] = []
         self.dispatcher = Dispatcher(())
         self._lists: list[list[bool]] = []
@@ -79,7 +79,8 @@ class KeepingReplica(Replica):
             leads=lambda: world.leader() is self,
             is_needed=lambda: False,
             lists=self,
-            version=lambda: self.seen,
+            version=lambda: self.seen + self.listed_at,
+            event_version=lambda: self.seen,
             use=self._use,
             clock=self.clock,
         )

@@ -128,6 +128,15 @@ def test_a_replica_in_trouble_owns_nothing_and_says_why(trouble: str) -> None:
     _assert_shared(world)
 
 
+def test_a_list_of_one_replica_makes_no_other_one_lag() -> None:
+    """Its resourceVersion counts writes of all kinds: a watch of pods that nothing happens to does not get there."""
+    world = World(2)
+    world.seconds(10)
+    world.replicas[0].listed_at = 1_000_000
+    world.seconds(20)
+    assert [one.keeper.seen().trouble for one in world.replicas] == ["", ""]
+
+
 @pytest.mark.parametrize("seconds", range(10, 40, 3))
 def test_what_a_replica_in_trouble_sent_last_arrives_before_others_place(seconds: int) -> None:
     world = World(2)
