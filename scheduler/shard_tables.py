@@ -97,7 +97,7 @@ def shard_tables(handle: Handle, held: ShardLeases) -> ShardTables:
     foreign = ForeignPods(
         cluster.state,
         frozenset(settings.scheduler_names.values()),
-        follows_all=lambda: follows_all or not ownership.owns_any(),
+        follows_all=lambda: follows_all or not ownership.has_shards,
         owns=ownership.may_own,
         places=responsibility.places_plain,
         holds_rooms=lambda: len(cluster.rooms) > 0,

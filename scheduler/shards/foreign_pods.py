@@ -143,22 +143,22 @@ class ForeignPods:
 
 
 def _is_plain(pod: _Pod) -> bool:
-    spec, volumes = pod.spec, bytes(pod.spec.volumes)
-    reaches_far = (
-        spec.affinity,
-        spec.topology_spread_constraints,
-        spec.resource_claims,
-        spec.scheduling_group,
-        spec.scheduling_gates,
-    )
-    return not (
-        any(map(bytes, reaches_far))
-        or b'"persistentVolumeClaim"' in volumes
-        or b'"ephemeral"' in volumes
-        or b"pod-group" in bytes(pod.metadata.labels)
-        or MIN_MEMBER in (pod.metadata.annotations or ())
+    spec, metadata = pod.spec, pod.metadata
+    if (
+        spec.affinity is not _NOTHING
+        or spec.topology_spread_constraints is not _NOTHING
+        or spec.resource_claims is not _NOTHING
+        or spec.scheduling_group is not _NOTHING
+        or spec.scheduling_gates is not _NOTHING
         or (pod.status is not None and pod.status.nominated_node_name)
-    )
+        or (metadata.annotations is not None and MIN_MEMBER in metadata.annotations)
+        or b"pod-group" in bytes(metadata.labels)
+    ):
+        return False
+    if spec.volumes is _NOTHING:
+        return True
+    volumes = bytes(spec.volumes)
+    return b'"persistentVolumeClaim"' not in volumes and b'"ephemeral"' not in volumes
 
 
 def _number(version: str) -> int:

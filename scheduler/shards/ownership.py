@@ -119,6 +119,11 @@ class NodeOwnership(NodesAndPodsOnly):
         if (usable := frozenset(shards)) != self._usable:
             self._usable, self._own = usable, None
 
+    @property
+    def has_shards(self) -> bool:
+        """Return whether this replica placed on a shard when the Leases were last looked at. For any thread."""
+        return bool(self._usable)
+
     def owns_any(self) -> bool:
         """Return whether a shard is ours. For any thread."""
         return any(self._may_use(shard) for shard in self._usable)
