@@ -1,6 +1,7 @@
 """Leases that carry one label: read with one request, and each taken, renewed and given back by itself.
 
-What is decided about each is in election.py. Everything is called by one thread, but for `holds` and `left`.
+What is decided about each is in election.py. Called by one thread, but for `holds` and `left`, which any may call, and
+for writes: several Leases may be written at once, each by one thread.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -42,6 +43,11 @@ _PODS_VERSION: Final = f"{ANNOTATION_PREFIX}pods-version"
 _LEAVING_SECONDS: Final = 20.0
 _PODS_SECONDS: Final = 0.2
 """After which the pods of a node are listed whose last owner knew others there than we do."""
+
+_RENEW_BELOW: Final = 0.6
+"""A Lease is renewed when less than this share of `renew_deadline` is left: the rest is for further tries."""
+
+_AT_ONCE: Final = 8
 
 _ALONE_SECONDS: Final = 120.0
 """For which a leader follows all pods after the last one that only it may decide about."""
@@ -111,6 +117,7 @@ class ShardKeeper:
         self._event_version = event_version
         self._waiting_are_known = True  # or pods that are ours now were not followed when they came
         self._names = shard_names(lease, options)
+        self._threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="lease")
         self._own_name = replica_name(lease, leases.identity)
         self._reading: tuple[set[int], float, Callable[[], bool]] | None = None
         self._ready: set[int] = set()
@@ -125,7 +132,7 @@ class ShardKeeper:
         self._versions: dict[str, list[tuple[float, int]]] = {}
         self._expired_since: dict[str, float] = {}
         self._gave_up_at: float | None = None
-        self._taken_over, self._trouble = 0, "not started"
+        self._taken_over, self._trouble, self._refused = 0, "not started", ""
 
     def may_write(self) -> bool:
         """Return whether this replica lives, as far as others can know. For any thread; a microsecond."""
@@ -152,7 +159,7 @@ class ShardKeeper:
             dict(self._rooms),
             frozenset(self._ready),
             self._taken_over,
-            self._trouble,
+            self._trouble or self._refused,
         )
 
     def step(self) -> None:
@@ -186,9 +193,9 @@ class ShardKeeper:
     def stop(self) -> None:
         """Give everything back: others take it at once. To be called when nothing is bound any more."""
         self._step_down()
-        for name in (*self._names, self._own_name):
-            self._leases.give_back(name)
+        list(self._threads.map(self._leases.give_back, (*self._names, self._own_name)))
         self._leases.delete(self._own_name)
+        self._threads.shutdown(wait=False)
 
     # Inside
 
@@ -199,13 +206,21 @@ class ShardKeeper:
         return said
 
     def _renew(self) -> None:
-        """A third of the time is left to other tries."""
-        due = self._lease.renew_deadline - 2 * self._lease.retry_period
+        """At once, not one after the other: where the API server takes half a second for each, some would be late."""
+        due = _RENEW_BELOW * self._lease.renew_deadline
+        names: dict[str, int | None] = {
+            name: number for number, name in enumerate(self._names) if 0.0 < self._leases.left(name) < due
+        }
         if self._leases.left(self._own_name) < due:
-            self._leases.write(self._own_name, self._annotations())
-        for number, name in enumerate(self._names):
-            if 0.0 < self._leases.left(name) < due:
-                self._leases.write(name, self._annotations(number))
+            names[self._own_name] = None
+        # Annotations first: what they say is not to change under a thread's hands.
+        writes = [(name, self._annotations(number)) for name, number in names.items()]
+        list(self._threads.map(lambda write: self._leases.write(*write), writes))
+        holds = self._leases.holds(self._own_name)
+        refused = "" if holds else f"the Lease of this replica cannot be written: {self._leases.last_error}"
+        if refused and not self._refused:
+            logger.warning("shards", extra={"trouble": refused})
+        self._refused = refused
 
     def _members(self) -> set[str]:
         prefix = f"{self._lease.name}-replica-"

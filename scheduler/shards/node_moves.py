@@ -13,7 +13,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -31,6 +31,7 @@ logger = logging.getLogger(__name__)
 
 _LONGEST_SECONDS: Final = 20.0
 _REQUEST_SECONDS: Final = 2.0
+_SHOWN_SECONDS: Final = 5.0
 
 
 class _Metadata(msgspec.Struct, rename="camel"):
@@ -43,12 +44,13 @@ class _Node(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """to, home: see HandedOver; since: by the clock"""
+    """to, home: see HandedOver; since: by the clock; rests_until: the patch was sent, and the watch is to show it"""
 
     source: int
     to: int
     home: int
     since: float
+    rests_until: float = 0.0
 
 
 class NodeMoves:
@@ -123,11 +125,10 @@ class NodeMoves:
 
     def _lend(self) -> None:
         """Begin to hand over nodes of ours that the leader asks for."""
-        now = self._wall()
         with self._locked():
-            for node, wish in self._ownership.wishes():
+            for node, wish in self._ownership.wishes(self._loan):
                 source = self._ownership.shard(node)
-                if now < wish.until and source != wish.to:
+                if source != wish.to:
                     self.lent += self.begin(node, wish.to, home=source)
 
     def _hand_over(self) -> None:
@@ -137,7 +138,7 @@ class NodeMoves:
             for node, move in list(self._moves.items()):
                 if self._ownership.shard(node) != move.source or now - move.since > _LONGEST_SECONDS:
                     self._end(node)  # it has gone, or what is on its way there takes too long
-                elif self._ownership.is_quiet([node]):
+                elif now >= move.rests_until and self._ownership.is_quiet([node]):
                     digest = self._ownership.digest(node)
                     ready[node] = HandedOver(move.source, move.to, digest, move.home)
         for node, record in ready.items():
@@ -145,6 +146,7 @@ class NodeMoves:
             if answer.is_success:
                 self.handed_over += 1
                 logger.info("a node is handed over", extra={"node": node, "from": record.source, "to": record.to})
+                self._moves[node] = replace(self._moves[node], rests_until=now + _SHOWN_SECONDS)
                 continue  # the watch shows its new shard, which ends the move
             logger.info("a node is not handed over now", extra={"node": node, "why": answer.text})
 

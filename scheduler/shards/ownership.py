@@ -73,7 +73,7 @@ class NodeOwnership(NodesAndPodsOnly):
         self._gone: dict[str, tuple[int, float]] = {}  # last shard of nodes that were deleted, until all have seen it
         self._arriving: dict[str, _Arrival] = {}
         self._leaving: set[str] = set()
-        self._wanted: dict[str, Wanted] = {}
+        self._wanted: dict[str, tuple[Wanted, float]] = {}  # and when we first saw that, by the clock
         self._usable: frozenset[int] = frozenset()
         self._own: Bools | None = None
         self.everywhere = False
@@ -177,9 +177,14 @@ class NodeOwnership(NodesAndPodsOnly):
                 found_nodes.append((node.name, record))
         return found_nodes
 
-    def wishes(self) -> list[tuple[str, Wanted]]:
-        """Return nodes of ours that the leader asks for."""
-        return [(name, wish) for name, wish in self._wanted.items() if self._shard_of.get(name) in self._usable]
+    def wishes(self, seconds: float) -> list[tuple[str, Wanted]]:
+        """Return nodes of ours for which the leader has asked within this time. By our clock: its own may be ahead."""
+        now = self._clock()
+        return [
+            (name, wish)
+            for name, (wish, since) in self._wanted.items()
+            if now - since < seconds and self._shard_of.get(name) in self._usable
+        ]
 
     def may_own(self, node: str) -> bool:
         """Return whether the pods of a node are to be followed: its shard is ours, perhaps still to be read, or not
@@ -261,10 +266,11 @@ class NodeOwnership(NodesAndPodsOnly):
         self._shard_of[node.name] = shard
         self._shards()[row] = shard
         wish = wanted(node) if WANTED in node.annotations else None
+        known = self._wanted.get(node.name)
         if wish is None:
             self._wanted.pop(node.name, None)
-        else:
-            self._wanted[node.name] = wish
+        elif known is None or known[0] != wish:
+            self._wanted[node.name] = wish, self._clock()
 
     def _arrival(self, node: NodeInfo, before: int, shard: int) -> _Arrival:
         now, record = self._clock(), handed_over(node)

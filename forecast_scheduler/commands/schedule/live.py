@@ -76,6 +76,10 @@ _SPARE_CONNECTIONS: Final = 64
 """In addition to those of bindings: conditions, events, statuses."""
 
 
+_LEASE_CONNECTIONS: Final = 10
+"""As many Leases of shards as are written at once, and some."""
+
+
 class Loop(Background, Protocol):
     """scheduler.loop.ScheduleLoop."""
 
@@ -345,7 +349,8 @@ def _shard_leases(
     if settings.dry_run or not settings.shards.enabled:
         return None
     label = LEASES_LABEL, settings.lease.name
-    leases = LeaseSet(api_client(kubeconfig), settings.lease, label=label, identity=identity)
+    api = api_client(kubeconfig, connections=_LEASE_CONNECTIONS)
+    leases = LeaseSet(api, settings.lease, label=label, identity=identity)
     return ShardLeases(leases, api_client(kubeconfig), leads)
 
 

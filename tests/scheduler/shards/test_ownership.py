@@ -213,11 +213,11 @@ def test_a_lent_node_is_known_until_it_goes_home() -> None:
 def test_a_wish_is_the_owners() -> None:
     asked = {WANTED: '{"to":3,"until":5.0}'}
     replica = Replica(node("a", 0, annotations=asked), node("b", 1, annotations=asked), owns={0})
-    assert [(name, wish.to) for name, wish in replica.ownership.wishes()] == [("a", 3)]
+    assert [(name, wish.to) for name, wish in replica.ownership.wishes(30.0)] == [("a", 3)]
     replica.put(node("a", 0))
-    assert replica.ownership.wishes() == []
+    assert replica.ownership.wishes(30.0) == []
     replica.put(node("a", 0, annotations={WANTED: "damaged"}))
-    assert replica.ownership.wishes() == []
+    assert replica.ownership.wishes(30.0) == []
 
 
 # All together
