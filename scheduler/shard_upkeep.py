@@ -16,7 +16,7 @@ from scheduler.shards.pod_lists import PodLists
 from scorer.periodic_task import PeriodicTask
 from serving.upkeep import Background
 
-_HANGS_SECONDS: Final = 5.0
+_HANGS_SECONDS: Final = 4.0
 """A loop that has not gone round for so long hangs: a cycle takes milliseconds, an idle round half a second."""
 
 
@@ -55,13 +55,19 @@ class ShardUpkeep(Background):
         tables.foreign.leader_follows_all = self.keeper.follows_all
         tables.stale.append(self._set_stale)
         self.collector = ShardCollector(self.keeper, tables.moves)
-        self._task = PeriodicTask("shards", settings.lease.retry_period, self.keeper.step, after=after)
+        every = settings.lease.retry_period
+        self._tasks = (
+            PeriodicTask("shard-leases", every, self.keeper.renew, after=after),
+            PeriodicTask("shards", every, self.keeper.step, after=after),
+        )
 
     def start(self) -> None:
-        self._task.start()
+        for task in self._tasks:
+            task.start()
 
     def stop(self) -> None:
-        self._task.stop()
+        for task in self._tasks:
+            task.stop()
         self.keeper.stop()
 
     def _unhealthy(self) -> str:

@@ -1,11 +1,13 @@
 """Leases that carry one label: read with one request, and each taken, renewed and given back by itself.
 
-What is decided about each is in election.py. Called by one thread, but for `holds` and `left`, which any may call, and
-for writes: several Leases may be written at once, each by one thread.
+What is decided about each is in election.py. One thread reads, takes and gives back. Another one may renew, so that
+nothing that the first waits for lets a Lease expire. `holds` and `left` are for any thread.
 """
 
 from __future__ import annotations
 
+import math
+import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -46,10 +48,14 @@ class LeaseSet:
         self._key, self._value = label[0], label[1][:_LONGEST_NAME]
         self._clock, self._wall = clock, wall
         self._elections: dict[str, Election] = {}
+        self._written_at: dict[str, float] = {}
+        self._lock = threading.Lock()  # of `_locks`, each of which is held while its Lease is written
+        self._locks: dict[str, threading.Lock] = {}
         self.last_error = ""
 
     def read(self) -> bool:
         """Read all Leases of the group, consistently; returns whether that was possible."""
+        began = self._clock()
         query = f"labelSelector={self._key}%3D{self._value}".replace("/", "%2F")
         answer = self._send("GET", f"{self._collection}?{query}", None)
         records = read_leases(answer.body) if answer.is_success else None
@@ -57,10 +63,9 @@ class LeaseSet:
             self.last_error = answer.text or "the API server's answer is no list of Leases"
             return False
         now = self._clock()
-        for name, record in records.items():
-            self._election(name).observe(record, now)
-        for name in [name for name in self._elections if name not in records]:
-            self._elections[name].observe(None, now)
+        for name in {*records, *self._elections}:
+            if self._written_at.get(name, -math.inf) < began:  # or what was read may be older than what we wrote
+                self._election(name).observe(records.get(name), now)
         self.last_error = ""
         return True
 
@@ -87,12 +92,20 @@ class LeaseSet:
         one = self._elections.get(name)
         return 0.0 if one is None else one.left(self._clock())
 
-    def write(self, name: str, annotations: Mapping[str, str]) -> bool:
-        """Take a Lease that is free, or renew one that is held; returns whether it is held then."""
-        one = self._election(name)
-        if not one.may_take(self._clock()):
-            return False
-        return self._put(name, one, self.identity, annotations) and one.leads(self._clock())
+    def take(self, name: str, annotations: Mapping[str, str]) -> bool:
+        """Take a Lease that is free; returns whether it is held then."""
+        with self._lock_of(name):
+            one = self._election(name)
+            if not one.may_take(self._clock()):
+                return False
+            return self._put(name, one, self.identity, annotations) and one.leads(self._clock())
+
+    def renew(self, name: str, annotations: Mapping[str, str]) -> None:
+        """Renew a Lease that is held; nothing, if it was lost or given back meanwhile."""
+        with self._lock_of(name):
+            one = self._elections.get(name)
+            if one is not None and one.leads(self._clock()):
+                self._put(name, one, self.identity, annotations)
 
     def give_back(self, name: str) -> None:
         """Act by it no more, from this call on, and let the next one take it at once."""
@@ -100,8 +113,10 @@ class LeaseSet:
         if one is None:
             return
         one.step_down()
-        if one.seen is not None and one.seen.holder == self.identity:
-            self._put(name, one, "", {})
+        with self._lock_of(name):
+            one.step_down()  # a renewal may have been under way
+            if one.seen is not None and one.seen.holder == self.identity:
+                self._put(name, one, "", {})
 
     def step_down(self, name: str) -> None:
         """Act by it no more, without a word to the API server."""
@@ -124,6 +139,10 @@ class LeaseSet:
             known = self._elections[name] = Election(self.identity, self._options)
         return known
 
+    def _lock_of(self, name: str) -> threading.Lock:
+        with self._lock:
+            return self._locks.setdefault(name, threading.Lock())
+
     def _put(self, name: str, one: Election, holder: str, annotations: Mapping[str, str]) -> bool:
         seen, began = one.seen, self._clock()
         body = lease_body(
@@ -144,6 +163,7 @@ class LeaseSet:
         if record is None:
             self.last_error = answer.text or "the API server's answer is no Lease"
             return False
+        self._written_at[name] = self._clock()
         one.written(record, began, self._clock())
         return True
 

@@ -179,7 +179,8 @@ class ShardKeeper:
             return
         self._gave_up_at = None
         is_known = self._leases.holds(self._own_name)  # to all who read the Leases after us
-        self._renew()
+        if not is_known:
+            self._announce()
         self._forget_lost()
         self._measure()
         shards, members = self._states(), self._members()
@@ -189,6 +190,21 @@ class ShardKeeper:
         self._publish()
         self._moves.step(min(self._ready) if self._ready and self._leads() else -1)
         self._delete_dead()
+
+    def renew(self) -> None:
+        """Renew what is held and due, at once; called every second by a thread that waits for nothing else.
+
+        `step` waits for the lock of the tables: where the loop has much to do, for longer than a Lease lasts.
+        """
+        if self._unhealthy():
+            return  # `step` gives everything back, or it expires
+        due = _RENEW_BELOW * self._lease.renew_deadline
+        held: dict[str, int | None] = {name: number for number, name in enumerate(self._names)}
+        held[self._own_name] = None
+        writes = [
+            (name, self._annotations(number)) for name, number in held.items() if 0.0 < self._leases.left(name) < due
+        ]
+        list(self._threads.map(lambda write: self._leases.renew(*write), writes))
 
     def stop(self) -> None:
         """Give everything back: others take it at once. To be called when nothing is bound any more."""
@@ -205,19 +221,10 @@ class ShardKeeper:
             said[_ROOM] = f"{self._rooms.get(number, 0.0):.6f}"
         return said
 
-    def _renew(self) -> None:
-        """At once, not one after the other: where the API server takes half a second for each, some would be late."""
-        due = _RENEW_BELOW * self._lease.renew_deadline
-        names: dict[str, int | None] = {
-            name: number for number, name in enumerate(self._names) if 0.0 < self._leases.left(name) < due
-        }
-        if self._leases.left(self._own_name) < due:
-            names[self._own_name] = None
-        # Annotations first: what they say is not to change under a thread's hands.
-        writes = [(name, self._annotations(number)) for name, number in names.items()]
-        list(self._threads.map(lambda write: self._leases.write(*write), writes))
-        holds = self._leases.holds(self._own_name)
-        refused = "" if holds else f"the Lease of this replica cannot be written: {self._leases.last_error}"
+    def _announce(self) -> None:
+        """Take our own Lease, for the first time or anew."""
+        taken = self._leases.take(self._own_name, self._annotations())
+        refused = "" if taken else f"the Lease of this replica cannot be written: {self._leases.last_error}"
         if refused and not self._refused:
             logger.warning("shards", extra={"trouble": refused})
         self._refused = refused
@@ -272,7 +279,7 @@ class ShardKeeper:
         for number in numbers:
             name = self._names[number]
             before = records[name].holder if name in records else ""
-            if self._leases.write(name, self._annotations(number)):
+            if self._leases.take(name, self._annotations(number)):
                 taken.add(number)
                 self._taken_over += before not in ("", self._leases.identity)
         if taken:

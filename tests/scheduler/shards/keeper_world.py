@@ -100,6 +100,7 @@ class KeepingReplica(Replica):
         """What its threads do in a second."""
         if not self.has("lag"):
             self._follow()
+        self.keeper.renew()
         self.keeper.step()
         if not self.has("hangs"):
             self._place()
