@@ -217,8 +217,9 @@ class ShardKeeper:
 
     def _annotations(self, number: int | None = None) -> dict[str, str]:
         said = {_COUNT: str(self._options.count), _PODS_VERSION: str(self._event_version())}
-        if number is not None:
-            said[_ROOM] = f"{self._rooms.get(number, 0.0):.6f}"
+        room = None if number is None else self._rooms_said().get(number)
+        if room is not None:
+            said[_ROOM] = f"{room:.6f}"
         return said
 
     def _announce(self) -> None:
@@ -293,7 +294,10 @@ class ShardKeeper:
         if self._reading is not None and self._reading[2]():
             numbers, since, _ = self._reading
             self._reading = None
-            self._ready |= {number for number in numbers if self._leases.holds(self._names[number])}
+            ready = {number for number in numbers if self._leases.holds(self._names[number])}
+            self._ready |= ready
+            if ready:
+                self._looked_at_rooms = -float("inf")  # or the others go by what the last owner said for long
         with self._locked():
             self._ownership.welcome(read_since=since)
             overdue = self._ownership.overdue(_PODS_SECONDS)
