@@ -22,7 +22,7 @@ from placement.pod_groups.by_annotation import MIN_MEMBER
 from scheduler.shards.responsibility import PASSED_ON, read_passed_on
 
 _DELETED: Final = b'{"type":"DELETED"'
-_MOST_DELETED: Final = 20_000
+_MOST_REMEMBERED: Final = 20_000
 _MOST_LISTED: Final = 5_000
 _NOTHING: Final = Raw()
 
@@ -95,17 +95,25 @@ class ForeignPods:
         self.leader_follows_all: Callable[[], bool] = lambda: False  # what the keeper of the Leases says
         self._follows_all, self._owns, self._places, self._holds_rooms = follows_all, owns, places, holds_rooms
         self.left_out = 0
-        self._deleted: deque[str] = deque(maxlen=_MOST_DELETED)
-        self._listed: dict[str, int] = {}  # replaced, never changed: two threads use it
+        self._deleted: deque[str] = deque(maxlen=_MOST_REMEMBERED)
+        self._bound: deque[str] = deque(maxlen=_MOST_REMEMBERED)
+        self._listed: dict[str, int] = {}
 
     def deleted(self) -> frozenset[str]:
         """Return UIDs of the pods that were deleted last: a list that was made before that may still name them."""
         return frozenset(self._deleted.copy())
 
+    def bound_elsewhere(self) -> frozenset[str]:
+        """Return UIDs of the pods whose binding to another replica's node was left out last: a list that was made
+        before that may still show them waiting."""
+        return frozenset(self._bound.copy())
+
     def listed(self, versions: Mapping[str, int]) -> None:
         """The tables know these pods from a list, by UID at these resourceVersions: what the watch says of them may be
-        older, and would undo it."""
-        self._listed = {**self._listed, **versions} if len(self._listed) < _MOST_LISTED else dict(versions)
+        older, and would undo it. Every change of the dict is one step, so the thread of the watch may look meanwhile."""
+        for uid in [*self._listed][: max(0, len(self._listed) - _MOST_LISTED)]:
+            self._listed.pop(uid, None)
+        self._listed.update(versions)
 
     def is_foreign(self, line: bytes) -> bool:
         """Return whether an event of the watch need not be decoded, by its line."""
@@ -123,11 +131,13 @@ class ForeignPods:
         if (version := self._listed.get(metadata.uid)) is not None:
             if _number(metadata.resource_version) <= version:
                 return True
-            self._listed = {uid: one for uid, one in self._listed.items() if uid != metadata.uid}
+            self._listed.pop(metadata.uid, None)
         if follows_all or metadata.uid in self._state.pods or pod.spec.scheduler_name not in self._names:
             return False
         if not _is_plain(pod) or self._is_ours(metadata, pod.spec.node_name):
             return False
+        if pod.spec.node_name:
+            self._bound.append(metadata.uid)
         self.left_out += 1
         return True
 

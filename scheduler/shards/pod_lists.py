@@ -15,6 +15,7 @@ from kube.client.kubernetes_client import send
 from kube.decoding.decoding import Kind, watched
 from kube.decoding.watched_kinds import UndecodableObject, decode_page
 from kube.objects.objects import PodInfo
+from kube.objects.pod_accounting import waits
 from scheduler.shards.foreign_pods import ForeignPods
 from scorer.live_tables import LiveTables
 
@@ -64,17 +65,30 @@ class PodLists:
         return self._read("spec.nodeName=", self._wanted)
 
     def _read(self, selector: str, wanted: Callable[[PodInfo], bool]) -> bool:
-        """What the tables know already the watch keeps up to date, and it may know better than the list."""
+        """What the tables know already the watch keeps up to date, and it may know better than the list. But no binding
+        is undone: one that the list shows, and the tables do not, the watch has still to say."""
         listed = self._list(selector)
         if listed is None:
             return False
         pods, versions = listed
         with self._tables.changing() as cluster:
-            gone, known = self._foreign.deleted(), cluster.state.pods
-            new = [pod for pod in pods if pod.uid not in known and pod.uid not in gone and wanted(pod)]
+            gone, left_out = self._foreign.deleted(), self._foreign.bound_elsewhere()
+            new = [
+                pod
+                for pod in pods
+                if pod.uid not in gone
+                and (pod.node or pod.uid not in left_out)
+                and _is_news(pod, cluster.state.pods.get(pod.uid))
+                and wanted(pod)
+            ]
             self._foreign.listed({pod.uid: versions.get(pod.uid, 0) for pod in new})
             for pod in new:
                 cluster.put_pod(pod)
+            # What the watch left out before it could see them in the tables.
+            gone, left_out = self._foreign.deleted(), self._foreign.bound_elsewhere()
+            for pod in new:
+                if pod.uid in gone or (not pod.node and pod.uid in left_out):
+                    cluster.delete_pod(pod.uid)
         return True
 
     def _list(self, selector: str) -> tuple[list[PodInfo], dict[str, int]] | None:
@@ -92,3 +106,7 @@ class PodLists:
             logger.warning("pods cannot be listed", extra={"selector": selector, "why": str(error)[:300]})
             return None
         return [pod for pod in page.objects if isinstance(pod, PodInfo)], versions
+
+
+def _is_news(pod: PodInfo, known: PodInfo | None) -> bool:
+    return known is None or (bool(pod.node) and waits(known))

@@ -145,7 +145,7 @@ class KeepingReplica(Replica):
     def read_nodes(self, nodes: Sequence[str]) -> list[str]:
         """What the watch has still to say about these pods is older."""
         for one in self.world.server.pods.values():
-            if one.node in nodes and one.uid not in self.cluster.state.pods:
+            if one.node in nodes and one.uid not in self.cluster.state.seat_of:
                 self._listed[one.uid] = len(self.world.server.log)
                 self.cluster.put(one)
         return list(nodes)
