@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,6 +11,7 @@ from kubernetes.client import ApiClient
 from kube.leader_election.lease import running_time
 from kube.leader_election.lease_set import LeaseSet
 from kube.objects.objects import PodInfo
+from placement.machine_groups.membership import BORROW
 from scheduler.handle import Handle
 from scheduler.profiles.gpu.tide.training_annotations import Role, role_of
 from scheduler.queue.unit import unit_by_owner
@@ -75,12 +76,24 @@ def shard_tables(handle: Handle, held: ShardLeases) -> ShardTables:
     for follower in (ownership, terms):
         scorer.tables.attach((), follower)
     tenants, gangs = handle.tenants, handle.gangs
+
+    def has_quota(namespace: str) -> bool:
+        return tenants is not None and tenants.quotas.ledger.tree.has_namespace(namespace)
+
+    def decides(namespace: str, scheduler_name: str, annotations: Mapping[str, str]) -> bool:
+        """What `decider` may say of a pod of which no more is known."""
+        return held.leads() and (
+            bool(terms)
+            or bool(handle.class_resources)
+            or BORROW in annotations
+            or has_quota(namespace)
+            or _profile_may_mind(settings, scheduler_name)
+        )
+
     decider = OneDecider(
         terms,
         class_resources=handle.class_resources,
-        has_quota=(lambda namespace: False)
-        if tenants is None
-        else (lambda namespace: tenants.quotas.ledger.tree.has_namespace(namespace)),
+        has_quota=has_quota,
         by_profile=partial(_reason_of_profile, settings),
     )
     if tenants is not None:
@@ -92,6 +105,7 @@ def shard_tables(handle: Handle, held: ShardLeases) -> ShardTables:
         shard_of=ownership.shard,
         unit_of=unit_by_owner if gangs is None else gangs.unit_of,
         reason=decider.reason,
+        is_leader=held.leads,
     )
     follows_all = bool(settings.queues or settings.share_nodes)
     foreign = ForeignPods(
@@ -100,6 +114,7 @@ def shard_tables(handle: Handle, held: ShardLeases) -> ShardTables:
         follows_all=lambda: follows_all or not ownership.has_shards,
         owns=ownership.may_own,
         places=responsibility.places_plain,
+        decides=decides,
         holds_rooms=lambda: len(cluster.rooms) > 0,
     )
     scorer.tables.is_known = foreign.is_foreign
@@ -114,6 +129,11 @@ def shard_tables(handle: Handle, held: ShardLeases) -> ShardTables:
         wall=scorer.tables.clock,
     )
     return ShardTables(held, ownership, responsibility, foreign, moves, DecidedAlone(held.leads), stale)
+
+
+def _profile_may_mind(settings: ScheduleSettings, scheduler_name: str) -> bool:
+    is_tidal = settings.gpu.tide.enabled and scheduler_name == settings.gpu.scheduler_name
+    return is_tidal or scheduler_name == settings.job.scheduler_name
 
 
 def _reason_of_profile(settings: ScheduleSettings, pod: PodInfo) -> str:

@@ -78,6 +78,8 @@ class ForeignPods:
     follows_all     : whether this replica has to know all pods now
     owns            : whether pods of a node, by name, are or may soon be this replica's
     places          : whether this replica is to try a plain pod: of a unit, after so many others, or of a shard
+    decides         : whether this replica may have to decide about a waiting pod as the leader, by its namespace, the
+                      name of its scheduler and its annotations
     reserved        : namespaces with room that is held for pods to come
     """
 
@@ -89,11 +91,13 @@ class ForeignPods:
         follows_all: Callable[[], bool],
         owns: Callable[[str], bool],
         places: Callable[[str, int, int], bool],
+        decides: Callable[[str, str, Mapping[str, str]], bool],
         holds_rooms: Callable[[], bool],
     ) -> None:
         self._state, self._names = state, scheduler_names
         self.leader_follows_all: Callable[[], bool] = lambda: False  # what the keeper of the Leases says
         self._follows_all, self._owns, self._places, self._holds_rooms = follows_all, owns, places, holds_rooms
+        self._decides = decides
         self.left_out = 0
         self._deleted: deque[str] = deque(maxlen=_MOST_REMEMBERED)
         self._bound: deque[str] = deque(maxlen=_MOST_REMEMBERED)
@@ -110,7 +114,7 @@ class ForeignPods:
 
     def listed(self, versions: Mapping[str, int]) -> None:
         """The tables know these pods from a list, by UID at these resourceVersions: what the watch says of them may be
-        older, and would undo it. Every change of the dict is one step, so the thread of the watch may look meanwhile."""
+        older, and would undo it. Every change of the dict is one step: the thread of the watch may look meanwhile."""
         for uid in [*self._listed][: max(0, len(self._listed) - _MOST_LISTED)]:
             self._listed.pop(uid, None)
         self._listed.update(versions)
@@ -134,19 +138,20 @@ class ForeignPods:
             self._listed.pop(metadata.uid, None)
         if follows_all or metadata.uid in self._state.pods or pod.spec.scheduler_name not in self._names:
             return False
-        if not _is_plain(pod) or self._is_ours(metadata, pod.spec.node_name):
+        if not _is_plain(pod) or self._is_ours(metadata, pod.spec):
             return False
         if pod.spec.node_name:
             self._bound.append(metadata.uid)
         self.left_out += 1
         return True
 
-    def _is_ours(self, metadata: _Metadata, node: str) -> bool:
-        if node:
-            return self._owns(node)
-        if self._holds_rooms():
+    def _is_ours(self, metadata: _Metadata, spec: _Spec) -> bool:
+        if spec.node_name:
+            return self._owns(spec.node_name)
+        annotations = metadata.annotations or {}
+        if self._holds_rooms() or self._decides(metadata.namespace, spec.scheduler_name, annotations):
             return True  # one of the rooms may be for it
-        said = read_passed_on((metadata.annotations or {}).get(PASSED_ON, ""))
+        said = read_passed_on(annotations.get(PASSED_ON, ""))
         owner = next((one.uid for one in metadata.owner_references or () if one.controller), "")
         unit = f"owner:{metadata.namespace}/{owner}" if owner else f"pod:{metadata.uid}"
         return self._places(unit, said.tries, said.shard)

@@ -52,6 +52,9 @@ _AT_ONCE: Final = 8
 _ALONE_SECONDS: Final = 120.0
 """For which a leader follows all pods after the last one that only it may decide about."""
 
+_ALONE_ENDS_SECONDS: Final = 3.0
+"""Before that time is over it is looked whether there is another such pod: after it all would have to be read anew."""
+
 _LAG_SECONDS: Final = 10.0
 _DEAD_SECONDS: Final = 60.0
 
@@ -122,7 +125,7 @@ class ShardKeeper:
         self._reading: tuple[set[int], float, Callable[[], bool]] | None = None
         self._ready: set[int] = set()
         self._leaving: dict[int, float] = {}
-        self._published: tuple[dict[int, str], frozenset[int], bool] | None = None
+        self._published: tuple[dict[int, str], frozenset[int], bool, bool] | None = None
         self._dispatcher = Dispatcher(())
         self._asked_alone = -float("inf")
         self._leading: Callable[[], bool] | None = None  # whether all is read that the last leader wrote
@@ -146,8 +149,12 @@ class ShardKeeper:
         return leading is not None and self._leads() and leading()
 
     def follows_all(self) -> bool:
-        """Return whether no event of a pod may be left out. For any thread."""
-        return self._leads() and self._clock() - self._asked_alone < _ALONE_SECONDS
+        """Return whether no event of a pod may be left out. For any thread. Once one may, all pods have to be read
+        before this replica decides alone again: it may be asked, or lead again, before the next step."""
+        follows = self._leads() and self._clock() - self._asked_alone < _ALONE_SECONDS
+        if not follows:
+            self._leading = None
+        return follows
 
     def seen(self) -> ShardsSeen:
         """Return what the Leases said last. For any thread."""
@@ -341,14 +348,14 @@ class ShardKeeper:
         }
         usable = frozenset(self._ready - self._leaving.keys())
         now = dispatcher(holders, self._rooms_of_all())
-        if self._leading is not None and not self.follows_all() and self._leads() and self._is_needed():
+        if self._ends_soon() and self._is_needed():
             self._asked_alone = self._clock()
-        if not self.follows_all():
-            self._leading = None
-        elif self._leading is None:
+        if self.follows_all() and self._leading is None:
             self._leading = self._read_again()
-        alone = self._leading is not None and self._leading()
-        published = holders, usable, alone
+        leading = self._leading
+        alone = leading is not None and leading()
+        # One that begins to lead has left out pods that were the last leader's.
+        published = holders, usable, self._leads(), alone
         with self._locked():
             self._ownership.use(usable)
             if self.is_stale or published != self._published or now.shards != self._dispatcher.shards:
@@ -357,6 +364,11 @@ class ShardKeeper:
                 self._use(now)
         if not self._waiting_are_known:
             self._waiting_are_known = self._lists.read_waiting()
+
+    def _ends_soon(self) -> bool:
+        """Return whether the next steps may be too late to go on following all pods."""
+        left = self._asked_alone + _ALONE_SECONDS - self._clock()
+        return self._leading is not None and self._leads() and left < _ALONE_ENDS_SECONDS
 
     def _measure(self) -> None:
         """Look at the room of our shards, and begin to move nodes from one with much to one with little."""

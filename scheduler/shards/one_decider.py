@@ -32,6 +32,10 @@ class WideTerms(NodesAndPodsOnly):
         self._of_pod: dict[str, tuple[PodAffinityTerm, ...]] = {}
         self._terms: Counter[PodAffinityTerm] = Counter()
 
+    def __bool__(self) -> bool:
+        """Return whether there is a term. For any thread."""
+        return bool(self._terms)
+
     def mean(self, pod: PodInfo) -> bool:
         """Return whether a term of another pod means this one."""
         return any(means(term, pod, self._namespaces) for term in self._terms)

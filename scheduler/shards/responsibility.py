@@ -61,6 +61,7 @@ class Responsibility:
     shard_of  : of a node by name, -1 = there is no such node
     unit_of   : of a pod
     reason    : why one replica has to decide about a pod, '' = any may
+    is_leader : whether this replica is the one that decides alone, be it that it does not know all pods yet
     """
 
     def __init__(
@@ -72,9 +73,10 @@ class Responsibility:
         shard_of: Callable[[str], int],
         unit_of: Callable[[PodInfo], UnitOf],
         reason: Callable[[PodInfo], str],
+        is_leader: Callable[[], bool] = lambda: False,
     ) -> None:
         self._cluster, self._me, self._passes = cluster, me, passes
-        self._shard_of, self._unit_of, self._reason = shard_of, unit_of, reason
+        self._shard_of, self._unit_of, self._reason, self._is_leader = shard_of, unit_of, reason, is_leader
         self.dispatcher = Dispatcher(())
         self.leads: Callable[[], bool] = lambda: False
 
@@ -108,7 +110,8 @@ class Responsibility:
     def places_plain(self, unit: str, tries: int, shard: int) -> bool:
         """Return whether this replica is to try a plain pod of a unit, after so many others, or as the owner of a shard
         (-1 = none is named). For any thread."""
-        return self._holder_of_unit(unit, tries, shard) == self._me
+        holder = self._holder_of_unit(unit, tries, shard)
+        return self._is_leader() if holder is None else holder == self._me
 
     def _holder_of_unit(self, unit: str, tries: int, shard: int) -> str | None:
         if shard >= 0:

@@ -43,7 +43,7 @@ class KeepingReplica(Replica):
         self.until: dict[str, float] = {}
         self.seen = self.listed_at = 0
         self.flights: list[tuple[float, PodInfo, str]] = []
-        self.dispatcher = Dispatcher(())
+        self.dispatcher, self.n_used, self.leads_instead = Dispatcher(()), 0, False
         self._lists: list[list[bool]] = []
         self._listed: dict[str, int] = {}
         api = cast(ApiClient, self.client)
@@ -76,7 +76,7 @@ class KeepingReplica(Replica):
             locked=self.locked,
             read_again=self._read_again,
             unhealthy=lambda: "the loop hangs" if self.has("hangs") else "",
-            leads=lambda: world.leader() is self,
+            leads=lambda: self.leads_instead or world.leader() is self,
             is_needed=lambda: False,
             lists=self,
             version=lambda: self.seen + self.listed_at,
@@ -110,6 +110,7 @@ class KeepingReplica(Replica):
 
     def _use(self, dispatcher: Dispatcher) -> None:
         self.dispatcher = dispatcher
+        self.n_used += 1
 
     # The watch
 

@@ -172,3 +172,35 @@ def test_leases_of_replicas_that_died_are_deleted() -> None:
     assert len(world.server.leases) == COUNT + 3
     world.seconds(90)
     assert len(world.server.leases) == COUNT + 2
+
+
+def test_a_leader_that_left_out_an_event_decides_alone_only_once_it_has_read_all_pods() -> None:
+    """It is asked again, or leads again, before its next step: what was left out meanwhile is not in its tables."""
+    world = World(2)
+    world.seconds(6)
+    leader = world.leader()
+    assert leader is not None
+    leader.keeper.decides_alone()
+    world.seconds(3)
+    assert leader.keeper.decides_alone()
+    leader.clock.now += 1000.0
+    assert not leader.keeper.follows_all()
+    leader.clock.now -= 1000.0
+    assert not leader.keeper.decides_alone()
+    world.seconds(2)
+    assert leader.keeper.decides_alone()
+
+
+def test_one_that_begins_to_lead_looks_at_who_decides_about_waiting_pods() -> None:
+    """The last leader's pods it did not follow."""
+    world = World(2)
+    world.seconds(8)
+    first = world.leader()
+    assert first is not None
+    other = next(one for one in world.replicas if one is not first)
+    before = other.n_used
+    world.seconds(2)
+    assert other.n_used == before
+    other.leads_instead = True
+    world.seconds(2)
+    assert other.n_used > before

@@ -10,7 +10,8 @@ from typing import Any, cast
 import pytest
 from kubernetes.client import ApiClient
 
-from kube.objects.objects import Owner, Phase, PodInfo
+from forecast.service_key import Owner
+from kube.objects.objects import Phase, PodInfo
 from scheduler.shards.foreign_pods import ForeignPods
 from scheduler.shards.pod_lists import PodLists
 from scorer.live_tables import LiveTables
@@ -41,6 +42,7 @@ class World:
             follows_all=lambda: False,
             owns=lambda node: node in self.owned,
             places=lambda unit, tries, shard: self.places,
+            decides=lambda namespace, scheduler_name, annotations: False,
             holds_rooms=lambda: False,
         )
         pool = SimpleNamespace(request=self._request)
