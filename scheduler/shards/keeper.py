@@ -224,7 +224,7 @@ class ShardKeeper:
 
     def _annotations(self, number: int | None = None) -> dict[str, str]:
         said = {_COUNT: str(self._options.count), _PODS_VERSION: str(self._event_version())}
-        room = None if number is None else self._rooms_said().get(number)
+        room = None if number is None else self._rooms_known().get(number)
         if room is not None:
             said[_ROOM] = f"{room:.6f}"
         return said
@@ -254,15 +254,19 @@ class ShardKeeper:
         return {number: even.get(number, 1.0) for number in range(len(self._names))}
 
     def _rooms_said(self) -> dict[int, float]:
-        """Every replica reckons with what the owner of a shard says."""
+        """Every replica reckons with what the owner of a shard says, the owner itself, too: by figures that differ a
+        little, each of two may send a unit to the other."""
         records = self._leases.records()
-        known: dict[int, float] = {}
-        for number, name in enumerate(self._names):
-            if number in self._ready and number in self._rooms:
-                known[number] = self._rooms[number]
-            elif name in records:
-                known[number] = _number(records[name].annotations.get(_ROOM, ""))
+        known = {
+            number: _number(records[name].annotations.get(_ROOM, ""))
+            for number, name in enumerate(self._names)
+            if name in records
+        }
         return {number: room for number, room in known.items() if room >= 0}
+
+    def _rooms_known(self) -> dict[int, float]:
+        """The same, of our shards as measured last."""
+        return self._rooms_said() | {number: room for number, room in self._rooms.items() if number in self._ready}
 
     def _give(self, numbers: list[int]) -> None:
         now = self._clock()
@@ -382,7 +386,7 @@ class ShardKeeper:
             names = list(cluster.state.names)
         of_shards = shard_rooms(rooms, shards, len(self._names))
         self._rooms = {number: float(of_shards[number]) for number in self._ready}
-        said = self._rooms_said()
+        said = self._rooms_known()
         moves = nodes_to_move(
             {number: said.get(number, 0.0) for number in range(len(self._names))},
             sorted(self._ready - self._leaving.keys()),

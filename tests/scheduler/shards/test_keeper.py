@@ -204,3 +204,15 @@ def test_one_that_begins_to_lead_looks_at_who_decides_about_waiting_pods() -> No
     other.leads_instead = True
     world.seconds(2)
     assert other.n_used > before
+
+
+@given(rooms=st.lists(st.floats(0.0, 1e-5), min_size=COUNT, max_size=COUNT))
+def test_all_replicas_send_units_by_the_same_figures(rooms: list[float]) -> None:
+    """A figure in a Lease is rounded. In a full cluster that is much of it."""
+    world = World(2)
+    world.seconds(8)
+    for one in world.replicas:
+        one.keeper._rooms = {number: rooms[number] for number in one.keeper.seen().owned}
+    world.seconds(10)
+    first, second = world.replicas
+    assert first.dispatcher.shards == second.dispatcher.shards
