@@ -77,6 +77,7 @@ class HeldRooms:
         self._of_namespace: dict[str, set[str]] = {}
         self._taken: dict[str, Taker] = {}  # by UID of the room
         self._room_of: dict[str, str] = {}  # the other way round
+        self.version = 0  # another number whenever a pod may have another room, or none
         self._served: set[str] = set()  # UIDs of bound pods that have taken one, which may be gone: they take no other
 
     def __len__(self) -> int:
@@ -92,11 +93,13 @@ class HeldRooms:
 
     def put(self, room: HeldRoom) -> None:
         """The room is new or has changed."""
+        self.version += 1
         self._rooms[room.uid] = room
         self._of_namespace.setdefault(room.stand_in.namespace, set()).add(room.uid)
 
     def drop(self, uid: str) -> None:
         """The room is held no longer, whether a pod has taken it or not."""
+        self.version += 1
         room = self._rooms.pop(uid, None)
         if room is not None:
             self._of_namespace[room.stand_in.namespace].discard(uid)
@@ -162,6 +165,7 @@ class HeldRooms:
 
     def take(self, room: HeldRoom, pod: PodInfo) -> None:
         """The pod has the room from now on."""
+        self.version += 1
         self._taken[room.uid], self._room_of[pod.uid] = Taker(pod.name, pod.uid), room.uid
 
     def returned(self, pod: str) -> HeldRoom | None:
@@ -169,5 +173,6 @@ class HeldRooms:
         uid = self._room_of.pop(pod, None)
         if uid is None:
             return None
+        self.version += 1
         del self._taken[uid]
         return self._rooms[uid]

@@ -125,7 +125,8 @@ class ShardKeeper:
         self._reading: tuple[set[int], float, Callable[[], bool]] | None = None
         self._ready: set[int] = set()
         self._leaving: dict[int, float] = {}
-        self._published: tuple[dict[int, str], frozenset[int], bool, bool] | None = None
+        self._published: tuple[dict[int, str], frozenset[int], bool, bool, bool] | None = None
+        self._versions_used = -1, -1
         self._dispatcher = Dispatcher(())
         self._asked_alone = -float("inf")
         self._leading: Callable[[], bool] | None = None  # whether all is read that the last leader wrote
@@ -358,13 +359,16 @@ class ShardKeeper:
             self._leading = self._read_again()
         leading = self._leading
         alone = leading is not None and leading()
-        # One that begins to lead has left out pods that were the last leader's.
-        published = holders, usable, self._leads(), alone
-        with self._locked():
+        leads = self._leads()  # one that begins to has left out pods that were the last leader's
+        with self._locked() as cluster:
             self._ownership.use(usable)
-            if self.is_stale or published != self._published or now.shards != self._dispatcher.shards:
-                self._published, self._dispatcher, self.is_stale = published, now, False
-                self._waiting_are_known = False
+            published = holders, usable, leads, alone, len(cluster.rooms) > 0
+            is_other = self.is_stale or published != self._published or now.shards != self._dispatcher.shards
+            # Pods may name a node that has come, or another room may be theirs. All know these pods.
+            versions = self._ownership.version, cluster.rooms.version
+            if is_other or versions != self._versions_used:
+                self._published, self._dispatcher, self._versions_used, self.is_stale = published, now, versions, False
+                self._waiting_are_known = self._waiting_are_known and not is_other
                 self._use(now)
         if not self._waiting_are_known:
             self._waiting_are_known = self._lists.read_waiting()

@@ -52,6 +52,7 @@ class NodeOwnership(NodesAndPodsOnly):
     may_use   : whether this replica may act for a shard now; quick, from any thread
     settle    : seconds that a node rests which came from another shard without a record of its last owner
     everywhere: as if every node were ours, for plans over all nodes
+    version   : another number whenever a node is in another shard than before
     """
 
     name: Final = "Shard"
@@ -76,7 +77,7 @@ class NodeOwnership(NodesAndPodsOnly):
         self._wanted: dict[str, tuple[Wanted, float]] = {}  # and when we first saw that, by the clock
         self._usable: frozenset[int] = frozenset()
         self._own: Bools | None = None
-        self.everywhere = False
+        self.everywhere, self.version = False, 0
 
     # Filter and guard
 
@@ -263,6 +264,7 @@ class NodeOwnership(NodesAndPodsOnly):
         if before is not None and before != shard:
             self._arriving[node.name] = self._arrival(node, before, shard)
             self._leaving.discard(node.name)
+        self.version += self._shard_of.get(node.name) != shard
         self._shard_of[node.name] = shard
         self._shards()[row] = shard
         wish = wanted(node) if WANTED in node.annotations else None
@@ -289,6 +291,7 @@ class NodeOwnership(NodesAndPodsOnly):
         self._gone = {one: gone for one, gone in self._gone.items() if now < gone[1]}
         if (shard := self._shard_of.pop(name, None)) is not None:
             self._gone[name] = shard, now + self._settle
+            self.version += 1
         self._arriving.pop(name, None)
         self._wanted.pop(name, None)
         self._leaving.discard(name)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
 
+from kube.objects.constraints import LabelSelector, Operator, Requirement
+from kube.objects.objects import PodInfo
+from scorer.held_rooms import HeldRoom
 from tests.scheduler.shards.fake_api_server import Fate
 from tests.scheduler.shards.keeper_world import SHARDS, World
-from tests.scheduler.shards.shard_world import COUNT
+from tests.scheduler.shards.shard_world import COUNT, node, pod
 
 TROUBLES = ["pause", "lag", "hangs", "slow", *(fate.value for fate in Fate if fate is not Fate.ANSWERED)]
+OWNERS = LabelSelector((Requirement("app", Operator.IN, ("web",)),))
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.sampled_from(TROUBLES), st.integers(0, 3), st.integers(1, 25)),
@@ -216,3 +222,34 @@ def test_all_replicas_send_units_by_the_same_figures(rooms: list[float]) -> None
     world.seconds(10)
     first, second = world.replicas
     assert first.dispatcher.shards == second.dispatcher.shards
+
+
+@pytest.mark.parametrize("change", ["a node comes", "a node is in another shard", "a room is held", "a room is taken"])
+def test_who_decides_about_waiting_pods_is_looked_at_again(change: str) -> None:
+    """Their own events came before, and no other may follow."""
+    world = World(2)
+    world.seconds(8)
+    of_pods = [one.cluster for one in world.replicas]
+    for cluster in of_pods:
+        cluster.hold_room(HeldRoom(room_of("room-0"), OWNERS, 0.0, 1e12))
+    world.seconds(2)
+    used = [one.n_used for one in world.replicas]
+    world.seconds(2)
+    assert [one.n_used for one in world.replicas] == used
+    match change:
+        case "a node comes":
+            world.server.put_node(replace(node("node-9", 0), labels={}))
+        case "a node is in another shard":
+            world.relabel("node-0", 1 - world.replicas[0].ownership.shard("node-0") % 2)
+        case "a room is held":
+            for cluster in of_pods:
+                cluster.hold_room(HeldRoom(room_of("room-1"), OWNERS, 0.0, 1e12))
+        case _:
+            for cluster in of_pods:
+                cluster.rooms.take(next(iter(cluster.rooms)), pod("web"))
+    world.seconds(2)
+    assert all(one.n_used > before for one, before in zip(world.replicas, used, strict=True))
+
+
+def room_of(name: str) -> PodInfo:
+    return replace(pod(name, "node-0", cpu=0.0), stands_in=True)
