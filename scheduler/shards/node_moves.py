@@ -32,6 +32,8 @@ logger = logging.getLogger(__name__)
 _LONGEST_SECONDS: Final = 20.0
 _REQUEST_SECONDS: Final = 2.0
 _SHOWN_SECONDS: Final = 5.0
+_STEP_SECONDS: Final = 2.0
+"""After which what is left waits for the next step: the same thread takes shards, and gives up those of a hung loop."""
 
 
 class _Metadata(msgspec.Struct, rename="camel"):
@@ -142,6 +144,8 @@ class NodeMoves:
                     digest = self._ownership.digest(node)
                     ready[node] = HandedOver(move.source, move.to, digest, move.home)
         for node, record in ready.items():
+            if self._clock() - now > _STEP_SECONDS:
+                break
             answer = self._patch_when_ours(node, record)
             if answer.is_success:
                 self.handed_over += 1
@@ -172,6 +176,8 @@ class NodeMoves:
             known = self._asked.get(node)
             if known is not None and known.to == leader_shard and self._wall() < known.until - self._loan / 2:
                 continue
+            if self._clock() - now > _STEP_SECONDS:
+                break
             wish = Wanted(leader_shard, self._wall() + self._loan)
             answer = self._send("PATCH", node, wanting(wish))
             if answer.is_success:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Sequence
 from typing import Final
 from urllib.parse import quote
@@ -21,7 +22,9 @@ from scorer.live_tables import LiveTables
 
 logger = logging.getLogger(__name__)
 
-_SECONDS: Final = 10.0
+_SECONDS: Final = 5.0
+_STEP_SECONDS: Final = 2.0
+"""After which the nodes that are left wait for the next call: the same thread takes and gives up shards."""
 
 
 class _Metadata(msgspec.Struct, rename="camel"):
@@ -53,12 +56,21 @@ class PodLists:
         *,
         foreign: ForeignPods,
         wanted: Callable[[PodInfo], bool],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._api, self._tables, self._foreign, self._wanted = api, tables, foreign, wanted
+        self._api, self._tables, self._foreign, self._wanted, self._clock = api, tables, foreign, wanted, clock
 
     def read_nodes(self, nodes: Sequence[str]) -> list[str]:
-        """Let the tables know all pods of these nodes; returns the nodes of which they do."""
-        return [node for node in nodes if self._read(f"spec.nodeName={node}", lambda pod: True)]
+        """Let the tables know all pods of these nodes; returns the nodes of which they do. The first is read in any
+        case, the others while there is time."""
+        read, began = list[str](), self._clock()
+        for node in nodes:
+            if not self._read(f"spec.nodeName={node}", lambda pod: True):
+                break
+            read.append(node)
+            if self._clock() - began > _STEP_SECONDS:
+                break
+        return read
 
     def read_waiting(self) -> bool:
         """Let the tables know the pods that wait and are wanted; returns whether they do."""

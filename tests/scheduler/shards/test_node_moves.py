@@ -19,9 +19,9 @@ class World:
 
     def __init__(self, *nodes: NodeInfo, owns: set[int]) -> None:
         self.server, self.replica, self.fate = ApiServer(), Replica(owns=owns), Fate.ANSWERED
-        self.wall = SettableClock(1.7e9)
+        self.wall, self.request_seconds = SettableClock(1.7e9), 0.0
         self.moves = NodeMoves(
-            cast(ApiClient, Client(self.server, lambda: self.fate, lambda: None)),
+            cast(ApiClient, Client(self.server, lambda: self.fate, lambda: self.later(self.request_seconds))),
             self.replica.ownership,
             locked=self.replica.locked,
             may_act=lambda shard: shard in self.replica.held,
@@ -210,3 +210,18 @@ def test_what_is_dropped_stays() -> None:
     world.moves.drop()
     world.step()
     assert world.replica.own() == {"a"} and world.shard("a") == 0
+
+
+def test_slow_answers_end_a_step_early() -> None:
+    world = World(node("a", 0), node("b", 0), node("c", 1), node("d", 1), owns={0})
+    world.request_seconds = 1.5
+    assert world.moves.begin("a", 2) and world.moves.begin("b", 2)
+    world.step()
+    assert world.moves.handed_over == 1
+    world.step()
+    assert world.moves.handed_over == 2
+    world.request_seconds = 2.5
+    world.moves.want("unit", ["c", "d"])
+    for n_asked in (1, 2):
+        world.step(leader_shard=0)
+        assert sum(wanted(one) is not None for one in world.server.nodes.values()) == n_asked

@@ -16,6 +16,7 @@ from scheduler.shards.foreign_pods import ForeignPods
 from scheduler.shards.pod_lists import PodLists
 from scorer.live_tables import LiveTables
 from testing.objects import node_info, pod_info
+from testing.settable_clock import SettableClock
 from testing.watch_lines import pod_line
 
 NAME = "ours"
@@ -29,7 +30,7 @@ class World:
 
     def __init__(self) -> None:
         self.tables, self.pods = LiveTables(clock=lambda: 0.0), list[dict[str, Any]]()
-        self.status, self.paths = 200, list[str]()
+        self.status, self.paths, self.clock = 200, list[str](), SettableClock(0.0)
         self.owned, self.places = {"node-0"}, False
         self.while_listing: Callable[[], object] = lambda: None
         with self.tables.changing() as cluster:
@@ -49,7 +50,9 @@ class World:
         api = SimpleNamespace(
             configuration=SimpleNamespace(host="", auth_settings=dict), rest_client=SimpleNamespace(pool_manager=pool)
         )
-        self.lists = PodLists(cast(ApiClient, api), self.tables, foreign=self.foreign, wanted=lambda pod: True)
+        self.lists = PodLists(
+            cast(ApiClient, api), self.tables, foreign=self.foreign, wanted=lambda pod: True, clock=self.clock
+        )
 
     def put(self, pod: PodInfo) -> None:
         with self.tables.changing() as cluster:
@@ -136,3 +139,14 @@ def test_a_node_whose_pods_cannot_be_listed_is_not_known(world: World) -> None:
     world.status = 500
     assert world.lists.read_nodes(["node-0"]) == []
     assert not world.lists.read_waiting()
+
+
+def test_slow_lists_end_a_step_early(world: World) -> None:
+    def pass_time() -> None:
+        world.clock.now += 1.5
+
+    world.while_listing = pass_time
+    assert world.lists.read_nodes(["node-0", "node-1", "node-2"]) == ["node-0", "node-1"]
+    world.status = 500
+    assert world.lists.read_nodes(["node-0", "node-1"]) == []
+    assert len(world.paths) == 3
