@@ -136,8 +136,12 @@ class ShardedCycle:
             decisions.unfinished += made.unfinished
             decisions.looked_for_victims += made.looked_for_victims
         else:
-            decisions.rejected += planned.rejected or [failed]
+            decisions.rejected += planned.rejected
             decisions.unfinished += planned.unfinished
+            # The plan before may have ended early. What this one has found room for is planned once more.
+            known = {queued for one in planned.rejected for queued in one.pods}.union(planned.unfinished)
+            if found := [queued for queued in popped.pods if queued not in known]:
+                decisions.rejected.append(replace(failed, pods=found, retry_seconds=1.0))
 
     def _go_to(self, popped: Popped, seats: Mapping[str, str], failed: Rejected, decisions: Decisions) -> None:
         there = [queued for queued in popped.pods if queued.pod.uid in seats]
