@@ -28,6 +28,7 @@ class PassWriter:
     def __init__(self, session: ApiSession) -> None:
         self._session = session
         self._latest: dict[str, tuple[PodInfo, PassedOn]] = {}  # the event loop's
+        self._writing = set[asyncio.Task[None]]()  # the event loop itself would not keep them
         self._limit = asyncio.Semaphore(_AT_ONCE)
         self._notice = FailureNotice(logger, "pods are not passed on to other replicas")
         self.written = 0
@@ -45,7 +46,13 @@ class PassWriter:
             self._latest[pod.uid] = pod, said
             if not is_under_way:
                 task = asyncio.get_running_loop().create_task(self._write(pod.uid))
-                task.add_done_callback(lambda done: done.cancelled() or done.exception())
+                self._writing.add(task)
+                task.add_done_callback(self._written)
+
+    def _written(self, task: asyncio.Task[None]) -> None:
+        self._writing.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._notice.failed(f"{type(error).__name__}: {error}")
 
     async def _write(self, uid: str) -> None:
         async with self._limit:
