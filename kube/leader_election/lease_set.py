@@ -71,7 +71,7 @@ class LeaseSet:
 
     def records(self) -> Mapping[str, LeaseRecord]:
         """Return the Leases as they were last seen, by name."""
-        return {name: one.seen for name, one in self._elections.items() if one.seen is not None}
+        return {name: one.seen for name, one in [*self._elections.items()] if one.seen is not None}
 
     def live_holder(self, name: str) -> str:
         """Return who holds a Lease that has not expired; '' = it is free."""
