@@ -2,8 +2,9 @@
 
 What is left out are plain pods that another replica is to place, or that sit on another one's nodes. When that changes,
 these are listed: the pods of a node that is handed over, all pods when a shard is taken, the waiting ones when units go
-to another replica than before. The leader follows everything while there are pods whose rules count over all nodes; all
-replicas do where queues are shared among owners, which count what runs in the cluster, or nodes with another scheduler.
+to another replica than before. The leader follows the waiting pods that have come to it, and those that it may have to
+decide about; from the first of them on, everything, for a while. All replicas follow everything where queues are shared
+among owners, which count what runs in the cluster, or nodes with another scheduler.
 
 Not plain, and never left out: pods whose rules or volumes reach beyond their node, and members of gangs.
 """
