@@ -32,6 +32,7 @@ class IdleLoop:
         self.parts, self.events = parts, list[str]()
         self.queue: Any = SimpleNamespace(lengths=lambda: {"active": 0}, waiting=list, incoming=dict)
         self.bindings: Any = SimpleNamespace(in_flight=0, throttled=3)
+        self.core: Any = None  # of replicas that share the nodes
 
     def since_cycle(self) -> float | None:
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from forecast.service_key import ServiceKey
 from kube.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, Seat, ServiceAdded, one_by_one
@@ -18,7 +18,7 @@ class Listener:
         self.rows: set[int] = set()
         self.services: dict[int, ServiceKey] = {}
 
-    def hear(self, changes: Iterable[Change]) -> None:
+    def hear(self, changes: Sequence[Change]) -> None:
         for change in one_by_one(changes):
             match change:
                 case PodChange(pod, before, after):
