@@ -184,7 +184,7 @@ class NodeOwnership(NodesAndPodsOnly):
         return [
             (name, wish)
             for name, (wish, since) in self._wanted.items()
-            if now - since < seconds and self._shard_of.get(name) in self._usable
+            if now - since < seconds and self._shard_of.get(name) in self._usable and 0 <= wish.to < self._count
         ]
 
     def may_own(self, node: str) -> bool:
