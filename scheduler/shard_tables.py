@@ -18,7 +18,7 @@ from scheduler.queue.unit import unit_by_owner
 from scheduler.settings import ScheduleSettings
 from scheduler.shards.decided_alone import DecidedAlone
 from scheduler.shards.foreign_pods import ForeignPods
-from scheduler.shards.keeper import shard_names
+from scheduler.shards.lease_names import shard_names
 from scheduler.shards.node_moves import NodeMoves
 from scheduler.shards.one_decider import OneDecider, WideTerms
 from scheduler.shards.ownership import NodeOwnership

@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Final, Protocol
 
 import numpy as np
@@ -23,22 +22,18 @@ import numpy as np
 from kube.leader_election.lease import running_time
 from kube.leader_election.lease_set import LeaseSet
 from kube.leader_election.options import LeaseOptions
-from kube.objects.objects import ANNOTATION_PREFIX
 from scheduler.shards.assignment import ShardState, even_rooms, to_give, to_take
 from scheduler.shards.balance import nodes_to_move
 from scheduler.shards.dispatch import Dispatcher, dispatcher
+from scheduler.shards.lease_names import COUNT, PODS_VERSION, ROOM, replica_name, shard_names
 from scheduler.shards.node_moves import NodeMoves
 from scheduler.shards.options import ShardOptions
 from scheduler.shards.ownership import NodeOwnership
+from scheduler.shards.peers import Peers, number_in
 from scheduler.shards.room import node_rooms, shard_rooms
 from scorer.assuming_cluster import AssumingCluster
 
 logger = logging.getLogger(__name__)
-
-LEASES_LABEL: Final = f"{ANNOTATION_PREFIX}shards-of"
-_COUNT: Final = f"{ANNOTATION_PREFIX}shards"
-_ROOM: Final = f"{ANNOTATION_PREFIX}room"
-_PODS_VERSION: Final = f"{ANNOTATION_PREFIX}pods-version"
 
 _LEAVING_SECONDS: Final = 20.0
 _PODS_SECONDS: Final = 0.2
@@ -54,9 +49,6 @@ _ALONE_SECONDS: Final = 120.0
 
 _ALONE_ENDS_SECONDS: Final = 3.0
 """Before that time is over it is looked whether there is another such pod: after it all would have to be read anew."""
-
-_LAG_SECONDS: Final = 10.0
-_DEAD_SECONDS: Final = 60.0
 
 
 class Lists(Protocol):
@@ -122,6 +114,7 @@ class ShardKeeper:
         self._names = shard_names(lease, options)
         self._threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="lease")
         self._own_name = replica_name(lease, leases.identity)
+        self._peers = Peers(leases, lease, clock)
         self._reading: tuple[set[int], float, Callable[[], bool]] | None = None
         self._ready: set[int] = set()
         self._leaving: dict[int, float] = {}
@@ -133,8 +126,6 @@ class ShardKeeper:
         self.is_stale = False  # under the lock: who decides about waiting pods has to be looked at again
         self._rooms: dict[int, float] = {}
         self._looked_at_rooms = -float("inf")
-        self._versions: dict[str, list[tuple[float, int]]] = {}
-        self._expired_since: dict[str, float] = {}
         self._gave_up_at: float | None = None
         self._taken_over, self._trouble, self._refused = 0, "not started", ""
 
@@ -162,7 +153,7 @@ class ShardKeeper:
         holders = {number: self._leases.live_holder(name) for number, name in enumerate(self._names)}
         return ShardsSeen(
             self._leases.identity,
-            tuple(sorted(self._members())),
+            tuple(sorted(self._peers.live())),
             holders,
             dict(self._rooms),
             frozenset(self._ready),
@@ -177,7 +168,7 @@ class ShardKeeper:
             self._forget_lost()
             self._publish()
             return
-        why = self._unhealthy() or self._lags() or self._differs()
+        why = self._unhealthy() or self._peers.lag(self._version()) or self._other_count()
         if why != self._trouble:
             logger.log(logging.WARNING if why else logging.INFO, "shards", extra={"trouble": why or "none"})
         self._trouble = why
@@ -191,13 +182,13 @@ class ShardKeeper:
             self._announce()
         self._forget_lost()
         self._measure()
-        shards, members = self._states(), self._members()
+        shards, members = self._states(), self._peers.live()
         self._give(to_give(self._leases.identity, members, shards))
         self._take(to_take(self._leases.identity, members, shards) if is_known else [])
         self._finish_reading()
         self._publish()
         self._moves.step(min(self._ready) if self._ready and self._leads() else -1)
-        self._delete_dead()
+        self._peers.delete_dead(may_delete=self._leads())
 
     def renew(self) -> None:
         """Renew what is held and due, at once; called every second by a thread that waits for nothing else.
@@ -224,10 +215,10 @@ class ShardKeeper:
     # Inside
 
     def _annotations(self, number: int | None = None) -> dict[str, str]:
-        said = {_COUNT: str(self._options.count), _PODS_VERSION: str(self._event_version())}
+        said = {COUNT: str(self._options.count), PODS_VERSION: str(self._event_version())}
         room = None if number is None else self._rooms_known().get(number)
         if room is not None:
-            said[_ROOM] = f"{room:.6f}"
+            said[ROOM] = f"{room:.6f}"
         return said
 
     def _announce(self) -> None:
@@ -238,10 +229,10 @@ class ShardKeeper:
             logger.warning("shards", extra={"trouble": refused})
         self._refused = refused
 
-    def _members(self) -> set[str]:
-        prefix = f"{self._lease.name}-replica-"
-        names = [name for name in self._leases.records() if name.startswith(prefix)]
-        return {holder for name in names if (holder := self._leases.live_holder(name))}
+    def _other_count(self) -> str:
+        """Two numbers of shards would give a node two owners: who owns none yet waits for the others to go."""
+        owns = bool(self._ready) or self._reading is not None
+        return "" if owns else self._peers.other_count(self._options.count)
 
     def _states(self) -> list[ShardState]:
         rooms = self._rooms_of_all()
@@ -259,7 +250,7 @@ class ShardKeeper:
         little, each of two may send a unit to the other."""
         records = self._leases.records()
         known = {
-            number: _number(records[name].annotations.get(_ROOM, ""))
+            number: number_in(records[name].annotations.get(ROOM, ""))
             for number, name in enumerate(self._names)
             if name in records
         }
@@ -403,67 +394,3 @@ class ShardKeeper:
         with self._locked():
             for row, to in moves:
                 self._moves.begin(names[row], to)
-
-    def _lags(self) -> str:
-        """Our watch of pods is behind: another replica has long seen what we have not."""
-        now, mine = self._clock(), self._version()
-        behind = 0
-        for name, record in self._leases.records().items():
-            version = int(_number(record.annotations.get(_PODS_VERSION, "")))
-            if record.holder == self._leases.identity or version <= 0:
-                continue
-            seen = self._versions.setdefault(name, [])
-            if not seen or seen[-1][1] < version:
-                seen.append((now, version))
-            while len(seen) > 1 and seen[1][0] <= now - _LAG_SECONDS:
-                seen.pop(0)
-            if seen[0][0] <= now - _LAG_SECONDS:
-                behind = max(behind, seen[0][1])
-        return f"the watch of pods lags by more than {_LAG_SECONDS:g} s" if 0 < mine < behind else ""
-
-    def _differs(self) -> str:
-        """Two numbers of shards would give a node two owners: who owns none yet waits for the others to go."""
-        if self._ready or self._reading is not None:
-            return ""
-        for record in self._leases.records().values():
-            count = record.annotations.get(_COUNT, "")
-            if count and count != str(self._options.count) and self._is_live(record.holder):
-                return (
-                    f"replica {record.holder} parts the nodes into {count} shards, this one into "
-                    f"{self._options.count}: nothing is placed here until all have the same schedule.shards.count"
-                )
-        return ""
-
-    def _is_live(self, holder: str) -> bool:
-        return holder not in ("", self._leases.identity) and holder in self._members()
-
-    def _delete_dead(self) -> None:
-        """Leases of replicas that are long gone."""
-        now, prefix = self._clock(), f"{self._lease.name}-replica-"
-        expired = {
-            name
-            for name in self._leases.records()
-            if name.startswith(prefix) and name != self._own_name and not self._leases.live_holder(name)
-        }
-        self._expired_since = {name: self._expired_since.get(name, now) for name in expired}
-        if self._leads():
-            for name in [one for one, since in self._expired_since.items() if now - since > _DEAD_SECONDS]:
-                self._leases.delete(name)
-
-
-def replica_name(lease: LeaseOptions, identity: str) -> str:
-    """Return the name of the Lease that says that a replica lives."""
-    return f"{lease.name}-replica-{blake2b(identity.encode(), digest_size=8).hexdigest()}"
-
-
-def shard_names(lease: LeaseOptions, options: ShardOptions) -> list[str]:
-    """Return the names of the Leases of all shards, by number."""
-    return [f"{lease.name}-shard-{number}" for number in range(options.count)]
-
-
-def _number(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        return -1.0
-    return value if 0 <= value < 1e18 else -1.0

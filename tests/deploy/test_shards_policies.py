@@ -13,7 +13,7 @@ import pytest
 
 from kube.leader_election.options import LeaseOptions
 from kube.leader_election.record import lease_body
-from scheduler.shards.keeper import LEASES_LABEL, replica_name, shard_names
+from scheduler.shards.lease_names import LEASES_LABEL, replica_name, shard_names
 from scheduler.shards.node_shards import HANDED_OVER, SHARD_LABEL, HandedOver, Wanted, handing_over, wanting
 from scheduler.shards.options import ShardOptions
 from scheduler.shards.responsibility import PASSED_ON

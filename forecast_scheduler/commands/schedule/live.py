@@ -59,7 +59,7 @@ from scheduler.service.live import LiveScheduling
 from scheduler.settings import ScheduleSettings
 from scheduler.shard_tables import ShardLeases
 from scheduler.shard_upkeep import ShardUpkeep
-from scheduler.shards.keeper import LEASES_LABEL, replica_name
+from scheduler.shards.lease_names import LEASES_LABEL, replica_name
 from scheduler.tables import ScheduleTables, schedule_tables
 from scheduler.tenant_upkeep import tenant_upkeep
 from scorer.background import Background as ScorerBackground

@@ -16,7 +16,8 @@ from kube.leader_election.lease_set import LeaseSet
 from kube.leader_election.options import LeaseOptions
 from kube.objects.objects import Phase, PodInfo
 from scheduler.shards.dispatch import Dispatcher
-from scheduler.shards.keeper import LEASES_LABEL, ShardKeeper, shard_names
+from scheduler.shards.keeper import ShardKeeper
+from scheduler.shards.lease_names import LEASES_LABEL, shard_names
 from scheduler.shards.node_moves import NodeMoves
 from scheduler.shards.node_shards import SHARD_LABEL
 from scheduler.shards.options import ShardOptions
