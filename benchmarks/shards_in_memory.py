@@ -37,6 +37,7 @@ from testing.watch_lines import pod_line
 
 _SERVICES: Final = 200
 _SHARDS: Final = 16
+SHARED: Final = {"lease": {"enabled": True}, "shards": {"enabled": True, "count": _SHARDS}}
 _NODE: Final = "a-node-whose-name-is-put-in-later"
 _MOST_GROWTH: Final = 1.2
 _LEAST_SPEEDUP: Final = 1.7
@@ -51,7 +52,7 @@ class Cost:
     cpu: float
 
 
-class _Held:
+class Held:
     """Stands for the Leases of one replica."""
 
     def __init__(self, me: int, n: int) -> None:
@@ -69,8 +70,8 @@ def replica(me: int, n: int, n_nodes: int, n_pods: int, hub: Connection) -> None
     bound = {pod.uid: pod_line("MODIFIED", pod, 2, node=_NODE) for pod in pods}
     news: list[tuple[str, str]] = []
     transport: list[float] = []
-    held = _Held(me, n)
-    options = {"lease": {"enabled": True}, "shards": {"enabled": True, "count": _SHARDS}} if n > 1 else {}
+    held = Held(me, n)
+    options = SHARED if n > 1 else {}
     leases: Any = ShardLeases(held, None, lambda: me == 0) if n > 1 else None  # type: ignore[arg-type]
     with AnsweredLoop(made, options, held=leases, on_bound=lambda pod, node: news.append((pod.uid, node))) as loop:
         shards, tables = loop.tables.shards, loop.scorer.tables
@@ -127,19 +128,20 @@ def _follow(
 ) -> None:
     """What the thread of the watch does."""
     for line in others:
-        _apply(loop, line)
+        follow(loop, line)
     place, seen = _NODE.encode(), 0
     while seen < len(others):
         began = time.thread_time()
         lines = [bound[uid].replace(place, node.encode()) for uid, node in hub.recv()]
         transport.append(time.thread_time() - began)
         for line in lines:
-            _apply(loop, line)
+            follow(loop, line)
         seen += len(lines)
     followed.set()
 
 
-def _apply(loop: AnsweredLoop, line: bytes) -> None:
+def follow(loop: AnsweredLoop, line: bytes) -> None:
+    """Do what the watch does with a line."""
     tables = loop.scorer.tables
     if not tables.is_known(line):
         event = decode_watch_line(WATCHED[Kind.PODS], line)

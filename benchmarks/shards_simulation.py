@@ -3,13 +3,13 @@
     python -m benchmarks.shards_simulation [--nodes 100000] [--replicas 1,5,10,20] [--seconds 120] [--api-rate 14000]
 
 First the costs of this machine are measured in this process: CPU to decide about and bind a pod of 200 services on the
-nodes of one replica (--nodes / replicas, at most 20,000 are built), and CPU to follow a pod that another one placed,
-two events of the watch. Then units arrive as a Poisson process at 70 % of what all replicas together can place, and
-each replica serves its own by turns. Sizes of units are log-normal, 5 % are gangs. Weights and holders are the
-product's own (scheduler/shards/dispatch.py), worked out from Leases that each replica reads once a second at a moment
-of its own: for so long two may try the same unit, which counts as a conflict, or none does. Room goes down as pods are
-placed; shards that are full pass units on. After a third of the time one replica dies; others take its shards 12 s
-later, and a new one gets them back after 30 s.
+nodes of one replica (--nodes / replicas, at most 20,000 are built), and CPU of a replica that does not lead to follow a
+plain pod that another one placed, two events of the watch. Then units arrive as a Poisson process at 70 % of what all
+replicas together can place, and each replica serves its own by turns. Sizes of units are log-normal, 5 % are gangs.
+Weights and holders are the product's own (scheduler/shards/dispatch.py), worked out from Leases that each replica reads
+once a second at a moment of its own: for so long two may try the same unit, which counts as a conflict, or none does.
+Room goes down as pods are placed; shards that are full pass units on. After a third of the time one replica dies;
+others take its shards 12 s later, and a new one gets them back after 30 s.
 
 The simulation knows no API server but a limit of bindings a second, no watch lag but 50 ms, and one core per replica.
 """
@@ -22,14 +22,14 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import median
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from benchmarks.harness import command_line, finish, machine_load, numbers, quantile
 from benchmarks.schedule_answered import AnsweredLoop, cluster_with_zones, waiting_pods
-from kube.decoding.decoding import WATCHED, Kind
-from kube.decoding.watched_kinds import decode_watch_line
+from benchmarks.shards_in_memory import SHARED, Held, follow
+from scheduler.shard_tables import ShardLeases
 from scheduler.shards.assignment import even_rooms
 from scheduler.shards.dispatch import Dispatcher, dispatcher
 from testing.watch_lines import pod_line
@@ -56,25 +56,30 @@ class Costs:
 def measured_costs(n_nodes: int, n_pods: int) -> Costs:
     """Of this machine, medians of three rounds."""
     made = cluster_with_zones(n_nodes, 4.0, _SERVICES)
+    decide, followed = [], []
     with AnsweredLoop(made) as loop:
-        decide, follow = [], []
         for number in range(3):
             pods = waiting_pods(made, n_pods, _SERVICES, f"own-{number}")
             decide.append(loop.schedule(pods).cpu / n_pods)
             loop.remove(pods)
-            others = waiting_pods(made, n_pods, _SERVICES, f"other-{number}")
-            lines = [pod_line("ADDED", pod, number) for pod in others]
-            lines += [
-                pod_line("MODIFIED", pod, number, node=made.nodes[at % n_nodes].name) for at, pod in enumerate(others)
-            ]
+    held: Any = ShardLeases(Held(1, 2), None, lambda: False)  # type: ignore[arg-type]
+    with AnsweredLoop(made, SHARED, held=held) as loop:
+        shards, names = loop.tables.shards, [node.name for node in made.nodes]
+        assert shards is not None
+        with loop.scorer.tables.reading():
+            shards.ownership.use(held.leases.mine)
+            # Every unit is the other one's.
+            shards.responsibility.dispatcher = dispatcher(dict.fromkeys(range(0, 16, 2), "0"), {})
+            others = [name for name in names if shards.ownership.why_not(name)]
+        for number in range(3):
+            pods = waiting_pods(made, n_pods, _SERVICES, f"other-{number}")
+            lines = [pod_line("ADDED", pod, 1) for pod in pods]
+            lines += [pod_line("MODIFIED", pod, 2, node=others[at % len(others)]) for at, pod in enumerate(pods)]
             began = time.process_time()
             for line in lines:
-                event = decode_watch_line(WATCHED[Kind.PODS], line)
-                assert event.object is not None
-                loop.scorer.tables.put(Kind.PODS, event.object)
-            follow.append((time.process_time() - began) / n_pods)
-            loop.remove(others)
-    return Costs(median(decide), median(follow))
+                follow(loop, line)
+            followed.append((time.process_time() - began) / n_pods)
+    return Costs(median(decide), median(followed))
 
 
 @dataclass(slots=True)
