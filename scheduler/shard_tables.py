@@ -23,6 +23,7 @@ from scheduler.shards.node_moves import NodeMoves
 from scheduler.shards.one_decider import OneDecider, WideTerms
 from scheduler.shards.ownership import NodeOwnership
 from scheduler.shards.responsibility import Responsibility
+from scheduler.shards.whole_gangs import WholeGangs
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,8 @@ def shard_tables(handle: Handle, held: ShardLeases) -> ShardTables:
         cluster, options.count, may_use=may_use, settle=1.5 * settings.lease.duration, clock=running_time
     )
     terms = WideTerms(cluster, handle.index.namespaces, look_again)
-    for follower in (ownership, terms):
+    whole_gangs = WholeGangs(cluster, look_again)
+    for follower in (ownership, terms, whole_gangs):
         scorer.tables.attach((), follower)
     tenants, gangs = handle.tenants, handle.gangs
 
@@ -105,6 +107,7 @@ def shard_tables(handle: Handle, held: ShardLeases) -> ShardTables:
         shard_of=ownership.shard,
         unit_of=unit_by_owner if gangs is None else gangs.unit_of,
         reason=decider.reason,
+        gangs=whole_gangs,
         is_leader=held.leads,
     )
     follows_all = bool(settings.queues or settings.share_nodes)

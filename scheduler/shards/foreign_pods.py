@@ -20,7 +20,7 @@ from msgspec import Raw
 
 from kube.tables.state import ClusterState
 from placement.pod_groups.by_annotation import MIN_MEMBER
-from scheduler.shards.responsibility import PASSED_ON, read_passed_on
+from scheduler.shards.passed_on import PASSED_ON, read_passed_on
 
 _DELETED: Final = b'{"type":"DELETED"'
 _MOST_REMEMBERED: Final = 20_000
@@ -81,7 +81,7 @@ class ForeignPods:
     places          : whether this replica is to try a plain pod: of a unit, after so many others, or of a shard
     decides         : whether this replica may have to decide about a waiting pod as the leader, by its namespace, the
                       name of its scheduler and its annotations
-    reserved        : namespaces with room that is held for pods to come
+    holds_rooms     : whether room is held for pods to come, one of which a waiting pod may be
     """
 
     def __init__(
@@ -99,7 +99,6 @@ class ForeignPods:
         self.leader_follows_all: Callable[[], bool] = lambda: False  # what the keeper of the Leases says
         self._follows_all, self._owns, self._places, self._holds_rooms = follows_all, owns, places, holds_rooms
         self._decides = decides
-        self.left_out = 0
         self._deleted: deque[str] = deque(maxlen=_MOST_REMEMBERED)
         self._bound: deque[str] = deque(maxlen=_MOST_REMEMBERED)
         self._listed: dict[str, int] = {}
@@ -143,7 +142,6 @@ class ForeignPods:
             return False
         if pod.spec.node_name:
             self._bound.append(metadata.uid)
-        self.left_out += 1
         return True
 
     def _is_ours(self, metadata: _Metadata, spec: _Spec) -> bool:

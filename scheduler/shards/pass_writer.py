@@ -15,7 +15,7 @@ from kube.failure_notice import FailureNotice
 from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession, SessionOver
 from kube.session.request_retries import is_passing_or_conflict, request_with_retries
-from scheduler.shards.responsibility import PASSED_ON, PassedOn
+from scheduler.shards.passed_on import PASSED_ON, PassedOn
 
 logger = logging.getLogger(__name__)
 

@@ -25,7 +25,8 @@ from scheduler.cycle.placing import Placer
 from scheduler.queue.queued import Popped, QueuedPod
 from scheduler.shards.decided_alone import DecidedAlone
 from scheduler.shards.ownership import NodeOwnership
-from scheduler.shards.responsibility import PassedOn, Responsibility, passed_on
+from scheduler.shards.passed_on import PassedOn
+from scheduler.shards.responsibility import Responsibility
 
 _LOAN_SECONDS: Final = 0.5
 """When a unit that waits for nodes of others is tried again."""
@@ -111,7 +112,7 @@ class ShardedCycle:
             if self._responsibility.is_last(one.pods[0].pod):
                 self._plan(replace(popped, pods=tuple(one.pods)), one, placer, decisions)
             else:
-                self._pass([(queued, _next(queued.pod)) for queued in one.pods], one, decisions)
+                self._pass([(queued, self._next(queued.pod)) for queued in one.pods], one, decisions)
         return decisions
 
     # Inside
@@ -153,7 +154,7 @@ class ShardedCycle:
             self._borrow(popped, others, failed, decisions)
             return
         to = [
-            (queued, PassedOn(_next(queued.pod).tries, self._ownership.shard(seats[queued.pod.uid])))
+            (queued, PassedOn(self._next(queued.pod).tries, self._ownership.shard(seats[queued.pod.uid])))
             for queued in there
         ]
         self._pass(to, failed, decisions)
@@ -187,6 +188,5 @@ class ShardedCycle:
         finally:
             self._ownership.everywhere = False
 
-
-def _next(pod: PodInfo) -> PassedOn:
-    return PassedOn(passed_on(pod).tries + 1)
+    def _next(self, pod: PodInfo) -> PassedOn:
+        return PassedOn(self._responsibility.said(pod).tries + 1)

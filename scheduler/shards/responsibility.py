@@ -8,47 +8,14 @@ pod that one replica has to decide about (one_decider.py) -> the leader
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final
 
 from kube.objects.constraints import Operator
-from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
+from kube.objects.objects import PodInfo
 from scheduler.queue.unit import UnitOf
 from scheduler.shards.dispatch import Dispatcher
+from scheduler.shards.passed_on import PassedOn
+from scheduler.shards.whole_gangs import WholeGangs
 from scorer.assuming_cluster import AssumingCluster
-
-PASSED_ON: Final = f"{ANNOTATION_PREFIX}passed-on"
-"""Annotation of a waiting pod: how many replicas have tried it in vain, and behind @ the shard that is to try now."""
-
-_MOST_TRIES: Final = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class PassedOn:
-    """tries: of replicas, in vain; shard: whose owner tries it now, -1 = whose turn it is"""
-
-    tries: int = 0
-    shard: int = -1
-
-    @property
-    def text(self) -> str:
-        """Return the value of the annotation."""
-        return str(self.tries) if self.shard < 0 else f"{self.tries}@{self.shard}"
-
-
-def passed_on(pod: PodInfo) -> PassedOn:
-    """Return what the pod says; a text that cannot be read says nothing."""
-    return read_passed_on(pod.annotations.get(PASSED_ON, ""))
-
-
-def read_passed_on(text: str) -> PassedOn:
-    """Return what the annotation says, '' = there is none."""
-    if not text or len(text) > 12 or not text.isascii():
-        return PassedOn()
-    tries, _, shard = text.partition("@")
-    if not tries.isdigit() or not (shard.isdigit() or not shard):
-        return PassedOn()
-    return PassedOn(min(int(tries), _MOST_TRIES), int(shard) if shard else -1)
 
 
 class Responsibility:
@@ -61,6 +28,7 @@ class Responsibility:
     shard_of  : of a node by name, -1 = there is no such node
     unit_of   : of a pod
     reason    : why one replica has to decide about a pod, '' = any may
+    gangs     : what counts for all members of one; None = nothing but what each pod says
     is_leader : whether this replica is the one that decides alone, be it that it does not know all pods yet
     """
 
@@ -73,10 +41,12 @@ class Responsibility:
         shard_of: Callable[[str], int],
         unit_of: Callable[[PodInfo], UnitOf],
         reason: Callable[[PodInfo], str],
+        gangs: WholeGangs | None = None,
         is_leader: Callable[[], bool] = lambda: False,
     ) -> None:
         self._cluster, self._me, self._passes = cluster, me, passes
         self._shard_of, self._unit_of, self._reason, self._is_leader = shard_of, unit_of, reason, is_leader
+        self._gangs = gangs or WholeGangs(cluster)
         self.dispatcher = Dispatcher(())
         self.leads: Callable[[], bool] = lambda: False
 
@@ -91,7 +61,7 @@ class Responsibility:
 
     def needs_one_decider(self, pod: PodInfo) -> bool:
         """Return whether the pod is the leader's whatever room others have."""
-        return bool(self._reason(pod))
+        return bool(self._reason(pod)) or self._gangs.is_mixed(pod)
 
     def holder_of(self, shard: int) -> str:
         """Return who holds a shard, '' = no live replica does."""
@@ -102,10 +72,14 @@ class Responsibility:
         node = node_of(pod) or self._reserved_node(pod)
         if node:
             return self.holder_of(self._shard_of(node)) or None
-        if self._reason(pod):
+        if self.needs_one_decider(pod):
             return None
-        said = passed_on(pod)
+        said = self.said(pod)
         return self._holder_of_unit(self._unit_of(pod).key, said.tries, said.shard)
+
+    def said(self, pod: PodInfo) -> PassedOn:
+        """Return how far the pod, or its gang, has been passed on."""
+        return self._gangs.passed_on(pod)
 
     def places_plain(self, unit: str, tries: int, shard: int) -> bool:
         """Return whether this replica is to try a plain pod of a unit, after so many others, or as the owner of a shard

@@ -16,7 +16,7 @@ from kube.leader_election.record import lease_body
 from scheduler.shards.lease_names import LEASES_LABEL, replica_name, shard_names
 from scheduler.shards.node_shards import HANDED_OVER, SHARD_LABEL, HandedOver, Wanted, handing_over, wanting
 from scheduler.shards.options import ShardOptions
-from scheduler.shards.responsibility import PASSED_ON
+from scheduler.shards.passed_on import PASSED_ON
 from testing.processes.scorer_process import eventually
 from testing.servers.applying import Applier, Manifest, NotApplied
 from testing.servers.audit import Audit

@@ -17,7 +17,7 @@ from placement.node_rule_options import NodeRuleOptions
 from scheduler.settings import ScheduleSettings
 from scheduler.shard_tables import ShardLeases, ShardTables
 from scheduler.shards.dispatch import dispatcher
-from scheduler.shards.responsibility import PASSED_ON
+from scheduler.shards.passed_on import PASSED_ON
 from scheduler.tables import schedule_tables
 from testing.objects import node_info, pod_info
 from testing.watch_lines import pod_line

@@ -12,7 +12,7 @@ from kube.client.api_answer import Answer, answered
 from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession, SessionOver
 from scheduler.shards.pass_writer import PassWriter
-from scheduler.shards.responsibility import PASSED_ON, PassedOn
+from scheduler.shards.passed_on import PASSED_ON, PassedOn
 from testing.objects import pod_info
 
 

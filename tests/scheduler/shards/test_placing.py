@@ -16,8 +16,9 @@ from scheduler.queue.queued import Popped, QueuedPod
 from scheduler.queue.unit import unit_by_owner
 from scheduler.shards.decided_alone import DecidedAlone
 from scheduler.shards.dispatch import dispatcher
+from scheduler.shards.passed_on import PASSED_ON, PassedOn
 from scheduler.shards.placing import Nominations, ShardedCycle
-from scheduler.shards.responsibility import PASSED_ON, PassedOn, Responsibility
+from scheduler.shards.responsibility import Responsibility
 from testing.objects import pod_info
 from tests.scheduler.shards.shard_world import Replica, node
 

@@ -13,7 +13,8 @@ from kube.objects.constraints import LabelSelector, NodeSelectorTerm, Operator, 
 from kube.objects.objects import PodInfo
 from scheduler.queue.unit import unit_by_owner
 from scheduler.shards.dispatch import dispatcher
-from scheduler.shards.responsibility import PASSED_ON, PassedOn, Responsibility, node_of, passed_on
+from scheduler.shards.passed_on import PASSED_ON, PassedOn, passed_on
+from scheduler.shards.responsibility import Responsibility, node_of
 from scorer.assuming_cluster import AssumingCluster
 from scorer.held_rooms import HeldRoom
 from scorer.options import ScorerOptions
