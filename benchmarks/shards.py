@@ -226,7 +226,7 @@ def show_cost(found: dict[int, list[Cost]]) -> bool:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print two tables."""
+    """Print what a pod costs, and what trouble leaves behind."""
     parser = command_line(__doc__)
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--pods", type=int, default=2000, help="in a batch")

@@ -188,7 +188,7 @@ def cost_of(n: int, n_nodes: int, n_pods: int) -> Cost:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print a table."""
+    """Print CPU and pods/s for each number of replicas."""
     parser = command_line(__doc__)
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--pods", type=int, default=5000)

@@ -15,6 +15,7 @@ nodes were lent. A single decider is the same code with one replica. Ends with s
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
@@ -28,7 +29,7 @@ from forecast.resources import CPU, HOT_SHARE
 from forecast_scheduler.settings.document import Settings, with_options
 from forecast_scheduler.settings.schedule_options import schedule_policy
 from kube.decoding.decoding import Kind
-from kube.objects.objects import PodInfo
+from kube.objects.objects import NodeInfo, PodInfo
 from placement.pod_groups.labels import GROUP_LABEL
 from placement.pod_groups.minima import Minima
 from placement.pod_groups.pod_group import PodGroupInfo
@@ -42,8 +43,9 @@ from scheduler.shard_tables import ShardLeases
 from scheduler.shards.assignment import even_rooms
 from scheduler.shards.balance import nodes_to_move
 from scheduler.shards.dispatch import dispatcher
+from scheduler.shards.node_shards import HandedOver, handing_over
+from scheduler.shards.passed_on import PASSED_ON, PassedOn
 from scheduler.shards.placing import Nominations, ShardedCycle
-from scheduler.shards.responsibility import PASSED_ON, PassedOn
 from scheduler.shards.room import node_rooms, shard_rooms
 from scheduler.tables import schedule_tables
 from testing.clusters.large_cluster import LargeCluster
@@ -130,7 +132,7 @@ class Replicas:
     # Loans
 
     def want(self, unit: str, nodes: Sequence[str]) -> None:
-        """Grant it."""
+        """Note the nodes: `_try` runs the unit over all nodes then."""
         self._wanted += nodes
 
     def served(self, unit: str) -> None:
@@ -158,8 +160,11 @@ class Replicas:
                 most_difference=0.1,
                 most=20 * self.n,
             )
-            for row, to in moves:
-                shards[row] = to
+            moved = [_handed_over(cluster.state.nodes[row], int(shards[row]), to) for row, to in moves]
+        for node in moved:
+            self._scorer.tables.put(Kind.NODES, node)
+        with self._scorer.tables.reading():
+            ownership.welcome(nodes={node.name for node in moved})
 
     def place(self, unit: str, pods: Sequence[PodInfo], *, is_gang: bool = False) -> int:
         """Place a unit; returns how many of its pods have a node at the end."""
@@ -179,7 +184,7 @@ class Replicas:
         return placed
 
     def quality(self, gangs: int, left: int) -> Quality:
-        """As things are."""
+        """Return what the forecast says of the nodes now."""
         with self._scorer.tables.reading() as cluster:
             assert cluster.predicted is not None
             peaks = cluster.predicted.load.highest(CPU).astype(np.float64)
@@ -226,6 +231,14 @@ class Replicas:
         with self._scorer.tables.changing() as cluster:
             for pod, said in passed:
                 cluster.put_pod(replace(pod, annotations={**pod.annotations, PASSED_ON: said.text}))
+
+
+def _handed_over(node: NodeInfo | None, source: int, to: int) -> NodeInfo:
+    """Return the node as the patch of its owner leaves it."""
+    assert node is not None
+    said = json.loads(handing_over("", HandedOver(source, to, "listed")))["metadata"]
+    annotations = {key: text for key, text in said["annotations"].items() if text is not None}
+    return replace(node, labels={**node.labels, **said["labels"]}, annotations=annotations)
 
 
 def measure(made: LargeCluster, n: int, per_node: float, seed: int) -> Quality:

@@ -283,7 +283,7 @@ class Simulation:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print a table."""
+    """Print rates, waits and counts for each number of replicas."""
     parser = command_line(__doc__)
     parser.add_argument("--nodes", type=int, default=100_000)
     parser.add_argument("--replicas", default="1,5,10,20")

@@ -1,7 +1,6 @@
 """Pods that were decoded already: a list that is asked for again has most of them byte for byte.
 
-A replica that begins to lead lists all pods anew, since its watch may lag. Decoding 25,000 of them takes a second,
-looking them up a tenth of that.
+A replica that begins to lead lists all pods anew, since its watch may lag, and so does one that takes a shard.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _LONGEST_PREFIX: Final = 64
 """Bytes within which the metadata begin: `kind` and `apiVersion`, which items of a list lack, come before them."""
 
 
-class SeenPods:
+class DecodedPods:
     """By the hash of a pod's JSON, 200 bytes for each. Called by the thread of the watch only."""
 
     def __init__(self) -> None:

@@ -11,9 +11,9 @@ from typing import Any
 
 from kubernetes.client import ApiClient
 
+from kube.client.decoded_pods import DecodedPods
 from kube.client.kubernetes_contract import Sink, Subscription, Timing, WatchStatus
 from kube.client.kubernetes_watcher import ResourceWatcher
-from kube.client.seen_pods import SeenPods
 from kube.decoding.decoding import SCORED_KINDS, WATCHED, ApiObject, Kind, watched
 from kube.decoding.watched_kinds import Watched
 from kube.objects.kubernetes_version import KubernetesVersion
@@ -104,7 +104,7 @@ class _OfKind:
 class _Pods(_OfKind):
     """The same for pods, of which those that are gone need not be remembered."""
 
-    seen: SeenPods
+    seen: DecodedPods
 
     def replace(self, objects: Sequence[ApiObject]) -> None:
         self.seen.keep_only(one.uid for one in objects if isinstance(one, PodInfo))
@@ -139,7 +139,7 @@ class KubernetesSource(ResourceSource):
         version: Callable[[], KubernetesVersion] | None = None,
         is_known: Callable[[bytes], bool] = lambda line: False,
     ) -> None:
-        seeds, seen = rng or random.Random(), SeenPods()
+        seeds, seen = rng or random.Random(), DecodedPods()
         self._kinds = tuple(kinds)
 
         def watched_pods() -> Watched[ApiObject]:

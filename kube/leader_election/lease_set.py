@@ -1,6 +1,6 @@
-"""Leases that carry one label: read with one request, and each taken, renewed and given back by itself.
+"""Leases that carry one label: one request reads all of them; each is taken, renewed and released separately.
 
-What is decided about each is in election.py. One thread reads, takes and gives back. Another one may renew, so that
+What is decided about each is in election.py. One thread reads, takes and releases. Another one may renew, so that
 nothing that the first waits for lets a Lease expire. `holds` and `left` are for any thread.
 """
 
@@ -83,7 +83,7 @@ class LeaseSet:
         return "" if one.may_take(self._clock()) else one.seen.holder
 
     def holds(self, name: str) -> bool:
-        """Return whether nobody else can have taken this Lease. For any thread; a microsecond."""
+        """Return whether no other replica can have taken this Lease. For any thread; a microsecond."""
         one = self._elections.get(name)
         return one is not None and one.leads(self._clock())
 
@@ -101,13 +101,13 @@ class LeaseSet:
             return self._put(name, one, self.identity, annotations) and one.leads(self._clock())
 
     def renew(self, name: str, annotations: Mapping[str, str]) -> None:
-        """Renew a Lease that is held; nothing, if it was lost or given back meanwhile."""
+        """Renew a Lease that this replica still holds; a lost or released one stays as it is."""
         with self._lock_of(name):
             one = self._elections.get(name)
             if one is not None and one.leads(self._clock()):
                 self._put(name, one, self.identity, annotations)
 
-    def give_back(self, name: str) -> None:
+    def release(self, name: str) -> None:
         """Act by it no more, from this call on, and let the next one take it at once."""
         one = self._elections.get(name)
         if one is None:

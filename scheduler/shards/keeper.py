@@ -65,7 +65,6 @@ class Lists(Protocol):
 class ShardsSeen:
     """What this replica last saw: for the metrics and the service. holders: of each shard, '' = none."""
 
-    me: str
     members: tuple[str, ...]
     holders: Mapping[int, str]
     rooms: Mapping[int, float]
@@ -152,7 +151,6 @@ class ShardKeeper:
         """Return what the Leases said last. For any thread."""
         holders = {number: self._leases.live_holder(name) for number, name in enumerate(self._names)}
         return ShardsSeen(
-            self._leases.identity,
             tuple(sorted(self._peers.live())),
             holders,
             dict(self._rooms),
@@ -208,7 +206,7 @@ class ShardKeeper:
     def stop(self) -> None:
         """Give everything back: others take it at once. To be called when nothing is bound any more."""
         self._step_down()
-        list(self._threads.map(self._leases.give_back, (*self._names, self._own_name)))
+        list(self._threads.map(self._leases.release, (*self._names, self._own_name)))
         self._leases.delete(self._own_name)
         self._threads.shutdown(wait=False)
 
@@ -273,7 +271,7 @@ class ShardKeeper:
         for number in quiet:
             del self._leaving[number]
             self._ready.discard(number)
-            self._leases.give_back(self._names[number])
+            self._leases.release(self._names[number])
         for number in [one for one, since in self._leaving.items() if now - since > _LEAVING_SECONDS]:
             del self._leaving[number]  # a binding waits for long, for a volume perhaps: it stays for now
 
@@ -324,10 +322,10 @@ class ShardKeeper:
         if self._gave_up_at is None:
             self._gave_up_at = now
             self._step_down()
-        self._leases.give_back(self._own_name)
+        self._leases.release(self._own_name)
         if now - self._gave_up_at >= self._lease.duration - self._lease.renew_deadline:
             for name in self._names:
-                self._leases.give_back(name)
+                self._leases.release(name)
 
     def _step_down(self) -> None:
         self._ready.clear()

@@ -39,7 +39,11 @@ class HandedOver:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The leader asks for the loan of a node. until: unix seconds, after which it wants the node no more."""
+    """The leader asks for the loan of a node.
+
+    to    : number of one of its shards
+    until : unix seconds by its clock; owners go by when they first saw the wish
+    """
 
     to: int
     until: float

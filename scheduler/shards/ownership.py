@@ -34,7 +34,7 @@ _NOT_OURS: Final = -1
 class _Arrival:
     """A node that was in another shard before.
 
-    pods       : digest of the pods that its last owner knew there; '' = nobody said
+    pods       : digest of the pods that its last owner knew there; '' = there is no record of it
     not_before : by the clock; until then the last owner may still bind
     since      : by the clock
     """
@@ -107,7 +107,7 @@ class NodeOwnership(NodesAndPodsOnly):
         """(n_rows,) nodes that are ours to place on; not to be written."""
         n_rows = self._cluster.state.n_rows
         if self._own is None or len(self._own) != n_rows:
-            shards = self._shards()
+            shards = self.shards()
             own = np.isin(shards, list(self._usable)) if self._usable else np.zeros(n_rows, dtype=bool)
             row_of = self._cluster.state.row_of
             blocked = [row_of[name] for name in (*self._arriving, *self._leaving) if name in row_of]
@@ -139,7 +139,12 @@ class NodeOwnership(NodesAndPodsOnly):
 
     def shards(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         """(n_rows,) number of the shard of each node; -1 = there is none in the row."""
-        return self._shards()
+        n_rows = self._cluster.state.n_rows
+        if len(self._shard_of_row) < n_rows:
+            more = np.full(max(n_rows, 2 * len(self._shard_of_row)), _NOT_OURS, dtype=np.int64)
+            more[: len(self._shard_of_row)] = self._shard_of_row
+            self._shard_of_row = more
+        return self._shard_of_row[:n_rows]
 
     def is_quiet(self, nodes: Collection[str]) -> bool:
         """Return whether no pod that this process placed is still on its way to one of these nodes."""
@@ -241,20 +246,12 @@ class NodeOwnership(NodesAndPodsOnly):
 
     # Inside
 
-    def _shards(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        n_rows = self._cluster.state.n_rows
-        if len(self._shard_of_row) < n_rows:
-            more = np.full(max(n_rows, 2 * len(self._shard_of_row)), _NOT_OURS, dtype=np.int64)
-            more[: len(self._shard_of_row)] = self._shard_of_row
-            self._shard_of_row = more
-        return self._shard_of_row[:n_rows]
-
     def _node_changed(self, row: int) -> None:
         state = self._cluster.state
         node = state.nodes[row] if row < len(state.nodes) else None
         self._own = None
         if row < state.n_rows:
-            self._shards()[row] = _NOT_OURS
+            self.shards()[row] = _NOT_OURS
         if node is None:
             if row in self._name_of_row:
                 self._forget(self._name_of_row.pop(row))
@@ -266,7 +263,7 @@ class NodeOwnership(NodesAndPodsOnly):
             self._leaving.discard(node.name)
         self.version += self._shard_of.get(node.name) != shard
         self._shard_of[node.name] = shard
-        self._shards()[row] = shard
+        self.shards()[row] = shard
         wish = wanted(node) if WANTED in node.annotations else None
         known = self._wanted.get(node.name)
         if wish is None:

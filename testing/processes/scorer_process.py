@@ -8,8 +8,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -149,6 +149,16 @@ class ScorerProcess:
         if self.process is not None:
             self.process.kill()
             self.process.wait()
+
+    @contextmanager
+    def standing_still(self) -> Iterator[None]:
+        """Stop it for the time of the context, as a machine that swaps does, or a paused container."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.process.send_signal(signal.SIGCONT)
 
     def close(self) -> None:
         """End it and close all connections."""

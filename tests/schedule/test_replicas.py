@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import signal
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 
 import pytest
 
@@ -54,7 +51,7 @@ def test_a_leader_that_was_stopped_binds_nothing_by_what_it_saw_before(writer: C
     with ThreadPoolExecutor(1) as threads:
         made = threads.submit(_fill, writer, N_PODS)
         assert eventually(lambda: leader.metric("forecast_pod_scheduling_seconds_count") > 0, LONG), leader.log
-        with _standing_still(leader):
+        with leader.standing_still():
             made.result()
             n_before = bound(writer)
             assert n_before < N_PODS, "it was not stopped in the middle"
@@ -81,14 +78,3 @@ def _fill(writer: ClusterWriter, n_pods: int) -> None:
     writer.create_many(our_node(f"node-{i}", cpu=2) for i in range(n_pods // 20))
     owner = writer.create(replica_set("burst-7d9f", deployment="burst"))
     writer.create_many(our_pod(f"burst-{i}", cpu="100m", owner=owner) for i in range(n_pods))
-
-
-@contextmanager
-def _standing_still(process: ScorerProcess) -> Iterator[None]:
-    """As a machine that swaps, or a paused container."""
-    assert process.process is not None
-    process.process.send_signal(signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        process.process.send_signal(signal.SIGCONT)

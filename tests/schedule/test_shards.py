@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -74,7 +72,7 @@ def test_a_replica_that_stood_still_binds_nothing_on_nodes_that_others_have_now(
     with ThreadPoolExecutor(1) as threads:
         made = threads.submit(_fill, writer)
         assert eventually(lambda: bound(writer) > N_PODS / 8, LONG), _logs(replicas)
-        with _standing_still(replicas[0]):
+        with replicas[0].standing_still():
             made.result()
             assert bound(writer) < N_PODS, "it was not stopped in the middle"
             assert eventually(lambda: bound(writer) == N_PODS, LONG), replicas[1].log
@@ -233,13 +231,3 @@ def _assert_sound(replicas: Sequence[ScorerProcess]) -> None:
 
 def _logs(replicas: Sequence[ScorerProcess]) -> str:
     return "\n\n".join(one.log[-4000:] for one in replicas)
-
-
-@contextmanager
-def _standing_still(process: ScorerProcess) -> Iterator[None]:
-    assert process.process is not None
-    process.process.send_signal(signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        process.process.send_signal(signal.SIGCONT)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Final, Protocol
 
 from fastapi import APIRouter
@@ -16,6 +15,7 @@ from prometheus_client.registry import Collector
 
 from forecast_scheduler.commands.decision_recorder import open_recorder
 from forecast_scheduler.commands.policy.follow_policies import open_policies
+from forecast_scheduler.commands.schedule.leadership import leader_lease, leads_by, shard_leases
 from forecast_scheduler.commands.scorer.setup import Inputs, check_inputs, prepare_scorer
 from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.schedule_options import (
@@ -28,7 +28,6 @@ from kube.client.kubernetes_source import ResourceSource, source_of
 from kube.events.event_recorder import api_server_post, session_post
 from kube.eviction.eviction import api_server_evict
 from kube.leader_election.lease import Lease, our_identity
-from kube.leader_election.lease_set import LeaseSet
 from kube.session.api_session import ApiSession
 from placement.decisions.recorder import DecisionRecorder
 from placement.index.index import INDEXED_KINDS
@@ -57,9 +56,8 @@ from scheduler.reservations.reports import ReservationReports
 from scheduler.reservations.status_writer import ReservationWriter
 from scheduler.service.live import LiveScheduling
 from scheduler.settings import ScheduleSettings
-from scheduler.shard_tables import ShardLeases
 from scheduler.shard_upkeep import ShardUpkeep
-from scheduler.shards.lease_names import LEASES_LABEL, replica_name
+from scheduler.shards.lease_names import replica_name
 from scheduler.tables import ScheduleTables, schedule_tables
 from scheduler.tenant_upkeep import tenant_upkeep
 from scorer.background import Background as ScorerBackground
@@ -74,10 +72,6 @@ _WATCH_CONNECTIONS: Final = 32
 
 _SPARE_CONNECTIONS: Final = 64
 """In addition to those of bindings: conditions, events, statuses."""
-
-
-_LEASE_CONNECTIONS: Final = 10
-"""As many Leases of shards as are written at once, and some."""
 
 
 class Loop(Background, Protocol):
@@ -237,9 +231,9 @@ def open_schedule(
     metrics, instance = SchedulingMetrics(), socket.gethostname()
     api = api_client(kubeconfig, connections=_WATCH_CONNECTIONS)
     identity = our_identity()
-    lease = _lease(ours, kubeconfig, driver.may_lead, identity)
-    leads = _leads(ours, lease)
-    held = _shard_leases(ours, kubeconfig, identity, leads) if driver.may_share else None
+    lease = leader_lease(ours, kubeconfig, driver.may_lead, identity)
+    leads = leads_by(ours, lease)
+    held = shard_leases(ours, kubeconfig, identity, leads) if driver.may_share else None
     # Where replicas share the nodes each of them writes that lives; what only one may do asks `leads`, too.
     may_write = leads if held is None else partial(held.leases.holds, replica_name(ours.lease, identity))
     session = ApiSession(api, connections=ours.bindings_in_flight + _SPARE_CONNECTIONS, may_write=may_write)
@@ -330,34 +324,6 @@ def _untold(settings: Settings) -> Settings:
     if not settings.schedule.dry_run:
         return settings
     return settings.model_copy(update={"policies": settings.policies.model_copy(update={"events": False})})
-
-
-def _lease(
-    settings: ScheduleSettings, kubeconfig: Path | None, may_lead: Callable[[], bool], identity: str
-) -> Lease | None:
-    """None = it is not to be taken: a dry run must not keep a scheduler from its work."""
-    if settings.dry_run or not settings.lease.enabled:
-        return None
-    # Connections of its own: a renewal must not wait for anything else.
-    return Lease(api_client(kubeconfig), settings.lease, identity=identity, may_lead=may_lead)
-
-
-def _shard_leases(
-    settings: ScheduleSettings, kubeconfig: Path | None, identity: str, leads: Callable[[], bool]
-) -> ShardLeases | None:
-    """None = one replica places on all nodes."""
-    if settings.dry_run or not settings.shards.enabled:
-        return None
-    label = LEASES_LABEL, settings.lease.name
-    api = api_client(kubeconfig, connections=_LEASE_CONNECTIONS)
-    leases = LeaseSet(api, settings.lease, label=label, identity=identity)
-    return ShardLeases(leases, api_client(kubeconfig), leads)
-
-
-def _leads(settings: ScheduleSettings, lease: Lease | None) -> Callable[[], bool]:
-    if settings.dry_run:
-        return lambda: False
-    return (lambda: True) if lease is None else lease.may_write
 
 
 def _gang_jobs(

@@ -238,15 +238,15 @@ def _follow(
         done, reserved_done = source.list_again(anew), reserved.list_again((WATCHED_RESERVATIONS.plural,))
         return lambda: done() and (reserved_done() or not reserved.synced)
 
-    def pods_version() -> int:
-        said = source.status()[Kind.PODS].resource_version
-        return int(said) if said.isdigit() else 0
+    def number(version: str) -> int:
+        return int(version) if version.isdigit() else 0
 
-    def pod_event_version() -> int:
-        said = source.status()[Kind.PODS].event_version
-        return int(said) if said.isdigit() else 0
-
-    scorer.tables.follow(how_it_goes, read_again, pods_version, pod_event_version)
+    scorer.tables.follow(
+        how_it_goes,
+        read_again,
+        lambda: number(source.status()[Kind.PODS].resource_version),
+        lambda: number(source.status()[Kind.PODS].event_version),
+    )
     source.start()
     reserved.start()
     return source, reserved

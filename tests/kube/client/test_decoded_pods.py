@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from kube.client.seen_pods import SeenPods
+from kube.client.decoded_pods import DecodedPods
 from kube.decoding.decoding import Kind, decode_event, watched
 from kube.decoding.watched_kinds import decode_page, decode_watch_line
 from kube.objects.kubernetes_version import NEWEST, KubernetesVersion
@@ -29,7 +29,7 @@ def event(what: dict[str, Any], type_: str = "MODIFIED") -> bytes:
 
 
 def test_a_pod_that_a_list_or_the_watch_has_shown_is_the_very_same_in_the_next_list() -> None:
-    seen = SeenPods()
+    seen = DecodedPods()
     first = decode_page(seen.over(PODS), page(pod("a"), pod("b"))).objects
     changed = decode_watch_line(seen.over(PODS), event(pod("b", node="n", version="8")))
     again = decode_page(seen.over(PODS), page(pod("a"), pod("b", node="n", version="8"))).objects
@@ -39,14 +39,14 @@ def test_a_pod_that_a_list_or_the_watch_has_shown_is_the_very_same_in_the_next_l
 
 
 def test_a_pod_that_has_changed_is_decoded_whatever_its_resource_version_says() -> None:
-    seen = SeenPods()
+    seen = DecodedPods()
     decode_page(seen.over(PODS), page(pod("a")))
     (found,) = decode_page(seen.over(PODS), page(pod("a", node="n"))).objects
     assert found == decode_event(Kind.PODS, event(pod("a", node="n"))).object
 
 
 def test_pods_that_are_gone_are_forgotten() -> None:
-    seen = SeenPods()
+    seen = DecodedPods()
     decode_page(seen.over(PODS), page(pod("a"), pod("b"), pod("c")))
     decode_watch_line(seen.over(PODS), event(pod("a", version="8")))
     assert len(seen) == 3
@@ -56,7 +56,7 @@ def test_pods_that_are_gone_are_forgotten() -> None:
 
 
 def test_another_version_of_the_api_server_reads_all_anew() -> None:
-    seen, older = SeenPods(), watched(Kind.PODS, KubernetesVersion(1, 30))
+    seen, older = DecodedPods(), watched(Kind.PODS, KubernetesVersion(1, 30))
     assert seen.over(PODS) is seen.over(PODS)
     (before,) = decode_page(seen.over(PODS), page(pod("a"))).objects
     (after,) = decode_page(seen.over(older), page(pod("a"))).objects

@@ -52,7 +52,7 @@ class ApiServer:
         self.log.append(uid)
 
     def answer(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
-        """Status and body."""
+        """Return status and body of the answer."""
         if (found := _LEASES.fullmatch(path.partition("?")[0])) is not None:
             status, said = self._lease(method, found["name"] or "", msgspec.json.decode(body or b"{}"))
         else:

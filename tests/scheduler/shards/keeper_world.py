@@ -211,7 +211,7 @@ class World:
         self.server.put_node(replace(known, labels={**known.labels, SHARD_LABEL: str(shard)}))
 
     def new_pod(self) -> PodInfo:
-        """One that waits."""
+        """Return a pod that waits, which the API server knows."""
         self._n_pods += 1
         made = pod(f"pod-{self._n_pods}")
         self.server.put_pod(made)
