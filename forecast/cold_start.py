@@ -26,7 +26,9 @@ from forecast.service_key import ServiceKey
 BORROWED_DAYS = 28
 """No predictor needs more than four weeks, so no older days are made up."""
 
-_ESTABLISHED_DAYS = 7
+ESTABLISHED_DAYS = 7
+"""Days of its own from which on a service is known well enough to be an example for others."""
+
 _GROUP_MINIMUM = 3
 _PRIOR_DAYS = 0.5
 """The request-based level counts as half a day of evidence: real usage is soon better than any request."""
@@ -68,7 +70,7 @@ def request_ratios(usage: AnyFloats, requests: AnyFloats, days: Days, is_job_own
     if is_job_owner is not None and np.isfinite(usage[~is_job_owner]).any():
         usage, requests = usage[~is_job_owner], requests[~is_job_owner]
     own_days = np.isfinite(usage).mean(axis=3).sum(axis=2)  # (n_services, n_resources)
-    established = own_days >= min(_ESTABLISHED_DAYS, usage.shape[2])
+    established = own_days >= min(ESTABLISHED_DAYS, usage.shape[2])
     usage = np.where((established | ~established.any(axis=0))[:, :, None, None], usage, np.nan)
     unit = request_units(requests)[:, :, None, None]
     ratio = np.full((usage.shape[1], len(DayType), SLOTS_PER_DAY), np.nan)
@@ -109,7 +111,7 @@ def borrow_history(
         rows = np.flatnonzero(young[:, resource] & ~is_job_owner)
         if not len(rows) and not is_job_owner.any():
             continue
-        established = (own_days[:, resource] >= min(_ESTABLISHED_DAYS, n_days)) & ~is_job_owner
+        established = (own_days[:, resource] >= min(ESTABLISHED_DAYS, n_days)) & ~is_job_owner
         prior_error = _error_of_requests(filled[established, resource], units[established, resource])
         if is_job_owner.any():
             filled[is_job_owner, resource] = _around_runs(filled[is_job_owner, resource], units[is_job_owner, resource])
@@ -134,7 +136,7 @@ def borrow_history(
             if not np.isfinite(level):
                 continue
             level_error[row, resource] = (1 - weight) * prior_error
-            if own_days[row, resource] < _ESTABLISHED_DAYS:
+            if own_days[row, resource] < ESTABLISHED_DAYS:
                 filled[row, resource] = _at_level(filled[row, resource], shape, level)
             lent = slice(max(0, n_days - BORROWED_DAYS), n_days)
             own = filled[row, resource, lent]
@@ -217,7 +219,7 @@ def _shown_level(usage: Floats, shape: Floats, own_days: float) -> tuple[float, 
     levels = levels[np.isfinite(levels) & (levels > 0)]
     if not len(levels):
         return (0.0 if np.isfinite(usage).any() else np.nan), 0.0
-    if own_days >= _ESTABLISHED_DAYS:
+    if own_days >= ESTABLISHED_DAYS:
         return float(levels.mean()), 0.0
     before = float(np.median(levels[:-1])) if len(levels) > 1 else float(levels[-1])
     growth = max(0.0, float(np.log(levels[-1] / before)))

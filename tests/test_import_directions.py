@@ -42,7 +42,7 @@ NOT_SHIPPED: Final = {"testing": {"testing"}, "benchmarks": {"benchmarks", "test
 
 LAYERS: Final = {
     "forecast": "peak_weights predictors",
-    "trainer": "gate history < prometheus run_report < own_history",
+    "trainer": "gate history < doctor prometheus run_report < own_history",
     "kube": "objects < decoding < client tables < binding eviction leader_election session < events status",
     "scorer": "runs scores service < predicted < live < replay",
     "placement": "decisions index pod_groups virtual_nodes < filters < devices reservations reserved_targets scores "

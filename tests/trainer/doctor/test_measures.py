@@ -1,0 +1,149 @@
+"""The measures over arrays, on made-up series with and without what they look for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from forecast.arrays import Floats
+from tests.synthetic import HOURS, evening_shape
+from trainer.doctor.ceilings import ceiling
+from trainer.doctor.day_shapes import jump, lag, like_weekend, quiet_at_work
+from trainer.doctor.lone_samples import lone_dips, lone_spikes
+from trainer.doctor.repetition import peak_spread, relative_error
+
+N_DAYS = 28
+
+
+def noisy_evenings(noise: float, *, seed: int = 0, n_days: int = N_DAYS) -> Floats:
+    """An evening peak each day: (n_days, 48)."""
+    rng = np.random.default_rng(seed)
+    return evening_shape() * np.exp(noise * rng.normal(size=(n_days, 48)))
+
+
+def test_independent_noise_has_the_square_root_of_two() -> None:
+    noise = np.random.default_rng(0).normal(10, 1, size=(1, 200, 48))
+    relative, roughness = relative_error(noise)
+    assert relative[0] == pytest.approx(np.sqrt(2), abs=0.02)
+    assert roughness[0] == pytest.approx(0.1 * np.sqrt(2 / np.pi), abs=0.005)  # mean |x| of a normal x
+
+
+def test_days_that_repeat_have_a_small_relative_error() -> None:
+    assert relative_error(noisy_evenings(0.05)[None])[0][0] < 0.2
+
+
+def test_a_week_that_repeats_is_enough() -> None:
+    weeks = np.tile(np.random.default_rng(1).uniform(0, 1, size=(7, 48)), (4, 1))
+    assert relative_error(weeks[None])[0][0] == pytest.approx(0, abs=1e-12)
+
+
+def test_the_relative_error_agrees_with_a_plain_loop_over_gaps() -> None:
+    values = noisy_evenings(0.5, seed=3)
+    values[9:11] = np.nan
+    values[20, 5:30] = np.nan
+    errors: list[tuple[float, float, float]] = []
+    for day in range(7, N_DAYS):
+        level = np.nanmean(values[day - 7 : day])
+        for slot in range(48):
+            now, others = values[day, slot], (values[day - 1, slot], values[day - 7, slot], level)
+            if np.isfinite([now, *others]).all():
+                errors.append((abs(now - others[0]), abs(now - others[1]), abs(now - others[2])))
+    yesterday, week, level = np.mean(errors, axis=0)
+    assert relative_error(values[None])[0][0] == pytest.approx(min(yesterday, week) / level)
+
+
+@pytest.mark.parametrize("total", [np.ones((1, 13, 48)), np.full((1, 28, 48), np.nan), np.zeros((1, 28, 48))])
+def test_what_cannot_be_compared_has_no_relative_error(total: Floats) -> None:
+    assert np.isnan(relative_error(total)[0]).all()
+
+
+def test_one_high_day_in_ten_spreads_the_peaks() -> None:
+    even = noisy_evenings(0.05)
+    uneven = even.copy()
+    uneven[::10] *= 5
+    spread = peak_spread(np.stack([even, uneven]))
+    assert spread[0] < 1.2
+    assert spread[1] == pytest.approx(5, rel=0.1)
+
+
+def test_usage_cut_at_a_limit_has_a_ceiling_there() -> None:
+    free = noisy_evenings(0.1)
+    top, share = ceiling(np.minimum(free, 0.6).reshape(1, -1))
+    assert top[0] == pytest.approx(0.6)
+    assert share[0] == pytest.approx((free >= 0.99 * 0.6).mean())
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        noisy_evenings(0.1),
+        noisy_evenings(0.0),
+        np.tile(1 + 0.5 * np.cos(HOURS * np.pi / 12), (N_DAYS, 1)),  # a smooth day, again and again
+        np.random.default_rng(0).normal(1, 0.01, size=(N_DAYS, 48)),  # even load: always near its maximum
+        np.random.default_rng(0).uniform(0, 1, size=(N_DAYS, 48)),
+        np.full((N_DAYS, 48), 0.3),
+        np.minimum(noisy_evenings(0.1, n_days=6), 0.6),  # less than a week
+    ],
+    ids=["evenings", "equal evenings", "smooth", "even", "uniform", "constant", "six days"],
+)
+def test_usage_without_a_limit_has_no_ceiling(usage: Floats) -> None:
+    assert np.isnan(ceiling(usage.reshape(1, -1))[0][0])
+
+
+def test_a_single_half_hour_far_above_all_others_is_a_spike() -> None:
+    usage = noisy_evenings(0.1).reshape(1, -1)
+    broken = usage.copy()
+    broken[0, 700] = 20 * usage.max()
+    nightly = usage.copy()
+    nightly[0, 4::48] = 20 * usage.max()  # a backup
+    assert [int(lone_spikes(one)[0]) for one in (usage, broken, nightly)] == [0, 1, 0]
+
+
+def test_a_half_hour_at_nothing_between_ordinary_ones_is_a_dip() -> None:
+    usage = noisy_evenings(0.1).reshape(1, -1) + 0.2
+    broken = usage.copy()
+    broken[0, [100, 700]] = 0
+    away = usage.copy()
+    away[0, 100:104] = 0  # two hours are no single sample
+    idle = np.where(np.arange(usage.shape[1]) % 2, usage, 0)  # it is idle half of the time
+    assert [int(lone_dips(one)[0]) for one in (usage, broken, away, idle)] == [0, 2, 0, 0]
+
+
+@pytest.mark.parametrize("slots", [-4, 0, 3])
+def test_the_lag_of_a_moved_shape_is_how_far_it_was_moved(slots: int) -> None:
+    found, fit, _ = lag(evening_shape(), np.roll(evening_shape(), slots))
+    assert found == slots
+    assert fit == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("slots", "found"), [(2, (14, 2)), (-2, (14, -2)), (0, None)])
+def test_a_clock_that_was_changed_is_found_on_its_day(slots: int, found: tuple[int, int] | None) -> None:
+    total = noisy_evenings(0.05)
+    total[14:] = np.roll(total[14:], slots, axis=1)
+    assert jump(total) == found
+
+
+def test_noise_has_no_jump() -> None:
+    assert jump(np.random.default_rng(0).uniform(1, 2, size=(N_DAYS, 48))) is None
+
+
+@pytest.mark.parametrize(("quiet", "hour"), [(13.0, 13.0), (3.0, None)])
+def test_a_cluster_that_is_quiet_at_noon_is_noticed(quiet: float, hour: float | None) -> None:
+    assert quiet_at_work(1 - 0.5 * np.cos((HOURS - quiet) * np.pi / 12)) == (hour and pytest.approx(hour, abs=0.5))
+
+
+def test_a_shape_that_is_as_quiet_at_night_is_no_reason_to_doubt_the_zone() -> None:
+    assert quiet_at_work(np.where((HOURS >= 18) & (HOURS < 22), 2.0, 1.0)) is None
+
+
+def test_a_workday_as_low_as_a_weekend_is_named() -> None:
+    weekday = np.arange(28) % 7
+    level = np.where(weekday >= 5, 0.6, 1.0)
+    assert like_weekend(level, weekday).tolist() == []
+    level[16] = 0.62
+    assert like_weekend(level, weekday).tolist() == [16]
+
+
+def test_where_weekends_are_like_workdays_no_day_is_named() -> None:
+    level = np.random.default_rng(0).uniform(0.5, 1.5, size=56)
+    assert like_weekend(level, np.arange(56) % 7).tolist() == []
