@@ -1,0 +1,310 @@
+"""Each finding is there where its cause is in the history, and nowhere else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
+
+import numpy as np
+import pytest
+
+from forecast.calendar import Calendar
+from forecast.history import History
+from forecast.resources import CPU, DISK, LOG, MEMORY, NETWORK, RESOURCES
+from forecast.service_key import ServiceKey
+from forecast.usage_limits import CutSeries
+from tests.synthetic import synthetic_history
+from trainer.doctor.examination import CHECKS, Examination, examine
+from trainer.doctor.finding import Finding, Kind
+from trainer.history.cleaning import Cause, CleaningReport
+
+GERMANY = Calendar("Europe/Berlin", "DE")
+NOTHING = CleaningReport()
+
+
+def healthy(n_days: int = 28) -> History:
+    """Six services that use 1 to 6 parts of 21 of each resource."""
+    return synthetic_history(n_days=n_days, calendar=GERMANY)
+
+
+def found(examination: Examination) -> list[Kind]:
+    return [finding.kind for finding in examination.findings]
+
+
+def only_finding(history: History, report: CleaningReport = NOTHING, cut: tuple[CutSeries, ...] = ()) -> Finding:
+    findings = examine(history, report, cut).findings
+    assert len(findings) == 1, [finding.kind for finding in findings]
+    return findings[0]
+
+
+Spoil = Callable[[History], History]
+
+
+def with_usage(change: Callable[[np.ndarray], None]) -> Spoil:
+    def spoil(history: History) -> History:
+        usage = history.usage_per_pod.copy()
+        change(usage)
+        return replace(history, usage_per_pod=usage)
+
+    return spoil
+
+
+def _missing_days(history: History) -> History:
+    gone = np.s_[10:12]
+    parts = {
+        name: getattr(history, name).copy() for name in ("usage_per_pod", "replicas", "node_usage", "node_pod_usage")
+    }
+    for values in parts.values():
+        values[..., gone, :] = np.nan
+    return replace(history, **parts)
+
+
+def _missing_samples(usage: np.ndarray) -> None:
+    usage[5, CPU, :, ::4] = np.nan
+
+
+def _young(history: History) -> History:
+    pods = history.replicas.copy()
+    pods[5, :25] = 0
+    usage = history.usage_per_pod.copy()
+    usage[5, :, :25] = np.nan
+    return replace(history, replicas=pods, usage_per_pod=usage)
+
+
+def _unmeasured(usage: np.ndarray) -> None:
+    usage[5, NETWORK] = np.nan
+
+
+def _per_node(usage: np.ndarray) -> None:
+    usage[:, LOG] = np.nan
+
+
+def _unmeasured_resource(history: History) -> History:
+    nodes = history.node_usage.copy()
+    nodes[:, DISK] = np.nan
+    usage = history.usage_per_pod.copy()
+    usage[:, DISK] = np.nan
+    return replace(history, node_usage=nodes, usage_per_pod=usage)
+
+
+def _no_requests(history: History) -> History:
+    requests = np.array(history.daily_requests)
+    requests[5] = np.nan
+    return replace(history, daily_requests=requests)
+
+
+def _no_capacity(history: History) -> History:
+    capacity = history.capacity.copy()
+    capacity[0, DISK] = np.nan
+    return replace(history, capacity=capacity)
+
+
+def _node_gaps(history: History) -> History:
+    nodes = history.node_usage.copy()
+    nodes[0, CPU, :, ::4] = np.nan
+    nodes[0, CPU, 0, 0] = nodes[0, CPU, -1, -1] = 1.0
+    return replace(history, node_usage=nodes)
+
+
+def _above_capacity(history: History) -> History:
+    nodes = history.node_usage.copy()
+    nodes[0, DISK, 3, :5] = 1.5 * 40
+    return replace(history, node_usage=nodes)
+
+
+def _full(history: History) -> History:
+    nodes = history.node_usage.copy()
+    nodes[0, CPU, :, 40:42] = 0.99 * 40
+    return replace(history, node_usage=nodes)
+
+
+def _ceiling(usage: np.ndarray) -> None:
+    np.minimum(usage[5, CPU], 3.0, out=usage[5, CPU])
+
+
+def _counter_reset(usage: np.ndarray) -> None:
+    usage[5, NETWORK, 20, 40] = 0
+
+
+def _never_repeats(usage: np.ndarray) -> None:
+    usage[5, CPU] = np.random.default_rng(0).exponential(size=usage[5, CPU].shape) + 0.1
+
+
+def _uneven(usage: np.ndarray) -> None:
+    usage[5, DISK, ::9] *= 5
+
+
+def _clock(history: History) -> History:
+    usage = history.usage_per_pod.copy()
+    usage[:, :, 14:] = np.roll(usage[:, :, 14:], 2, axis=-1)
+    return replace(history, usage_per_pod=usage)
+
+
+def _at_night(history: History) -> History:
+    """A smooth day whose quietest time is at 13:00."""
+    usage = np.broadcast_to(1 - 0.5 * np.cos((np.arange(48) / 2 - 13) * np.pi / 12), history.usage_per_pod.shape)
+    return replace(history, usage_per_pod=usage.astype(np.float32))
+
+
+CASES: dict[Kind, Spoil] = {
+    Kind.MISSING_DAYS: _missing_days,
+    Kind.MISSING_SAMPLES: with_usage(_missing_samples),
+    Kind.NODE_GAPS: _node_gaps,
+    Kind.YOUNG_SERVICES: _young,
+    Kind.UNMEASURED: with_usage(_unmeasured),
+    Kind.PER_NODE_ONLY: with_usage(_per_node),
+    Kind.UNMEASURED_RESOURCES: _unmeasured_resource,
+    Kind.UNKNOWN_REQUESTS: _no_requests,
+    Kind.UNKNOWN_CAPACITY: _no_capacity,
+    Kind.ABOVE_CAPACITY: _above_capacity,
+    Kind.CPU_CEILING: with_usage(_ceiling),
+    Kind.FULL_NODES: _full,
+    Kind.COUNTER_RESETS: with_usage(_counter_reset),
+    Kind.NEVER_REPEATS: with_usage(_never_repeats),
+    Kind.UNEVEN_PEAKS: with_usage(_uneven),
+    Kind.SHIFTED_CLOCK: _clock,
+    Kind.TIME_ZONE: _at_night,
+    Kind.NO_HOLIDAYS: lambda history: replace(history, calendar=Calendar("Europe/Berlin")),
+    Kind.SHORT_HISTORY: lambda history: history.before(20),
+}
+OF_CLEANING = {Kind.IMPOSSIBLE_VALUES, Kind.WRONG_TIMES}
+
+
+def test_every_check_is_tried() -> None:
+    assert set(CASES) | OF_CLEANING == {check.kind for check in CHECKS} == set(Kind)
+
+
+def test_a_healthy_history_has_no_finding() -> None:
+    examination = examine(healthy(), NOTHING)
+    assert examination.findings == () and examination.not_judged == ()
+    assert set(examination.not_found) == set(Kind)
+
+
+@pytest.mark.parametrize("kind", CASES, ids=lambda kind: kind.name.lower())
+def test_a_cause_is_found_and_nothing_else(kind: Kind) -> None:
+    finding = only_finding(CASES[kind](healthy()))
+    assert finding.kind is kind
+    assert finding.n_services + finding.n_nodes > 0
+    assert finding.what and finding.advice and "{" not in finding.what
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [Kind.MISSING_SAMPLES, Kind.CPU_CEILING],
+    ids=lambda kind: kind.name.lower(),
+)
+def test_a_finding_about_cpu_of_one_service_touches_its_share_of_the_cpu(kind: Kind) -> None:
+    history = CASES[kind](healthy())
+    load = np.nanmean((history.usage_per_pod * history.replicas[:, None])[:, :, -7:], axis=(2, 3))
+    finding = only_finding(history)
+    assert finding.n_services == 1
+    assert finding.load_share[CPU] == pytest.approx(load[5, CPU] / load[:, CPU].sum(), rel=1e-5)
+    assert finding.load_share[MEMORY] == 0
+    worst = finding.worst[0]
+    assert (worst.name, worst.resource) == ("shop/Deployment/service-5", "cpu")
+    assert worst.load_share == pytest.approx(finding.load_share[CPU])
+
+
+def test_missing_days_are_named_and_weigh_their_share_of_the_time() -> None:
+    finding = only_finding(_missing_days(healthy()))
+    assert "2 of 28 days" in finding.what and "2026-05-14, 2026-05-15" in finding.what
+    assert finding.load_share == pytest.approx(np.full(len(RESOURCES), 2 / 28))
+
+
+def test_the_hour_that_clocks_jump_over_is_no_gap() -> None:
+    history = synthetic_history(n_days=28, calendar=GERMANY, first_day=date(2026, 3, 16))
+    jump = history.days.index(date(2026, 3, 29))
+    pods = history.replicas.copy()
+    pods[:, jump, 4:6] = np.nan
+    assert Kind.MISSING_DAYS not in found(examine(replace(history, replicas=pods), NOTHING))
+    pods[:, jump, 6] = np.nan
+    assert Kind.MISSING_DAYS in found(examine(replace(history, replicas=pods), NOTHING))
+
+
+def test_an_export_that_begins_within_a_day_has_no_gap() -> None:
+    history = healthy()
+    pods = history.replicas.copy()
+    pods[:, 0, :20] = pods[:, -1, -3:] = np.nan
+    assert Kind.MISSING_DAYS not in found(examine(replace(history, replicas=pods), NOTHING))
+
+
+def test_a_service_that_is_gone_limits_nothing() -> None:
+    history = with_usage(_never_repeats)(healthy())
+    pods = history.replicas.copy()
+    pods[5, -8:] = 0
+    assert found(examine(replace(history, replicas=pods), NOTHING)) == []
+
+
+def test_runs_of_jobs_need_not_repeat_by_the_hour() -> None:
+    history = with_usage(_never_repeats)(healthy())
+    services = (*history.services[:5], ServiceKey("shop", "CronJob", "import"))
+    assert found(examine(replace(history, services=services), NOTHING)) == []
+
+
+def test_what_cleaning_removed_is_reported_with_the_services_that_were_cut() -> None:
+    report = CleaningReport({("usage.parquet", Cause.NEGATIVE): 7, ("usage.parquet", Cause.BEYOND_NODE): 9})
+    alone = only_finding(healthy(), report)
+    assert alone.kind is Kind.IMPOSSIBLE_VALUES and "7 values are negative" in alone.what
+    assert alone.n_services == 0 and np.isnan(alone.load_share).all()
+    cut = only_finding(healthy(), report, (CutSeries(service=5, node=0, resource=DISK, slots=9, ratio=4.0),))
+    assert cut.n_services == 1 and cut.load_share[DISK] == pytest.approx(6 / 21, rel=0.02)
+    assert "7 values are negative" in cut.what and "9 half hours" in cut.worst[0].detail
+
+
+def test_rows_from_a_wrong_clock_are_reported() -> None:
+    finding = only_finding(healthy(), CleaningReport({("usage.parquet", Cause.STRAY_TIME): 3}))
+    assert finding.kind is Kind.WRONG_TIMES and "3 rows lie far" in finding.what
+
+
+def test_learned_capacities_are_named() -> None:
+    history = healthy()
+    capacity = history.capacity.copy()
+    capacity[:, NETWORK] = np.nan
+    finding = only_finding(replace(history, capacity=capacity))
+    assert finding.load_share[NETWORK] == pytest.approx(1)
+    assert "network of 4 (4 learned from what they sustained)" in finding.what
+    assert "prometheus.network_capacity" in finding.advice
+
+
+def test_a_single_day_is_reported_as_short_and_the_rest_is_not_judged() -> None:
+    examination = examine(healthy(1), NOTHING)
+    assert found(examination) == [Kind.SHORT_HISTORY]
+    assert (Kind.NEVER_REPEATS, 14) in examination.not_judged
+    not_judged = {kind for kind, _ in examination.not_judged}
+    assert {*examination.not_found, *found(examination), *not_judged} == set(Kind)
+
+
+def test_a_history_without_any_value_says_so() -> None:
+    history = healthy()
+    nothing = {
+        name: np.full_like(getattr(history, name), np.nan)
+        for name in ("usage_per_pod", "pod_variance", "node_usage", "node_pod_usage")
+    }
+    finding = only_finding(replace(history, **nothing))
+    assert finding.kind is Kind.UNMEASURED_RESOURCES
+    assert np.isnan(finding.load_share).all()
+    assert "cpu, memory, disk, network, log" in finding.what
+
+
+def test_the_largest_share_of_the_load_comes_first() -> None:
+    history = with_usage(_ceiling)(replace(healthy(), calendar=Calendar("Europe/Berlin"))).before(20)
+    assert found(examine(history, NOTHING)) == [Kind.SHORT_HISTORY, Kind.CPU_CEILING, Kind.NO_HOLIDAYS]
+
+
+def test_an_unset_calendar_touches_the_workdays_that_look_like_holidays() -> None:
+    history = replace(healthy(), calendar=Calendar("Europe/Berlin"))
+    assert np.isnan(only_finding(history).load_share).all()
+    usage = history.usage_per_pod.copy()
+    usage[:, :, 16] *= 0.7  # as on weekends
+    finding = only_finding(replace(history, usage_per_pod=usage))
+    assert finding.load_share == pytest.approx(np.full(len(RESOURCES), 1 / 28))
+    assert "Wed 2026-05-20" in finding.what
+
+
+def test_figures_are_plain_json() -> None:
+    figures = examine(_missing_days(with_usage(_unmeasured)(healthy())), NOTHING).to_json()
+    again = json.loads(json.dumps(figures))
+    assert [one["finding"] for one in again["findings"]] == ["missing days", "unmeasured services"]
+    assert set(again["findings"][0]["load_share"]) == {resource.name for resource in RESOURCES}
