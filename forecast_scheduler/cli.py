@@ -31,6 +31,7 @@ from forecast_scheduler.commands.backtest import backtest
 from forecast_scheduler.commands.canary.command import canary
 from forecast_scheduler.commands.capacity.command import capacity
 from forecast_scheduler.commands.demo.command import demo
+from forecast_scheduler.commands.doctor import doctor
 from forecast_scheduler.commands.explain.command import explain
 from forecast_scheduler.commands.extender.command import extender
 from forecast_scheduler.commands.jobs import jobs
@@ -105,6 +106,7 @@ def options_of_all(
 for _command in (
     demo,
     reporting(train),
+    reporting(doctor),
     reporting(backtest),
     reporting(replay),
     reporting(capacity),

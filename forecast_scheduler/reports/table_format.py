@@ -61,4 +61,9 @@ def short_duration(seconds: float) -> str:
 
 def plain(text: str) -> str:
     """A foreign name as a cell: neither markup nor control characters of a terminal."""
-    return escape("".join(c if c.isprintable() else "?" for c in text))
+    return escape(printable(text))
+
+
+def printable(text: str) -> str:
+    """A foreign name without control characters of a terminal, for a line without markup."""
+    return "".join(c if c.isprintable() else "?" for c in text)

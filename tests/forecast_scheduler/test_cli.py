@@ -23,7 +23,7 @@ from forecast_scheduler import cli
 from forecast_scheduler.cli import app, run
 from tests.forecast_scheduler.command_tree import commands
 
-COMMANDS = ["demo", "train", "backtest", "replay", "scorer", "explain", "models"]
+COMMANDS = ["demo", "train", "doctor", "backtest", "replay", "scorer", "explain", "models"]
 COMMAND = Path(sys.executable).with_name("forecast-scheduler")
 
 
@@ -78,7 +78,7 @@ def test_every_explanation_has_forty_of_eighty_columns(name: str, command: Typer
         assert text.replace("-", "").replace(" ", "") in words.replace("-", "").replace(" ", "")
 
 
-@pytest.mark.parametrize("command", ["backtest", "replay", "explain"])
+@pytest.mark.parametrize("command", ["backtest", "doctor", "replay", "explain"])
 def test_commands_that_report_can_write_json(command: str) -> None:
     assert "--json" in CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"}).output
 
@@ -91,6 +91,7 @@ def test_commands_that_report_can_write_json(command: str) -> None:
         ("train", "no history named: pass --history DIR"),
         ("train --history nowhere", "history directory nowhere does not exist"),
         ("backtest --history nowhere", "history directory nowhere does not exist"),
+        ("doctor --history nowhere", "history directory nowhere does not exist"),
         ("backtest --history . --json nowhere/out.json", "there is no directory nowhere"),
         ("replay --history . --report .", "it is a directory"),
         ("replay --history . --days 99", "less than or equal to 14"),
@@ -125,7 +126,7 @@ def test_bad_usage_is_one_line_and_status_2(line: str, message: str, capfd: pyte
     assert said.out == ""
 
 
-@pytest.mark.parametrize("command", ["train", "backtest", "replay"])
+@pytest.mark.parametrize("command", ["train", "doctor", "backtest", "replay"])
 def test_an_empty_history_directory_is_one_line_and_status_2(
     command: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

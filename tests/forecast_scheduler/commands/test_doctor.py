@@ -1,0 +1,79 @@
+"""`doctor` on files: what it prints, its JSON, and what it says about unusable input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from forecast_scheduler.cli import run
+from tests.forecast_scheduler.small_history import COLUMNS, small_tables
+
+
+def test_findings_are_a_table_and_lines_with_advice(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    tables = small_tables()
+    tables.pods = tables.pods[tables.pods["service"] != "Deployment/mail"]
+    assert run(["doctor", "--history", str(tables.write(tmp_path))]) == 0
+    said = capfd.readouterr().out
+    assert "9 days (2026-10-05 to 2026-10-13, UTC), 3 services, 2 nodes" in said
+    assert "unknown requests: 1 of 3 services" in said
+    assert "shop/Deployment/mail" in said and "-> set resources.requests" in said
+    assert "not judged, the history is too short: never repeats (14 days)" in said
+
+
+def test_json_has_the_same_findings(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    tables = small_tables()
+    tables.usage.loc[:9, "cpu_cores"] = -1.0
+    tables.usage.loc[tables.usage.index[-100:], "log_bytes_per_second"] = np.nan  # of the only pod of mail
+    file = tmp_path / "doctor.json"
+    history = str(tables.write(tmp_path / "history"))
+    assert run(["doctor", "--history", history, "--output", "json", "--json", str(file)]) == 0
+    said = capfd.readouterr()
+    figures = json.loads(said.out)
+    assert figures == json.loads(file.read_text())
+    found = {one["finding"]: one for one in figures["findings"]}
+    assert "10 values are negative" in found["impossible values"]["what"]
+    assert found["impossible values"]["load_share"]["cpu"] is None
+    assert found["missing samples"]["services"] == 1
+    assert found["short history"]["load_share"]["cpu"] == 1.0
+    assert figures["time_zone"] == "UTC" and figures["holiday_country"] is None
+
+
+def test_a_calendar_in_the_settings_is_no_finding(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    history = small_tables().write(tmp_path / "history")
+    config = tmp_path / "settings.yaml"
+    config.write_text("holiday_country: DE\ntime_zone: Europe/Berlin\n")
+    assert run(["doctor", "--history", str(history), "--config", str(config), "-o", "json"]) == 0
+    figures = json.loads(capfd.readouterr().out)
+    assert "no holidays" in figures["not_found"] and figures["time_zone"] == "Europe/Berlin"
+
+
+def test_usage_that_is_nowhere_measured_is_a_finding(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    tables = small_tables()
+    tables.usage[list(COLUMNS)] = np.nan
+    tables.nodes[list(COLUMNS)] = np.nan
+    assert run(["doctor", "--history", str(tables.write(tmp_path))]) == 0
+    assert "neither services nor nodes were measured in cpu, memory, disk, network, log" in capfd.readouterr().out
+
+
+def test_one_day_is_enough_for_a_report(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["doctor", "--history", str(small_tables(1).write(tmp_path))]) == 0
+    assert "short history: 1 whole local days" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("damage", ["empty", "truncated", "hours"])
+def test_unusable_input_is_one_line_and_status_2(
+    damage: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    tables = small_tables(1)
+    if damage == "hours":
+        tables.usage = tables.usage[tables.usage["timestamp"].dt.hour < 3]
+    if damage != "empty":
+        tables.write(tmp_path)
+    if damage == "truncated":
+        (tmp_path / "usage.parquet").write_bytes((tmp_path / "usage.parquet").read_bytes()[:1000])
+    assert run(["doctor", "--history", str(tmp_path)]) == 2
+    said = capfd.readouterr()
+    assert said.out == "" and said.err.count("\n") == 1
