@@ -1,10 +1,11 @@
 """Quantiles of each series' daily peak for the next days: a blend of simple rules, corrected by boosted trees.
 
-Three steps, all learnt anew from the days before the origin:
+Four steps, all learnt anew from the days before the origin:
 
-1. experts (`peak_features.py`): quantiles of past peaks under a dozen windows and weightings;
+1. experts (`peak_experts.py`): quantiles of past peaks under a score of windows and weightings;
 2. blend (`quantile_blend.py`): per resource the simplex weights of least pinball loss on past days;
-3. correction: one gradient-boosted quantile model over all series and resources predicts log(peak / blend) from
+3. aggregation (`expert_aggregation.py`): each series moves these weights to the experts that were right about it;
+4. correction: one gradient-boosted quantile model over all series and resources predicts log(peak / blend) from
    scale-free features, so what one series has just been through helps to forecast the others.
 
 Days after the first share a second model that knows how far ahead it looks (`lead`).
@@ -12,16 +13,19 @@ Days after the first share a second model that knows how far ahead it looks (`le
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from forecast.arrays import AnyFloats, Floats, Ints
+from forecast.arrays import AnyFloats, Bools, Floats, Ints
 from forecast.calendar import Days
+from forecast.expert_aggregation import LEARNING_DAYS, expert_losses, series_weights
 from forecast.one_thread import one_thread
-from forecast.peak_features import EXPERTS, DailyStatistics, PeakRows, daily_statistics, describe
+from forecast.peak_experts import EXPERTS, expert_forecasts, known_days
+from forecast.peak_features import describe, relative_features
+from forecast.peak_statistics import DailyStatistics, daily_statistics
 from forecast.quantile_blend import blend_weights
 from forecast.quantile_trees import QuantileTrees
 
@@ -52,6 +56,35 @@ class PeakQuantiles:
 
 
 @dataclass(frozen=True, slots=True)
+class _Rows:
+    """Some series on some days, with what was known before, one row each.
+
+    series   : (n_rows,)
+    group    : (n_rows,) index into groups_
+    experts  : (n_rows, n_experts, 2) in the unit of the series
+    features : (n_rows, n_features) those that do not depend on the blend
+    scale    : (n_rows,) 0.9 quantile of the series' daily peaks so far; 0 = never used anything
+    record   : (n_rows,) highest peak of the last 28 days, freak days capped
+    losses   : (n_rows, n_learning_days, n_experts, 2) of the experts on the days before the origin, NaN = not measured
+    actual   : (n_rows,) the peak that came, NaN = not known
+    """
+
+    series: Ints
+    group: Ints
+    experts: Floats
+    features: Floats
+    scale: Floats
+    record: Floats
+    losses: Floats
+    actual: Floats
+
+    @property
+    def unit(self) -> Floats:
+        """(n_rows,) the scale, 1 where it is 0."""
+        return np.where(self.scale > 0, self.scale, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
 class _Stage:
     """What is learnt for one quantile and one range of leads.
 
@@ -67,15 +100,6 @@ class _Stage:
     trust: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Sample:
-    """Past days with what was known before them, one row each; group is the index into groups_."""
-
-    rows: PeakRows
-    actual: Floats
-    group: Ints
-
-
 class PeakForecaster(BaseEstimator):
     """Daily peak quantiles for all series of a cluster at once.
 
@@ -83,10 +107,10 @@ class PeakForecaster(BaseEstimator):
     ----------
     quantiles     : which quantiles, ascending; those of 0.5 and less start from the experts' medians
     training_days : how many past days serve as targets
-    max_rows      : (series, day) pairs the first-day model learns from; drawn evenly over days
+    max_rows      : (series, day) pairs the first-day model learns from; all days of as many series
     iterations    : trees of the boosted model of a median; high quantiles, for which a sample holds less information,
                     get half
-    correction    : share of the trees' correction that is applied to quantiles above 0.7; medians take it whole
+    correction    : share of the trees' correction that is applied to medians and to quantiles above 0.7
     random_state  : seed of the drawn rows
     """
 
@@ -97,7 +121,7 @@ class PeakForecaster(BaseEstimator):
         training_days: int = 60,
         max_rows: int = 24_000,
         iterations: int = 120,
-        correction: float = 0.8,
+        correction: tuple[float, float] = (0.8, 0.7),
         random_state: int = 0,
     ) -> None:
         self.quantiles = quantiles
@@ -131,77 +155,112 @@ class PeakForecaster(BaseEstimator):
             return PeakQuantiles(peaks, components)
         for start in range(0, shape[0], _CHUNK):
             series = np.arange(start, min(start + _CHUNK, shape[0]))
+            group = np.searchsorted(self.groups_, self.statistics_.resource[series])
+            losses = _losses(self.statistics_, series, n_known)[1]
             for day in range(len(horizon)):
-                rows = describe(self.statistics_, series, n_known, horizon.take(slice(day, day + 1)), day + 1)
-                group = np.searchsorted(self.groups_, self.statistics_.resource[series])
+                target = horizon.take(slice(day, day + 1))
+                rows = _known_before(self.statistics_, series, group, n_known, target, day + 1, losses)
                 stages = self.near_ if day == 0 else self.far_
                 for index, (quantile, stage) in enumerate(zip(self.quantiles, stages, strict=True)):
-                    blend = _blend(rows, group, stage.weights, quantile)
-                    factor = _correction(stage, rows)
+                    level = _level(quantile)
+                    blend = _blend(rows, stage.weights, quantile)
+                    factor = _correction(stage, rows, blend)
                     components["blend"][series, day, index] = blend
                     components["boosted_trees"][series, day, index] = blend * factor
                     # Trees have seen other series grow past their record; none has grown far past it overnight.
                     limit = np.maximum(_BEYOND_RECORD * 1.05**day * rows.record, blend)
-                    applied = stage.trust * (1.0 if _level(quantile) == 0 else self.correction)
+                    applied = stage.trust * self.correction[level]
                     peaks[series, day, index] = np.minimum(blend * factor**applied, limit)
                     for name in _SHOWN_EXPERTS:
-                        components[name][series, day, index] = rows.experts[:, EXPERTS.index(name), _level(quantile)]
+                        components[name][series, day, index] = rows.experts[:, EXPERTS.index(name), level]
         return PeakQuantiles(np.maximum.accumulate(peaks, axis=2), components)
 
     def _learn(self, rng: np.random.Generator, *, leads: tuple[int, int], max_rows: int) -> list[_Stage]:
-        sample = _draw(self.statistics_, rng, leads=leads, training_days=self.training_days, max_rows=max_rows)
-        if sample is not None:
-            sample = _Sample(sample.rows, sample.actual, np.searchsorted(self.groups_, sample.group))
-        edges = np.empty((0, 0)) if sample is None else _bin_edges(sample.rows.features)
+        sample = _draw(
+            self.statistics_, self.groups_, rng, leads=leads, training_days=self.training_days, max_rows=max_rows
+        )
         n_rows = 0 if sample is None else len(sample.actual)
         n_models = _MODELS_FOR_FEW_ROWS if n_rows < _FEW_ROWS and leads == (1, 1) else 1
         stages = []
         for quantile in self.quantiles:
             weights = np.array([_group_weights(sample, index, quantile) for index in range(len(self.groups_))])
             trust = n_rows / (n_rows + _ROWS_OF_HALF_TRUST[_level(quantile)])
-            stages.append(_Stage(weights, self._trees(sample, weights, edges, quantile, n_models), edges, trust))
+            trees, edges = self._trees(sample, weights, quantile, n_models)
+            stages.append(_Stage(weights, trees, edges, trust))
         return stages
 
     def _trees(
-        self, sample: _Sample | None, weights: Floats, edges: Floats, quantile: float, n_models: int
-    ) -> tuple[QuantileTrees, ...]:
+        self, sample: _Rows | None, weights: Floats, quantile: float, n_models: int
+    ) -> tuple[tuple[QuantileTrees, ...], Floats]:
         if sample is None or len(sample.actual) < _FEWEST_ROWS_FOR_TREES:
-            return ()
+            return (), np.empty((0, 0))
         n_rows = len(sample.actual)
-        blend = np.maximum(_blend(sample.rows, sample.group, weights, quantile), 1e-3 * sample.rows.scale)
-        spread = _log_spread(sample.rows)
+        blend = _usable(_blend(sample, weights, quantile), sample)
+        spread = _log_spread(sample)
         target = np.log(np.maximum(sample.actual / blend, 0.01)) / spread
         # d(y / scale) = (blend / scale) spread d(target): with this weight the trees minimise the loss of y / scale.
-        importance = np.clip(blend / sample.rows.scale * spread, 0.005, 3.0)
-        features = _binned(sample.rows.features, edges)
+        importance = np.clip(blend / sample.unit * spread, 0.005, 3.0)
+        features = _features(sample, blend, spread)
+        edges = _bin_edges(features)
+        features = _binned(features, edges)
         models = []
         for member in range(n_models):
             model = QuantileTrees(
                 loss="quantile",
                 quantile=_aimed_at(quantile),
-                learning_rate=0.08,
+                learning_rate=0.06,
                 max_iter=self.iterations if _level(quantile) == 0 else self.iterations // 2,
-                max_leaf_nodes=8,
+                max_leaf_nodes=16,
                 min_samples_leaf=min(60, max(10, n_rows // 20)),
-                # Few rows make trees that differ by chance: the mean of several that see half the features each.
-                max_features=0.5 if n_models > 1 else 1.0,
+                # Two features of three say nearly the same: trees that see some of them differ, and cost less.
+                max_features=0.3,
                 early_stopping=False,
                 random_state=self.random_state + member,
             )
             with one_thread():
                 models.append(model.fit(features, target, sample_weight=importance))
-        return tuple(models)
+        return tuple(models), edges
+
+
+def _known_before(
+    statistics: DailyStatistics, series: Ints, group: Ints, origin: int, target: Days, lead: int, losses: Floats
+) -> _Rows:
+    """Rows of one target day of which days [0, origin) are known. losses: as in _Rows."""
+    known = known_days(statistics, series, origin)
+    experts = expert_forecasts(statistics, known, target, lead)
+    features = describe(statistics, known, experts, target, lead)
+    unknown = np.full(len(series), np.nan)
+    return _Rows(series, group, experts, features, known.scale, known.record, losses, unknown)
+
+
+def _losses(statistics: DailyStatistics, series: Ints, end: int, first: int | None = None) -> tuple[range, Floats]:
+    """Losses of all experts on the days before `end`, forecast a day ahead.
+
+    first : the first such day, LEARNING_DAYS before `end` by default; no day without any day before it
+    Returns the days and (n_series, n_days, n_experts, 2).
+    """
+    days = range(max(1, end - LEARNING_DAYS if first is None else first), end)
+    result = np.full((len(series), len(days), len(EXPERTS), 2), np.nan)
+    for column, day in enumerate(days):
+        known = known_days(statistics, series, day)
+        experts = expert_forecasts(statistics, known, statistics.days.take(slice(day, day + 1)), 1)
+        for level, quantile in enumerate((0.5, 0.95)):
+            result[:, column, :, level] = expert_losses(
+                statistics.peak[series, day], experts[:, :, level], known.scale, quantile
+            )
+    return days, result
 
 
 def _draw(
     statistics: DailyStatistics,
+    groups: Ints,
     rng: np.random.Generator,
     *,
     leads: tuple[int, int],
     training_days: int,
     max_rows: int,
-) -> _Sample | None:
-    """Rows of past days, evenly over days; None when the history is too short or idle for any."""
+) -> _Rows | None:
+    """All past days of some series; None when the history is too short or idle for any."""
     n_series, n_days = statistics.peak.shape
     # Days that were themselves forecast from little history would teach that the future is always wilder than the past.
     fewest_before = max(_FEWEST_DAYS_BEFORE, min(_DAYS_BEFORE, n_days // 2))
@@ -209,30 +268,28 @@ def _draw(
     if not targets or n_series == 0:
         return None
     per_day = min(n_series, max(1, max_rows // len(targets)))
-    parts: list[PeakRows] = []
-    actual: list[Floats] = []
-    group: list[Ints] = []
+    drawn = np.sort(rng.choice(n_series, per_day, replace=False)) if per_day < n_series else np.arange(n_series)
+    loss_days, losses = _losses(statistics, drawn, n_days, max(1, targets.start - leads[1] + 1 - LEARNING_DAYS))
+    parts: list[_Rows] = []
     for target in targets:
         lead = int(rng.integers(leads[0], leads[1] + 1))
         origin = max(fewest_before, target - lead + 1)
-        drawn = rng.choice(n_series, per_day, replace=False) if per_day < n_series else np.arange(n_series)
-        series = np.sort(drawn)
-        series = series[np.isfinite(statistics.peak[series, target])]
+        measured = np.flatnonzero(np.isfinite(statistics.peak[drawn, target]))
+        series = drawn[measured]
+        before = losses[measured, max(0, origin - LEARNING_DAYS - loss_days.start) : origin - loss_days.start]
+        missing = LEARNING_DAYS - before.shape[1]
+        before = np.pad(before, ((0, 0), (missing, 0), (0, 0), (0, 0)), constant_values=np.nan)
+        group = np.searchsorted(groups, statistics.resource[series])
         target_day = statistics.days.take(slice(target, target + 1))
-        rows = describe(statistics, series, origin, target_day, target - origin + 1)
-        used = rows.scale > 0
-        parts.append(PeakRows(rows.experts[used], rows.features[used], rows.scale[used], rows.record[used]))
-        actual.append(statistics.peak[series[used], target])
-        group.append(statistics.resource[series[used]])
-    joined = PeakRows(
-        np.concatenate([part.experts for part in parts]),
-        np.concatenate([part.features for part in parts]),
-        np.concatenate([part.scale for part in parts]),
-        np.concatenate([part.record for part in parts]),
-    )
-    if not len(joined.scale):
-        return None  # nothing but idle series, or nothing measured on any of the days
-    return _Sample(joined, np.concatenate(actual), np.concatenate(group))
+        rows = _known_before(statistics, series, group, origin, target_day, target - origin + 1, before)
+        rows = replace(rows, actual=statistics.peak[series, target])
+        parts.append(_take(rows, rows.scale > 0))
+    joined = _Rows(*(np.concatenate([getattr(part, name) for part in parts]) for name in _Rows.__slots__))
+    return joined if len(joined.scale) else None  # else nothing but idle series, or nothing measured on any of the days
+
+
+def _take(rows: _Rows, chosen: Bools) -> _Rows:
+    return _Rows(*(getattr(rows, name)[chosen] for name in _Rows.__slots__))
 
 
 def _bin_edges(features: Floats) -> Floats:
@@ -264,22 +321,35 @@ def _prior(quantile: float) -> Floats:
     return np.asarray(shares / shares.sum(), dtype=np.float64)
 
 
-def _group_weights(sample: _Sample | None, group: int, quantile: float) -> Floats:
-    """(n_experts,) of one group, pulled towards those of all groups, which are pulled towards the prior."""
+def _group_weights(sample: _Rows | None, group: int, quantile: float) -> Floats:
+    """(n_experts,) of one group, pulled towards the prior."""
     prior = _prior(quantile)
     if sample is None:
         return prior
-    forecasts = sample.rows.experts[:, :, _level(quantile)] / sample.rows.scale[:, None]
-    actual = sample.actual / sample.rows.scale
+    forecasts = sample.experts[:, :, _level(quantile)] / sample.unit[:, None]
+    actual = sample.actual / sample.unit
     members = sample.group == group
     return blend_weights(forecasts[members], actual[members], quantile, prior)
 
 
-def _blend(rows: PeakRows, group: Ints, weights: Floats, quantile: float) -> Floats:
-    return np.asarray(np.einsum("ne,ne->n", rows.experts[:, :, _level(quantile)], weights[group]), dtype=np.float64)
+def _blend(rows: _Rows, weights: Floats, quantile: float) -> Floats:
+    """(n_rows,) the experts under the weights of each series; weights: (n_groups, n_experts)."""
+    level = _level(quantile)
+    of_series = series_weights(rows.losses[..., level], weights[rows.group], quantile)
+    return np.asarray(np.einsum("ne,ne->n", rows.experts[:, :, level], of_series), dtype=np.float64)
 
 
-def _log_spread(rows: PeakRows) -> Floats:
+def _usable(blend: Floats, rows: _Rows) -> Floats:
+    """A blend that can be divided by."""
+    return np.maximum(blend, 1e-3 * rows.unit)
+
+
+def _features(rows: _Rows, blend: Floats, spread: Floats) -> Floats:
+    relative = relative_features(rows.experts, blend, rows.unit, spread)
+    return np.concatenate([rows.features, relative], axis=1)
+
+
+def _log_spread(rows: _Rows) -> Floats:
     """(n_rows,) how far a series' peaks usually lie apart, as a log ratio: corrections are learnt in this unit.
 
     Otherwise a service that has used the same for weeks would get the correction of the wild ones.
@@ -290,11 +360,12 @@ def _log_spread(rows: PeakRows) -> Floats:
     return 0.03 + np.log(np.maximum(ratio, 1.0))
 
 
-def _correction(stage: _Stage, rows: PeakRows) -> Floats:
+def _correction(stage: _Stage, rows: _Rows, blend: Floats) -> Floats:
     if not stage.trees:
         return np.ones(len(rows.scale))
+    spread = _log_spread(rows)
     with one_thread():
-        features = _binned(rows.features, stage.bin_edges)
+        features = _binned(_features(rows, _usable(blend, rows), spread), stage.bin_edges)
         correction = np.mean([model.predict(features) for model in stage.trees], axis=0)
-    bounded = np.clip(correction * _log_spread(rows), -_LARGEST_CORRECTION, _LARGEST_CORRECTION)
+    bounded = np.clip(correction * spread, -_LARGEST_CORRECTION, _LARGEST_CORRECTION)
     return np.asarray(np.exp(bounded), dtype=np.float64)

@@ -6,7 +6,9 @@ import pytest
 from forecast.arrays import Floats, Ints
 from forecast.calendar import Days
 from forecast.losses import coverage, pinball_loss
-from forecast.peak_features import EXPERTS, FEATURES, daily_statistics, describe
+from forecast.peak_experts import EXPERTS, KnownDays, expert_forecasts, known_days
+from forecast.peak_features import FEATURES, RELATIVE_FEATURES, describe, relative_features
+from forecast.peak_statistics import DailyStatistics, daily_statistics, smoothed_peaks
 from forecast.peaks import PeakForecaster
 
 
@@ -48,17 +50,49 @@ def test_the_future_is_not_looked_at() -> None:
     changed[:, 25:] *= 50
     np.testing.assert_array_equal(forecast(usage[:, :25], resource), forecast(changed[:, :25], resource))
     statistics = [daily_statistics(u, resource, some_days(30)) for u in (usage, changed)]
-    rows = [describe(s, np.arange(40), 25, some_days(1, 4), 1) for s in statistics]
-    np.testing.assert_array_equal(rows[0].features, rows[1].features)
-    np.testing.assert_array_equal(rows[0].experts, rows[1].experts)
+    described = [before_day(s, 25) for s in statistics]
+    np.testing.assert_array_equal(described[0][1], described[1][1])
+    np.testing.assert_array_equal(described[0][2], described[1][2])
+
+
+def before_day(statistics: DailyStatistics, origin: int) -> tuple[KnownDays, Floats, Floats]:
+    """What is known before a day, its experts and its features."""
+    known = known_days(statistics, np.arange(len(statistics.peak)), origin)
+    target = some_days(1, origin % 7)
+    experts = expert_forecasts(statistics, known, target, 1)
+    return known, experts, describe(statistics, known, experts, target, 1)
 
 
 def test_names_match_columns() -> None:
     usage, resource = noisy(3, 10)
-    rows = describe(daily_statistics(usage, resource, some_days(10)), np.arange(3), 10, some_days(1, 3), 1)
-    assert rows.experts.shape == (3, len(EXPERTS), 2)
-    assert rows.features.shape == (3, len(FEATURES))
-    assert np.isfinite(rows.features).all()
+    known, experts, features = before_day(daily_statistics(usage, resource, some_days(10)), 10)
+    assert experts.shape == (3, len(EXPERTS), 2)
+    assert features.shape == (3, len(FEATURES))
+    assert np.isfinite(features).all()
+    relative = relative_features(experts, experts[:, 0, 0], known.unit, np.ones(3))
+    assert relative.shape == (3, len(RELATIVE_FEATURES))
+    np.testing.assert_allclose(relative[:, RELATIVE_FEATURES.index("last_day_mid_to_blend")], 0.0, atol=1e-12)
+
+
+def test_the_weekly_rules_know_the_weekday() -> None:
+    rng = np.random.default_rng(0)
+    weekend = np.where(np.arange(42) % 7 >= 5, 0.3, 1.0)
+    usage = (weekend * rng.uniform(0.98, 1.02, (20, 42)))[:, :, None] * np.ones(48)
+    statistics = daily_statistics(usage, np.zeros(20, dtype=np.int64), some_days(42))
+    saturday, monday = (before_day(statistics, origin)[1] for origin in (40, 35))
+    for name in ("weekly_level", "exponential_smoothing"):  # the days before were at 1.0 and 0.3
+        assert (saturday[:, EXPERTS.index(name), 0] < 0.4).all(), name
+        assert (monday[:, EXPERTS.index(name), 0] > 0.75).all(), name
+
+
+def test_smoothing_forecasts_a_week_that_repeats_and_bridges_gaps() -> None:
+    week = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 1.0, 1.0])
+    peak = np.tile(week, 4)[None]
+    np.testing.assert_allclose(smoothed_peaks(peak)[0, 7:, 0], np.tile(week, 4)[: 28 - 7 + 1], atol=1e-9)
+    gap = peak.copy()
+    gap[0, 20:22] = np.nan
+    np.testing.assert_allclose(smoothed_peaks(gap)[0, 22:28, 0], peak[0, 22:28], atol=1e-9)
+    assert (smoothed_peaks(np.full((2, 9), np.nan)) == 0).all()
 
 
 def test_the_same_input_gives_the_same_output_and_stays_as_it_was() -> None:
