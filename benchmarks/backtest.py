@@ -24,10 +24,11 @@ from benchmarks.clusters.plain import Trace, build_plain
 from benchmarks.harness import command_line
 from benchmarks.rivals import RIVALS
 from forecast.arrays import Floats
-from forecast.backtest import OURS, Backtest, backtest, daily_peaks, origin_days
+from forecast.backtest import OURS, Backtest, backtest, origin_days
 from forecast.errors import InputError
 from forecast.fit import fit
 from forecast.history import History
+from forecast.issued_bounds import daily_peaks
 from forecast.losses import pinball_loss
 from forecast.model import PEAK_QUANTILES
 from forecast.resources import resource_index

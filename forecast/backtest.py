@@ -20,12 +20,11 @@ import numpy as np
 from forecast.arrays import AnyFloats, Bools, Floats
 from forecast.baselines import BASELINES
 from forecast.calendar import SLOTS_PER_DAY
-from forecast.composition import peak_at
 from forecast.errors import InputError, NotEnoughHistory
 from forecast.history import History
+from forecast.issued_bounds import daily_peaks, node_hits
 from forecast.losses import pinball_loss
 from forecast.model import PEAK_QUANTILES, PeakModel
-from forecast.node_forecast import node_forecast
 from forecast.progress import Progress, silent
 from forecast.resources import RESOURCES
 
@@ -105,13 +104,6 @@ class PeakTable:
         return self.forecasts[OURS]
 
 
-def daily_peaks(usage: AnyFloats) -> Floats:
-    """Highest half hour of each day, NaN where the day was not measured: (..., n_days, 48) -> (..., n_days)."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        return np.asarray(np.nanmax(usage, axis=-1), dtype=np.float64)
-
-
 def scored_series(usage: AnyFloats) -> tuple[Bools, Floats]:
     """Which series the definition scores, and their scales: (n_services, n_resources) each."""
     peaks = daily_peaks(usage)
@@ -149,7 +141,7 @@ def backtest(history: History, fit_model: FitModel, *, progress: Progress = sile
     days = origin_days(history.n_days)
     tallies: dict[str, list[Floats]] = {}
     component_tallies: dict[str, list[Floats]] = {}
-    node_hits: list[Floats] = []
+    hits: list[Floats] = []
     model: PeakModel | None = None
     progress("backtest", 0, len(days))
     for done, day in enumerate(days, start=1):
@@ -160,14 +152,14 @@ def backtest(history: History, fit_model: FitModel, *, progress: Progress = sile
             tallies.setdefault(name, []).append(forecast)
         for name, forecast in model.component_peaks.items():
             component_tallies.setdefault(name, []).append(forecast)
-        node_hits.append(_node_hits(history, model, day))
+        hits.append(node_hits(history, model, day))
         progress("backtest", done, len(days))
     targets = actual[:, :, days.start : days.stop]
     forecasts = _stacked(tallies)
     return Backtest(
         scores=peak_scores(forecasts, targets, used, scale),
         components=peak_scores(_stacked(component_tallies), targets, used, scale),
-        node_coverage=_coverage(np.stack(node_hits)),
+        node_coverage=_coverage(np.stack(hits)),
         left_out=left_out,
         origins=tuple(history.days[day].isoformat() for day in days),
         peaks=PeakTable(targets, forecasts, used, scale),
@@ -228,29 +220,10 @@ def _score(known: Bools, target: Floats, forecast: Floats) -> Score:
     return Score(losses[0], losses[1], covered, int(known.sum()))
 
 
-def _node_hits(history: History, model: PeakModel, day: int) -> Floats:
-    """Whether each node's peak of the day stayed within its 0.95 bound: (n_resources, n_nodes), 1, 0, NaN = unknown.
-
-    The pods are those that really ran that day: what is tested is the forecast of their load, not of placements.
-    """
-    start = day * SLOTS_PER_DAY
-    placements = history.placements.between(start, start + SLOTS_PER_DAY)
-    loads = node_forecast(model, placements, (history.days[day],))
-    hits = np.full((len(RESOURCES), len(history.nodes)), np.nan)
-    for index, load in enumerate(loads):
-        actual = history.node_usage[:, index, day]
-        measured = np.isfinite(actual).mean(axis=1) >= 0.5
-        if measured.any():
-            bound = peak_at(load, float(model.node_z[index, -1]))[:, 0]
-            peak = daily_peaks(actual)
-            hits[index, measured] = (peak <= bound)[measured]
-    return hits
-
-
 def _coverage(hits: Floats) -> dict[str, tuple[float, int]]:
-    """hits: (n_origins, n_resources, n_nodes)."""
+    """hits: (n_origins, n_nodes, n_resources)."""
     return {
-        resource.name: (float(np.nanmean(hits[:, i])), int(np.isfinite(hits[:, i]).sum()))
+        resource.name: (float(np.nanmean(hits[:, :, i])), int(np.isfinite(hits[:, :, i]).sum()))
         for i, resource in enumerate(RESOURCES)
-        if np.isfinite(hits[:, i]).any()
+        if np.isfinite(hits[:, :, i]).any()
     }

@@ -11,6 +11,7 @@ peaks               quantiles of the daily peaks
 scenarios           last week at today's level, for placement
 rehearsal           past weeks forecast from before they began
 spread, node_*      errors in parts, base load, calibration on nodes
+online_calibration  bounds moved by how the ones issued before held
 assumed_capacity    capacities that are not configured
 """
 
@@ -26,6 +27,7 @@ from forecast.arrays import AnyFloats, Bools, Floats, Floats32
 from forecast.assumed_capacity import assumed_capacities
 from forecast.calendar import SLOTS_PER_DAY, Days, DayType
 from forecast.cold_start import borrow_history, request_ratios
+from forecast.composition import plausible_z
 from forecast.errors import InputError, NotEnoughHistory
 from forecast.history import History
 from forecast.holiday_effect import as_ordinary, holiday_curves, without_holidays
@@ -33,6 +35,8 @@ from forecast.load_per_pod import usage_at_reference
 from forecast.model import DATED_DAYS, PEAK_QUANTILES, PeakModel
 from forecast.node_base import fit_node_base
 from forecast.node_calibration import calibrate_nodes
+from forecast.online_calibration import INFO as BOUND_OFFSETS
+from forecast.online_calibration import next_offsets
 from forecast.peak_weights import PeakWeights, complete_history, fit_peak_weights, pods_felt_by_nodes
 from forecast.peaks import PeakForecaster, PeakQuantiles
 from forecast.predictors import discover
@@ -82,6 +86,7 @@ def fit(
     if history.n_days < 1:
         raise NotEnoughHistory(days=history.n_days, needed=1, purpose="fit a model")
     history = history.before(history.n_days, keep=options.window_days)
+    offsets = next_offsets(history, previous)
     weights = fit_peak_weights(history)
     history = complete_history(history, weights)
     days = history.describe_days()
@@ -114,7 +119,7 @@ def fit(
     )
     ordinary = selection.predict(usage, as_ordinary(days), as_ordinary(horizon), progress=progress)
     forecaster = PeakForecaster(quantiles=PEAK_QUANTILES).fit(usage, series.resource, as_ordinary(days))
-    peaks = forecaster.predict(as_ordinary(horizon))
+    peaks = forecaster.predict(as_ordinary(horizon), offsets.services[series.resource])
     ordinary = _with_floor(ordinary, peaks)
     factor = peaks.peaks / np.maximum(ordinary.max(axis=2), np.finfo(np.float32).tiny)[..., None]
     day_types = _day_type_profiles(ordinary, as_ordinary(horizon), with_holidays, days)
@@ -127,7 +132,8 @@ def fit(
     spread = with_level_error(spread_of_past(history, past), series.unflatten(dated), borrowed.level_error)
     base = fit_node_base(history.node_usage, pods_felt_by_nodes(history, weights), history.capacity, days)
     assumed = assumed_capacities(history)
-    node_z = calibrate_nodes(history, past, base, PEAK_QUANTILES, weights)
+    calibrated = calibrate_nodes(history, past, base, PEAK_QUANTILES, weights)
+    node_z = plausible_z(offsets.of_node_z(calibrated), PEAK_QUANTILES)
 
     peak_weight, peak_weight_error = weights.published()
 
@@ -168,7 +174,7 @@ def fit(
         run_count=runs.count.astype(np.float32),
         run_starts=runs.starts.astype(np.float32),
         run_usage=runs.usage.astype(np.float32),
-        info=_facts(series, selection, borrowed.young, weights, runs),
+        info=_facts(series, selection, borrowed.young, weights, runs) | {BOUND_OFFSETS: offsets.to_info()},
         component_peaks={name: series.unflatten(values[:, 0]) for name, values in peaks.components.items()},
     )
 

@@ -7,11 +7,11 @@ from datetime import date
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Bools, Ints
+from forecast.arrays import AnyFloats, Bools, Floats, Ints
 from forecast.calendar import SLOTS_PER_DAY
-from forecast.composition import NodeLoad, node_load
-from forecast.history import Placements
-from forecast.model import PeakModel
+from forecast.composition import NodeLoad, node_load, peak_at
+from forecast.history import History, Placements
+from forecast.model import PEAK_QUANTILES, PeakModel
 from forecast.resources import RESOURCES
 
 
@@ -77,3 +77,23 @@ def nodes_understood(model: PeakModel, runs: Placements, service: Ints, node: In
         unknown = ~np.append(with_usage, False)[service]  # the last one: services it does not know
         understood[runs.node[unknown[runs.service]], r] = False
     return understood
+
+
+def node_peaks_of(model: PeakModel, history: History, days: tuple[date, ...]) -> Floats:
+    """What a model says about the history's nodes: (n_nodes, n_resources, n_days, n_quantiles), NaN = nothing.
+
+    It says nothing about nodes that it does not know, nor on days when a pod of a service sat on them that it knows no
+    usage of.
+    """
+    node = rows_among(history.nodes, model.nodes)
+    service = rows_among(history.services, model.services)
+    peaks = np.full((len(node), len(RESOURCES), len(days), len(PEAK_QUANTILES)), np.nan)
+    for position, day in enumerate(days):
+        begin = history.days.index(day) * SLOTS_PER_DAY
+        runs = history.placements.between(begin, begin + SLOTS_PER_DAY)
+        understood = nodes_understood(model, runs, service, node, day)
+        for r, load in enumerate(node_forecast(model, known_runs(runs, service, node), (day,))):
+            known = understood[:, r]
+            for q in range(len(PEAK_QUANTILES)):
+                peaks[known, r, position, q] = peak_at(load, float(model.node_z[r, q]))[node[known], 0]
+    return peaks

@@ -34,6 +34,10 @@ _FEWEST_ROWS_FOR_TREES = 200
 _LARGEST_CORRECTION = 3.0  # of log(peak / blend): a factor 20
 _ROWS_OF_HALF_TRUST = (200.0, 1500.0)  # for medians and for high quantiles
 _BEYOND_RECORD = 1.2
+_FEW_ROWS_WIDER = 0.4
+"""Offset of high quantiles that were learnt from no rows: what few days do not show is still to come."""
+_WIDEST_SPREAD = 0.5
+"""The bounds of wild services need no more room than this: most of them hold by their height."""
 _FEW_ROWS, _MODELS_FOR_FEW_ROWS = 4_000, 3
 _BINS = 64
 _SHOWN_EXPERTS = ("seven_days", "quantiles_28_days", "decayed_3_days", "n_sigma")
@@ -145,8 +149,12 @@ class PeakForecaster(BaseEstimator):
         self.far_ = self._learn(rng, leads=(2, 14), max_rows=self.max_rows // 4)
         return self
 
-    def predict(self, horizon: Days) -> PeakQuantiles:
-        """Peaks of the days that follow the history."""
+    def predict(self, horizon: Days, offset: Floats | None = None) -> PeakQuantiles:
+        """Peaks of the days that follow the history.
+
+        offset : (n_series,) added to the log of quantiles above 0.7 for each unit of the series' spread, which counts
+                 up to 0.5 here (`forecast/online_calibration.py`); None = nothing
+        """
         shape = (len(self.statistics_.peak), len(horizon), len(self.quantiles))
         peaks = np.zeros(shape)
         components = {name: np.zeros(shape) for name in ("blend", "boosted_trees", *_SHOWN_EXPERTS)}
@@ -171,6 +179,9 @@ class PeakForecaster(BaseEstimator):
                     limit = np.maximum(_BEYOND_RECORD * 1.05**day * rows.record, blend)
                     applied = stage.trust * self.correction[level]
                     peaks[series, day, index] = np.minimum(blend * factor**applied, limit)
+                    if level == 1:
+                        wider = _FEW_ROWS_WIDER * (1 - stage.trust) + (0.0 if offset is None else offset[series])
+                        peaks[series, day, index] *= np.exp(wider * np.minimum(_log_spread(rows), _WIDEST_SPREAD))
                     for name in _SHOWN_EXPERTS:
                         components[name][series, day, index] = rows.experts[:, EXPERTS.index(name), level]
         return PeakQuantiles(np.maximum.accumulate(peaks, axis=2), components)

@@ -15,11 +15,13 @@ from datetime import date
 import numpy as np
 
 from forecast.arrays import AnyFloats, Bools, Floats
-from forecast.backtest import SAMPLES_NEEDED, Score, daily_peaks, peak_scores, scored_series
+from forecast.backtest import SAMPLES_NEEDED, Score, peak_scores, scored_series
 from forecast.history import History
+from forecast.issued_bounds import daily_peaks
 from forecast.model import PEAK_QUANTILES, PeakModel
+from forecast.node_forecast import node_peaks_of
 from forecast.resources import RESOURCES
-from trainer.gate.node_evidence import node_only, node_peaks_of
+from trainer.gate.node_evidence import node_only
 
 _SCALE_DAYS = 28
 """Series are judged complete and scaled over this many days, so that a service of last month is judged, too."""

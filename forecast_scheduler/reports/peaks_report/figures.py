@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from forecast.arrays import AnyFloats, Floats, Ints
-from forecast.backtest import daily_peaks
 from forecast.history import History
+from forecast.issued_bounds import daily_peaks
 from forecast.resources import RESOURCES
 from forecast_scheduler.reports.peaks_report.day_reading import DayReading
 from scorer.replay.metrics import hot_node_slots, peak_variation, shares

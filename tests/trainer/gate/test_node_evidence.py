@@ -12,14 +12,14 @@ from forecast.composition import peak_at
 from forecast.fit import FitOptions, fit
 from forecast.history import History
 from forecast.model import PeakModel
-from forecast.node_forecast import node_forecast
+from forecast.node_forecast import node_forecast, node_peaks_of
 from forecast.resources import CPU, LOG
 from forecast.service_key import ServiceKey
 from testing.clusters.constructed import constructed
 from trainer.gate.evidence import compare
 from trainer.gate.gate_run import run_gate
 from trainer.gate.gate_verdict import GateVerdict
-from trainer.gate.node_evidence import node_only, node_peaks_of
+from trainer.gate.node_evidence import node_only
 
 N_DAYS, N_NODES, N_SERVICES = 16, 24, 40
 
