@@ -5,7 +5,8 @@
 
 Per resource and loss: our loss, the best baseline's (chosen after the fact, per cell) and their ratio with a 95 %
 interval from drawing series anew 2,000 times, the same for both. statsforecast and LightGBM see every seventh
-origin; their ratio is to ours on the same origins.
+origin; their ratio is to ours on the same origins. Entities are split in two halves: what was tuned looked at the
+losses of the first only. Coverage is printed with intervals, and by thirds of hour, size and volatility.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.bound_coverage import by_class, coverage_interval, traits
 from benchmarks.clusters.plain import Trace, build_plain
 from benchmarks.harness import command_line
 from benchmarks.rivals import RIVALS
-from forecast.arrays import Floats
-from forecast.backtest import OURS, Backtest, backtest, origin_days
+from forecast.arrays import Bools, Floats
+from forecast.backtest import OURS, Backtest, backtest, origin_days, peak_scores
 from forecast.errors import InputError
 from forecast.fit import fit
 from forecast.history import History
@@ -36,6 +38,8 @@ from trainer.history.files import read_history
 
 _DRAWS = 2_000
 _RIVAL_STEP = 7
+_SPLIT_SEED = 7
+HALVES = ("tuned on", "held out")
 
 
 def series_losses(report: Backtest, resource: str, name: str, quantile: int) -> tuple[Floats, Floats]:
@@ -109,8 +113,47 @@ def rival_ratios(history: History, report: Backtest) -> dict[str, dict[str, list
     return result
 
 
-def run(name: str, directory: Path, *, rivals: bool) -> list[dict[str, object]]:
-    """Backtest one history and print its cells."""
+def held_out(history: History) -> Bools:
+    """(n_services,) the half of the entities that nothing was tuned on. Metrics of one server (ASD) stay together."""
+    entity = np.array([service.name.rsplit("-m", 1)[0] for service in history.services])
+    names, of_service = np.unique(entity, return_inverse=True)
+    order = np.random.default_rng(_SPLIT_SEED).permutation(len(names))
+    return np.asarray(np.isin(of_service, order[len(names) // 2 :]))
+
+
+def half_ratios(history: History, report: Backtest) -> dict[str, list[float]]:
+    """Our loss over the best baseline's in every cell, for each half of the entities with the best of that half."""
+    second = held_out(history)
+    result: dict[str, list[float]] = {}
+    for name, chosen in zip(HALVES, (~second, second), strict=True):
+        used = report.peaks.used & chosen[:, None]
+        for scores in peak_scores(report.peaks.forecasts, report.peaks.actual, used, report.peaks.scale).values():
+            for field in ("loss50", "loss95"):
+                best = min(getattr(score, field) for other, score in scores.items() if other != OURS)
+                result.setdefault(name, []).append(getattr(scores[OURS], field) / best)
+    return result
+
+
+def print_coverage(history: History, report: Backtest) -> None:
+    """Coverage of the 0.95 bounds of services, with intervals, and of classes of them."""
+    days = list(origin_days(history.n_days))
+    told_apart = traits(history, days)
+    for resource in report.scores:
+        index = resource_index(resource)
+        rows = report.peaks.used[:, index]
+        actual = report.peaks.actual[rows, index].T  # (n_days, n_rows)
+        bound = report.peaks.forecast[rows, index, :, -1].T
+        hits = np.where(np.isfinite(actual), actual <= bound, np.nan)
+        share, low, high = coverage_interval(hits)
+        classes = "; ".join(
+            f"by {name} " + ", ".join(f"{part:.1%}" for part, _ in by_class(hits, values[:, rows, index]))
+            for name, values in told_apart.items()
+        )
+        print(f"{resource:9} under the 0.95 bound: {share:.1%} ({low:.1%} to {high:.1%}); {classes}")
+
+
+def run(name: str, directory: Path, *, rivals: bool, halves: dict[str, list[float]]) -> list[dict[str, object]]:
+    """Backtest one history and print its cells; adds those of the halves of its entities to `halves`."""
     history = read_history(directory)
     started = time.perf_counter()
     report = backtest(history, lambda known, previous: fit(known, previous=previous))
@@ -132,6 +175,10 @@ def run(name: str, directory: Path, *, rivals: bool) -> list[dict[str, object]]:
             f"{row['ratio']:6.3f} {f'{low:.3f} .. {high:.3f}':>15} {row['coverage95']:9.3f} {row['n']:6}"
         )
     print(f"left out by the definition: {report.left_out}; node bound coverage: {report.node_coverage}")
+    print_coverage(history, report)
+    for half, of_half in half_ratios(history, report).items():
+        print(f"{half}: mean ratio {np.mean(of_half):.3f}, worst {max(of_half):.3f}", flush=True)
+        halves.setdefault(half, []).extend(of_half)
     if rivals:
         for library, ratios in rival_ratios(history, report).items():
             print(f"ours / {library} (0.5, 0.95): {ratios}")
@@ -146,19 +193,22 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("--no-rivals", action="store_true", help="leave out statsforecast and LightGBM, which are slow")
     parser.add_argument("--json", type=Path, help="write all cells here")
     arguments = parser.parse_args(given)
+    halves: dict[str, list[float]] = {}
     try:
-        rows = _rows(arguments)
+        rows = _rows(arguments, halves)
     except InputError as error:
         print(error, file=sys.stderr)
         return 2
     ratios = [float(row["ratio"]) for row in rows]  # type: ignore[arg-type]
     print(f"\n{len(rows)} cells: mean ratio {np.mean(ratios):.3f}, worst {max(ratios):.3f}")
+    for half, of_half in halves.items():
+        print(f"entities {half}: {len(of_half)} cells: mean ratio {np.mean(of_half):.3f}, worst {max(of_half):.3f}")
     if arguments.json:
         arguments.json.write_text(json.dumps(rows, indent=1))
     return 0
 
 
-def _rows(arguments: argparse.Namespace) -> list[dict[str, object]]:
+def _rows(arguments: argparse.Namespace, halves: dict[str, list[float]]) -> list[dict[str, object]]:
     """Of all histories; those made from the traces are built first."""
     rows: list[dict[str, object]] = []
     with tempfile.TemporaryDirectory() as scratch:
@@ -168,7 +218,7 @@ def _rows(arguments: argparse.Namespace) -> list[dict[str, object]]:
             build_plain(trace, arguments.traces, out)
             histories.append((trace.value, out))
         for name, directory in histories or [("sample", Path("data/sample"))]:
-            rows += run(name, directory, rivals=not arguments.no_rivals)
+            rows += run(name, directory, rivals=not arguments.no_rivals, halves=halves)
     return rows
 
 
