@@ -6,6 +6,7 @@ replicas            expected pods, and which services scale with their load
 load_per_pod        history at today's replica count
 cold_start          young services borrow what they lack
 holiday_effect      holidays out of the ordinary days
+event_effect        so are events of the user's calendar; coming ones multiply what is expected
 selection           predictors chosen and blended -> expected curves
 peaks               quantiles of the daily peaks
 scenarios           last week at today's level, for placement
@@ -17,7 +18,7 @@ assumed_capacity    capacities that are not configured
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -29,6 +30,7 @@ from forecast.calendar import SLOTS_PER_DAY, Days, DayType
 from forecast.cold_start import borrow_history, request_ratios
 from forecast.composition import plausible_z
 from forecast.errors import InputError, NotEnoughHistory
+from forecast.event_effect import EventDays, EventEffect
 from forecast.history import History
 from forecast.holiday_effect import as_ordinary, holiday_curves, without_holidays
 from forecast.load_per_pod import usage_at_reference
@@ -37,13 +39,14 @@ from forecast.node_base import fit_node_base
 from forecast.node_calibration import calibrate_nodes
 from forecast.online_calibration import INFO as BOUND_OFFSETS
 from forecast.online_calibration import next_offsets
+from forecast.ordinary_days import expected_then, weekday_curves
 from forecast.peak_weights import PeakWeights, complete_history, fit_peak_weights, pods_felt_by_nodes
 from forecast.peaks import PeakForecaster, PeakQuantiles
 from forecast.predictors import discover
 from forecast.progress import Progress, silent
 from forecast.rehearsal import levels_known, rehearse, spread_of_past
-from forecast.replicas import forecast_replicas
-from forecast.resources import RESOURCES
+from forecast.replicas import ReplicaForecast, forecast_replicas
+from forecast.resources import MEMORY, RESOURCES
 from forecast.run_forecast import RunForecast, forecast_runs
 from forecast.scenarios import SCENARIO_DAYS, scenario_weeks
 from forecast.selection import Selection, select_predictors
@@ -104,7 +107,10 @@ def fit(
             f"no usage was measured in the {history.n_days} days until {history.days[-1]}, neither of any pod nor of "
             "enough nodes: check that the usage columns hold numbers, there is nothing to learn from"
         )
-    with_holidays = series.flatten(borrowed.usage)
+    measured: Bools = np.any(np.isfinite(history.usage_per_pod), axis=(1, 3))  # (n_services, n_days)
+    events = EventDays.of(history.events, history.services, history.days, measured)
+    with_events = series.flatten(borrowed.usage)
+    with_holidays = events.without(with_events, series.service) if history.events else with_events
     usage = without_holidays(with_holidays, days)
 
     selection = select_predictors(
@@ -128,6 +134,14 @@ def fit(
     )
 
     past = rehearse(history, replicas, series, usage, days, selection, options.rehearsal_weeks, progress)
+    deviation_factor = np.ones((1, 1, 1))
+    if history.events:
+        coming = history.calendar.horizon(first_day, DATED_DAYS)
+        effect, more_pods = _event_effects(history, events, series, replicas, with_events, usage, ordinary, horizon)
+        past = [p.with_effect(series.unflatten(effect.on(p.days(history)))) for p in past]
+        replicas = replace(replicas, dated=replicas.dated * more_pods.on(coming))
+        deviation_factor = effect.on(coming)  # (n_series, 14, 48)
+        dated = dated * deviation_factor
     known_level = levels_known(history, past)[series.service, series.resource]
     spread = with_level_error(spread_of_past(history, past), series.unflatten(dated), borrowed.level_error)
     base = fit_node_base(history.node_usage, pods_felt_by_nodes(history, weights), history.capacity, days)
@@ -135,6 +149,7 @@ def fit(
     calibrated = calibrate_nodes(history, past, base, PEAK_QUANTILES, weights)
     node_z = plausible_z(offsets.of_node_z(calibrated), PEAK_QUANTILES)
 
+    deviation = _deviation(scenario_weeks(usage, ordinary, known_level), ordinary, horizon)
     peak_weight, peak_weight_error = weights.published()
 
     def table(values: AnyFloats) -> Floats32:
@@ -147,7 +162,7 @@ def fit(
         services=history.services,
         nodes=history.nodes,
         usage_dated=table(dated),
-        scenario_deviation=table(_deviation(scenario_weeks(usage, ordinary, known_level), ordinary, horizon)),
+        scenario_deviation=table(deviation * deviation_factor[:, None, :SCENARIO_DAYS]),
         usage_day_type=table(day_types),
         replicas_dated=replicas.dated.astype(np.float32),
         replicas_day_type=replicas.day_type.astype(np.float32),
@@ -211,6 +226,45 @@ def _day_type_profiles(ordinary: Floats, horizon: Days, with_holidays: Floats, d
     workdays = profiles[:, DayType.WORKDAY, None]
     profiles[:, DayType.HOLIDAY] = holiday_curves(with_holidays, days, workdays, profiles[:, DayType.SUNDAY])[:, 0]
     return profiles
+
+
+def _event_effects(
+    history: History,
+    events: EventDays,
+    series: Series,
+    replicas: ReplicaForecast,
+    usage: Floats,
+    ordinary_days: Floats,
+    ordinary: Floats,
+    horizon: Days,
+) -> tuple[EventEffect, EventEffect]:
+    """What events make of the usage of one pod, by series, and of the number of pods, by service.
+
+    usage         : (n_series, n_days, 48) history with its events
+    ordinary_days : the same without events and holidays
+    ordinary      : (n_series, 14, 48) what is expected without them
+    """
+    weekday = history.describe_days().weekday
+    services = np.arange(len(history.services))
+    pods_follow = replicas.autoscaled
+    of_usage = events.effect(
+        past=history.days,
+        service=series.service,
+        follows_factor=~(pods_follow | replicas.by_clock)[series.service] & (series.resource != MEMORY),
+        group=series.resource,
+        usage=usage,
+        expected=expected_then(ordinary_days, weekday_curves(ordinary, horizon), weekday),
+    )
+    pods = np.where(pods_follow[:, None, None], history.replicas, np.nan)
+    of_pods = events.effect(
+        past=history.days,
+        service=services,
+        follows_factor=pods_follow,
+        group=services,
+        usage=pods,
+        expected=expected_then(events.without(pods, services), weekday_curves(replicas.dated, horizon), weekday),
+    )
+    return of_usage, of_pods
 
 
 def _deviation(scenarios: Floats, ordinary: Floats, horizon: Days) -> Floats:

@@ -16,6 +16,7 @@ import numpy as np
 from forecast.arrays import Floats, Floats32, Ints
 from forecast.calendar import SLOTS_PER_DAY, Calendar, Days
 from forecast.errors import NotEnoughHistory
+from forecast.events import Event
 from forecast.job_runs import JobRuns
 from forecast.service_key import ServiceKey
 
@@ -68,6 +69,7 @@ class History:
     daily_requests : (n_services, 2, n_days) mean request of one pod as known at the end of each day, CPU cores and
                      memory bytes: over the pods of the last day up to then with a known request; NaN = unknown
     runs           : runs of the pods of Job owners, to the sampling step; `placements` has half hours only
+    events         : days that a user expects to differ, past and to come
     """
 
     calendar: Calendar
@@ -84,6 +86,7 @@ class History:
     allocatable: Floats
     daily_requests: Floats
     runs: JobRuns = JobRuns.none()  # noqa: RUF009 - frozen
+    events: tuple[Event, ...] = ()
 
     @property
     def n_days(self) -> int:
@@ -99,7 +102,8 @@ class History:
 
     def digest(self) -> str:
         """SHA-256 over everything in it: which data a model was fitted on, however it was stored."""
-        names = (self.calendar, self.days, self.services, self.nodes)
+        names: tuple[object, ...] = (self.calendar, self.days, self.services, self.nodes)
+        names += (self.events,) if self.events else ()
         digest = hashlib.sha256(repr(names).encode())
         tables = (self.placements, self.runs) if len(self.runs) else (self.placements,)
         runs = [getattr(table, field.name) for table in tables for field in fields(table)]

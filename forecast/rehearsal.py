@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date
 
 import numpy as np
 
@@ -30,6 +31,14 @@ class PastForecast:
 
     first_day: int
     usage: Floats
+
+    def days(self, history: History) -> tuple[date, ...]:
+        """The local days that were forecast."""
+        return history.days[self.first_day : self.first_day + self.usage.shape[2]]
+
+    def with_effect(self, factor: Floats) -> PastForecast:
+        """The same with what is known of single days, (n_services, n_resources, n_days, 48), multiplied in."""
+        return replace(self, usage=self.usage * factor)
 
 
 def rehearse(

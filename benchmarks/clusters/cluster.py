@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from forecast.arrays import Bools, Floats, Floats32, Ints
+from forecast.events import Event
 from forecast.resources import RESOURCES
 
 SLOT_MINUTES = 30
@@ -48,6 +49,7 @@ class Cluster:
     base        : (n_nodes, n_resources, n_slots) what the node uses beside its pods; NaN = node not measured
     capacity    : (n_nodes, n_resources) NaN = not a limit
     allocatable : (n_nodes, 2) CPU cores and memory bytes
+    events      : what a user's calendar says of single days
     """
 
     time_zone: str
@@ -65,6 +67,7 @@ class Cluster:
     capacity: Floats
     allocatable: Floats
     comment: str | None = None
+    events: tuple[Event, ...] = ()
 
     @property
     def n_slots(self) -> int:

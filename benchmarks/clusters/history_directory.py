@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+import yaml
 
 from benchmarks.clusters.cluster import SLOT_MINUTES, Cluster
 from benchmarks.clusters.pods import round_mantissa
@@ -56,6 +57,9 @@ def write_history(cluster: Cluster, out: Path, *, mantissa_bits: int = 10) -> No
     settings["step"] = f"{SLOT_MINUTES}m"
     if cluster.comment is not None:
         settings["comment"] = cluster.comment
+    if cluster.events:
+        listed = [event.model_dump(exclude_defaults=True) for event in cluster.events]
+        (out / "events.yaml").write_text(yaml.safe_dump(listed, sort_keys=False), encoding="utf-8")
     (out / "history.json").write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
 
 

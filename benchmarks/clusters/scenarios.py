@@ -1,4 +1,4 @@
-"""Changes to a history: four that last week cannot know, made around the replay's cut-off, and nights full of CronJobs.
+"""Changes to a history that last week cannot know, made around the replay's cut-off, and nights full of CronJobs.
 
 The cut-off is the last 04:00 local that leaves seven whole days after it, as in `forecast-scheduler replay`.
 Each function takes a cluster and gives back another one; services are picked by the random generator.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import date
+from datetime import date, timedelta
 from enum import Enum
 
 import holidays
@@ -19,6 +19,7 @@ from benchmarks.clusters.cluster import SLOTS_PER_DAY, Cluster, Service
 from benchmarks.clusters.placement import place_natively
 from benchmarks.clusters.pods import pod_name
 from forecast.arrays import Bools, Floats, Floats32, Ints
+from forecast.events import Event
 from forecast.resources import CPU, DISK, LOG, MEMORY, NETWORK
 
 #: Resources that are shared out between replicas; every pod needs its memory whatever its load.
@@ -36,6 +37,7 @@ class Scenario(Enum):
     HOLIDAY = "holiday"
     TREND = "trend"
     NIGHTLY_JOBS = "nightly-jobs"
+    EVENT = "event"
 
 
 def cut_off_slot(cluster: Cluster) -> int:
@@ -133,6 +135,43 @@ def daily_trend(cluster: Cluster, rng: np.random.Generator, *, per_day: float = 
     return replace(cluster, usage=usage)
 
 
+def campaign(
+    cluster: Cluster,
+    rng: np.random.Generator,
+    *,
+    share: float = 1 / 3,
+    factor: float = 2.0,
+    days_after: int = 2,
+    known_factor: bool = True,
+) -> Cluster:
+    """A third of the services carry twice their load on a campaign day, two days after that of the cut-off.
+
+    The calendar of events names day and services. If the factor is not known, a day two weeks earlier was like it.
+    """
+    local = cluster.timestamps().tz_convert(cluster.time_zone)
+    chosen = _some_services(cluster, rng, share)
+    coming = local[cut_off_slot(cluster)].date() + timedelta(days=days_after)
+    days = [coming] if known_factor else [coming - timedelta(days=14), coming]
+    usage = cluster.usage.copy()
+    on_days: Bools = np.array([day in days for day in local.date])
+    load = np.where(chosen[cluster.service_of, None] & on_days, factor, 1.0).astype(np.float32)  # (n_pods, n_slots)
+    for resource in LOAD:
+        usage[:, resource] *= load
+    events = [
+        Event(
+            name="campaign",
+            first_day=day,
+            namespace=service.namespace,
+            service=service.owner,
+            factor=factor if known_factor else None,
+        )
+        for day in days
+        for service, takes_part in zip(cluster.services, chosen, strict=True)
+        if takes_part
+    ]
+    return replace(cluster, usage=usage, events=(*cluster.events, *events))
+
+
 def nightly_jobs(
     cluster: Cluster,
     rng: np.random.Generator,
@@ -192,6 +231,7 @@ SCENARIOS: Mapping[Scenario, Callable[[Cluster, np.random.Generator], Cluster]] 
     Scenario.HOLIDAY: public_holiday,
     Scenario.TREND: daily_trend,
     Scenario.NIGHTLY_JOBS: nightly_jobs,
+    Scenario.EVENT: campaign,
 }
 
 

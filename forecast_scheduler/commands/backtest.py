@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from forecast_scheduler.commands.options.common import ConfigOption, HistoryOption, JsonOption, VerboseOption
+from forecast_scheduler.commands.options.common import (
+    ConfigOption,
+    EventsOption,
+    HistoryOption,
+    JsonOption,
+    VerboseOption,
+)
 from forecast_scheduler.commands.shell import check_writable, open_shell, write_figures
 from forecast_scheduler.reports.backtest_tables import baselines_table
 
 
 def backtest(
     history: HistoryOption = None,
+    events: EventsOption = None,
     json: JsonOption = None,
     config: ConfigOption = None,
     verbose: VerboseOption = False,
@@ -17,7 +24,7 @@ def backtest(
 
     Every night the model is fitted anew on what was known then. Losses are pinball losses, lower is better.
     """
-    shell = open_shell(config, verbose=verbose, json_file=json)
+    shell = open_shell(config, verbose=verbose, json_file=json).with_events(events)
     check_writable(json)
     directory = shell.history(history)
 

@@ -15,14 +15,16 @@ from trainer.own_history.store import last_read
 
 
 def open_history(settings: Settings, directory: Path, progress: Progress) -> HistoryFiles:
-    """The history directory, with time zone and holidays of the settings where they name any."""
+    """The history directory, with time zone, holidays and events of the settings where they name any."""
     recorded = read_settings(directory, Tally()).calendar
     calendar = Calendar(
         time_zone=settings.time_zone or recorded.time_zone,
         holiday_country=settings.holiday_country or recorded.holiday_country,
     )
     # A history that grows may hold the beginning of a day that was not over when it was read.
-    return HistoryFiles.open(directory, calendar=calendar, until=last_read(directory), progress=progress)
+    return HistoryFiles.open(
+        directory, calendar=calendar, events=settings.events, until=last_read(directory), progress=progress
+    )
 
 
 def tell_what_was_cleaned(shell: Shell, files: HistoryFiles) -> None:

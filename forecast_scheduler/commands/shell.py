@@ -14,7 +14,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +48,10 @@ class Shell:
     settings: Settings
     out: Console
     err: Console
+
+    def with_events(self, events: Path | None) -> Shell:
+        """The same with the calendar of events that an option names, if it does."""
+        return self if events is None else replace(self, settings=self.settings.replace(events=events))
 
     def progress(self) -> AbstractContextManager[Progress]:
         """`with shell.progress() as progress:` gives the callback that long-running functions take."""

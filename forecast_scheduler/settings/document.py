@@ -100,6 +100,12 @@ class Settings(SettingGroup):
     """Lines of the log on standard error: for people, or one JSON object a line; `--log-format` before the command."""
 
     models: ModelsSettings = Field(default_factory=ModelsSettings)
+
+    events: Path | None = None
+    """File (YAML) of days that you expect to differ, past and to come, with an expected factor if you know one;
+    `--events` of train, backtest and replay (docs/operate/train.md). None: events.yaml of the history, if there is
+    one."""
+
     prometheus: PrometheusOptions = Field(default_factory=PrometheusOptions)
     train: TrainSettings = Field(default_factory=TrainSettings)
     replay: ReplaySettings = Field(default_factory=ReplaySettings)

@@ -21,6 +21,7 @@ from benchmarks.clusters.pods import log_uniform, normalised, pod_name, real_res
 from benchmarks.clusters.read_history import read_cluster
 from benchmarks.clusters.replicated import NodeSizes, asd_cluster, bitbrains_cluster
 from benchmarks.clusters.scenarios import (
+    campaign,
     cut_off_slot,
     daily_trend,
     doubled_replicas,
@@ -31,6 +32,7 @@ from benchmarks.clusters.traces import Curves, read_asd, read_bitbrains
 from forecast.arrays import Floats32
 from forecast.resources import CPU, DISK, MEMORY, NETWORK
 from tests.traces import TRACES, needs_traces
+from trainer.history.events_file import read_events
 
 
 def wave(n_days: int, *, peak_slot: int = 40, noise: float = 0.05, seed: int = 0) -> Floats32:
@@ -243,6 +245,23 @@ def test_a_trend_grows_by_five_percent_a_day_in_some_services(cluster: Cluster) 
     per_day = factor[:, last_day].mean(axis=1) / factor[:, day_before].mean(axis=1)
     kinds = {round(float(x), 3) for x in per_day}
     assert kinds == {round(1 / 1.05, 3), 1.0, 1.05}
+
+
+@pytest.mark.parametrize("known_factor", [True, False])
+def test_a_campaign_is_in_the_calendar_and_in_the_load(cluster: Cluster, tmp_path: Path, *, known_factor: bool) -> None:
+    changed = campaign(cluster, np.random.default_rng(0), known_factor=known_factor)
+    write_history(changed, tmp_path)
+    events = read_events(tmp_path / "events.yaml")
+    assert {event.factor for event in events} == {2.0 if known_factor else None}
+    day_of_slot = np.arange(cluster.n_slots) // 48
+    first = cluster.start.date()
+    ratio = changed.usage[:, CPU] / cluster.usage[:, CPU]
+    expected = np.ones_like(ratio)
+    for event in events:
+        service = [s.owner for s in cluster.services].index(event.service)
+        expected[np.ix_(cluster.service_of == service, day_of_slot == (event.first_day - first).days)] = 2.0
+    np.testing.assert_allclose(ratio, np.where(np.isnan(ratio), np.nan, expected))
+    assert (day_of_slot * 48)[np.flatnonzero((ratio == 2.0).any(axis=0))[-1]] > cut_off_slot(cluster)
 
 
 def test_a_plain_trace_keeps_its_values() -> None:

@@ -10,7 +10,7 @@ Both number services and nodes alike, however few days are asked for. What was w
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
@@ -21,12 +21,14 @@ from forecast.aggregation import HistoryBuilder, NodeTable, PodTable, PodWindow
 from forecast.arrays import Floats32, Ints
 from forecast.calendar import SLOTS_PER_DAY, Calendar
 from forecast.errors import InputError, NotEnoughHistory
+from forecast.events import Event
 from forecast.history import History, PodUsage
 from forecast.progress import Progress, silent
 from forecast.resources import RESOURCES
 from forecast.sample_grid import MAX_STEP_SECONDS, SampleGrid, sample_times, slot_last, slot_means, slot_shares
 from forecast.usage_limits import CutSeries
 from trainer.history.cleaning import Cause, CleaningReport, Tally
+from trainer.history.events_file import read_events
 from trainer.history.layout import Layout, LayoutFile, read_settings
 from trainer.history.series_file import ABSENT, QUARTER_SECONDS, Ints32, Inventory, SeriesFile, Window
 from trainer.history.tables import node_lookup, node_table, pod_table, read_capacity, read_requests
@@ -71,6 +73,7 @@ class HistoryFiles:
     _node_usage: _Source = field(repr=False)
     _tally: Tally = field(repr=False)
     cut: list[CutSeries] = field(default_factory=list, repr=False)
+    events: tuple[Event, ...] = ()
 
     @classmethod
     def open(
@@ -78,12 +81,14 @@ class HistoryFiles:
         directory: Path | str,
         *,
         calendar: Calendar | None = None,
+        events: Path | None = None,
         until: datetime | None = None,
         progress: Progress = silent,
     ) -> HistoryFiles:
         """Check the directory and take stock of it; raises InputError with one sentence if it is unusable.
 
         calendar : overrides time zone and holiday country of history.json
+        events   : calendar of events; None = events.yaml of the directory, if there is one
         until    : days that had not ended by then are cut off, however much of them is there
         """
         directory, tally = Path(directory), Tally()
@@ -99,6 +104,8 @@ class HistoryFiles:
         capacity_file = LayoutFile.open(directory, Layout.capacity, required=("node",), text=("node",))
         settings = read_settings(directory, tally)
         calendar = calendar or settings.calendar
+        recorded = directory / Layout.events
+        of_calendar = read_events(events or recorded) if events or recorded.exists() else ()
 
         usage = SeriesFile(usage_file, key_columns=key_columns, place_column="node", tally=tally)
         node_usage = SeriesFile(node_file, key_columns=("node",), place_column="node", tally=tally)
@@ -125,6 +132,7 @@ class HistoryFiles:
                 node_lookup(node_stock.places, nodes),
             ),
             _tally=tally,
+            events=of_calendar,
         )
 
     @property
@@ -142,7 +150,7 @@ class HistoryFiles:
         self.cut[:] = builder.cut
         self._tally.set(Layout.usage, Cause.BEYOND_NODE, sum(series.slots for series in self.cut))
         self._tally.set(Layout.nodes, Cause.BEYOND_FLEET, builder.beyond_fleet)
-        return builder.finish()
+        return replace(builder.finish(), events=self.events)
 
     def pod_usage(self, first_day: date, last_day: date, *, progress: Progress = silent) -> PodUsage:
         """The pods that existed from first_day to last_day (included), which must lie in `days`."""

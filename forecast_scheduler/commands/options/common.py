@@ -18,6 +18,14 @@ HistoryOption = Annotated[
     Path | None,
     typer.Option("--history", metavar="DIR", help="Directory with usage.parquet, pods.parquet and their neighbours."),
 ]
+EventsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--events",
+        metavar="FILE.yaml",
+        help="Calendar of days that differ, with expected factors. Default: events.yaml of the history, if there.",
+    ),
+]
 ModelsOption = Annotated[
     str | None,
     typer.Option("--models", metavar="DIR-or-URL", help="Where models are published: a directory or any fsspec URL."),

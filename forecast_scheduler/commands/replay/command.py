@@ -11,6 +11,7 @@ import typer
 from forecast.errors import InputError
 from forecast_scheduler.commands.options.common import (
     ConfigOption,
+    EventsOption,
     HistoryOption,
     JsonOption,
     ReportOption,
@@ -70,6 +71,7 @@ CapacityOption = Annotated[
 
 def replay(
     history: HistoryOption = None,
+    events: EventsOption = None,
     json: JsonOption = None,
     report: ReportOption = None,
     at: AtOption = None,
@@ -88,7 +90,7 @@ def replay(
     one more rule, `configured`, places by them. With --trajectory, pods stay where they were recorded until they are
     released, or moved by a rule.
     """
-    shell = open_shell(config, verbose=verbose, json_file=json)
+    shell = open_shell(config, verbose=verbose, json_file=json).with_events(events)
     check_writable(json)
     check_writable(report)
     directory = shell.history(history)

@@ -11,6 +11,7 @@ import typer
 
 from forecast_scheduler.commands.options.common import (
     ConfigOption,
+    EventsOption,
     JsonOption,
     ModelsOption,
     ReportOption,
@@ -66,6 +67,7 @@ def train(
     prometheus: Prometheus = None,
     history: History = None,
     models: ModelsOption = None,
+    events: EventsOption = None,
     days: DaysBack = None,
     json: JsonOption = None,
     report: ReportOption = None,
@@ -82,7 +84,7 @@ def train(
 
     Whatever goes wrong, the model in use before stays in use.
     """
-    shell = open_shell(config, verbose=verbose, json_file=json)
+    shell = open_shell(config, verbose=verbose, json_file=json).with_events(events)
     train_options = {
         "metrics_file": metrics,
         "pushgateway": pushgateway,

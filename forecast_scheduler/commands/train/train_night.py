@@ -21,6 +21,7 @@ from forecast_scheduler.commands.train.joblib_backend import work_on
 from forecast_scheduler.settings.document import Settings
 from trainer.gate.options import GateOptions
 from trainer.history.cleaning import CleaningReport
+from trainer.history.events_file import read_events
 from trainer.history.files import HistoryFiles
 from trainer.history_update import Reading, read_new_days
 from trainer.issued_forecasts import IssuedForecasts, load_issued
@@ -77,6 +78,8 @@ def train_night(
     source = own = reading = None
     remarks: tuple[str, ...] = ()
     # What is wrong with the input is found out before anything is written anywhere, the lease included.
+    if settings.events is not None:
+        read_events(settings.events)
     if prometheus is not None:
         source, own = open_source(settings.prometheus, prometheus), OwnHistory(history)
         own.check_growable()

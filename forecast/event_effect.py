@@ -1,0 +1,141 @@
+"""Events of a user's calendar: kept out of the ordinary days, and multiplied into the days to come.
+
+An event with a factor multiplies the load of its services by it. One without is learned from earlier events of its
+name: k of a service's own count k / (k + 1), and in place of the rest stands the median of all
+services that took part in k' of them, by k' / (k' + 1). Without an earlier one nothing changes.
+
+The load of an autoscaled service is carried by more pods, so a factor raises their number and not their usage. Memory
+is what a process needs for itself, and pods of Jobs do work of their own: a factor changes neither.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+
+import numpy as np
+
+from forecast.arrays import AnyFloats, Bools, Floats, Ints
+from forecast.calendar import SLOTS_PER_DAY
+from forecast.events import Event
+from forecast.ordinary_days import log_effect
+from forecast.service_key import ServiceKey
+
+_LARGEST_LEARNED = 20.0
+_ORDINARY_SHARE = 0.5
+"""A service keeps at least this share of its measured days: what happens every other day is its ordinary load."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventEffect:
+    """Load on the days of events to the ordinary load. factors : (n_events, n_series)"""
+
+    events: tuple[Event, ...]
+    factors: Floats
+
+    def on(self, days: Sequence[date]) -> Floats:
+        """The factor of each half hour, events at the same time multiplied: (n_series, n_days, 48)."""
+        result = np.ones((self.factors.shape[1], len(days), SLOTS_PER_DAY))
+        for event, factor in zip(self.events, self.factors, strict=True):
+            covered = event.slots(days)
+            if covered.any():
+                result[:, covered] *= factor[:, None]
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class EventDays:
+    """The events that change anything for a history.
+
+    takes_part : (n_events, n_services) services for which the days of the event are not their usual days
+    special    : (n_services, n_days) past days that ordinary profiles do not see
+    """
+
+    events: tuple[Event, ...]
+    takes_part: Bools
+    special: Bools
+
+    @classmethod
+    def of(
+        cls, events: Sequence[Event], services: Sequence[ServiceKey], days: Sequence[date], measured: Bools
+    ) -> EventDays:
+        """Which days of which services differ. measured : (n_services, n_days) days with any usage."""
+        part: Bools = np.zeros((len(events), len(services)), dtype=np.bool_)
+        special: Bools = np.zeros((len(services), len(days)), dtype=np.bool_)
+        for row, event in enumerate(events):
+            part[row] = event.services(services)
+            special |= part[row, :, None] & event.slots(days).any(axis=1)
+        ordinary = (measured & ~special).sum(axis=1)
+        usual = special.any(axis=1) & (ordinary < np.maximum(_ORDINARY_SHARE * measured.sum(axis=1), 1))
+        special[usual] = False
+        part[:, usual] = False
+        return cls(tuple(events), part, special)
+
+    def without(self, usage: AnyFloats, service: Ints) -> Floats:
+        """A copy in which the days that differ are not measured. usage : (n_series, n_days, 48) of these services."""
+        ordinary = np.array(usage, dtype=np.float64)
+        ordinary[self.special[service]] = np.nan
+        return ordinary
+
+    def effect(
+        self,
+        *,
+        past: Sequence[date],
+        service: Ints,
+        follows_factor: Bools,
+        group: Ints,
+        usage: AnyFloats,
+        expected: AnyFloats,
+    ) -> EventEffect:
+        """What each event makes of the ordinary load.
+
+        past           : days of the history
+        service        : (n_series,) index of each series' service
+        follows_factor : (n_series,) those that an event's factor multiplies; others are only learned
+        group          : (n_series,) the resource: what is not known of a series alone is taken from its group
+        usage          : (n_series, n_past_days, 48) history with its events
+        expected       : the same days as ordinary ones
+        """
+        factors = np.ones((len(self.events), len(usage)))
+        learned: dict[str, Floats] = {}
+        for row, (event, part) in enumerate(zip(self.events, self.takes_part[:, service], strict=True)):
+            if event.factor is None and event.name not in learned:
+                learned[event.name] = self._learned(event.name, past, service, group, usage, expected)
+            factor = learned[event.name] if event.factor is None else np.where(follows_factor, event.factor, 1.0)
+            factors[row] = np.where(part, factor, 1.0)
+        return EventEffect(self.events, factors)
+
+    def _learned(
+        self, name: str, past: Sequence[date], service: Ints, group: Ints, usage: AnyFloats, expected: AnyFloats
+    ) -> Floats:
+        """The factor of each series from past events of this name: (n_series,)."""
+        seen = []
+        for event, part in zip(self.events, self.takes_part[:, service], strict=True):
+            if event.name != name or not (covered := event.slots(past)).any():
+                continue
+            on = covered.any(axis=1)
+            only = np.where(covered[on], usage[:, on], np.nan).reshape(len(usage), -1)
+            seen.append(np.where(part, log_effect(only, expected[:, on].reshape(len(usage), -1)), np.nan))
+        return shrunk_factors(np.stack(seen), group) if seen else np.ones(len(usage))
+
+
+def shrunk_factors(effects: AnyFloats, group: Ints) -> Floats:
+    """Expected factor from the logarithms of those seen: (n_series,), by k / (k + 1) of its own and of its group.
+
+    effects : (n_times, n_series) NaN = the series was not there
+    """
+    count = np.isfinite(effects).sum(axis=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # series that were never there
+        own = np.nan_to_num(np.nanmean(effects, axis=0))
+    shared = np.zeros(len(own))
+    for one in np.unique(group):
+        known = (group == one) & (count > 0)
+        if known.any():
+            most = float(count[known].max())
+            shared[group == one] = most / (most + 1) * float(np.median(own[known]))
+    weight = count / (count + 1.0)
+    effect: Floats = np.exp(weight * own + (1 - weight) * shared)
+    return np.clip(effect, 1 / _LARGEST_LEARNED, _LARGEST_LEARNED)

@@ -1,0 +1,95 @@
+"""A user's calendar of days that differ: campaigns, sales, maintenance. Which days, which services, how much load.
+
+How such days are learned from and forecast is in `event_effect`; how a file of them is read, in trainer.history.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import date
+from fnmatch import fnmatchcase
+from typing import Any
+
+import numpy as np
+from pydantic import Field, field_validator, model_validator
+
+from forecast.arrays import Bools
+from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY
+from forecast.service_key import ServiceKey
+from forecast.setting_group import SettingGroup
+
+_HOURS = re.compile(r"(\d{1,2})(?::(\d{2}))?\s*-\s*(\d{1,2})(?::(\d{2}))?")
+_LONGEST_DAYS = 366
+
+
+class Event(SettingGroup):
+    """Local days on which some services carry another load than usual."""
+
+    name: str = Field(min_length=1)
+    """Events of the same name are the same kind of day: without a factor, later ones are learned from earlier ones."""
+
+    first_day: date
+    """First local day, for instance 2026-11-27."""
+
+    last_day: date | None = None
+    """Last local day, included. None: the first one."""
+
+    hours: str | None = None
+    """Hours of each day, for instance 18-23 or 8:30-12. None: the whole day."""
+
+    namespace: str = Field(default="*", min_length=1)
+    """Namespaces that take part, as a pattern with * and ?."""
+
+    service: str = Field(default="*", min_length=1)
+    """Services that take part: a pattern for the name, or for Kind/name (Deployment/cart-*)."""
+
+    factor: float | None = Field(default=None, ge=0, le=100)
+    """Expected load / usual load. None: learned from earlier events of the same name."""
+
+    @field_validator("hours", mode="before")
+    @classmethod
+    def _slots(cls, hours: Any) -> Any:
+        if hours is not None and (not isinstance(hours, str) or _slots_of(hours) is None):
+            raise ValueError("write the hours of a day, as 18-23 or 8:30-12; of two days, write two events")
+        return hours
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Event:
+        length = (self.end_day - self.first_day).days + 1
+        if length < 1:
+            raise ValueError(f"last_day {self.last_day} lies before first_day {self.first_day}: swap them")
+        if length > _LONGEST_DAYS:
+            raise ValueError(f"it lasts {length} days, at most {_LONGEST_DAYS} are allowed: what lasts is no event")
+        return self
+
+    @property
+    def end_day(self) -> date:
+        return self.last_day or self.first_day
+
+    def concerns(self, service: ServiceKey) -> bool:
+        """Whether the service takes part."""
+        name = service.service if "/" in self.service else service.name
+        return fnmatchcase(service.namespace, self.namespace) and fnmatchcase(name, self.service)
+
+    def services(self, services: Sequence[ServiceKey]) -> Bools:
+        """(n_services,) which of them take part."""
+        return np.array([self.concerns(service) for service in services], dtype=np.bool_)
+
+    def slots(self, days: Sequence[date]) -> Bools:
+        """(n_days, 48) the half hours that it covers."""
+        first, end = (0, SLOTS_PER_DAY) if self.hours is None else _slots_of(self.hours) or (0, 0)
+        covered: Bools = np.zeros((len(days), SLOTS_PER_DAY), dtype=np.bool_)
+        covered[[self.first_day <= day <= self.end_day for day in days], first:end] = True
+        return covered
+
+
+def _slots_of(hours: str) -> tuple[int, int] | None:
+    """First half hour and the one after the last, of "18-23" or "8:30-12"; None where it is no such range."""
+    match = _HOURS.fullmatch(hours.strip())
+    if match is None:
+        return None
+    begin, end = (int(match[i]) * 60 + int(match[i + 1] or 0) for i in (1, 3))
+    if any(int(match[i] or 0) > 59 for i in (2, 4)) or not begin < end <= 24 * 60:
+        return None
+    return begin // SLOT_MINUTES, -(-end // SLOT_MINUTES)
