@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 
-from forecast.arrays import Ints
+from forecast.arrays import Bools, Ints
 from forecast.errors import InputError
 
 if TYPE_CHECKING:  # pandas takes 80 MB, which services that only ask for slots need not have
@@ -58,7 +58,10 @@ class Days:
 
 @dataclass(frozen=True, slots=True)
 class Calendar:
-    """A time zone (IANA name) and the country whose public holidays count (ISO code, optionally "DE-BY")."""
+    """A time zone (IANA name) and the country whose public holidays count (ISO code, optionally "DE-BY").
+
+    There may be several countries, as "DE,US": a day is a holiday if it is one in any of them.
+    """
 
     time_zone: str = "UTC"
     holiday_country: str | None = None
@@ -70,8 +73,14 @@ class Calendar:
             raise InputError(
                 f"time_zone {self.time_zone!r} is not an IANA time zone: write for instance 'Europe/Berlin' or 'UTC'"
             ) from error
-        if self.holiday_country is not None:
-            _holiday_calendar(self.holiday_country)
+        for country in self.countries:
+            _holiday_calendar(country)
+
+    @property
+    def countries(self) -> tuple[str, ...]:
+        """The countries whose holidays count, each once."""
+        named = () if self.holiday_country is None else self.holiday_country.split(",")
+        return tuple(dict.fromkeys(country.strip() for country in named))
 
     @property
     def zone(self) -> ZoneInfo:
@@ -106,10 +115,16 @@ class Calendar:
         weekday = np.array([day.weekday() for day in days], dtype=np.int64)
         day_type = np.where(weekday == 5, DayType.SATURDAY, np.where(weekday == 6, DayType.SUNDAY, DayType.WORKDAY))
         day_type = day_type.astype(np.int64)
-        if self.holiday_country is not None:
-            calendar = _holiday_calendar(self.holiday_country)
-            day_type[[i for i, day in enumerate(days) if day in calendar]] = DayType.HOLIDAY
+        day_type[self.holidays(days).any(axis=0)] = DayType.HOLIDAY
         return Days(weekday, day_type)
+
+    def holidays(self, days: Sequence[date]) -> Bools:
+        """Which days are public holidays, by country: (n_countries, n_days)."""
+        festive: Bools = np.zeros((len(self.countries), len(days)), dtype=np.bool_)
+        for row, country in enumerate(self.countries):
+            calendar = _holiday_calendar(country)
+            festive[row] = [day in calendar for day in days]
+        return festive
 
     def horizon(self, first: date, n_days: int) -> tuple[date, ...]:
         """n_days consecutive local days from `first`."""
@@ -126,5 +141,5 @@ def _holiday_calendar(country: str) -> holidays.HolidayBase:
     except NotImplementedError as error:
         raise InputError(
             f"holiday_country {country!r} is not known to the holidays library: write an ISO 3166 code such as 'DE', "
-            "'US' or 'DE-BY', or leave it out"
+            "'US' or 'DE-BY', several as 'DE,US', or leave it out"
         ) from error

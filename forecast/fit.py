@@ -32,7 +32,7 @@ from forecast.composition import plausible_z
 from forecast.errors import InputError, NotEnoughHistory
 from forecast.event_effect import EventDays, EventEffect
 from forecast.history import History
-from forecast.holiday_effect import as_ordinary, holiday_curves, without_holidays
+from forecast.holiday_effect import as_ordinary, curves_by_country, holiday_curves, without_holidays
 from forecast.load_per_pod import usage_at_reference
 from forecast.model import DATED_DAYS, PEAK_QUANTILES, PeakModel
 from forecast.node_base import fit_node_base
@@ -129,14 +129,22 @@ def fit(
     ordinary = _with_floor(ordinary, peaks)
     factor = peaks.peaks / np.maximum(ordinary.max(axis=2), np.finfo(np.float32).tiny)[..., None]
     day_types = _day_type_profiles(ordinary, as_ordinary(horizon), with_holidays, days)
-    dated = np.where(
-        (horizon.day_type == DayType.HOLIDAY)[None, :, None], day_types[:, DayType.HOLIDAY, None], ordinary
-    )
+    coming = history.calendar.horizon(first_day, DATED_DAYS)
+    is_holiday = horizon.day_type == DayType.HOLIDAY
+    dated = np.where(is_holiday[None, :, None], day_types[:, DayType.HOLIDAY, None], ordinary)
+    if len(history.calendar.countries) > 1:
+        dated[:, is_holiday] = curves_by_country(
+            with_holidays,
+            days,
+            history.calendar.holidays(history.days),
+            history.calendar.holidays(coming)[:, is_holiday],
+            day_types[:, DayType.WORKDAY],
+            day_types[:, DayType.SUNDAY],
+        )
 
     past = rehearse(history, replicas, series, usage, days, selection, options.rehearsal_weeks, progress)
     deviation_factor = np.ones((1, 1, 1))
     if history.events:
-        coming = history.calendar.horizon(first_day, DATED_DAYS)
         effect, more_pods = _event_effects(history, events, series, replicas, with_events, usage, ordinary, horizon)
         past = [p.with_effect(series.unflatten(effect.on(p.days(history)))) for p in past]
         replicas = replace(replicas, dated=replicas.dated * more_pods.on(coming))

@@ -105,8 +105,10 @@ def check_names(kind: str, names: list[str]) -> None:
         raise ValueError(f"each {kind} has a name of its own, {twice[0]!r} is given twice")
 
 
-def _undo_the_norway_problem(value: Any) -> Any:
-    """YAML 1.1 reads the country code NO, unquoted, as the truth value false."""
+def _countries(value: Any) -> Any:
+    """A list of countries as one text. YAML 1.1 reads the code NO, unquoted, as the truth value false."""
+    if isinstance(value, list) and value and all(code is False or isinstance(code, str) for code in value):
+        return ",".join("NO" if code is False else code for code in value)
     return "NO" if value is False else value
 
 
@@ -125,7 +127,7 @@ def _seconds(value: Any) -> Any:
     return seconds
 
 
-Country = Annotated[str, BeforeValidator(_undo_the_norway_problem)]
+Country = Annotated[str, BeforeValidator(_countries)]
 Duration = Annotated[float, BeforeValidator(_seconds)]
 """Seconds, written as a number or in Prometheus' way."""
 

@@ -38,6 +38,7 @@ class Scenario(Enum):
     TREND = "trend"
     NIGHTLY_JOBS = "nightly-jobs"
     EVENT = "event"
+    TWO_COUNTRIES = "two-countries"
 
 
 def cut_off_slot(cluster: Cluster) -> int:
@@ -102,18 +103,40 @@ def public_holiday(
     Day, and in longer histories Easter, lies in the history, so that a holiday can be learned; last week has none.
     Traces with real dates keep their weekdays where their history ends on a Sunday, as the built ones do.
     """
+    moved = _moved_to(cluster, last_day, country)
+    leisure = _some_services(cluster, rng, 0.5)
+    return _on_holidays(moved, country, np.where(leisure, 1.7, 0.3))
+
+
+def two_countries(cluster: Cluster, rng: np.random.Generator, *, last_day: date = date(2026, 5, 17)) -> Cluster:
+    """Half of the services follow the holidays of Germany, half those of Great Britain, as in `public_holiday`.
+
+    Labour Day and the Early May bank holiday (4 May, a Monday) are in the history, Ascension Day is in the test week
+    and changes half of the services. Last week has no holiday.
+    """
+    moved = _moved_to(cluster, last_day, "DE,GB")
+    german = _some_services(cluster, rng, 0.5)
+    load = np.where(_some_services(cluster, rng, 0.5), 1.7, 0.3)
+    in_germany = _on_holidays(moved, "DE", np.where(german, load, 1.0))
+    return _on_holidays(in_germany, "GB", np.where(german, 1.0, load))
+
+
+def _moved_to(cluster: Cluster, last_day: date, country: str) -> Cluster:
+    """The same history with another last day, and with the holidays of a country, or of several."""
     end = pd.Timestamp(last_day, tz=cluster.time_zone) + pd.Timedelta(days=1)
     start = (end - pd.Timedelta(days=cluster.n_slots // SLOTS_PER_DAY)).tz_convert("UTC")
-    moved = replace(cluster, start=start, holiday_country=country)
+    return replace(cluster, start=start, holiday_country=country)
+
+
+def _on_holidays(cluster: Cluster, country: str, factor: Floats) -> Cluster:
+    """The cluster with the load of each service multiplied on holidays of a country. factor : (n_services,)"""
     calendar = holidays.country_holidays(country)
-    local = moved.timestamps().tz_convert(cluster.time_zone)
+    local = cluster.timestamps().tz_convert(cluster.time_zone)
     festive: Bools = np.array([day in calendar for day in local.date])  # (n_slots,)
-    leisure = _some_services(cluster, rng, 0.5)
-    factor = np.where(leisure, 1.7, 0.3).astype(np.float32)[cluster.service_of]  # (n_pods,)
     usage = cluster.usage.copy()
     for resource in LOAD:
-        usage[:, resource, festive] *= factor[:, None]
-    return replace(moved, usage=usage)
+        usage[:, resource, festive] *= factor.astype(np.float32)[cluster.service_of, None]
+    return replace(cluster, usage=usage)
 
 
 def daily_trend(cluster: Cluster, rng: np.random.Generator, *, per_day: float = 0.05, days_before: int = 10) -> Cluster:
@@ -232,6 +255,7 @@ SCENARIOS: Mapping[Scenario, Callable[[Cluster, np.random.Generator], Cluster]] 
     Scenario.TREND: daily_trend,
     Scenario.NIGHTLY_JOBS: nightly_jobs,
     Scenario.EVENT: campaign,
+    Scenario.TWO_COUNTRIES: two_countries,
 }
 
 

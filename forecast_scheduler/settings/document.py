@@ -94,7 +94,8 @@ class Settings(SettingGroup):
 
     holiday_country: Country | None = None
     """Country whose public holidays have a profile of their own: ISO code, if needed with a subdivision (DE, DE-BY).
-    None: what history.json says, else none."""
+    Several as a list or as DE,US: each service learns which of them it follows. None: what history.json says, else
+    none."""
 
     log_format: Literal["text", "json"] = "text"
     """Lines of the log on standard error: for people, or one JSON object a line; `--log-format` before the command."""

@@ -27,6 +27,7 @@ from benchmarks.clusters.scenarios import (
     doubled_replicas,
     new_services,
     public_holiday,
+    two_countries,
 )
 from benchmarks.clusters.traces import Curves, read_asd, read_bitbrains
 from forecast.arrays import Floats32
@@ -236,6 +237,20 @@ def test_a_holiday_lies_in_the_test_week_and_another_one_before(cluster: Cluster
     ratio = changed.usage[:, CPU] / cluster.usage[:, CPU]
     np.testing.assert_allclose(ratio[:, ~(ascension | labour_day)], 1.0)
     assert {round(float(x), 2) for x in ratio[:, ascension].ravel()} == {0.3, 1.7}
+
+
+def test_each_half_of_the_services_has_the_holidays_of_its_country(cluster: Cluster) -> None:
+    changed = two_countries(cluster, np.random.default_rng(0))
+    days = pd.DatetimeIndex(changed.timestamps()).normalize()
+    ratio = changed.usage[:, CPU] / cluster.usage[:, CPU]
+    changes = [
+        (np.nanmax(np.abs(ratio[:, days == pd.Timestamp(day, tz="UTC")] - 1), axis=1) > 0.1)
+        for day in ("2026-05-14", "2026-05-01", "2026-05-04")
+    ]
+    ascension, labour_day, bank_holiday = changes
+    assert (ascension == labour_day).all()
+    assert (ascension ^ bank_holiday).all()
+    assert 0.2 < ascension.mean() < 0.8
 
 
 def test_a_trend_grows_by_five_percent_a_day_in_some_services(cluster: Cluster) -> None:

@@ -51,6 +51,17 @@ def test_holidays_count_on_any_weekday_and_only_in_their_country() -> None:
     assert Calendar("Europe/Berlin").describe(days).day_type[0] == DayType.WORKDAY
 
 
+def test_a_day_is_a_holiday_if_it_is_one_in_any_country() -> None:
+    both = Calendar(holiday_country="DE, US")
+    days = (date(2026, 5, 1), date(2026, 5, 14), date(2026, 7, 3), date(2026, 12, 25), date(2026, 5, 4))
+    assert both.countries == ("DE", "US")
+    expected = [[True, True, False, True, False], [False, False, True, True, False]]
+    assert both.holidays(days).tolist() == expected
+    assert (both.describe(days).day_type == DayType.HOLIDAY).tolist() == [True, True, True, True, False]
+    with pytest.raises(InputError, match="'XX' is not known"):
+        Calendar(holiday_country="DE,XX")
+
+
 def test_a_subdivision_has_its_own_holidays() -> None:
     epiphany = (date(2026, 1, 6),)
     assert Calendar("Europe/Berlin", "DE-BY").describe(epiphany).day_type[0] == DayType.HOLIDAY

@@ -51,6 +51,12 @@ def test_norway_is_a_country(config: Path) -> None:
     assert load_settings(config, {}).holiday_country == "NO"
 
 
+@pytest.mark.parametrize("text", ["DE,NO,US", "[DE, NO, US]"])
+def test_several_countries_are_a_list_or_one_text(config: Path, text: str) -> None:
+    config.write_text(f"holiday_country: {text}\n")
+    assert load_settings(config, {}).holiday_country == "DE,NO,US"
+
+
 def test_settings_cannot_be_changed() -> None:
     with pytest.raises(ValidationError, match="frozen"):
         Settings().history = "/elsewhere"
