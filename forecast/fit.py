@@ -7,6 +7,7 @@ load_per_pod        history at today's replica count
 cold_start          young services borrow what they lack
 holiday_effect      holidays out of the ordinary days
 event_effect        so are events of the user's calendar; coming ones multiply what is expected
+change_points       history before a release at the level after it
 selection           predictors chosen and blended -> expected curves
 peaks               quantiles of the daily peaks
 scenarios           last week at today's level, for placement
@@ -27,6 +28,7 @@ import numpy as np
 from forecast.arrays import AnyFloats, Bools, Floats, Floats32
 from forecast.assumed_capacity import assumed_capacities
 from forecast.calendar import SLOTS_PER_DAY, Days, DayType
+from forecast.change_points import level_changes
 from forecast.cold_start import borrow_history, request_ratios
 from forecast.composition import plausible_z
 from forecast.errors import InputError, NotEnoughHistory
@@ -112,6 +114,11 @@ def fit(
     with_events = series.flatten(borrowed.usage)
     with_holidays = events.without(with_events, series.service) if history.events else with_events
     usage = without_holidays(with_holidays, days)
+    measured_peaks = usage  # the forecaster of peaks follows a change by itself
+    changes = level_changes(usage, days.weekday, series.resource != MEMORY)
+    if changes.any:
+        to_today = changes.factor(history.n_days)
+        usage, with_holidays, with_events = usage * to_today, with_holidays * to_today, with_events * to_today
 
     selection = select_predictors(
         usage,
@@ -124,7 +131,7 @@ def fit(
         progress=progress,
     )
     ordinary = selection.predict(usage, as_ordinary(days), as_ordinary(horizon), progress=progress)
-    forecaster = PeakForecaster(quantiles=PEAK_QUANTILES).fit(usage, series.resource, as_ordinary(days))
+    forecaster = PeakForecaster(quantiles=PEAK_QUANTILES).fit(measured_peaks, series.resource, as_ordinary(days))
     peaks = forecaster.predict(as_ordinary(horizon), offsets.services[series.resource])
     ordinary = _with_floor(ordinary, peaks)
     factor = peaks.peaks / np.maximum(ordinary.max(axis=2), np.finfo(np.float32).tiny)[..., None]
@@ -143,6 +150,8 @@ def fit(
         )
 
     past = rehearse(history, replicas, series, usage, days, selection, options.rehearsal_weeks, progress)
+    if changes.any:
+        past = [p.with_effect(series.unflatten(1 / to_today[:, p.first_day : p.end_day])) for p in past]
     deviation_factor = np.ones((1, 1, 1))
     if history.events:
         effect, more_pods = _event_effects(history, events, series, replicas, with_events, usage, ordinary, horizon)

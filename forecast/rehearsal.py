@@ -32,9 +32,13 @@ class PastForecast:
     first_day: int
     usage: Floats
 
+    @property
+    def end_day(self) -> int:
+        return self.first_day + int(self.usage.shape[2])
+
     def days(self, history: History) -> tuple[date, ...]:
         """The local days that were forecast."""
-        return history.days[self.first_day : self.first_day + self.usage.shape[2]]
+        return history.days[self.first_day : self.end_day]
 
     def with_effect(self, factor: Floats) -> PastForecast:
         """The same with what is known of single days, (n_services, n_resources, n_days, 48), multiplied in."""

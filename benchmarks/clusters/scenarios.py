@@ -39,6 +39,7 @@ class Scenario(Enum):
     NIGHTLY_JOBS = "nightly-jobs"
     EVENT = "event"
     TWO_COUNTRIES = "two-countries"
+    RELEASE = "release"
 
 
 def cut_off_slot(cluster: Cluster) -> int:
@@ -158,6 +159,25 @@ def daily_trend(cluster: Cluster, rng: np.random.Generator, *, per_day: float = 
     return replace(cluster, usage=usage)
 
 
+def releases(
+    cluster: Cluster,
+    rng: np.random.Generator,
+    *,
+    share: float = 1 / 3,
+    factors: tuple[float, float] = (1.8, 0.5),
+    days_before: int = 4,
+) -> Cluster:
+    """A third of the services carry 1.8 or 0.5 times their load since a release four days before the cut-off."""
+    moment = cut_off_slot(cluster) - days_before * SLOTS_PER_DAY
+    changed = _some_services(cluster, rng, share)
+    rises = _some_services(cluster, rng, share / 2, among=changed)
+    since = np.where(changed, np.where(rises, factors[0], factors[1]), 1.0).astype(np.float32)
+    usage = cluster.usage.copy()
+    for resource in LOAD:
+        usage[:, resource, moment:] *= since[cluster.service_of, None]
+    return replace(cluster, usage=usage)
+
+
 def campaign(
     cluster: Cluster,
     rng: np.random.Generator,
@@ -256,6 +276,7 @@ SCENARIOS: Mapping[Scenario, Callable[[Cluster, np.random.Generator], Cluster]] 
     Scenario.NIGHTLY_JOBS: nightly_jobs,
     Scenario.EVENT: campaign,
     Scenario.TWO_COUNTRIES: two_countries,
+    Scenario.RELEASE: releases,
 }
 
 

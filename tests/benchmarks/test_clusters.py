@@ -27,6 +27,7 @@ from benchmarks.clusters.scenarios import (
     doubled_replicas,
     new_services,
     public_holiday,
+    releases,
     two_countries,
 )
 from benchmarks.clusters.traces import Curves, read_asd, read_bitbrains
@@ -277,6 +278,15 @@ def test_a_campaign_is_in_the_calendar_and_in_the_load(cluster: Cluster, tmp_pat
         expected[np.ix_(cluster.service_of == service, day_of_slot == (event.first_day - first).days)] = 2.0
     np.testing.assert_allclose(ratio, np.where(np.isnan(ratio), np.nan, expected))
     assert (day_of_slot * 48)[np.flatnonzero((ratio == 2.0).any(axis=0))[-1]] > cut_off_slot(cluster)
+
+
+def test_releases_change_a_third_of_the_services_for_good(cluster: Cluster) -> None:
+    changed = releases(cluster, np.random.default_rng(0))
+    moment = cut_off_slot(cluster) - 4 * 48
+    ratio = changed.usage[:, CPU] / cluster.usage[:, CPU]
+    np.testing.assert_allclose(ratio[:, :moment], 1.0)
+    assert {round(float(x), 3) for x in ratio[:, moment:].ravel()} == {0.5, 1.0, 1.8}
+    np.testing.assert_array_equal(changed.usage[:, MEMORY], cluster.usage[:, MEMORY])
 
 
 def test_a_plain_trace_keeps_its_values() -> None:
