@@ -80,6 +80,11 @@ class PredictedLoad:
     def n_profiles(self) -> int:
         return self._tables.n_profiles
 
+    @property
+    def point_weights(self) -> Floats32:
+        """(n_points,), to be read only; 0 = over."""
+        return self._tables.point_weights
+
     # What changes
 
     def set_node(self, node: int, capacity: AnyFloats, base: AnyFloats) -> None:

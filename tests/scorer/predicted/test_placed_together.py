@@ -1,0 +1,269 @@
+"""Pods of a release that change places: what it gains, what it never does, and what it may cost."""
+
+from __future__ import annotations
+
+import warnings
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from forecast.arrays import Bools, Floats, Floats32, Ints
+from forecast.resources import CPU, MEMORY, RESOURCES
+from scorer.predicted.placed_together import FilledNodes, Release, _Search, rearranged
+from scorer.scores.predicted_peak import MEMORY_LIMIT, RESOURCE_WEIGHTS
+
+N_RESOURCES, N_POINTS = len(RESOURCES), 6
+MORNING, EVENING = 1, 4
+
+
+def usage(cpu: Floats, memory: float = 0.0) -> Floats:
+    """(n_resources, n_points) of a pod."""
+    curves = np.zeros((N_RESOURCES, N_POINTS))
+    curves[CPU], curves[MEMORY] = cpu, memory
+    return curves
+
+
+def peak_at(point: int, cores: float = 2.0, memory: float = 0.0) -> Floats:
+    cpu = np.full(N_POINTS, 0.1)
+    cpu[point] = cores
+    return usage(cpu, memory)
+
+
+def filled(
+    release: Release, capacity: Floats, free: Floats, base: Floats | None = None, weights: Floats | None = None
+) -> FilledNodes:
+    """Nodes with the pods of the release on them.
+
+    capacity : (n_nodes, n_resources) NaN = not a limit; free : (n_nodes, n_requested) with the pods
+    base     : (n_nodes, n_resources, n_points) load besides these, base units
+    """
+    per_capacity = np.nan_to_num(1 / capacity)
+    load = np.zeros((len(capacity), N_RESOURCES, N_POINTS)) if base is None else base.copy()
+    np.add.at(load, release.node, release.usage[release.profile])
+    return FilledNodes(
+        share=(load * per_capacity[:, :, None]).astype(np.float32),
+        per_capacity=per_capacity.astype(np.float32),
+        free=free,
+        point_weights=np.ones(N_POINTS) if weights is None else weights,
+    )
+
+
+def cpu_nodes(n_nodes: int, cores: float = 4.0) -> Floats:
+    capacity = np.full((n_nodes, N_RESOURCES), np.nan)
+    capacity[:, CPU] = cores
+    return capacity
+
+
+def release_of(curves: list[Floats], profile: list[int], node: list[int], allowed: Bools | None = None) -> Release:
+    """Pods that request one core each."""
+    requests = np.tile([1.0, 0.0], (len(profile), 1))
+    return Release(np.stack(curves), np.array(profile), requests, np.array(node), allowed)
+
+
+def share_with(release: Release, nodes: FilledNodes, node: Ints) -> Floats:
+    """(n_nodes, n_resources, n_points) once the pods are on `node`."""
+    share = nodes.share.astype(np.float64)
+    used = release.usage[release.profile]
+    np.add.at(share, release.node, -used * nodes.per_capacity[release.node][:, :, None])
+    np.add.at(share, node, used * nodes.per_capacity[node][:, :, None])
+    return share
+
+
+def cost_with(release: Release, nodes: FilledNodes, node: Ints) -> float:
+    """By the formula at the head of the module."""
+    power = np.maximum(share_with(release, nodes, node), 0.0) ** 6
+    capacity = 1 / np.where(nodes.per_capacity > 0, nodes.per_capacity, np.nan).astype(np.float64)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a resource that no node has
+        size = np.nan_to_num((capacity / np.nanmean(capacity, axis=0)) ** (2 / 3))
+    return float(((power * nodes.point_weights).sum(axis=2) * size * RESOURCE_WEIGHTS).sum())
+
+
+def free_with(release: Release, nodes: FilledNodes, node: Ints) -> Floats:
+    free = nodes.free.copy()
+    np.add.at(free, release.node, release.requests)
+    np.add.at(free, node, -release.requests)
+    return free
+
+
+def test_pods_that_peak_together_are_parted_though_both_nodes_are_full() -> None:
+    """Two that peak in the morning on one node, two in the evening on the other, and no room for a fifth."""
+    release = release_of([peak_at(MORNING), peak_at(EVENING)], [0, 0, 1, 1], [0, 0, 1, 1])
+    node = rearranged(release, filled(release, cpu_nodes(2), np.zeros((2, 2))))
+    assert sorted(node[:2].tolist()) == sorted(node[2:].tolist()) == [0, 1]
+
+
+def test_a_pod_moves_where_there_is_room() -> None:
+    release = release_of([peak_at(MORNING)], [0, 0], [0, 0])
+    nodes = filled(release, cpu_nodes(2), np.array([[0.0, 0.0], [1.0, 0.0]]))
+    assert sorted(rearranged(release, nodes).tolist()) == [0, 1]
+    without_room = filled(release, cpu_nodes(2), np.array([[0.0, 0.0], [0.5, 0.0]]))
+    assert rearranged(release, without_room).tolist() == [0, 0]
+
+
+def test_rules_about_nodes_hold_for_both_pods_of_an_exchange() -> None:
+    curves, profile, node = [peak_at(MORNING), peak_at(EVENING)], [0, 0, 1, 1], [0, 0, 1, 1]
+    only_first_node = np.array([[True, True], [True, True], [False, True], [False, True]])
+    release = release_of(curves, profile, node, only_first_node)
+    assert rearranged(release, filled(release, cpu_nodes(2), np.zeros((2, 2)))).tolist() == node
+    one_may = only_first_node.copy()
+    one_may[3, 0] = True
+    release = release_of(curves, profile, node, one_may)
+    moved = rearranged(release, filled(release, cpu_nodes(2), np.zeros((2, 2))))
+    assert moved[2:].tolist() == [1, 0] and sorted(moved[:2].tolist()) == [0, 1]
+
+
+def test_hours_that_are_over_do_not_count() -> None:
+    """By the morning alone the pods would be parted."""
+    weights = np.ones(N_POINTS)
+    weights[MORNING] = 0.0
+    release = release_of([peak_at(MORNING)], [0, 0], [0, 0])
+    base = np.zeros((2, N_RESOURCES, N_POINTS))
+    base[1, CPU] = 2.0  # and node 1 is the busier one otherwise
+    free = np.array([[0.0, 0.0], [1.0, 0.0]])
+    assert sorted(rearranged(release, filled(release, cpu_nodes(2), free, base)).tolist()) == [0, 0]
+    busy_morning = base.copy()
+    busy_morning[1, CPU] = 0.0
+    busy_morning[0, CPU] = 1.0
+    busy_morning[1, CPU, MORNING] = 9.0
+    now = filled(release, cpu_nodes(2), free, busy_morning)
+    assert rearranged(release, now).tolist() == [0, 0]
+    later = filled(release, cpu_nodes(2), free, busy_morning, weights)
+    assert 1 in rearranged(release, later).tolist()
+
+
+def test_no_pod_goes_to_a_node_of_unknown_size_or_leaves_it() -> None:
+    capacity = cpu_nodes(3)
+    capacity[1] = np.nan
+    release = release_of([peak_at(MORNING), peak_at(EVENING)], [0, 0, 0, 1], [0, 0, 1, 1])
+    nodes = filled(release, capacity, np.array([[0.0, 0.0], [9.0, 0.0], [9.0, 0.0]]))
+    node = rearranged(release, nodes)
+    assert node[2:].tolist() == [1, 1] and sorted(node[:2].tolist()) == [0, 2]
+    without_room = filled(release, capacity, np.array([[0.0, 0.0], [9.0, 0.0], [0.0, 0.0]]))
+    assert rearranged(release, without_room).tolist() == release.node.tolist()  # not even in exchange
+
+
+def test_no_node_comes_to_lack_memory() -> None:
+    """Parting the pods that peak together would put both with much memory on one node."""
+    capacity = cpu_nodes(2)
+    capacity[:, MEMORY] = 10.0
+    much, little = peak_at(MORNING, memory=6.0), peak_at(EVENING, memory=6.0)
+    low, base = peak_at(MORNING, memory=1.0), np.zeros((2, N_RESOURCES, N_POINTS))
+    release = release_of([much, low, little], [0, 1, 2], [0, 0, 1])
+    nodes = filled(release, capacity, np.array([[0.0, 0.0], [0.0, 0.0]]), base)
+    node = rearranged(release, nodes)
+    assert share_with(release, nodes, node)[:, MEMORY].max() <= MEMORY_LIMIT + 1e-6
+    assert node[0] != node[2]
+
+
+def test_an_overcommitted_node_gives_pods_away_and_takes_no_more() -> None:
+    release = release_of([peak_at(MORNING), peak_at(EVENING)], [0, 0, 1], [0, 0, 1])
+    nodes = filled(release, cpu_nodes(2), np.array([[-1.0, 0.0], [1.0, 0.0]]))
+    after = free_with(release, nodes, rearranged(release, nodes))
+    assert after[0, 0] >= -1.0 and after[1, 0] >= 0.0
+
+
+@st.composite
+def filled_clusters(draw: st.DrawFn) -> tuple[Release, FilledNodes]:
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n_nodes, n_pods, n_profiles = draw(st.integers(1, 5)), draw(st.integers(1, 12)), draw(st.integers(1, 4))
+    capacity = rng.choice([np.nan, 2.0, 4.0, 8.0], size=(n_nodes, N_RESOURCES))
+    release = Release(
+        usage=rng.gamma(0.5, 1.0, size=(n_profiles, N_RESOURCES, N_POINTS)),
+        profile=rng.integers(n_profiles, size=n_pods),
+        requests=rng.choice([0.0, 0.5, 1.0], size=(n_pods, 2)),
+        node=rng.integers(n_nodes, size=n_pods),
+        allowed=rng.random((n_pods, n_nodes)) < 0.8 if draw(st.booleans()) else None,
+    )
+    free = rng.choice([-1.0, 0.0, 0.5, 3.0, np.inf], size=(n_nodes, 2))
+    base = rng.gamma(0.3, 1.0, size=(n_nodes, N_RESOURCES, N_POINTS))
+    weights = rng.choice([0.0, 1.0, 2.0], size=N_POINTS)
+    return release, filled(release, capacity, free, base, weights)
+
+
+def is_legal(release: Release, nodes: FilledNodes, before: Ints, after: Ints) -> bool:
+    """Whether pods may go from `before` to `after` at once."""
+    moved = np.flatnonzero(before != after)
+    free, was_free = free_with(release, nodes, after), free_with(release, nodes, before)
+    memory = share_with(release, nodes, after)[:, MEMORY, nodes.point_weights > 0].max(axis=1, initial=0.0)
+    had = share_with(release, nodes, before)[:, MEMORY, nodes.point_weights > 0].max(axis=1, initial=0.0)
+    known: Bools = np.asarray((nodes.per_capacity > 0).any(axis=1))
+    return bool(
+        ((free >= -1e-6) | (free >= was_free - 1e-9)).all()
+        and ((memory <= MEMORY_LIMIT + 1e-5) | (memory <= had + 1e-5)).all()
+        and known[before[moved]].all()
+        and known[after[moved]].all()
+        and (release.allowed is None or release.allowed[moved, after[moved]].all())
+    )
+
+
+@given(filled_clusters())
+def test_the_cost_falls_and_nothing_is_broken(cluster: tuple[Release, FilledNodes]) -> None:
+    release, nodes = cluster
+    before = release.node.copy(), nodes.share.copy(), nodes.free.copy()
+    node = rearranged(release, nodes, passes=3)
+    assert is_legal(release, nodes, release.node, node)
+    cost, was = cost_with(release, nodes, node), cost_with(release, nodes, release.node)
+    assert cost <= was * (1 + 1e-5)
+    assert cost < was or (node == release.node).all()
+    for was_given, now in zip(before, (release.node, nodes.share, nodes.free), strict=True):
+        np.testing.assert_array_equal(was_given, now)
+
+
+@given(filled_clusters())
+def test_in_the_end_no_move_and_no_exchange_lowers_the_cost(cluster: tuple[Release, FilledNodes]) -> None:
+    """With all of them looked at, against the definition, one by one."""
+    release, nodes = cluster
+    n_pods, n_nodes = len(release.profile), len(nodes.share)
+    node = rearranged(release, nodes, looks=n_pods + n_nodes, passes=100)
+    reached = cost_with(release, nodes, node)
+    others = []
+    for pod, there in product(range(n_pods), range(n_nodes)):
+        moved = node.copy()
+        moved[pod] = there
+        others.append(moved)
+    for pod, other in product(range(n_pods), repeat=2):
+        exchanged = node.copy()
+        exchanged[[pod, other]] = node[[other, pod]]
+        others.append(exchanged)
+    legal = [one for one in others if is_legal_strictly(release, nodes, node, one)]
+    assert all(cost_with(release, nodes, one) >= reached * (1 - 1e-4) for one in legal)
+
+
+def is_legal_strictly(release: Release, nodes: FilledNodes, before: Ints, after: Ints) -> bool:
+    """`is_legal` without anything that rounding decides, and no node filled to the limit by its memory."""
+    memory = share_with(release, nodes, after)[:, MEMORY, nodes.point_weights > 0].max(axis=1, initial=0.0)
+    changed = np.unique(np.concatenate([before[before != after], after[before != after]]))
+    free = free_with(release, nodes, after)[changed]
+    enough = (free >= -1e-9) | (free >= free_with(release, nodes, before)[changed])
+    return bool(
+        is_legal(release, nodes, before, after) and (memory[changed] <= MEMORY_LIMIT - 1e-4).all() and enough.all()
+    )
+
+
+@pytest.mark.parametrize(("looks", "passes"), [(1, 1), (3, 2)])
+def test_no_more_is_computed_than_was_asked_for(looks: int, passes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    curves = [peak_at(int(point), cores) for point, cores in zip(rng.integers(6, size=8), rng.random(8), strict=True)]
+    release = release_of(curves, rng.integers(8, size=40).tolist(), rng.integers(5, size=40).tolist())
+    nodes = filled(release, cpu_nodes(5), np.full((5, 2), 3.0))
+    computed = 0
+
+    def counted(self: _Search, share: Floats32, at: int | Ints) -> Floats:
+        nonlocal computed
+        computed += len(share)
+        return costs(self, share, at)
+
+    costs = _Search._costs
+    monkeypatch.setattr(_Search, "_costs", counted)
+    node = rearranged(release, nodes, looks=looks, passes=passes)
+    assert (node != release.node).any()
+    assert 0 < computed <= 2 * looks * passes * 40  # both nodes of each
+
+
+def test_there_may_be_nothing_to_do() -> None:
+    release = release_of([peak_at(MORNING)], [0], [0])
+    assert rearranged(release, filled(release, cpu_nodes(1), np.ones((1, 2)))).tolist() == [0]
