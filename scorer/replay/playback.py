@@ -6,6 +6,7 @@ placed when they are born. Within a slot pods leave first. The rule sees usage u
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,9 +51,18 @@ class Playback:
 
 
 def play(
-    recording: Recording, rule: Rule, *, seed: int, progress: Progress = silent, stage: str = "replay"
+    recording: Recording,
+    rule: Rule,
+    *,
+    seed: int,
+    order: Callable[[Ints], Ints] = lambda pods: pods,
+    progress: Progress = silent,
+    stage: str = "replay",
 ) -> Playback:
-    """Let `rule` place every pod of the recording. The order of pods depends on `seed` alone."""
+    """Let `rule` place every pod of the recording. The order of pods depends on `seed` alone.
+
+    order : from the pods of a half hour, shuffled, to the same in the order in which they are placed
+    """
     cluster, n_pods = RunningCluster(recording, rule), len(recording.service)
     done = 0
 
@@ -69,6 +79,6 @@ def play(
         if slot > 0:
             cluster.measure(slot - 1)
         # An order of its own for every slot: what is born tomorrow must not change today's order.
-        cluster.place(np.random.default_rng((seed, slot)).permutation(born), slot, on_placed)
+        cluster.place(order(np.random.default_rng((seed, slot)).permutation(born)), slot, on_placed)
     progress(stage, n_pods, n_pods)
     return Playback(cluster.node, cluster.state.overcommitted)

@@ -6,12 +6,13 @@ What a rule may see is in `state`: usage up to the half hour that was measured l
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from forecast.arrays import AnyFloats, Floats, Ints
 from scorer.replay.cluster_state import ClusterState, PendingPod
+from scorer.replay.placed_together import PlacesTogether
 from scorer.replay.recording import Recording
 from scorer.replay.rules import Rule
 
@@ -60,10 +61,14 @@ class RunningCluster:
         live = recording.live[pods] if slot == 0 else self._live_of_services(slot)[recording.service[pods]]
         state.arriving = np.bincount(recording.service[pods], minlength=recording.n_services).astype(np.float64)
         self._rule.observe(slot, state)
+        placed: list[PendingPod] = []
         for pod, uses in zip(pods.tolist(), live, strict=True):
             pending = self._pending(pod, uses)
             self._add(pending, self._rule.choose(pending, state.feasible(pending), state))
+            placed.append(pending)
             on_placed()
+        if placed and isinstance(self._rule, PlacesTogether):
+            self._rearrange(placed[-self._rule.most :], self._rule)
 
     def put(self, pod: int, node: int, slot: int) -> None:
         """Run the pod on this node, whatever the rule would choose."""
@@ -85,6 +90,15 @@ class RunningCluster:
         self._running[pod.index] = pod
         self.state.add(pod, node)
         self._rule.added(pod, node)
+
+    def _rearrange(self, placed: Sequence[PendingPod], rule: PlacesTogether) -> None:
+        """Seat pods that have just been placed where the rule wants them once it has seen all of them."""
+        nodes = self.node[[pod.index for pod in placed]]
+        for pod, before, node in zip(placed, nodes.tolist(), rule.rearrange(placed, nodes, self.state), strict=True):
+            if node != before:
+                self.state.live_usage[before] -= pod.live
+                self.take(pod.index)
+                self._add(pod, int(node))
 
     def _measured(self, slot: int) -> tuple[Floats, Floats]:
         """Usage of the nodes in a slot that is over, (n_nodes, n_resources), and the pods there, (n_nodes, n_services).

@@ -1,0 +1,104 @@
+"""Rules that place the pods of a half hour together: the same pods, the same load, and tables that agree with both."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from forecast.arrays import Floats, Ints
+from scorer.replay.cluster_state import PendingPod
+from scorer.replay.placed_together import ByCurvesTogether
+from scorer.replay.playback import Playback, play
+from scorer.replay.preparation import Prepared, by_curves, prepare
+from scorer.replay.running_cluster import RunningCluster
+from tests.scorer.replay.simple_forecast import simple_forecast
+from tests.scorer.replay.small_cluster import small_cluster
+
+
+@pytest.fixture(scope="module")
+def prepared() -> Prepared:
+    return prepare(*small_cluster(), simple_forecast)
+
+
+def together(prepared: Prepared, most: int = 1_000) -> ByCurvesTogether:
+    return ByCurvesTogether(prepared.forecasts["forecast"], prepared.recording.capacity, most=most)
+
+
+def expected_cost(prepared: Prepared, playback: Playback) -> float:
+    """Of the nodes as the pods of the first half hour make them: the search lowers it."""
+    recording, forecast = prepared.recording, prepared.forecasts["forecast"]
+    load = forecast.base.copy()
+    for pod in np.flatnonzero(recording.birth == 0).tolist():
+        load[playback.node[pod]] += forecast.curves[recording.service[pod], :, 0]
+    size = recording.capacity / np.nan_to_num(recording.capacity).mean(axis=0)
+    power = (load / recording.capacity[:, :, None]) ** 6
+    weights = np.array([1.0, 0.25, 1.0, 1.0, 1.0])
+    return float(np.nansum(power.sum(axis=2) * size ** (2 / 3) * weights))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_pods_change_places_only_if_the_expected_peaks_are_lower_then(prepared: Prepared, seed: int) -> None:
+    recording = prepared.recording
+    alone = play(recording, by_curves(recording, prepared.forecasts["forecast"]), seed=seed)
+    at_once = play(recording, together(prepared), seed=seed)
+    assert (at_once.node >= 0).all()
+    np.testing.assert_allclose(at_once.node_load(recording).sum(axis=0), alone.node_load(recording).sum(axis=0), 1e-5)
+    changed = (alone.node != at_once.node)[recording.birth == 0].any()
+    assert changed
+    assert expected_cost(prepared, at_once) < expected_cost(prepared, alone)
+
+
+def test_the_rest_of_the_replay_knows_where_the_pods_went(prepared: Prepared) -> None:
+    """Requests, pods and live usage of the nodes, and what the rule predicts of them."""
+    recording, rule = prepared.recording, together(prepared)
+    cluster = RunningCluster(recording, rule)
+    cluster.place(cluster.born(0), 0)
+    there = np.flatnonzero(cluster.node >= 0)
+    requested, live = np.zeros_like(cluster.state.requested), recording.live_base.copy()
+    np.add.at(requested, cluster.node[there], recording.requests[there])
+    np.add.at(live, cluster.node[there], recording.live[there])
+    np.testing.assert_allclose(cluster.state.requested, requested)
+    np.testing.assert_allclose(cluster.state.live_usage, live, rtol=1e-9, atol=1e-6)
+    assert (requested <= recording.allocatable * (1 + 1e-9)).all()
+    np.testing.assert_allclose(shares_of(rule), shares_of(placed_so(prepared, there, cluster.node)), rtol=1e-4)
+
+
+def placed_so(prepared: Prepared, pods: Ints, node: Ints) -> ByCurvesTogether:
+    """A rule that saw the pods come to these nodes at once."""
+    cluster = RunningCluster(prepared.recording, rule := together(prepared))
+    for pod in pods.tolist():
+        cluster.put(pod, int(node[pod]), 0)
+    cluster.state.arriving = np.zeros(prepared.recording.n_services)
+    rule.observe(0, cluster.state)
+    return rule
+
+
+def shares_of(rule: ByCurvesTogether) -> Floats:
+    return np.asarray(rule._load.share(slice(None)), dtype=np.float64)
+
+
+def test_pods_that_were_there_before_the_release_stay(prepared: Prepared) -> None:
+    recording = prepared.recording
+    alone = play(recording, by_curves(recording, prepared.forecasts["forecast"]), seed=0)
+    order: dict[int, Ints] = {}
+
+    def noted(pods: Ints) -> Ints:
+        order[len(order)] = pods
+        return pods
+
+    some = play(recording, together(prepared, most=8), seed=0, order=noted)
+    moved = np.flatnonzero((some.node != alone.node) & (recording.birth == 0))
+    assert len(moved) > 0 and set(moved.tolist()) <= set(order[0][-8:].tolist())
+
+
+def test_the_order_of_the_pods_can_be_chosen(prepared: Prepared) -> None:
+    recording, seen = prepared.recording, list[int]()
+
+    class Noting(ByCurvesTogether):
+        def added(self, pod: PendingPod, node: int) -> None:
+            seen.append(pod.index)
+            super().added(pod, node)
+
+    play(recording, Noting(prepared.forecasts["forecast"], recording.capacity, most=1), seed=0, order=np.sort)
+    at_first = int((recording.birth == 0).sum())
+    assert seen[:at_first] == sorted(seen[:at_first])
