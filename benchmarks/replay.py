@@ -6,7 +6,8 @@
     first python -m benchmarks.replay --scenario nightly-jobs           the sample with nights full of CronJobs
 
 All rules of a seed place the same pods in the same order, so differences are paired: the intervals come from drawing
-seeds and days anew (2,000 times), always the same for both rules.
+seeds and days anew (2,000 times), always the same for both rules. A second table compares pods that are placed one by
+one with a release that is placed together (benchmarks/replay_together.py).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import numpy as np
 
 from benchmarks.clusters.__main__ import main as build_cluster
 from benchmarks.clusters.scenarios import Scenario
+from benchmarks.replay_together import placed_together, print_summary, summary
 from forecast.arrays import Floats
 from forecast.errors import InputError
 from forecast.fit import fit
@@ -123,9 +125,10 @@ def _measure(directory: Path, n_seeds: int, days: int, *, ladder: bool) -> dict[
             seconds.append(time.perf_counter() - begin)
         return models[known.days[-1]]
 
-    played = []
+    played, placed = [], []
     for seed in range(n_seeds):
         played.append(replay(history, pods, forecast_with(fit_once), days=days, seed=seed, ladder=ladder))
+        placed.append(placed_together(played[-1]))
         print(f"{directory.name}: seed {seed + 1} of {n_seeds}", file=sys.stderr)
     return {
         "seeds": [one.to_json() for one in played],
@@ -137,6 +140,7 @@ def _measure(directory: Path, n_seeds: int, days: int, *, ladder: bool) -> dict[
         "worst_hot_share_behind_last_week": max(
             one.figures["forecast"].hot_share - one.figures["last_week"].hot_share for one in played
         ),
+        "together": summary(placed, _interval),
         "fit_seconds": seconds,
     }
 
@@ -214,6 +218,7 @@ def _print_history(name: str, result: dict[str, Any]) -> None:
     closed = {k: None if v is None else round(v, 3) for k, v in result["gap_closed"].items()}
     print(f"gap closed: {closed}; worst seed behind last_week: {result['worst_hot_share_behind_last_week']:+.3%}")
     print(f"coverage of the node bound: { {k: round(v, 3) for k, v in result['node_bound_coverage'].items()} }")
+    print_summary(result["together"])
     for rung, mean in result["ladder"].items():
         print(f"  rung {rung:<30}{mean['hot_share']:>9.3%}{mean['peak_cv_cpu']:>9.3f}")
 

@@ -1,0 +1,138 @@
+"""The pods of a release placed one by one and placed together, in the replays that `benchmarks.replay` plays.
+
+last_week and oracle are placed together as well: so it is seen what comes of the search and what of the forecast. In a
+replay all pods come at once, onto empty nodes; `the last 256` are a release onto nodes that are in use. All figures are
+of the same pods in the same order, but for `largest first`.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from forecast.arrays import Floats, Ints
+from scorer.replay.curves import CurveForecast
+from scorer.replay.job_pods import job_pods, true_runs
+from scorer.replay.metrics import shares
+from scorer.replay.placed_together import ByCurvesTogether
+from scorer.replay.playback import play
+from scorer.replay.preparation import named_rule
+from scorer.replay.recording import Recording
+from scorer.replay.replay import Replay
+from scorer.replay.report import RuleFigures, figures_of
+from scorer.replay.rules import Rule
+from scorer.scores.capacity import limited
+
+ONE_BY_ONE: Final = ("last_week", "forecast", "oracle")
+SMALL_RELEASE: Final = 256
+LARGEST_FIRST: Final = "forecast, largest first"
+
+SMALLEST_GAP: Final = 0.001
+"""Of the hot share between last week and the true future; a part of less is a part of noise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """What one way of placing led to in one replay, and what it took."""
+
+    figures: RuleFigures
+    seconds_per_pod: float
+
+
+def together(rule: str) -> str:
+    """The name of a rule with its pods placed together."""
+    return f"{rule}, together"
+
+
+LAST_TOGETHER: Final = f"forecast, the last {SMALL_RELEASE} together"
+
+NAMES: Final = (
+    *ONE_BY_ONE,
+    *map(together, ONE_BY_ONE),
+    LAST_TOGETHER,
+    LARGEST_FIRST,
+    together(LARGEST_FIRST),
+)
+
+
+def placed_together(one: Replay) -> dict[str, Placed]:
+    """All of NAMES on the pods of a replay."""
+    forecast = one.forecasts["forecast"]
+    ways = {
+        **{rule: _play(one, named_rule(rule, one.recording, one.forecasts, one.seed)) for rule in ONE_BY_ONE},
+        **{together(rule): _play(one, _together(one, rule)) for rule in ONE_BY_ONE},
+        LAST_TOGETHER: _play(one, _together(one, "forecast", SMALL_RELEASE)),
+    }
+    by_size = largest_first(one.recording, forecast)
+    ways[LARGEST_FIRST] = _play(one, named_rule("forecast", one.recording, one.forecasts, one.seed), by_size)
+    ways[together(LARGEST_FIRST)] = _play(one, _together(one, "forecast"), by_size)
+    return ways
+
+
+def _together(one: Replay, rule: str, most: int = sys.maxsize) -> Rule:
+    recording, forecast = one.recording, one.forecasts[rule]
+    jobs = true_runs(recording) if rule == "oracle" else job_pods(recording, forecast.run_seconds)
+    return ByCurvesTogether(forecast, recording.capacity, jobs=jobs, most=most)
+
+
+def _play(one: Replay, rule: Rule, order: Callable[[Ints], Ints] = lambda pods: pods) -> Placed:
+    recording = one.recording
+    began = time.perf_counter()
+    playback = play(recording, rule, seed=one.seed, order=order)
+    seconds = time.perf_counter() - began
+    share = shares(playback.node_load(recording), recording.capacity)
+    figures = figures_of(share, playback.unplaced, {}, recording.assumed)
+    return Placed(figures, seconds / len(recording.service))
+
+
+def largest_first(recording: Recording, forecast: CurveForecast) -> Callable[[Ints], Ints]:
+    """The advisor's order: by the pods' predicted peak as a share of what the cluster has."""
+    known = limited(recording.known_capacity)
+    total = np.where(known, recording.known_capacity, 0.0).sum(axis=0)
+    share = forecast.mean.max(axis=2) / np.where(total > 0, total, np.inf)  # (n_services, n_resources)
+    peak = share.max(axis=1)[recording.service]
+    return lambda pods: pods[np.argsort(-peak[pods], kind="stable")]
+
+
+def summary(placed: Sequence[Mapping[str, Placed]], interval: Callable[[Floats], dict[str, float]]) -> dict[str, Any]:
+    """Means over the seeds, and how each way stands against last week placed one by one.
+
+    interval : of paired differences, (n_seeds, n_days)
+    """
+
+    def hot(name: str) -> Floats:
+        return np.array([one[name].figures.daily_hot_share for one in placed])  # (n_seeds, n_days)
+
+    rival, gap = hot("last_week"), float((hot("last_week") - hot("oracle")).mean())
+    result = {}
+    for name in NAMES:
+        behind = hot(name) - rival
+        result[name] = {
+            "hot_share": float(hot(name).mean()),
+            "peak_cv_cpu": float(np.mean([one[name].figures.peak_cv["cpu"] for one in placed])),
+            "minus_last_week": interval(behind),
+            "worst_seed_behind_last_week": float(behind.mean(axis=1).max()),
+            "gap_to_true_future_closed": -float(behind.mean()) / gap if gap >= SMALLEST_GAP else None,
+            "unplaced": float(np.mean([one[name].figures.unplaced for one in placed])),
+            "ms_per_pod": 1e3 * float(np.median([one[name].seconds_per_pod for one in placed])),
+        }
+    return result
+
+
+def print_summary(result: Mapping[str, Mapping[str, Any]]) -> None:
+    """One line for each way."""
+    print(
+        f"{'placed':<36}{'hot':>8}{'CPU CV':>8}{'ms/pod':>8}{'closed':>8}{'worst seed':>12}   - last_week, hot (95 %)"
+    )
+    for name, one in result.items():
+        closed, d = one["gap_to_true_future_closed"], one["minus_last_week"]
+        print(
+            f"{name:<36}{one['hot_share']:>8.3%}{one['peak_cv_cpu']:>8.3f}{one['ms_per_pod']:>8.2f}"
+            f"{'-' if closed is None else f'{closed:.0%}':>8}{one['worst_seed_behind_last_week']:>+12.3%}"
+            f"   {d['mean']:+.3%} ({d['low']:+.3%} to {d['high']:+.3%})"
+        )
