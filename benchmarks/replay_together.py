@@ -117,7 +117,7 @@ def summary(placed: Sequence[Mapping[str, Placed]], interval: Callable[[Floats],
             "peak_cv_cpu": float(np.mean([one[name].figures.peak_cv["cpu"] for one in placed])),
             "minus_last_week": interval(behind),
             "worst_seed_behind_last_week": float(behind.mean(axis=1).max()),
-            "gap_to_true_future_closed": -float(behind.mean()) / gap if gap >= SMALLEST_GAP else None,
+            "gap_to_true_future_closed": float((rival - hot(name)).mean()) / gap if gap >= SMALLEST_GAP else None,
             "unplaced": float(np.mean([one[name].figures.unplaced for one in placed])),
             "ms_per_pod": 1e3 * float(np.median([one[name].seconds_per_pod for one in placed])),
         }

@@ -1,11 +1,12 @@
 """Pods of a release are placed one after the other, the first ones without knowing what follows. Once all have a node,
 moves and exchanges among them mend what that has cost: a bounded local search.
 
-    cost = sum_n sum_r w_r (C[n, r] / mean C_r)^(2/3) * sum_points weight * x^6,    x = predicted load / capacity C
+    cost = sum_n sum_r w_r (C[n, r] / mean C_r)^(1/2) * sum_points weight * x^6,    x = predicted load / capacity C
 
 Hot nodes are counted, whatever their size, and a small node feels the burst of a single pod more than a large one. With
-nodes weighed by capacity, as when a single pod is placed (scorer.scores.predicted_peak), the search gained nothing
-on Bitbrains nodes of unequal size. Weighed equally, it made large nodes too full where the load is well known.
+nodes weighed by capacity, as for a single pod (scorer.scores.predicted_peak), the search gained next to nothing on
+Bitbrains nodes of unequal size. Weighed equally, large nodes of the sample came to be too full
+(docs/understand/placement.md).
 
 For each pod the nodes it could go to and the pods it could change places with are ranked by the first two derivatives
 of the cost, and the best few are computed exactly.
@@ -25,7 +26,7 @@ from scorer.scores.predicted_peak import MEMORY_LIMIT, RESOURCE_WEIGHTS
 LOOKS_PER_POD: Final = 16
 """Moves and exchanges of a pod that are computed exactly in a pass over the pods."""
 
-_CAPACITY_POWER: Final = 2 / 3
+_CAPACITY_POWER: Final = 1 / 2
 
 _SMALLEST_GAIN: Final = 1e-5
 """Of the cost of both nodes: below, rounding decides."""
@@ -211,7 +212,7 @@ class _Search:
 
 
 def _node_weights(per_capacity: AnyFloats) -> Floats:
-    """(n_nodes, n_resources) w_r * (C / mean C_r)^(2/3); 0 where capacity is no limit."""
+    """(n_nodes, n_resources) w_r * (C / mean C_r)^(1/2); 0 where capacity is no limit."""
     limits = per_capacity > 0
     capacity = np.where(limits, 1 / np.where(limits, per_capacity, 1.0), 0.0).astype(np.float64)
     mean = capacity.sum(axis=0) / np.maximum(limits.sum(axis=0), 1)

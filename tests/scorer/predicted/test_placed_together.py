@@ -78,7 +78,7 @@ def cost_with(release: Release, nodes: FilledNodes, node: Ints) -> float:
     capacity = 1 / np.where(nodes.per_capacity > 0, nodes.per_capacity, np.nan).astype(np.float64)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a resource that no node has
-        size = np.nan_to_num((capacity / np.nanmean(capacity, axis=0)) ** (2 / 3))
+        size = np.nan_to_num((capacity / np.nanmean(capacity, axis=0)) ** 0.5)
     return float(((power * nodes.point_weights).sum(axis=2) * size * RESOURCE_WEIGHTS).sum())
 
 

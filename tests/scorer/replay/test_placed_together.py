@@ -33,7 +33,7 @@ def expected_cost(prepared: Prepared, playback: Playback) -> float:
     size = recording.capacity / np.nan_to_num(recording.capacity).mean(axis=0)
     power = (load / recording.capacity[:, :, None]) ** 6
     weights = np.array([1.0, 0.25, 1.0, 1.0, 1.0])
-    return float(np.nansum(power.sum(axis=2) * size ** (2 / 3) * weights))
+    return float(np.nansum(power.sum(axis=2) * size**0.5 * weights))
 
 
 @pytest.mark.parametrize("seed", range(4))
