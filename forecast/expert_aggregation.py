@@ -16,7 +16,7 @@ LEARNING_DAYS = 14
 _HALF_LIFE_DAYS = 30.0
 _LARGEST_LOSS = 5.0
 """In units of the scale: a freak day counts as one very bad day and no more."""
-_RATE_MID, _RATE_HIGH = 4.0, 2.0
+_RATE_MID, _RATE_HIGH = 5.0, 2.5
 _LEAST_PRIOR = 1e-3
 
 

@@ -94,7 +94,6 @@ def known_days(statistics: DailyStatistics, rows: Ints, origin: int) -> KnownDay
     filled = carried_forward(peaks)
     ascending = sort_rows(peaks)
     scale = np.nan_to_num(nan_quantile(statistics.peak[rows, :origin], 0.9))
-    window = np.where(np.arange(peaks.shape[1])[::-1] < 28, 1.0, 0.0)
     return KnownDays(
         rows=rows,
         origin=origin,
@@ -104,7 +103,7 @@ def known_days(statistics: DailyStatistics, rows: Ints, origin: int) -> KnownDay
         filled=filled,
         sorted=ascending,
         scale=scale,
-        record=ascending.quantiles(window, (1.0,))[:, 0],
+        record=np.nan_to_num(np.fmax.reduce(peaks[:, -28:], axis=1)),
         logs=np.log(np.maximum(filled[:, -28:] / np.where(scale > 0, scale, 1.0)[:, None], SMALLEST_RATIO)),
     )
 

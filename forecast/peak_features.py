@@ -76,7 +76,7 @@ def describe(statistics: DailyStatistics, known: KnownDays, experts: Floats, tar
         _mean(np.abs(np.diff(logs, axis=1))),
         _mean(np.abs(logs[:, 7:] - logs[:, :-7])) if logs.shape[1] > 7 else np.zeros(n_rows),
         log_ratio(known.record),
-        log_ratio(known.sorted.quantiles(np.where(age < 28, 1.0, 0.0), (0.0,))[:, 0]),
+        log_ratio(np.fmin.reduce(recent, axis=1)),
         since_high.astype(float),
         is_high.mean(axis=1),
         days_ago(is_high.astype(float), days_back),

@@ -34,7 +34,7 @@ _FEWEST_ROWS_FOR_TREES = 200
 _LARGEST_CORRECTION = 3.0  # of log(peak / blend): a factor 20
 _ROWS_OF_HALF_TRUST = (200.0, 1500.0)  # for medians and for high quantiles
 _BEYOND_RECORD = 1.2
-_FEW_ROWS_WIDER = 0.4
+_FEW_ROWS_WIDER = 0.3
 """Offset of high quantiles that were learnt from no rows: what few days do not show is still to come."""
 _WIDEST_SPREAD = 0.5
 """The bounds of wild services need no more room than this: most of them hold by their height."""
@@ -112,8 +112,8 @@ class PeakForecaster(BaseEstimator):
     quantiles     : which quantiles, ascending; those of 0.5 and less start from the experts' medians
     training_days : how many past days serve as targets
     max_rows      : (series, day) pairs the first-day model learns from; all days of as many series
-    iterations    : trees of the boosted model of a median; high quantiles, for which a sample holds less information,
-                    get half
+    iterations    : trees of the boosted model of the next day's median; high quantiles and later days, for which a
+                    sample holds less information, get half
     correction    : share of the trees' correction that is applied to medians and to quantiles above 0.7
     random_state  : seed of the drawn rows
     """
@@ -191,17 +191,19 @@ class PeakForecaster(BaseEstimator):
             self.statistics_, self.groups_, rng, leads=leads, training_days=self.training_days, max_rows=max_rows
         )
         n_rows = 0 if sample is None else len(sample.actual)
-        n_models = _MODELS_FOR_FEW_ROWS if n_rows < _FEW_ROWS and leads == (1, 1) else 1
+        next_day = leads == (1, 1)
+        n_models = _MODELS_FOR_FEW_ROWS if n_rows < _FEW_ROWS and next_day else 1
+        iterations = self.iterations if next_day else self.iterations // 2
         stages = []
         for quantile in self.quantiles:
             weights = np.array([_group_weights(sample, index, quantile) for index in range(len(self.groups_))])
             trust = n_rows / (n_rows + _ROWS_OF_HALF_TRUST[_level(quantile)])
-            trees, edges = self._trees(sample, weights, quantile, n_models)
+            trees, edges = self._trees(sample, weights, quantile, n_models, iterations)
             stages.append(_Stage(weights, trees, edges, trust))
         return stages
 
     def _trees(
-        self, sample: _Rows | None, weights: Floats, quantile: float, n_models: int
+        self, sample: _Rows | None, weights: Floats, quantile: float, n_models: int, iterations: int
     ) -> tuple[tuple[QuantileTrees, ...], Floats]:
         if sample is None or len(sample.actual) < _FEWEST_ROWS_FOR_TREES:
             return (), np.empty((0, 0))
@@ -220,7 +222,7 @@ class PeakForecaster(BaseEstimator):
                 loss="quantile",
                 quantile=_aimed_at(quantile),
                 learning_rate=0.06,
-                max_iter=self.iterations if _level(quantile) == 0 else self.iterations // 2,
+                max_iter=iterations if _level(quantile) == 0 else iterations // 2,
                 max_leaf_nodes=16,
                 min_samples_leaf=min(60, max(10, n_rows // 20)),
                 # Two features of three say nearly the same: trees that see some of them differ, and cost less.

@@ -37,6 +37,8 @@ class SortedRows:
         cumulated = np.cumsum(mass, axis=1)
         total = cumulated[:, -1:]
         position = (cumulated - mass / 2) / np.where(total > 0, total, 1.0)
+        if (weights > 0).all():
+            return np.where(total > 0, self._between(position, quantiles), 0.0)
         result = np.empty((len(self.values), len(quantiles)))
         rows = np.arange(len(self.values))
         last = self.values.shape[1] - 1
@@ -53,6 +55,20 @@ class SortedRows:
             share = np.where(gap > 0, (quantile - low) / np.where(gap > 0, gap, 1.0), 0.0)
             value = self.values[rows, below] * (1 - share) + self.values[rows, above] * share
             result[:, index] = np.where(total[:, 0] > 0, value, 0.0)
+        return result
+
+    def _between(self, position: Floats, quantiles: tuple[float, ...]) -> Floats:
+        """`quantiles` where every column has a weight: positions ascend, and a missing value equals the largest."""
+        rows = np.arange(len(self.values))
+        last = self.values.shape[1] - 1
+        result = np.empty((len(self.values), len(quantiles)))
+        for index, quantile in enumerate(quantiles):
+            n_below = (position < quantile).sum(axis=1)
+            below, above = np.maximum(n_below - 1, 0), np.minimum(n_below, last)
+            low, high = position[rows, below], position[rows, above]
+            gap = high - low
+            share = np.where(gap > 0, (quantile - low) / np.where(gap > 0, gap, 1.0), 0.0)
+            result[:, index] = self.values[rows, below] * (1 - share) + self.values[rows, above] * share
         return result
 
 
