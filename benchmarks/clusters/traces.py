@@ -70,6 +70,11 @@ def read_asd(traces: Path, *, step_minutes: int = SLOT_MINUTES) -> Curves:
     return _read(traces / "asd.parquet", {"cpu": ("value",)}, step_minutes=step_minutes)
 
 
+def read_azure(traces: Path) -> Curves:
+    """Azure V1: 65 VMs, the share of their CPU that is in use; 27 whole days."""
+    return _read(traces / "azure_v1.parquet", {"cpu": ("cpu_fraction",)})
+
+
 def read_bitbrains_cpu(traces: Path, *, step_minutes: int) -> Curves:
     """The CPU of Bitbrains rnd alone, in steps of 5 minutes or more."""
     return _read(traces / "bitbrains_rnd.parquet", {"cpu": ("cpu_cores_used",)}, step_minutes=step_minutes)
