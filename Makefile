@@ -85,6 +85,7 @@ chart: $(VENV)/.installed  ## write the Helm chart of deploy/ into dist/
 bench: $(VENV)/.installed-bench  ## the figures in docs/understand/benchmarks.md
 	$(BIN)/python -m benchmarks.backtest $(if $(TRACES),--traces $(TRACES))
 	$(BIN)/python -m benchmarks.bound_coverage $(if $(TRACES),--traces $(TRACES))
+	$(BIN)/python -m benchmarks.decisions $(if $(TRACES),--traces $(TRACES))
 	$(BIN)/python -m benchmarks.replay --ladder $(if $(TRACES),--traces $(TRACES) --scenarios)
 	$(BIN)/python -m benchmarks.scale
 	$(BIN)/python -m benchmarks.prometheus

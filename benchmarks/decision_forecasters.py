@@ -37,7 +37,8 @@ Forecaster = Callable[[Floats, Ints, Ints], Floats]
 def model_curves(model: PeakModel) -> tuple[Floats, Floats]:
     """Return mean and variance of the mean pod of each service on the first day: (n_services, n_resources, 48) each.
 
-    The error that is common to the cluster is not in this variance: it does not add up as the others do.
+    A service's residuals hold what the whole cluster does wrong as well, so this is all of a single pod's error. On a
+    node the common part adds up faster than variances do: there the model adds `cluster_std`.
     """
     replicas = np.maximum(model.reference_replicas, 1.0)[:, None, None]
     variance = model.shared_std.astype(np.float64) ** 2 + model.own_std.astype(np.float64) ** 2 / replicas

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from benchmarks.backtest import main as backtest
+from benchmarks.decisions import main as decisions
 from benchmarks.replay import main as replay
 from data.build_sample import main as build_sample
 
 
-@pytest.mark.parametrize("main", [backtest, replay, build_sample])
+@pytest.mark.parametrize("main", [backtest, decisions, replay, build_sample])
 def test_a_directory_without_the_traces_is_one_line(
     main: Callable[[list[str]], int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -27,7 +28,7 @@ def test_a_directory_without_the_traces_is_one_line(
     assert "data/README.md" in said
 
 
-@pytest.mark.parametrize("main", [backtest, replay])
+@pytest.mark.parametrize("main", [backtest, decisions, replay])
 def test_so_is_a_directory_that_is_no_history(
     main: Callable[[list[str]], int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
