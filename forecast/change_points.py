@@ -185,7 +185,7 @@ def _moment(usage: Floats, shape: Floats, old: Floats, new: Floats) -> Ints:
     """The half hour from which the level is the new one, of some days: (n_series,). usage, shape : (n_series, n, 48)"""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.log(usage / shape).reshape(len(usage), -1)
-    # Nearer to the old level is negative: the change comes where the sum of what lies before is lowest.
-    leaning = np.abs(ratio - old[:, None]) - np.abs(ratio - new[:, None])
+        # Nearer to the old level is negative: the change comes where the sum of what lies before is lowest.
+        leaning = np.abs(ratio - old[:, None]) - np.abs(ratio - new[:, None])
     before = np.cumsum(np.where(np.isfinite(leaning), leaning, 0.0), axis=1)
     return np.asarray(np.hstack([np.zeros((len(usage), 1)), before]).argmin(axis=1), dtype=np.int64)
