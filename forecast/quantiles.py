@@ -43,12 +43,13 @@ class SortedRows:
         rows = np.arange(len(self.values))
         last = self.values.shape[1] - 1
         # Values of weight 0 share their neighbour's position: search for the neighbours among those that count.
-        position = np.where(mass > 0, position, np.nan)
+        counts = mass > 0
         for index, quantile in enumerate(quantiles):
-            above = np.where(position >= quantile, position, np.inf).argmin(axis=1)
-            below = last - np.where(position < quantile, position, -np.inf)[:, ::-1].argmax(axis=1)
-            has_above = np.nan_to_num(position[rows, above], nan=-1.0) >= quantile
-            has_below = np.nan_to_num(position[rows, below], nan=2.0) < quantile
+            from_here = position >= quantile
+            is_above, is_below = from_here & counts, counts & ~from_here
+            # Positions ascend: the nearest above is the first, the nearest below the last.
+            above, below = is_above.argmax(axis=1), last - is_below[:, ::-1].argmax(axis=1)
+            has_above, has_below = is_above[rows, above], is_below[rows, below]
             above, below = np.where(has_above, above, below), np.where(has_below, below, above)
             low, high = position[rows, below], position[rows, above]
             gap = high - low

@@ -13,6 +13,7 @@ import numpy as np
 
 from forecast.arrays import AnyFloats, Bools, Floats
 from forecast.calendar import Days, DayType
+from forecast.quantiles import nan_quantile
 from forecast.run_forecast import RunForecast, mean_by_day_type
 
 _RECENT_DAYS = 14
@@ -50,9 +51,9 @@ def forecast_replicas(replicas: AnyFloats, days: Days, horizon: Days, runs: RunF
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # services without data in a day
         seen = np.where(replicas > 0, replicas, np.nan).astype(np.float64)
-        daily = np.nanmedian(seen, axis=2)  # (n_services, n_days)
+        daily = nan_quantile(seen, 0.5)  # (n_services, n_days)
         # Of a day the 5th and 95th percentile: a pod replaced by a rollout must not look like scaling.
-        low, high = np.nanquantile(seen[:, -_RECENT_DAYS:], [0.05, 0.95], axis=2)  # (n_services, recent)
+        low, high = (nan_quantile(seen[:, -_RECENT_DAYS:], q) for q in (0.05, 0.95))  # (n_services, recent)
         swings = ((high - low) >= np.maximum(2.0, _SWING * high)) & np.isfinite(high)
         measured_days = np.isfinite(high).sum(axis=1)
         autoscaled = (swings.sum(axis=1) * 2 > measured_days) & (measured_days > 0) & ~runs.is_owner

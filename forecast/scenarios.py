@@ -18,6 +18,7 @@ import warnings
 import numpy as np
 
 from forecast.arrays import AnyFloats, Bools, Floats
+from forecast.quantiles import nan_quantile
 
 SCENARIO_DAYS = 7
 
@@ -94,9 +95,9 @@ def _level_noise(usage: AnyFloats) -> Floats:
     """
     with warnings.catch_warnings(), np.errstate(invalid="ignore", divide="ignore"):
         warnings.simplefilter("ignore", RuntimeWarning)  # unmeasured or idle series
-        level = np.log(np.nanmean(usage, axis=2))  # (n_series, n_days)
+        level = np.log(np.nanmean(usage, axis=2, dtype=np.float64))  # (n_series, n_days)
         level = np.where(np.isfinite(level), level, np.nan)
         change = level[:, 7:] - level[:, :-7]
-        deviation = np.abs(change - np.nanmedian(change, axis=1, keepdims=True))
-        noise = np.nanquantile(deviation, 0.75, axis=1) / 1.15
+        deviation = np.abs(change - nan_quantile(change, 0.5)[:, None])
+        noise = nan_quantile(deviation, 0.75) / 1.15
     return np.where(np.isfinite(noise), np.maximum(noise, _LEAST_LEVEL_NOISE), 1.0)

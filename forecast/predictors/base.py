@@ -52,7 +52,7 @@ class Predictor(BaseEstimator):
         if self.n_series_ == 0 or len(horizon) == 0:
             return np.zeros((self.n_series_, len(horizon), SLOTS_PER_DAY))
         curve = self._predict_curve(horizon)
-        return np.maximum(np.nan_to_num(curve, nan=0.0, posinf=0.0, neginf=0.0), 0.0)
+        return np.where(np.isfinite(curve) & (curve > 0), curve, 0.0)
 
     @abstractmethod
     def _fit(self, usage: AnyFloats, days: Days) -> None:
@@ -68,24 +68,39 @@ def nan_mean(usage: AnyFloats, weights: Floats | None = None) -> Floats:
 
     A slot that was measured on no day takes the series' mean over all slots; a series without samples is 0.
     """
-    weights = np.ones(usage.shape[1]) if weights is None else weights
+    return nan_means(usage, (np.ones(usage.shape[1]) if weights is None else weights)[None])[:, 0]
+
+
+def nan_means(usage: AnyFloats, weights: Floats) -> Floats:
+    """`nan_mean` for several weightings: (n_series, n_days, 48) and (n_weightings, n_days) -> (n_series, n_weightings,
+    48). The gaps are looked for once.
+    """
     known = np.isfinite(usage)
-    total = np.tensordot(np.where(known, usage, 0.0), weights, axes=(1, 0))  # (n_series, 48)
-    mass = np.tensordot(known.astype(np.float64), weights, axes=(1, 0))
-    all_mass = mass.sum(axis=1)
-    overall = total.sum(axis=1) / np.where(all_mass > 0, all_mass, 1.0)
-    return np.asarray(np.where(mass > 0, total / np.where(mass > 0, mass, 1.0), overall[:, None]), dtype=np.float64)
+    if known.all():
+        mass = np.asarray(weights.sum(axis=1)[None, :, None])
+        total = np.matmul(weights, usage)
+    else:
+        mass = np.matmul(weights, known.astype(np.float64))
+        total = np.matmul(weights, np.where(known, usage, 0.0))  # (n_series, n_weightings, 48)
+    all_mass = np.broadcast_to(mass, total.shape).sum(axis=2)
+    overall = total.sum(axis=2) / np.where(all_mass > 0, all_mass, 1.0)
+    return np.asarray(np.where(mass > 0, total / np.where(mass > 0, mass, 1.0), overall[..., None]), dtype=np.float64)
 
 
 def filled_days(usage: AnyFloats) -> Floats:
     """Missing slots take the same slot of the nearest earlier day, else of the nearest later one, else the mean."""
     known = np.isfinite(usage)
+    filled = usage.astype(np.float64)
     if known.all():
-        return usage.astype(np.float64)
-    n_days = usage.shape[1]
-    day = np.arange(n_days)[None, :, None]
-    earlier = np.maximum.accumulate(np.where(known, day, -1), axis=1)
-    later = np.minimum.accumulate(np.where(known, day, n_days)[:, ::-1], axis=1)[:, ::-1]
-    source = np.where(earlier >= 0, earlier, np.minimum(later, n_days - 1))
-    filled = np.take_along_axis(usage, source, axis=1)
-    return np.where(np.isfinite(filled), filled, nan_mean(usage)[:, None, :]).astype(np.float64)
+        return filled
+    filled[~known] = np.nan
+    gaps = np.flatnonzero(~known.all(axis=(0, 2)))  # days; most histories miss a few
+    for day in gaps[gaps > 0].tolist():
+        filled[:, day] = np.where(known[:, day], filled[:, day], filled[:, day - 1])
+    for day in gaps[gaps < usage.shape[1] - 1][::-1].tolist():
+        filled[:, day] = np.where(np.isnan(filled[:, day]), filled[:, day + 1], filled[:, day])
+    never = np.isnan(filled[:, -1])
+    if never.any():
+        series, slot = np.nonzero(never)
+        filled[series, :, slot] = nan_mean(usage)[series, slot][:, None]
+    return filled

@@ -8,7 +8,7 @@ import numpy as np
 
 from forecast.arrays import AnyFloats, Floats
 from forecast.calendar import Days
-from forecast.predictors.base import Predictor, nan_mean
+from forecast.predictors.base import Predictor, nan_means
 
 
 class DayTypeMeanPredictor(Predictor):
@@ -28,11 +28,10 @@ class DayTypeMeanPredictor(Predictor):
         days = days.take(slice(-self.max_days, None))
         recent = usage[:, -self.max_days :]
         fading = 0.5 ** (np.arange(len(days))[::-1] / self.half_life_days)
-        self.profiles_ = {
-            (day_type, weekday): nan_mean(recent, fading * kinship(days, day_type, weekday))
-            for day_type, weekday in kinds_of_day(days)
-        }
-        self.any_day_ = nan_mean(recent, fading)
+        kinds = kinds_of_day(days)
+        means = nan_means(recent, np.stack([*(fading * kinship(days, *kind) for kind in kinds), fading]))
+        self.profiles_ = {kind: means[:, index] for index, kind in enumerate(kinds)}
+        self.any_day_ = means[:, -1]
 
     def _predict_curve(self, horizon: Days) -> Floats:
         kinds = zip(horizon.day_type.tolist(), horizon.weekday.tolist(), strict=True)
