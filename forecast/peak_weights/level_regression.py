@@ -101,17 +101,20 @@ class LevelRegression:
         """
         weight = self.weight if robust is None else self.weight * robust
         rows = weight[:, None].astype(np.float32) * counts[self.node]
-        transposed = self.z.T
-        squared = self.z.copy()
+        # Of the 13 scales of a service most have no entry: these keep their prior.
+        used, place = np.unique(self.z.indices, return_inverse=True)
+        z = sp.csr_matrix((self.z.data, place.ravel(), self.z.indptr), shape=(self.z.shape[0], len(used)))
+        strength, x = ridge[used, None], prior[used]
+        transposed = z.T
+        squared = z.copy()
         squared.data **= 2
-        inverse = 1 / (squared.T @ rows + ridge[:, None])
-        x = prior.copy()
-        residual = transposed @ (rows * (self.y[:, None] - self.z @ x))
+        inverse = 1 / (squared.T @ rows + strength)
+        residual = transposed @ (rows * (self.y[:, None] - z @ x))
         direction = ahead = inverse * residual
         size = (residual * ahead).sum(axis=0)
         first = np.maximum(size, np.finfo(np.float32).tiny)
         for _ in range(_ITERATIONS):
-            image = transposed @ (rows * (self.z @ direction)) + ridge[:, None] * direction
+            image = transposed @ (rows * (z @ direction)) + strength * direction
             curvature = (direction * image).sum(axis=0)
             step = np.where(curvature > 0, size / np.where(curvature > 0, curvature, 1.0), 0.0)
             x += step * direction
@@ -122,7 +125,9 @@ class LevelRegression:
             size = new
             if (size <= 1e-7 * first).all():
                 break
-        return x
+        found = prior.copy()
+        found[used] = x
+        return found
 
     def residual(self, x: AnyFloats) -> Floats32:
         """y - z x for one column vector, NaN where nothing was measured: (n_rows,)."""
