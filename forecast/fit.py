@@ -112,13 +112,17 @@ def fit(
     measured: Bools = np.any(np.isfinite(history.usage_per_pod), axis=(1, 3))  # (n_services, n_days)
     events = EventDays.of(history.events, history.services, history.days, measured)
     with_events = series.flatten(borrowed.usage)
+    level_error, young = borrowed.level_error, borrowed.young
+    del seen, borrowed  # tables of all services, which would stay to the end
     with_holidays = events.without(with_events, series.service) if history.events else with_events
-    usage = without_holidays(with_holidays, days)
+    usage = without_holidays(with_holidays, days).astype(np.float32)
     measured_peaks = usage  # the forecaster of peaks follows a change by itself
     changes = level_changes(usage, days.weekday, series.resource != MEMORY)
     if changes.any:
         to_today = changes.factor(history.n_days)
-        usage, with_holidays, with_events = usage * to_today, with_holidays * to_today, with_events * to_today
+        usage, with_holidays, with_events = (
+            (table * to_today).astype(np.float32) for table in (usage, with_holidays, with_events)
+        )
 
     selection = select_predictors(
         usage,
@@ -160,7 +164,7 @@ def fit(
         deviation_factor = effect.on(coming)  # (n_series, 14, 48)
         dated = dated * deviation_factor
     known_level = levels_known(history, past)[series.service, series.resource]
-    spread = with_level_error(spread_of_past(history, past), series.unflatten(dated), borrowed.level_error)
+    spread = with_level_error(spread_of_past(history, past), series.unflatten(dated), level_error)
     base = fit_node_base(history.node_usage, pods_felt_by_nodes(history, weights), history.capacity, days)
     assumed = assumed_capacities(history)
     calibrated = calibrate_nodes(history, past, base, PEAK_QUANTILES, weights)
@@ -206,7 +210,7 @@ def fit(
         run_count=runs.count.astype(np.float32),
         run_starts=runs.starts.astype(np.float32),
         run_usage=runs.usage.astype(np.float32),
-        info=_facts(series, selection, borrowed.young, weights, runs) | {BOUND_OFFSETS: offsets.to_info()},
+        info=_facts(series, selection, young, weights, runs) | {BOUND_OFFSETS: offsets.to_info()},
         component_peaks={name: series.unflatten(values[:, 0]) for name, values in peaks.components.items()},
     )
 
@@ -235,7 +239,7 @@ def _with_floor(curves: Floats, peaks: PeakQuantiles) -> Floats:
     return np.where(curves.max(axis=2, keepdims=True) < floor, np.maximum(curves, floor), curves)
 
 
-def _day_type_profiles(ordinary: Floats, horizon: Days, with_holidays: Floats, days: Days) -> Floats:
+def _day_type_profiles(ordinary: Floats, horizon: Days, with_holidays: AnyFloats, days: Days) -> Floats:
     """Profiles for days beyond the dated ones: (n_series, 4, 48). Two weeks hold every ordinary type."""
     profiles = np.zeros((len(ordinary), len(DayType), SLOTS_PER_DAY))
     for kind in (DayType.WORKDAY, DayType.SATURDAY, DayType.SUNDAY):
@@ -250,8 +254,8 @@ def _event_effects(
     events: EventDays,
     series: Series,
     replicas: ReplicaForecast,
-    usage: Floats,
-    ordinary_days: Floats,
+    usage: AnyFloats,
+    ordinary_days: AnyFloats,
     ordinary: Floats,
     horizon: Days,
 ) -> tuple[EventEffect, EventEffect]:

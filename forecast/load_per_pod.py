@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from forecast.arrays import Floats
+from forecast.arrays import Floats, Floats32
 from forecast.history import History
 from forecast.replicas import ReplicaForecast
 from forecast.resources import MEMORY, RESOURCES
 
 
-def usage_at_reference(history: History, replicas: ReplicaForecast) -> Floats:
+def usage_at_reference(history: History, replicas: ReplicaForecast) -> Floats32:
     """History as it would have been with today's replica count: (n_services, n_resources, n_days, 48).
 
     Work is shared: what six pods did is what twelve do with half the load each. Autoscaled services change their count
     because of their load, so theirs per pod stays. So does that of Job owners, each of whose pods has work of its own,
     and memory, which every process needs for itself.
     """
-    usage = history.usage_per_pod.astype(np.float64)
+    usage = history.usage_per_pod.copy()
     share = share_of_reference(replicas)
-    usage[:, [r for r in range(len(RESOURCES)) if r != MEMORY]] *= share[:, None, :, None]
+    for resource in range(len(RESOURCES)):
+        if resource != MEMORY:
+            usage[:, resource] *= share[:, :, None]
     return usage
 
 

@@ -8,11 +8,14 @@ an existing cluster. A piece is a function of its arguments, so the results are 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import TypeVar
 
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 
 Result = TypeVar("Result")
+
+_FEWEST_AT_ONCE, _EACH_AT_ONCE = 16, 4
 
 
 def run_all(function: Callable[..., Result], arguments: Iterable[tuple[object, ...]]) -> Iterator[Result]:
@@ -23,8 +26,12 @@ def run_all(function: Callable[..., Result], arguments: Iterable[tuple[object, .
     try:
         # One result at a time: all curves of a large cluster at once would double the memory of a fit.
         parallel = Parallel(return_as="generator")
-    except ValueError:  # Dask's backend hands out finished lists only
-        parallel = Parallel()
+    except ValueError:
+        # Dask's backend hands out finished lists only, and holds what it was given until then: a few for each worker.
+        at_once = max(_FEWEST_AT_ONCE, _EACH_AT_ONCE * effective_n_jobs())
+        while batch := list(islice(pieces, at_once)):
+            yield from Parallel()(batch)
+        return
     yield from parallel(pieces)
 
 

@@ -49,7 +49,7 @@ def rehearse(
     history: History,
     replicas: ReplicaForecast,
     series: Series,
-    usage: Floats,
+    usage: AnyFloats,
     days: Days,
     selection: Selection,
     weeks: int,
@@ -81,9 +81,11 @@ def rehearse(
             usage[:, :first], ordinary.take(slice(first)), ordinary.take(span), progress=progress
         )
         table = series.unflatten(curves)
-        at_real_replicas = table / np.where(share[:, span] > 0, share[:, span], 1.0)[:, None, :, None]
-        at_real_replicas[:, MEMORY] = table[:, MEMORY]
-        past.append(PastForecast(first, at_real_replicas))
+        of_reference = np.where(share[:, span] > 0, share[:, span], 1.0)[:, :, None]
+        for resource in range(table.shape[1]):
+            if resource != MEMORY:
+                table[:, resource] /= of_reference
+        past.append(PastForecast(first, table))
     return past
 
 
@@ -118,6 +120,14 @@ def spread_of_past(history: History, past: Sequence[PastForecast], leave_out: tu
     if not len(index):
         nothing = np.zeros((*history.usage_per_pod.shape[:2], 0, SLOTS_PER_DAY))
         return spread_of(nothing, nothing, np.zeros((len(history.services), 0, SLOTS_PER_DAY)), history.pod_variance)
-    forecast = np.concatenate([p.usage for p in past], axis=2)[:, :, counts]
-    actual = history.usage_per_pod[:, :, index].astype(np.float64)
-    return spread_of(actual - forecast, forecast, history.replicas[:, index], history.pod_variance[:, :, index])
+    replicas, parts = history.replicas[:, index], []
+    for resource in range(history.usage_per_pod.shape[1]):  # one at a time: all of them took more memory than the rest
+        one = slice(resource, resource + 1)
+        forecast = np.concatenate([p.usage[:, one] for p in past], axis=2)[:, :, counts]
+        actual, variance = history.usage_per_pod[:, one, index], history.pod_variance[:, one, index]
+        parts.append(spread_of(actual - forecast, forecast, replicas, variance))
+    return Spread(
+        np.concatenate([part.own_std for part in parts], axis=1),
+        np.concatenate([part.shared_std for part in parts], axis=1),
+        np.concatenate([part.cluster_std for part in parts]),
+    )

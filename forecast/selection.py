@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.cluster import KMeans
 
-from forecast.arrays import AnyFloats, Bools, Floats, Ints
+from forecast.arrays import AnyFloats, Bools, Floats, Floats32, Ints
 from forecast.calendar import SLOTS_PER_DAY, Days
 from forecast.one_thread import one_thread
 from forecast.parallel import run_all
@@ -27,7 +27,8 @@ _ORIGINS_BACK = (1, 2, 4, 7)  # days before the end at which past forecasts star
 _FEWEST_DAYS_BEFORE = 3
 _DAYS_LOOKED_AT = 42  # every predictor forgets within four weeks; with 90 days a fit took half as long again
 _REPRESENTATIVES = 6
-_CHUNK = 2048
+_CHUNK = 1024
+_JUDGED_AT_ONCE = 256  # series whose forecasts are held against what came; more are slower, outside the cache
 _NEIGHBOURS = 1500
 _GROUP_PULL = 0.5  # a series' own error counts this many times less than it would alone
 _SMALLEST_WEIGHT = 0.03
@@ -70,7 +71,9 @@ class Selection:
         ]
         all_curves = _forecast([piece for _, piece in pieces], usage, days, horizon)
         for done, ((index, piece), curves) in enumerate(zip(pieces, all_curves, strict=True), start=1):
-            result[piece.rows] += self.weights[piece.rows, index, None, None] * curves
+            for start in range(0, len(piece.rows), _CHUNK):
+                rows = piece.rows[start : start + _CHUNK]
+                result[rows] += self.weights[rows, index, None, None] * curves[start : start + _CHUNK]
             progress("forecast", done, len(pieces))
         return result
 
@@ -186,12 +189,13 @@ def _evaluate(
         ]
         all_curves = _forecast([piece for _, piece in pieces], usage[:, :origin], days.take(slice(origin)), horizon)
         for (index, piece), curves in zip(pieces, all_curves, strict=True):
-            forecasts[index, place[piece.rows]] = curves / scale[place[piece.rows], None, None]
+            at = place[piece.rows]
+            forecasts[index, at] = curves / scale[at, None, None].astype(np.float32)
         for predictor in predictors:
             count = min(_REPRESENTATIVES, n_rows) if predictor.expensive else n_rows
             evaluated[predictor.name] = max(evaluated[predictor.name], count)
-        for start in range(0, n_rows, _CHUNK):
-            chunk = slice(start, start + _CHUNK)
+        for start in range(0, n_rows, _JUDGED_AT_ONCE):
+            chunk = slice(start, start + _JUDGED_AT_ONCE)
             actual = usage[rows[chunk], origin:].reshape(len(rows[chunk]), -1) / scale[chunk, None]
             offered = forecasts[:, chunk].reshape(n_names, len(actual), -1).astype(np.float64)
             mean = offered.mean(axis=0)
@@ -236,18 +240,23 @@ def _pieces(predictor: Predictor, n_series: int, rows: Ints) -> list[_Piece]:
     return [_Piece(predictor, part, np.arange(len(part))) for part in parts]
 
 
-def _forecast(pieces: list[_Piece], usage: AnyFloats, days: Days, horizon: Days) -> Iterator[Floats]:
+def _forecast(pieces: list[_Piece], usage: AnyFloats, days: Days, horizon: Days) -> Iterator[Floats32]:
     """Curves of each piece's rows in turn, (n_rows, n_horizon_days, 48)."""
     usage, days = usage[:, -_DAYS_LOOKED_AT:], days.take(slice(-_DAYS_LOOKED_AT, None))
-    # A generator: the usage of a piece is copied out when its turn comes.
-    return run_all(_curves, ((p.predictor, usage[p.seen], days, horizon, p.wanted) for p in pieces))
+    # A generator: the usage of a piece is copied out when its turn comes, unless it is all there is.
+    return run_all(
+        _curves,
+        ((p.predictor, usage if len(p.seen) == len(usage) else usage[p.seen], days, horizon, p.wanted) for p in pieces),
+    )
 
 
-def _curves(predictor: Predictor, usage: AnyFloats, days: Days, horizon: Days, wanted: Ints) -> Floats:
+def _curves(predictor: Predictor, usage: AnyFloats, days: Days, horizon: Days, wanted: Ints) -> Floats32:
     """One piece of work: curves of the wanted rows of `usage`, (n_wanted, n_horizon_days, 48)."""
     if predictor.expensive:
-        return _by_representatives(predictor, usage, days, horizon)[wanted]
-    return predictor.fit(usage, days).predict_curve(horizon)[wanted]
+        curves = _by_representatives(predictor, usage, days, horizon)
+    else:
+        curves = predictor.fit(usage, days).predict_curve(horizon)
+    return (curves if len(wanted) == len(curves) else curves[wanted]).astype(np.float32)
 
 
 def _by_representatives(predictor: Predictor, usage: AnyFloats, days: Days, horizon: Days) -> Floats:

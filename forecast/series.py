@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats, Ints
+from forecast.arrays import AnyFloats, Floats, Floats32, Ints
 from forecast.service_key import ServiceKey
 
 
@@ -24,9 +24,13 @@ class Series:
         service, resource = np.nonzero(np.isfinite(usage).any(axis=(2, 3)))
         return cls(service, resource, (usage.shape[0], usage.shape[1]))
 
-    def flatten(self, table: AnyFloats) -> Floats:
+    def flatten(self, table: AnyFloats) -> Floats32:
         """(n_services, n_resources, ...) -> (n_series, ...)"""
-        return np.asarray(table[self.service, self.resource], dtype=np.float64)
+        flat = np.empty((len(self.service), *table.shape[2:]), dtype=np.float32)
+        for resource in range(self.shape[1]):  # one at a time, as the table may be of float64
+            rows = self.resource == resource
+            flat[rows] = table[self.service[rows], resource]
+        return flat
 
     def unflatten(self, values: AnyFloats) -> Floats:
         """(n_series, ...) -> (n_services, n_resources, ...), NaN where there is no series."""

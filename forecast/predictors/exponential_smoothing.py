@@ -51,8 +51,8 @@ class ExponentialSmoothingPredictor(Predictor):
         self.season_ = _weekday_factors(logs, weekday)  # (n_series, 7) logs
         self.level_, self.trend_ = self._smooth(logs - self.season_[:, weekday])
         # The shape of a day is its share of the day's mean: fit the mean of shapes, so that old levels do not matter.
-        shape = filled / np.maximum(mean, _SMALLEST_LEVEL * self.unit_[:, None])[:, :, None]
-        self.shapes_ = DayTypeMeanPredictor().fit(shape, days)
+        filled /= np.maximum(mean, _SMALLEST_LEVEL * self.unit_[:, None])[:, :, None]
+        self.shapes_ = DayTypeMeanPredictor().fit(filled, days)
         self.empty_ = nan_mean(usage).max(axis=1) <= 0
 
     def _smooth(self, logs: Floats) -> tuple[Floats, Floats]:

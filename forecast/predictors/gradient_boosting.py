@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from forecast.arrays import AnyFloats, Floats, Ints
-from forecast.calendar import Days
+from forecast.calendar import SLOTS_PER_DAY, Days
 from forecast.one_thread import one_thread
 from forecast.predictors.base import Predictor, filled_days
 from forecast.predictors.day_type_mean import DayTypeMeanPredictor
@@ -20,6 +20,7 @@ _SMALLEST_LEVEL = 1e-3
 _FEWEST_DAYS_BEFORE = 7
 _FEWEST_ROWS = 200
 _MAX_LEAD = 7
+_SHAPES_AT_ONCE = 1024  # a pooled predictor sees all series: copies of their history would be the most memory of a fit
 
 
 class GradientBoostingPredictor(Predictor):
@@ -43,12 +44,16 @@ class GradientBoostingPredictor(Predictor):
         self.random_state = random_state
 
     def _fit(self, usage: AnyFloats, days: Days) -> None:
-        filled = filled_days(usage)
-        mean = filled.mean(axis=2)  # (n_series, n_days)
-        floor = _SMALLEST_LEVEL * np.maximum(mean.mean(axis=1, keepdims=True), 1e-300)
-        shape = filled / np.maximum(mean, floor)[:, :, None]
-        self.shapes_ = DayTypeMeanPredictor().fit(shape, days)
-        self.mean_, self.days_ = mean, days
+        self.days_ = days
+        self.mean_: Floats = np.empty(usage.shape[:2])
+        self.shapes_: list[DayTypeMeanPredictor] = []
+        for start in range(0, len(usage), _SHAPES_AT_ONCE):
+            filled = filled_days(usage[start : start + _SHAPES_AT_ONCE])
+            mean = filled.mean(axis=2)  # (n_series, n_days)
+            floor = _SMALLEST_LEVEL * np.maximum(mean.mean(axis=1, keepdims=True), 1e-300)
+            filled /= np.maximum(mean, floor)[:, :, None]
+            self.shapes_.append(DayTypeMeanPredictor().fit(filled, days))
+            self.mean_[start : start + _SHAPES_AT_ONCE] = mean
         self.trees_ = self._learn()
 
     def _learn(self) -> HistGradientBoostingRegressor | None:
@@ -94,7 +99,11 @@ class GradientBoostingPredictor(Predictor):
                 rows = _features(self.mean_, self.days_, self._day(horizon, index), lead)
                 with one_thread():
                     level[:, index] *= np.exp(np.clip(self.trees_.predict(rows), -5.0, 5.0))
-        return level[:, :, None] * self.shapes_.predict_curve(horizon)
+        curve = np.empty((self.n_series_, len(horizon), SLOTS_PER_DAY))
+        for index, shapes in enumerate(self.shapes_):
+            some = slice(index * _SHAPES_AT_ONCE, (index + 1) * _SHAPES_AT_ONCE)
+            np.multiply(level[some, :, None], shapes.predict_curve(horizon), out=curve[some])
+        return curve
 
     @staticmethod
     def _day(days: Days, index: int) -> tuple[int, int]:

@@ -33,7 +33,7 @@ from trainer.history.layout import Layout, LayoutFile, read_settings
 from trainer.history.series_file import ABSENT, QUARTER_SECONDS, Ints32, Inventory, SeriesFile, Window
 from trainer.history.tables import node_lookup, node_table, pod_table, read_capacity, read_requests
 
-WINDOW_BYTES = 400 << 20
+WINDOW_BYTES = 128 << 20
 """Samples held at a time. A window is at least one day: pods of a day x samples of a day x _CELL_BYTES."""
 
 _CELL_BYTES = 4 * len(RESOURCES) + 4
