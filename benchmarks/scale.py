@@ -1,20 +1,29 @@
 """Time and memory of reading history and fitting a model, against the number of services.
 
-    python -m benchmarks.scale [--services 500 1500 5000] [--days 28]
+    python -m benchmarks.scale [--services 500 1000 1500 5000] [--days 28]
+    python -m benchmarks.scale --dask-workers 2 --services 5000 10000 20000
 
-Writes synthetic 5-minute histories in the history layout (one pod per service, evening peaks, noise), then runs, each
-in a process of its own so that its peak memory is its own: the first full run, and the night after with the
-model of the night before. Prints one line a size; "per 1,000 services" shows whether it grows linearly.
+Writes synthetic 5-minute histories in the history layout (one pod per service, evening peaks, noise), then runs two
+processes, so that the peak memory of each is its own: the first full run, and the night after with the model of the
+night before. Prints one line a size; "per 1,000 services" shows whether it grows linearly.
+
+With --dask-workers N the series' work goes to a Dask cluster of N processes of one thread each on this machine. Seconds
+are wall clock then, and the CPU seconds of the client and of all workers, and their peak memory, are printed as well.
+The last line divides the nightly seconds per 1,000 services of the largest size by those of the smallest.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import pickle
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -22,8 +31,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.harness import command_line, peak_gib
+from benchmarks.harness import command_line, machine_load, peak_gib
 from forecast.resources import RESOURCES
+from testing.processes.process_figures import cpu_seconds, peak_bytes
 
 _STEP_MINUTES = 5
 _STEPS_PER_DAY = 24 * 60 // _STEP_MINUTES
@@ -99,52 +109,100 @@ def write_history(directory: Path, n_services: int, n_days: int) -> None:
     (directory / "history.json").write_text(json.dumps({"time_zone": "UTC", "step": f"{_STEP_MINUTES}m"}))
 
 
-def run_once(directory: Path) -> dict[str, object]:
-    """One process: read, fit as on the first night, fit as on the next; seconds and peak memory after each."""
+def run_once(directory: Path, night: str, model_file: Path, n_workers: int) -> dict[str, float]:
+    """One process: read and fit as on the first night, or as on the night after it; seconds and peak memory."""
     from forecast.fit import fit
     from trainer.history.files import read_history
 
-    started = time.perf_counter()
+    started, cpu = time.perf_counter(), time.process_time()
     history = read_history(directory)
-    read = time.perf_counter() - started
-    yesterday = fit(history.before(history.n_days - 1))
-    first = time.perf_counter() - started - read
-    fit(history, previous=yesterday)
-    night = time.perf_counter() - started - read - first
-    return {
-        "read_seconds": read,
-        "first_fit_seconds": first,
-        "nightly_fit_seconds": night,
-        "peak_gib": peak_gib(),
-        "predictor_series": yesterday.info["predictor_series"],
-    }
+    figures = {"read_seconds": time.perf_counter() - started}
+    with _cluster(n_workers) as workers:
+        started = time.perf_counter()
+        if night == "first":
+            model = fit(history.before(history.n_days - 1))
+            model_file.write_bytes(pickle.dumps(model))
+        else:
+            fit(history, previous=pickle.loads(model_file.read_bytes()))
+        figures["fit_seconds"] = time.perf_counter() - started
+        figures["workers_cpu_seconds"] = sum(cpu_seconds(worker) for worker in workers)
+        figures["worker_gib"] = max((peak_bytes(worker) for worker in workers), default=0) / 2**30
+    figures["cpu_seconds"] = time.process_time() - cpu
+    figures["peak_gib"] = peak_gib()
+    return figures
+
+
+@contextmanager
+def _cluster(n_workers: int) -> Iterator[list[int]]:
+    """Send the series' work to a Dask cluster; gives the process ids of its workers. Without workers, stay here."""
+    if not n_workers:
+        yield []
+        return
+    from distributed import Client, LocalCluster
+    from joblib import parallel_config
+
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        LocalCluster(
+            n_workers=n_workers,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            memory_limit=0,
+            local_directory=scratch,
+        ) as cluster,
+        Client(cluster) as client,
+        parallel_config(backend="dask"),
+    ):
+        yield list(client.run(os.getpid).values())
+
+
+def _night(directory: Path, night: str, model_file: Path, n_workers: int) -> dict[str, float]:
+    command = [sys.executable, "-m", "benchmarks.scale", "--child", str(directory), "--night", night]
+    command += ["--model", str(model_file), "--dask-workers", str(n_workers)]
+    printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    figures: dict[str, float] = json.loads(printed.splitlines()[-1])
+    return figures
 
 
 def main() -> None:
     """Print a line per size."""
     parser = command_line(__doc__)
-    parser.add_argument("--services", type=int, nargs="+", default=[500, 1500, 5000])
+    parser.add_argument("--services", type=int, nargs="+", default=[500, 1000, 1500, 5000])
     parser.add_argument("--days", type=int, default=28)
-    parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--dask-workers", type=int, default=0, help="processes of a Dask cluster; 0 = none")
+    for hidden in ("--child", "--model"):
+        parser.add_argument(hidden, type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--night", choices=("first", "next"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    n_workers = arguments.dask_workers
     if arguments.child:
-        print(json.dumps(run_once(arguments.child)))
+        print(json.dumps(run_once(arguments.child, arguments.night, arguments.model, n_workers)))
         return
-    print(
-        f"{'services':>8} {'read s':>8} {'first fit s':>12} {'nightly fit s':>14} "
-        f"{'nightly total per 1,000':>24} {'peak GiB':>9}"
-    )
+    print(machine_load())
+    columns = ["services", "read s", "first fit s", "nightly fit s", "read + fit s", "per 1,000", "CPU s per 1,000"]
+    columns += ["first GiB", "nightly GiB"] + ["workers' CPU s", "worker GiB"] * (n_workers > 0)
+    print("  ".join(columns))
+    per_thousand = []
     for n_services in arguments.services:
-        with tempfile.TemporaryDirectory() as scratch:
-            write_history(Path(scratch), n_services, arguments.days)
-            command = [sys.executable, "-m", "benchmarks.scale", "--child", scratch]
-            figures = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-        total = figures["read_seconds"] + figures["nightly_fit_seconds"]
-        print(
-            f"{n_services:>8} {figures['read_seconds']:>8.1f} {figures['first_fit_seconds']:>12.1f} "
-            f"{figures['nightly_fit_seconds']:>14.1f} {total / n_services * 1000:>24.1f} {figures['peak_gib']:>9.2f}"
-        )
-        print(f"         series each predictor was evaluated on: {figures['predictor_series']}")
+        with tempfile.TemporaryDirectory() as scratch, tempfile.TemporaryDirectory() as models:
+            directory, model_file = Path(scratch), Path(models, "model")
+            write_history(directory, n_services, arguments.days)
+            first = _night(directory, "first", model_file, n_workers)
+            night = _night(directory, "next", model_file, n_workers)
+        total = night["read_seconds"] + night["fit_seconds"]
+        cpu = night["cpu_seconds"] + night["workers_cpu_seconds"]
+        per_thousand.append(1000 * total / n_services)
+        row = [n_services, night["read_seconds"], first["fit_seconds"], night["fit_seconds"], total, per_thousand[-1]]
+        row += [1000 * cpu / n_services, first["peak_gib"], night["peak_gib"]]
+        row += [night["workers_cpu_seconds"], night["worker_gib"]] * (n_workers > 0)
+        digits = [2 if "GiB" in name else 0 if name == "services" else 1 for name in columns]
+        cells = [f"{value:,.{n}f}" for value, n in zip(row, digits, strict=True)]
+        print("  ".join(f"{cell:>{len(name)}}" for cell, name in zip(cells, columns, strict=True)), flush=True)
+    least, most = (pick(arguments.services) for pick in (min, max))
+    if least < most:
+        ratio = per_thousand[arguments.services.index(most)] / per_thousand[arguments.services.index(least)]
+        print(f"seconds per 1,000 services at {most:,} / at {least:,} services: {ratio:.2f} (1 = linear)")
 
 
 if __name__ == "__main__":

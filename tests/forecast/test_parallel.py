@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from distributed import Client, LocalCluster
 from hypothesis import settings
-from joblib import parallel_config
+from joblib import parallel_config, register_parallel_backend
+from joblib._parallel_backends import ThreadingBackend
 
 from forecast.fit import fit
 from forecast.model import PeakModel
@@ -71,6 +72,31 @@ def square(number: int) -> tuple[int, int]:
 def test_results_come_in_the_order_of_the_arguments() -> None:
     assert [result for result, _ in run_all(square, ((n,) for n in range(5)))] == [0, 1, 4, 9, 16]
     assert {pid for _, pid in run_all(square, ((n,) for n in range(5)))} == {os.getpid()}
+
+
+class FinishedListsOnly(ThreadingBackend):
+    """Runs pieces in threads, and like Dask's backend refuses to hand out one result at a time."""
+
+    supports_return_generator = False
+
+    def effective_n_jobs(self, n_jobs: int) -> int:
+        return 5
+
+
+def test_a_backend_that_returns_finished_lists_is_given_a_few_pieces_for_each_worker() -> None:
+    register_parallel_backend("finished-lists-only", FinishedListsOnly)
+    begun: list[int] = []
+
+    def arguments() -> Iterator[tuple[int]]:
+        for n in range(50):
+            begun.append(n)
+            yield (n,)
+
+    with parallel_config(backend="finished-lists-only"):
+        results = run_all(square, arguments())
+        assert next(results)[0] == 0
+        assert len(begun) == 20
+        assert [result for result, _ in results] == [n * n for n in range(1, 50)]
 
 
 def test_processes_give_the_same_model(expected: PeakModel) -> None:
