@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 import tempfile
 import time
@@ -115,7 +116,7 @@ def rival_ratios(history: History, report: Backtest) -> dict[str, dict[str, list
 
 def held_out(history: History) -> Bools:
     """(n_services,) the half of the entities that nothing was tuned on. Metrics of one server (ASD) stay together."""
-    entity = np.array([service.name.rsplit("-m", 1)[0] for service in history.services])
+    entity = np.array([re.sub(r"-m\d+$", "", service.name) for service in history.services])
     names, of_service = np.unique(entity, return_inverse=True)
     order = np.random.default_rng(_SPLIT_SEED).permutation(len(names))
     return np.asarray(np.isin(of_service, order[len(names) // 2 :]))

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -76,7 +77,8 @@ def traits(history: History, days: Sequence[int]) -> dict[str, Floats]:
     volatility : log ratio of the highest to the median daily peak of 28 days
     """
     usage = history.usage_per_pod
-    with np.errstate(all="ignore"):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # days and services without a sample
         measured = np.isfinite(usage)
         peak_slot = np.where(measured, usage, -np.inf).argmax(axis=3).astype(np.float64)
         peak = np.where(measured, usage, -np.inf).max(axis=3)
