@@ -3,6 +3,7 @@
 peak_weights        what pods add to nodes; usage of pods without measurements
 run_forecast        when pods of Job owners start, how long they run, what they use meanwhile
 replicas            expected pods, and which services scale with their load
+moved_services      the past of services that came from elsewhere
 load_per_pod        history at today's replica count
 cold_start          young services borrow what they lack
 holiday_effect      holidays out of the ordinary days
@@ -37,6 +38,7 @@ from forecast.history import History
 from forecast.holiday_effect import as_ordinary, curves_by_country, holiday_curves, without_holidays
 from forecast.load_per_pod import usage_at_reference
 from forecast.model import DATED_DAYS, PEAK_QUANTILES, PeakModel
+from forecast.moved_services import with_earlier_days
 from forecast.node_base import fit_node_base
 from forecast.node_calibration import calibrate_nodes
 from forecast.online_calibration import INFO as BOUND_OFFSETS
@@ -92,6 +94,7 @@ def fit(
         raise NotEnoughHistory(days=history.n_days, needed=1, purpose="fit a model")
     history = history.before(history.n_days, keep=options.window_days)
     offsets = next_offsets(history, previous)
+    history = with_earlier_days(history)
     weights = fit_peak_weights(history)
     history = complete_history(history, weights)
     days = history.describe_days()

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, fields, replace
-from datetime import date
+from datetime import date, timedelta
 
 import numpy as np
 
 from forecast.arrays import Floats, Floats32, Ints
 from forecast.calendar import SLOTS_PER_DAY, Calendar, Days
+from forecast.earlier_days import EarlierDays
 from forecast.errors import NotEnoughHistory
 from forecast.events import Event
 from forecast.job_runs import JobRuns
@@ -70,6 +71,7 @@ class History:
                      memory bytes: over the pods of the last day up to then with a known request; NaN = unknown
     runs           : runs of the pods of Job owners, to the sampling step; `placements` has half hours only
     events         : days that a user expects to differ, past and to come
+    earlier        : days of moved services from before they were here; only a fit looks at them
     """
 
     calendar: Calendar
@@ -87,6 +89,7 @@ class History:
     daily_requests: Floats
     runs: JobRuns = JobRuns.none()  # noqa: RUF009 - frozen
     events: tuple[Event, ...] = ()
+    earlier: EarlierDays | None = None
 
     @property
     def n_days(self) -> int:
@@ -104,11 +107,13 @@ class History:
         """SHA-256 over everything in it: which data a model was fitted on, however it was stored."""
         names: tuple[object, ...] = (self.calendar, self.days, self.services, self.nodes)
         names += (self.events,) if self.events else ()
+        names += (self.earlier.days,) if self.earlier is not None else ()
         digest = hashlib.sha256(repr(names).encode())
         tables = (self.placements, self.runs) if len(self.runs) else (self.placements,)
         runs = [getattr(table, field.name) for table in tables for field in fields(table)]
         arrays = [value for field in fields(self) if isinstance(value := getattr(self, field.name), np.ndarray)]
-        for array in (*arrays, *runs):
+        earlier = () if self.earlier is None else self.earlier.arrays()
+        for array in (*arrays, *runs, *earlier):
             digest.update(repr((array.shape, array.dtype.str)).encode())
             digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()
@@ -123,6 +128,8 @@ class History:
             raise NotEnoughHistory(days=day_index, needed=1, purpose="fit a model")
         start = 0 if keep is None else max(0, day_index - keep)
         span = slice(start, day_index)
+        end = self.days[day_index - 1] + timedelta(days=1)
+        oldest = date.min if keep is None else end - timedelta(days=keep)
         return replace(
             self,
             days=self.days[span],
@@ -134,6 +141,7 @@ class History:
             placements=self.placements.between(start * SLOTS_PER_DAY, day_index * SLOTS_PER_DAY),
             daily_requests=self.daily_requests[:, :, span],
             runs=self.runs.between(start, day_index),
+            earlier=None if self.earlier is None else self.earlier.between(oldest, end),
         )
 
 

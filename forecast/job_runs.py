@@ -81,6 +81,10 @@ class JobRuns:
         is_open[:, 1] |= lasts
         return JobRuns(self.service[kept], self.start[kept] - begin, np.where(lasts, left, self.seconds[kept]), is_open)
 
+    def later(self, n_days: int) -> JobRuns:
+        """The same runs, counted from n_days before the first day."""
+        return JobRuns(self.service, self.start + n_days * _DAY_SECONDS, self.seconds, self.open)
+
 
 def collect_runs(
     windows: Sequence[tuple[Ints, SampleTimes]], service_of_pod: Ints, calendar: Calendar, first_day: date

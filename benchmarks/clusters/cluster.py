@@ -50,6 +50,7 @@ class Cluster:
     capacity    : (n_nodes, n_resources) NaN = not a limit
     allocatable : (n_nodes, 2) CPU cores and memory bytes
     events      : what a user's calendar says of single days
+    moved       : services that had another name: (old, new), each Namespace/Kind/name
     """
 
     time_zone: str
@@ -68,6 +69,7 @@ class Cluster:
     allocatable: Floats
     comment: str | None = None
     events: tuple[Event, ...] = ()
+    moved: tuple[tuple[str, str], ...] = ()
 
     @property
     def n_slots(self) -> int:

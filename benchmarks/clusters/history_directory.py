@@ -60,6 +60,9 @@ def write_history(cluster: Cluster, out: Path, *, mantissa_bits: int = 10) -> No
     if cluster.events:
         listed = [event.model_dump(exclude_defaults=True) for event in cluster.events]
         (out / "events.yaml").write_text(yaml.safe_dump(listed, sort_keys=False), encoding="utf-8")
+    if cluster.moved:
+        named = [{"old": old, "new": new} for old, new in cluster.moved]
+        (out / "moved.yaml").write_text(yaml.safe_dump(named, sort_keys=False), encoding="utf-8")
     (out / "history.json").write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
 
 

@@ -40,6 +40,7 @@ class Scenario(Enum):
     EVENT = "event"
     TWO_COUNTRIES = "two-countries"
     RELEASE = "release"
+    MOVED = "moved"
 
 
 def cut_off_slot(cluster: Cluster) -> int:
@@ -178,6 +179,42 @@ def releases(
     return replace(cluster, usage=usage)
 
 
+def moved_services(cluster: Cluster, rng: np.random.Generator, *, share: float = 1 / 3) -> Cluster:
+    """A third of the services came one day before the cut-off, with new pods, from the namespace old-<namespace>.
+
+    The list of moved services names both. Without it, one day is known of them; it is a Saturday in the sample. The
+    nodes stay the same, so that only names differ from the history as it was.
+    """
+    moment = cut_off_slot(cluster) - SLOTS_PER_DAY
+    chosen = _some_services(cluster, rng, share)
+    row = np.cumsum(chosen) - 1 + len(cluster.services)  # of the service as it was
+    was = tuple(
+        replace(s, namespace=f"old-{s.namespace}")
+        for s, is_chosen in zip(cluster.services, chosen, strict=True)
+        if is_chosen
+    )
+    left: Ints = np.flatnonzero(chosen[cluster.service_of] & (cluster.first < moment) & (cluster.end > moment))
+    usage = cluster.usage.copy()
+    before = usage[left].copy()
+    before[:, :, moment:] = np.nan
+    usage[left, :, :moment] = np.nan
+    first, service_of = cluster.first.copy(), cluster.service_of.copy()
+    first[left] = moment
+    return replace(
+        cluster,
+        services=(*cluster.services, *was),
+        pods=(*cluster.pods, *(pod_name(rng, f"{cluster.pods[pod].rsplit('-', 1)[0]}-#####") for pod in left)),
+        service_of=np.concatenate([service_of, row[service_of[left]]]),
+        first=np.concatenate([first, cluster.first[left]]),
+        end=np.concatenate([cluster.end, np.full(len(left), moment)]),
+        node_of=np.concatenate([cluster.node_of, cluster.node_of[left]]),
+        usage=np.concatenate([usage, before]),
+        moved=tuple(
+            (f"{old.namespace}/{old.owner}", f"{old.namespace.removeprefix('old-')}/{old.owner}") for old in was
+        ),
+    )
+
+
 def campaign(
     cluster: Cluster,
     rng: np.random.Generator,
@@ -277,6 +314,7 @@ SCENARIOS: Mapping[Scenario, Callable[[Cluster, np.random.Generator], Cluster]] 
     Scenario.EVENT: campaign,
     Scenario.TWO_COUNTRIES: two_countries,
     Scenario.RELEASE: releases,
+    Scenario.MOVED: moved_services,
 }
 
 

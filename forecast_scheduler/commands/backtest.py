@@ -7,6 +7,7 @@ from forecast_scheduler.commands.options.common import (
     EventsOption,
     HistoryOption,
     JsonOption,
+    MovedOption,
     VerboseOption,
 )
 from forecast_scheduler.commands.shell import check_writable, open_shell, write_figures
@@ -16,6 +17,7 @@ from forecast_scheduler.reports.backtest_tables import baselines_table
 def backtest(
     history: HistoryOption = None,
     events: EventsOption = None,
+    moved: MovedOption = None,
     json: JsonOption = None,
     config: ConfigOption = None,
     verbose: VerboseOption = False,
@@ -24,7 +26,7 @@ def backtest(
 
     Every night the model is fitted anew on what was known then. Losses are pinball losses, lower is better.
     """
-    shell = open_shell(config, verbose=verbose, json_file=json).with_events(events)
+    shell = open_shell(config, verbose=verbose, json_file=json).with_files(events=events, moved=moved)
     check_writable(json)
     directory = shell.history(history)
 

@@ -15,7 +15,7 @@ from trainer.own_history.store import last_read
 
 
 def open_history(settings: Settings, directory: Path, progress: Progress) -> HistoryFiles:
-    """The history directory, with time zone, holidays and events of the settings where they name any."""
+    """The history directory, with time zone, holidays, events and moved services of the settings if they name any."""
     recorded = read_settings(directory, Tally()).calendar
     calendar = Calendar(
         time_zone=settings.time_zone or recorded.time_zone,
@@ -23,7 +23,12 @@ def open_history(settings: Settings, directory: Path, progress: Progress) -> His
     )
     # A history that grows may hold the beginning of a day that was not over when it was read.
     return HistoryFiles.open(
-        directory, calendar=calendar, events=settings.events, until=last_read(directory), progress=progress
+        directory,
+        calendar=calendar,
+        events=settings.events,
+        moved=settings.moved,
+        until=last_read(directory),
+        progress=progress,
     )
 
 

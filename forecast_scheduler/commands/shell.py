@@ -49,9 +49,10 @@ class Shell:
     out: Console
     err: Console
 
-    def with_events(self, events: Path | None) -> Shell:
-        """The same with the calendar of events that an option names, if it does."""
-        return self if events is None else replace(self, settings=self.settings.replace(events=events))
+    def with_files(self, *, events: Path | None, moved: Path | None) -> Shell:
+        """The same with the calendar of events and the list of moved services that options name, if they do."""
+        named = {name: path for name, path in (("events", events), ("moved", moved)) if path is not None}
+        return replace(self, settings=self.settings.replace(**named)) if named else self
 
     def progress(self) -> AbstractContextManager[Progress]:
         """`with shell.progress() as progress:` gives the callback that long-running functions take."""

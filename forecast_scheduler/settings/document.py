@@ -107,6 +107,11 @@ class Settings(SettingGroup):
     `--events` of train, backtest and replay (docs/operate/train.md). None: events.yaml of the history, if there is
     one."""
 
+    moved: Path | None = None
+    """File (YAML) of services that had another name or came from another cluster, whose past is learned from;
+    `--moved` of train, backtest and replay (docs/operate/train.md). None: moved.yaml of the history, if there is one.
+    """
+
     prometheus: PrometheusOptions = Field(default_factory=PrometheusOptions)
     train: TrainSettings = Field(default_factory=TrainSettings)
     replay: ReplaySettings = Field(default_factory=ReplaySettings)

@@ -25,6 +25,7 @@ from benchmarks.clusters.scenarios import (
     cut_off_slot,
     daily_trend,
     doubled_replicas,
+    moved_services,
     new_services,
     public_holiday,
     releases,
@@ -35,6 +36,7 @@ from forecast.arrays import Floats32
 from forecast.resources import CPU, DISK, MEMORY, NETWORK
 from tests.traces import TRACES, needs_traces
 from trainer.history.events_file import read_events
+from trainer.history.files import HistoryFiles
 
 
 def wave(n_days: int, *, peak_slot: int = 40, noise: float = 0.05, seed: int = 0) -> Floats32:
@@ -334,3 +336,21 @@ def test_the_cluster_of_vms_has_four_resources_and_the_outage_of_its_trace() -> 
     assert outage.sum() == 48
     load = np.nansum(built.node_totals()[:, :, ~outage], axis=0) / built.capacity.sum(axis=0)[:, None]
     assert (np.quantile(load[[CPU, DISK, NETWORK]], 0.99, axis=1) < 0.65).all()
+
+
+def test_moved_services_only_change_their_names(cluster: Cluster, tmp_path: Path) -> None:
+    moved = moved_services(cluster, np.random.default_rng(1))
+    moment = cut_off_slot(cluster) - 48
+    np.testing.assert_allclose(moved.node_totals(), cluster.node_totals(), rtol=1e-5)
+    assert len(moved.moved) == len(moved.services) - len(cluster.services) > 0
+    alive = moved.alive()
+    for old, new in moved.moved:
+        row = {f"{s.namespace}/{s.owner}": n for n, s in enumerate(moved.services)}
+        before, after = (alive[moved.service_of == row[name]].sum(axis=0) for name in (old, new))
+        was = cluster.alive()[cluster.service_of == row[new]].sum(axis=0)
+        np.testing.assert_array_equal(before, np.where(np.arange(moved.n_slots) < moment, was, 0))
+        np.testing.assert_array_equal(before + after, was)
+    write_history(moved, tmp_path)
+    history = HistoryFiles.open(tmp_path).history()
+    assert history.earlier is not None
+    assert len(history.earlier.service) == len(moved.moved)

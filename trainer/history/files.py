@@ -30,6 +30,7 @@ from forecast.usage_limits import CutSeries
 from trainer.history.cleaning import Cause, CleaningReport, Tally
 from trainer.history.events_file import read_events
 from trainer.history.layout import Layout, LayoutFile, read_settings
+from trainer.history.moved_file import MovedServices
 from trainer.history.series_file import ABSENT, QUARTER_SECONDS, Ints32, Inventory, SeriesFile, Window
 from trainer.history.tables import node_lookup, node_table, pod_table, read_capacity, read_requests
 
@@ -74,6 +75,7 @@ class HistoryFiles:
     _tally: Tally = field(repr=False)
     cut: list[CutSeries] = field(default_factory=list, repr=False)
     events: tuple[Event, ...] = ()
+    moved: MovedServices | None = None
 
     @classmethod
     def open(
@@ -82,6 +84,7 @@ class HistoryFiles:
         *,
         calendar: Calendar | None = None,
         events: Path | None = None,
+        moved: Path | None = None,
         until: datetime | None = None,
         progress: Progress = silent,
     ) -> HistoryFiles:
@@ -89,6 +92,7 @@ class HistoryFiles:
 
         calendar : overrides time zone and holiday country of history.json
         events   : calendar of events; None = events.yaml of the directory, if there is one
+        moved    : list of moved services; None = moved.yaml of the directory, if there is one
         until    : days that had not ended by then are cut off, however much of them is there
         """
         directory, tally = Path(directory), Tally()
@@ -104,8 +108,9 @@ class HistoryFiles:
         capacity_file = LayoutFile.open(directory, Layout.capacity, required=("node",), text=("node",))
         settings = read_settings(directory, tally)
         calendar = calendar or settings.calendar
-        recorded = directory / Layout.events
-        of_calendar = read_events(events or recorded) if events or recorded.exists() else ()
+        events, moved = _named_or_own(directory, events, Layout.events), _named_or_own(directory, moved, Layout.moved)
+        of_calendar = () if events is None else read_events(events)
+        moved_services = None if moved is None else MovedServices.read(moved)
 
         usage = SeriesFile(usage_file, key_columns=key_columns, place_column="node", tally=tally)
         node_usage = SeriesFile(node_file, key_columns=("node",), place_column="node", tally=tally)
@@ -133,6 +138,7 @@ class HistoryFiles:
             ),
             _tally=tally,
             events=of_calendar,
+            moved=moved_services,
         )
 
     @property
@@ -150,7 +156,16 @@ class HistoryFiles:
         self.cut[:] = builder.cut
         self._tally.set(Layout.usage, Cause.BEYOND_NODE, sum(series.slots for series in self.cut))
         self._tally.set(Layout.nodes, Cause.BEYOND_FLEET, builder.beyond_fleet)
-        return replace(builder.finish(), events=self.events)
+        history = replace(builder.finish(), events=self.events)
+        if self.moved is None:
+            return history
+
+        def of_another_cluster(directory: Path) -> History:
+            # Where its services came from is of no interest: its own list is not followed.
+            files = HistoryFiles.open(directory, calendar=self.calendar, progress=progress)
+            return replace(files, moved=None).history(progress=progress)
+
+        return replace(history, earlier=self.moved.earlier_days(history, of_another_cluster))
 
     def pod_usage(self, first_day: date, last_day: date, *, progress: Progress = silent) -> PodUsage:
         """The pods that existed from first_day to last_day (included), which must lie in `days`."""
@@ -245,6 +260,13 @@ class HistoryFiles:
         grid = self._grid(source, first, n_days)
         window = Window(grid, n_nodes, source.rank, source.place, self.nodes.capacity)
         return slot_means(source.file.samples(window, self._tally, progress)[0], grid)
+
+
+def _named_or_own(directory: Path, named: Path | None, own: str) -> Path | None:
+    """The file that an option names, else the one of the directory, if there is one."""
+    if named is None and (directory / own).exists():
+        return directory / own
+    return named
 
 
 def read_history(directory: Path | str, *, calendar: Calendar | None = None, progress: Progress = silent) -> History:

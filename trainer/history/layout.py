@@ -6,6 +6,7 @@
     capacity.parquet  node, capacities, optionally allocatable                      one row per node
     history.json      optional: time_zone, holiday_country, step ("5m", "30s" or a number of seconds)
     events.yaml       optional: a user's calendar of days that differ (events_file)
+    moved.yaml        optional: services that had another name or came from another cluster (moved_file)
 
 `usage.parquet` may also be a directory of Parquet files with the same columns, and so may the others. What the rows
 mean is read in `series_file` and `files`.
@@ -33,13 +34,14 @@ from forecast.errors import InputError
 from forecast.sample_grid import MAX_STEP_SECONDS
 from trainer.history.cleaning import Cause, Tally
 
-USAGE, PODS, NODES, CAPACITY, SETTINGS, EVENTS = (
+USAGE, PODS, NODES, CAPACITY, SETTINGS, EVENTS, MOVED = (
     "usage.parquet",
     "pods.parquet",
     "nodes.parquet",
     "capacity.parquet",
     "history.json",
     "events.yaml",
+    "moved.yaml",
 )
 _BATCH_ROWS = 1 << 20
 _SECONDS_PER_UNIT = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
@@ -49,7 +51,8 @@ _EXPECTED = "see docs/understand/history-layout.md, or export the history again"
 class Layout:
     """Names of the files in a history directory."""
 
-    usage, pods, nodes, capacity, settings, events = USAGE, PODS, NODES, CAPACITY, SETTINGS, EVENTS
+    usage, pods, nodes, capacity = USAGE, PODS, NODES, CAPACITY
+    settings, events, moved = SETTINGS, EVENTS, MOVED
 
 
 @dataclass(frozen=True, slots=True)

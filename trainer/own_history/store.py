@@ -162,7 +162,7 @@ class OwnHistory:
                 *(f"{table}/{name}" for table in _TABLES.values() for name in self._store.files(table)),
                 Layout.settings,
                 LEDGER,
-                *(name for name in self._store.files("") if name == Layout.events),
+                *(name for name in self._store.files("") if name in (Layout.events, Layout.moved)),
             ]
             for done, name in enumerate(names, start=1):
                 target = Path(directory) / name

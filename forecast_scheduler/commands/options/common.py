@@ -26,6 +26,14 @@ EventsOption = Annotated[
         help="Calendar of days that differ, with expected factors. Default: events.yaml of the history, if there.",
     ),
 ]
+MovedOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--moved",
+        metavar="FILE.yaml",
+        help="Services that had another name or cluster. Default: moved.yaml of the history, if there.",
+    ),
+]
 ModelsOption = Annotated[
     str | None,
     typer.Option("--models", metavar="DIR-or-URL", help="Where models are published: a directory or any fsspec URL."),

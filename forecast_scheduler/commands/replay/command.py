@@ -14,6 +14,7 @@ from forecast_scheduler.commands.options.common import (
     EventsOption,
     HistoryOption,
     JsonOption,
+    MovedOption,
     ReportOption,
     SeedOption,
     VerboseOption,
@@ -72,6 +73,7 @@ CapacityOption = Annotated[
 def replay(
     history: HistoryOption = None,
     events: EventsOption = None,
+    moved: MovedOption = None,
     json: JsonOption = None,
     report: ReportOption = None,
     at: AtOption = None,
@@ -90,7 +92,7 @@ def replay(
     one more rule, `configured`, places by them. With --trajectory, pods stay where they were recorded until they are
     released, or moved by a rule.
     """
-    shell = open_shell(config, verbose=verbose, json_file=json).with_events(events)
+    shell = open_shell(config, verbose=verbose, json_file=json).with_files(events=events, moved=moved)
     check_writable(json)
     check_writable(report)
     directory = shell.history(history)

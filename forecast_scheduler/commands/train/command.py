@@ -14,6 +14,7 @@ from forecast_scheduler.commands.options.common import (
     EventsOption,
     JsonOption,
     ModelsOption,
+    MovedOption,
     ReportOption,
     VerboseOption,
 )
@@ -68,6 +69,7 @@ def train(
     history: History = None,
     models: ModelsOption = None,
     events: EventsOption = None,
+    moved: MovedOption = None,
     days: DaysBack = None,
     json: JsonOption = None,
     report: ReportOption = None,
@@ -84,7 +86,7 @@ def train(
 
     Whatever goes wrong, the model in use before stays in use.
     """
-    shell = open_shell(config, verbose=verbose, json_file=json).with_events(events)
+    shell = open_shell(config, verbose=verbose, json_file=json).with_files(events=events, moved=moved)
     train_options = {
         "metrics_file": metrics,
         "pushgateway": pushgateway,

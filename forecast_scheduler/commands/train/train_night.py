@@ -23,6 +23,7 @@ from trainer.gate.options import GateOptions
 from trainer.history.cleaning import CleaningReport
 from trainer.history.events_file import read_events
 from trainer.history.files import HistoryFiles
+from trainer.history.moved_file import MovedServices
 from trainer.history_update import Reading, read_new_days
 from trainer.issued_forecasts import IssuedForecasts, load_issued
 from trainer.lease import Lease, hold_lease
@@ -80,6 +81,8 @@ def train_night(
     # What is wrong with the input is found out before anything is written anywhere, the lease included.
     if settings.events is not None:
         read_events(settings.events)
+    if settings.moved is not None:
+        MovedServices.read(settings.moved)
     if prometheus is not None:
         source, own = open_source(settings.prometheus, prometheus), OwnHistory(history)
         own.check_growable()

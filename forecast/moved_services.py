@@ -1,0 +1,71 @@
+"""The history as a fit looks at it: services that moved have the past of their older name as their own.
+
+The days before a service was measured here are filled: usage of one pod, replicas, requests. If the other history goes
+further back than this one, days are put in front of it, on which nothing else was measured. Placements and nodes
+stay: what nodes felt is known of this cluster alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import numpy as np
+
+from forecast.arrays import AnyFloats
+from forecast.calendar import SLOTS_PER_DAY
+from forecast.history import History
+
+
+def with_earlier_days(history: History) -> History:
+    """The same history with the earlier days of moved services filled in."""
+    earlier = history.earlier
+    if earlier is None:
+        return history
+    missing = max(0, (history.days[0] - earlier.days[0]).days)
+    longer = _days_in_front(history, missing)
+    begin = (earlier.days[0] - longer.days[0]).days
+    span = slice(begin, begin + len(earlier.days))
+    usage, replicas = longer.usage_per_pod.copy(), longer.replicas.copy()
+    variance, requests = longer.pod_variance.copy(), longer.daily_requests.copy()
+    rows = earlier.service
+    usage[rows, :, span] = _filled(usage[rows, :, span], earlier.usage_per_pod)
+    variance[rows, :, span] = _filled(variance[rows, :, span], earlier.pod_variance)
+    requests[rows, :, span] = _filled(requests[rows, :, span], earlier.daily_requests)
+    # Before it came, a service had 0 pods here: what is known of the other place comes first.
+    replicas[rows, span] = _filled(earlier.replicas, replicas[rows, span])
+    return replace(
+        longer, usage_per_pod=usage, replicas=replicas, pod_variance=variance, daily_requests=requests, earlier=None
+    )
+
+
+def _filled(first: AnyFloats, second: AnyFloats) -> AnyFloats:
+    return np.where(np.isfinite(first), first, second)
+
+
+def _days_in_front(history: History, n_days: int) -> History:
+    """The history with days before it on which nothing was measured."""
+    if n_days == 0:
+        return history
+
+    def longer(table: AnyFloats, axis: int) -> AnyFloats:
+        shape = list(table.shape)
+        shape[axis] = n_days
+        return np.concatenate([np.full(shape, np.nan, dtype=table.dtype), table], axis=axis)
+
+    return replace(
+        history,
+        days=(*(history.days[0] - timedelta(days=n) for n in range(n_days, 0, -1)), *history.days),
+        usage_per_pod=longer(history.usage_per_pod, 2),
+        replicas=longer(history.replicas, 1),
+        pod_variance=longer(history.pod_variance, 2),
+        node_usage=longer(history.node_usage, 2),
+        node_pod_usage=longer(history.node_pod_usage, 2),
+        placements=replace(
+            history.placements,
+            first=history.placements.first + n_days * SLOTS_PER_DAY,
+            end=history.placements.end + n_days * SLOTS_PER_DAY,
+        ),
+        daily_requests=longer(history.daily_requests, 2).astype(np.float64),
+        runs=history.runs.later(n_days),
+    )

@@ -1,0 +1,66 @@
+"""Reads a list of entries (YAML) that a user wrote, and says in one sentence what is wrong with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import yaml
+
+from forecast.errors import InputError
+from forecast.setting_group import SettingGroup
+
+_MOST_ENTRIES = 10_000
+
+Entry = TypeVar("Entry", bound=SettingGroup)
+
+
+@dataclass(frozen=True, slots=True)
+class ListFile(Generic[Entry]):
+    """A kind of file.
+
+    what     : the file, as messages call it
+    entry    : one entry of it
+    keys     : what an entry needs
+    named_by : key whose value names an entry in messages
+    """
+
+    group: type[Entry]
+    what: str
+    entry: str
+    keys: str
+    named_by: str
+
+    def read(self, path: Path) -> tuple[Entry, ...]:
+        """The entries of a file, in its order; InputError if it cannot be used."""
+        try:
+            listed = yaml.safe_load(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise InputError(f"{self.what} {path} cannot be read: {error.strerror or error}") from error
+        except (yaml.YAMLError, UnicodeDecodeError, ValueError, RecursionError) as error:
+            mark = getattr(error, "problem_mark", None)
+            where = f" near line {mark.line + 1}" if mark is not None else f" ({error})"
+            raise InputError(f"{self.what} {path} is not valid YAML{where}: correct it") from error
+        if listed is None:
+            return ()
+        if not isinstance(listed, list):
+            raise InputError(
+                f"{self.what} {path} holds a {type(listed).__name__}: write a list of {self.entry}s, each with "
+                f"{self.keys}"
+            )
+        if len(listed) > _MOST_ENTRIES:
+            raise InputError(f"{self.what} {path} has {len(listed)} {self.entry}s, at most {_MOST_ENTRIES} are allowed")
+        return tuple(self._entry(path, number, entry) for number, entry in enumerate(listed, start=1))
+
+    def _entry(self, path: Path, number: int, entry: object) -> Entry:
+        if not isinstance(entry, dict) or not all(isinstance(key, str) for key in entry):
+            raise InputError(
+                f"{path}, {self.entry} {number}: it is a {type(entry).__name__}: write {self.keys} and so on"
+            )
+        try:
+            return self.group(**entry)
+        except InputError as error:
+            raise InputError(
+                f"{path}, {self.entry} {number} ({entry.get(self.named_by, 'no name')}): {error}"
+            ) from error
