@@ -44,6 +44,12 @@ class EventEffect:
                 result[:, covered] *= factor[:, None]
         return result
 
+    def among(self, rows: Ints, n_series: int) -> EventEffect:
+        """The same of n_series, of which these are the ones at `rows`; no effect on the others."""
+        factors = np.ones((len(self.events), n_series))
+        factors[:, rows] = self.factors
+        return EventEffect(self.events, factors)
+
 
 @dataclass(frozen=True, slots=True)
 class EventDays:
@@ -72,6 +78,23 @@ class EventDays:
         special[usual] = False
         part[:, usual] = False
         return cls(tuple(events), part, special)
+
+    def and_also(self, events: Sequence[Event], takes_part: Bools, days: Sequence[date]) -> EventDays:
+        """With more events. On a day of an event that is known already, a service has only this one.
+
+        takes_part : (n_events, n_services)
+        """
+        part = takes_part.copy()
+        special = self.special.copy()
+        for row, event in enumerate(events):
+            covered = event.slots([event.first_day])
+            for own, known in zip(self.takes_part, self.events, strict=True):
+                if (covered & known.slots([event.first_day])).any():
+                    part[row] &= ~own
+            special |= part[row, :, None] & event.slots(days).any(axis=1)
+        shown = np.flatnonzero(part.any(axis=1)).tolist()
+        more = tuple(events[row] for row in shown)
+        return EventDays((*self.events, *more), np.concatenate([self.takes_part, part[shown]]), special)
 
     def without(self, usage: AnyFloats, service: Ints) -> Floats:
         """A copy in which the days that differ are not measured. usage : (n_series, n_days, 48) of these services."""

@@ -8,6 +8,7 @@ load_per_pod        history at today's replica count
 cold_start          young services borrow what they lack
 holiday_effect      holidays out of the ordinary days
 event_effect        so are events of the user's calendar; coming ones multiply what is expected
+month_ends          so are month ends of services that show them
 change_points       history before a release at the level after it
 selection           predictors chosen and blended -> expected curves
 peaks               quantiles of the daily peaks
@@ -38,6 +39,8 @@ from forecast.history import History
 from forecast.holiday_effect import as_ordinary, curves_by_country, holiday_curves, without_holidays
 from forecast.load_per_pod import usage_at_reference
 from forecast.model import DATED_DAYS, PEAK_QUANTILES, PeakModel
+from forecast.month_ends import are_learnable, daily_means, month_end_days
+from forecast.month_ends import takes_part as month_ends_of
 from forecast.moved_services import with_earlier_days
 from forecast.node_base import fit_node_base
 from forecast.node_calibration import calibrate_nodes
@@ -119,6 +122,11 @@ def fit(
     del seen, borrowed  # tables of all services, which would stay to the end
     with_holidays = events.without(with_events, series.service) if history.events else with_events
     usage = without_holidays(with_holidays, days).astype(np.float32)
+    month_ends = _month_ends(history, events, series, replicas, usage, measured)
+    if len(month_ends.events) > len(events.events):
+        events = month_ends
+        with_holidays = events.without(with_events, series.service)
+        usage = without_holidays(with_holidays, days).astype(np.float32)
     measured_peaks = usage  # the forecaster of peaks follows a change by itself
     changes = level_changes(usage, days.weekday, series.resource != MEMORY)
     if changes.any:
@@ -160,7 +168,7 @@ def fit(
     if changes.any:
         past = [p.with_effect(series.unflatten(1 / to_today[:, p.first_day : p.end_day])) for p in past]
     deviation_factor = np.ones((1, 1, 1))
-    if history.events:
+    if events.events:
         effect, more_pods = _event_effects(history, events, series, replicas, with_events, usage, ordinary, horizon)
         past = [p.with_effect(series.unflatten(effect.on(p.days(history)))) for p in past]
         replicas = replace(replicas, dated=replicas.dated * more_pods.on(coming))
@@ -252,6 +260,27 @@ def _day_type_profiles(ordinary: Floats, horizon: Days, with_holidays: AnyFloats
     return profiles
 
 
+def _month_ends(
+    history: History, events: EventDays, series: Series, replicas: ReplicaForecast, usage: AnyFloats, measured: Bools
+) -> EventDays:
+    """The events and, of services that show them, the month ends.
+
+    usage    : (n_series, n_days, 48) without holidays and events
+    measured : (n_services, n_days)
+    """
+    until = history.days[-1] + timedelta(days=DATED_DAYS)
+    ends = month_end_days(history.calendar, (*history.days, until))
+    if not are_learnable(ends, history.days):
+        return events
+    rows = np.flatnonzero((series.resource != MEMORY) & ~replicas.by_clock[series.service])
+    service = series.service[rows]
+    load = np.where(measured[service], daily_means(usage, rows), np.nan)  # (n_rows, n_days)
+    pods = daily_means(history.replicas, service)
+    load = np.where(replicas.autoscaled[service, None], load * pods, load)
+    part = month_ends_of(ends, history.days, history.describe_days(), load, service, len(history.services))
+    return events.and_also(ends, part, history.days)
+
+
 def _event_effects(
     history: History,
     events: EventDays,
@@ -271,14 +300,16 @@ def _event_effects(
     weekday = history.describe_days().weekday
     services = np.arange(len(history.services))
     pods_follow = replicas.autoscaled
+    rows = np.flatnonzero(np.any(events.takes_part, axis=0)[series.service])
+    service, resource = series.service[rows], series.resource[rows]
     of_usage = events.effect(
         past=history.days,
-        service=series.service,
-        follows_factor=~(pods_follow | replicas.by_clock)[series.service] & (series.resource != MEMORY),
-        group=series.resource,
-        usage=usage,
-        expected=expected_then(ordinary_days, weekday_curves(ordinary, horizon), weekday),
-    )
+        service=service,
+        follows_factor=~(pods_follow | replicas.by_clock)[service] & (resource != MEMORY),
+        group=resource,
+        usage=usage[rows],
+        expected=expected_then(ordinary_days[rows], weekday_curves(ordinary[rows], horizon), weekday),
+    ).among(rows, len(series.service))
     pods = np.where(pods_follow[:, None, None], history.replicas, np.nan)
     of_pods = events.effect(
         past=history.days,

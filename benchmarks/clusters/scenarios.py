@@ -41,6 +41,7 @@ class Scenario(Enum):
     TWO_COUNTRIES = "two-countries"
     RELEASE = "release"
     MOVED = "moved"
+    MONTH_END = "month-end"
 
 
 def cut_off_slot(cluster: Cluster) -> int:
@@ -179,13 +180,15 @@ def releases(
     return replace(cluster, usage=usage)
 
 
-def moved_services(cluster: Cluster, rng: np.random.Generator, *, share: float = 1 / 3) -> Cluster:
-    """A third of the services came one day before the cut-off, with new pods, from the namespace old-<namespace>.
+def moved_services(
+    cluster: Cluster, rng: np.random.Generator, *, share: float = 1 / 3, hours_before: int = 8
+) -> Cluster:
+    """A third of the services came at 20:00 before the cut-off, with new pods, from the namespace old-<namespace>.
 
-    The list of moved services names both. Without it, one day is known of them; it is a Saturday in the sample. The
-    nodes stay the same, so that only names differ from the history as it was.
+    The list of moved services names both. The nodes stay the same, so that only names differ from the history as it
+    was. With 24 hours before, last week knows a whole day, and copying it places as well as a forecast.
     """
-    moment = cut_off_slot(cluster) - SLOTS_PER_DAY
+    moment = cut_off_slot(cluster) - hours_before * SLOTS_PER_DAY // 24
     chosen = _some_services(cluster, rng, share)
     row = np.cumsum(chosen) - 1 + len(cluster.services)  # of the service as it was
     was = tuple(
@@ -212,6 +215,66 @@ def moved_services(cluster: Cluster, rng: np.random.Generator, *, share: float =
         moved=tuple(
             (f"{old.namespace}/{old.owner}", f"{old.namespace.removeprefix('old-')}/{old.owner}") for old in was
         ),
+    )
+
+
+def month_ends(
+    cluster: Cluster,
+    rng: np.random.Generator,
+    *,
+    share: float = 1 / 4,
+    factor: float = 2.5,
+    weeks_before: int = 8,
+    month_end: date = date(2026, 6, 30),
+) -> Cluster:
+    """A quarter of the services (billing) carry 2.5 times their load on the last two workdays of each month.
+
+    The three weeks before the test week are repeated in front of the history, so that it has two month ends, and it
+    moves so that the test week has the third. Weekdays stay; there are no holidays. Services whose pods come and go are
+    not repeated: they have no older history.
+    """
+    longer = _repeated(cluster, weeks_before)
+    local = cluster.timestamps().tz_convert(cluster.time_zone)
+    last_day = month_end + timedelta(days=(local[-1].weekday() - month_end.weekday()) % 7)
+    moved = replace(_moved_to(longer, last_day, "DE"), holiday_country=None)
+    billing = _some_services(cluster, rng, share)
+    local = moved.timestamps().tz_convert(moved.time_zone)
+    workdays: dict[tuple[int, int], list[date]] = {}
+    for n in range(moved.n_slots // SLOTS_PER_DAY + 40):  # to the end of the last month
+        day = local[0].date() + timedelta(days=n)
+        if day.weekday() < 5:
+            workdays.setdefault((day.year, day.month), []).append(day)
+    last = {day for of_month in workdays.values() for day in of_month[-2:]}
+    on_days: Bools = np.array([day in last for day in local.date])
+    usage = moved.usage.copy()
+    load = np.where(billing[moved.service_of, None] & on_days, factor, 1.0).astype(np.float32)
+    for resource in LOAD:
+        usage[:, resource] *= load
+    return replace(moved, usage=usage)
+
+
+def _repeated(cluster: Cluster, weeks: int) -> Cluster:
+    """The cluster with weeks in front of it: repeats of the last three whole weeks before the test week, or of fewer.
+
+    Only pods that live through the whole history are repeated. Nothing of the test week is in the repeats.
+    """
+    n_new, week = weeks * 7 * SLOTS_PER_DAY, 7 * SLOTS_PER_DAY
+    known = cluster.n_slots - TEST_DAYS * SLOTS_PER_DAY
+    period = min(known // week, 3) * week
+    if period == 0:
+        raise ValueError("the history has less than two weeks: nothing can be repeated")
+    begin = known - period
+    source = begin + (np.arange(-n_new, 0) - begin) % period
+    throughout = (cluster.first == 0) & (cluster.end == cluster.n_slots)
+    earlier = cluster.usage[:, :, source]
+    earlier[~throughout] = np.nan
+    return replace(
+        cluster,
+        start=cluster.start - pd.Timedelta(days=weeks * 7),
+        first=np.where(throughout, 0, cluster.first + n_new),
+        end=cluster.end + n_new,
+        usage=np.concatenate([earlier, cluster.usage], axis=2),
+        base=np.concatenate([cluster.base[:, :, source], cluster.base], axis=2),
     )
 
 
@@ -315,6 +378,7 @@ SCENARIOS: Mapping[Scenario, Callable[[Cluster, np.random.Generator], Cluster]] 
     Scenario.TWO_COUNTRIES: two_countries,
     Scenario.RELEASE: releases,
     Scenario.MOVED: moved_services,
+    Scenario.MONTH_END: month_ends,
 }
 
 

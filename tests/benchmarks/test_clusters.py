@@ -25,6 +25,7 @@ from benchmarks.clusters.scenarios import (
     cut_off_slot,
     daily_trend,
     doubled_replicas,
+    month_ends,
     moved_services,
     new_services,
     public_holiday,
@@ -340,7 +341,7 @@ def test_the_cluster_of_vms_has_four_resources_and_the_outage_of_its_trace() -> 
 
 def test_moved_services_only_change_their_names(cluster: Cluster, tmp_path: Path) -> None:
     moved = moved_services(cluster, np.random.default_rng(1))
-    moment = cut_off_slot(cluster) - 48
+    moment = cut_off_slot(cluster) - 16
     np.testing.assert_allclose(moved.node_totals(), cluster.node_totals(), rtol=1e-5)
     assert len(moved.moved) == len(moved.services) - len(cluster.services) > 0
     alive = moved.alive()
@@ -354,3 +355,37 @@ def test_moved_services_only_change_their_names(cluster: Cluster, tmp_path: Path
     history = HistoryFiles.open(tmp_path).history()
     assert history.earlier is not None
     assert len(history.earlier.service) == len(moved.moved)
+
+
+def test_a_month_end_lies_in_the_test_week_and_two_before_it(cluster: Cluster) -> None:
+    busy = month_ends(cluster, np.random.default_rng(1))
+    plain = month_ends(cluster, np.random.default_rng(1), factor=1.0)
+    with np.errstate(invalid="ignore"):
+        ratio = np.nanmedian(busy.usage[:, CPU] / plain.usage[:, CPU], axis=1)
+        load = busy.usage[:, CPU] / plain.usage[:, CPU]
+    assert ratio == pytest.approx(1.0)
+    local = busy.timestamps().tz_convert(busy.time_zone)
+    days = sorted({str(day) for day in local.date[np.nanmax(load, axis=0) > 2]})
+    assert days == ["2026-04-29", "2026-04-30", "2026-05-28", "2026-05-29", "2026-06-29", "2026-06-30"]
+    assert str(local[cut_off_slot(busy)].date()) < "2026-06-29"
+    assert np.nanmax(load) == pytest.approx(2.5, rel=1e-3)
+    is_busy = np.nanmax(load, axis=1) > 2
+    billing = {int(s) for s in busy.service_of[is_busy]}
+    assert len(billing) == round(len(busy.services) / 4)
+
+
+def test_repeated_days_are_those_of_a_weekday_before_the_test_week(cluster: Cluster) -> None:
+    longer = month_ends(cluster, np.random.default_rng(1), factor=1.0)
+    n_days, added = cluster.n_slots // 48, (longer.n_slots - cluster.n_slots) // 48
+    assert added == 8 * 7
+    np.testing.assert_array_equal(longer.usage[:, :, added * 48 :], cluster.usage)
+    throughout = (cluster.first == 0) & (cluster.end == cluster.n_slots)
+    assert (longer.first[throughout] == 0).all()
+    was = cluster.usage[throughout, CPU].reshape(-1, n_days, 48)
+    for day, repeated in enumerate(np.moveaxis(longer.usage[throughout, CPU].reshape(-1, added + n_days, 48), 1, 0)):
+        same = [known for known in range(n_days) if np.array_equal(was[:, known], repeated)]
+        assert len(same) == 1
+        assert (day - added - same[0]) % 7 == 0
+        assert day >= added or same[0] < n_days - 7
+    local, before = (c.timestamps().tz_convert(c.time_zone) for c in (longer, cluster))
+    assert local[-1].weekday() == before[-1].weekday()
