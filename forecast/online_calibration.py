@@ -60,6 +60,12 @@ class BoundOffsets:
             "nodes": dict(zip(names, self.nodes.round(4).tolist(), strict=True)),
         }
 
+    def with_resource(self, other: BoundOffsets, resource: int) -> BoundOffsets:
+        """The same, with those of one resource as `other` has them."""
+        services, nodes = self.services.copy(), self.nodes.copy()
+        services[resource], nodes[resource] = other.services[resource], other.nodes[resource]
+        return BoundOffsets(services, nodes)
+
     def of_node_z(self, node_z: Floats) -> Floats:
         """node_z (n_resources, n_quantiles) with its bounds, the last quantile, times exp(offset)."""
         moved = node_z.copy()

@@ -16,6 +16,8 @@ from forecast.arrays import AnyFloats, Bools, Floats, Floats32, Ints
 from forecast.composition import plausible_z
 from forecast.model import DATED_DAYS, PEAK_QUANTILES, PeakModel
 from forecast.model_artefact import ARRAYS
+from forecast.online_calibration import INFO as BOUND_OFFSETS
+from forecast.online_calibration import BoundOffsets
 from forecast.resources import resource_index
 from forecast.scenarios import SCENARIO_DAYS
 
@@ -29,7 +31,8 @@ def keep_resource(new: PeakModel, old: PeakModel, resource: str) -> PeakModel:
     Services and nodes that `old` does not know, or of which it had not measured the resource, keep the new values, and
     so do the usage of runs and the capacity of a node where `old` knows none. Starts and lengths of runs are of no
     resource: they are new. Usage of one pod is carried over to the reference replica count of `new`. Weights of
-    predictors stay new where the list of predictors has changed. The two models must have the same calendar.
+    predictors stay new where the list of predictors has changed. The offsets of the bounds are kept with the bounds: if
+    they followed misses that they cannot change, they would grow every night. The two models must have the same calendar.
     """
     r = resource_index(resource)
     services = _rows(new.services, old.services)
@@ -64,7 +67,8 @@ def keep_resource(new: PeakModel, old: PeakModel, resource: str) -> PeakModel:
         else:
             target[...] = values
         kept[spec.name] = array
-    return replace(new, **kept)
+    offsets = BoundOffsets.of(new.info).with_resource(BoundOffsets.of(old.info), r)
+    return replace(new, info={**new.info, BOUND_OFFSETS: offsets.to_info()}, **kept)
 
 
 def widen_resource(model: PeakModel, resource: str, factor: float) -> PeakModel:
