@@ -57,17 +57,19 @@ class EventDays:
 
     takes_part : (n_events, n_services) services for which the days of the event are not their usual days
     special    : (n_services, n_days) past days that ordinary profiles do not see
+    measured   : (n_services, n_days) past days with any usage; other days may hold what was borrowed
     """
 
     events: tuple[Event, ...]
     takes_part: Bools
     special: Bools
+    measured: Bools
 
     @classmethod
     def of(
         cls, events: Sequence[Event], services: Sequence[ServiceKey], days: Sequence[date], measured: Bools
     ) -> EventDays:
-        """Which days of which services differ. measured : (n_services, n_days) days with any usage."""
+        """Which days of which services differ."""
         part: Bools = np.zeros((len(events), len(services)), dtype=np.bool_)
         special: Bools = np.zeros((len(services), len(days)), dtype=np.bool_)
         for row, event in enumerate(events):
@@ -77,7 +79,7 @@ class EventDays:
         usual = special.any(axis=1) & (ordinary < np.maximum(_ORDINARY_SHARE * measured.sum(axis=1), 1))
         special[usual] = False
         part[:, usual] = False
-        return cls(tuple(events), part, special)
+        return cls(tuple(events), part, special, measured)
 
     def and_also(self, events: Sequence[Event], takes_part: Bools, days: Sequence[date]) -> EventDays:
         """With more events. On a day of an event that is known already, a service has only this one.
@@ -94,7 +96,8 @@ class EventDays:
             special |= part[row, :, None] & event.slots(days).any(axis=1)
         shown = np.flatnonzero(part.any(axis=1)).tolist()
         more = tuple(events[row] for row in shown)
-        return EventDays((*self.events, *more), np.concatenate([self.takes_part, part[shown]]), special)
+        joined = np.concatenate([self.takes_part, part[shown]])
+        return EventDays((*self.events, *more), joined, special, self.measured)
 
     def without(self, usage: AnyFloats, service: Ints) -> Floats:
         """A copy in which the days that differ are not measured. usage : (n_series, n_days, 48) of these services."""
@@ -139,7 +142,8 @@ class EventDays:
             if event.name != name or not (covered := event.slots(past)).any():
                 continue
             on = covered.any(axis=1)
-            only = np.where(covered[on], usage[:, on], np.nan).reshape(len(usage), -1)
+            counted = covered[on] & self.measured[service][:, on, None]  # (n_series, n_event_days, 48)
+            only = np.where(counted, usage[:, on], np.nan).reshape(len(usage), -1)
             seen.append(np.where(part, log_effect(only, expected[:, on].reshape(len(usage), -1)), np.nan))
         return shrunk_factors(np.stack(seen), group) if seen else np.ones(len(usage))
 

@@ -84,6 +84,11 @@ class Event(SettingGroup):
         return covered
 
 
+def events_between(events: Sequence[Event], first: date, last: date) -> tuple[Event, ...]:
+    """Those of which any day lies between two days, both included: a calendar may list years."""
+    return tuple(event for event in events if event.first_day <= last and event.end_day >= first)
+
+
 def _slots_of(hours: str) -> tuple[int, int] | None:
     """First half hour and the one after the last, of "18-23" or "8:30-12"; None where it is no such range."""
     match = _HOURS.fullmatch(hours.strip())

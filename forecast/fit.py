@@ -35,6 +35,7 @@ from forecast.cold_start import borrow_history, request_ratios
 from forecast.composition import plausible_z
 from forecast.errors import InputError, NotEnoughHistory
 from forecast.event_effect import EventDays, EventEffect
+from forecast.events import events_between
 from forecast.history import History
 from forecast.holiday_effect import as_ordinary, curves_by_country, holiday_curves, without_holidays
 from forecast.load_per_pod import usage_at_reference
@@ -46,7 +47,7 @@ from forecast.node_base import fit_node_base
 from forecast.node_calibration import calibrate_nodes
 from forecast.online_calibration import INFO as BOUND_OFFSETS
 from forecast.online_calibration import next_offsets
-from forecast.ordinary_days import expected_then, weekday_curves
+from forecast.ordinary_days import expected_curves, expected_then
 from forecast.peak_weights import PeakWeights, complete_history, fit_peak_weights, pods_felt_by_nodes
 from forecast.peaks import PeakForecaster, PeakQuantiles
 from forecast.predictors import discover
@@ -102,10 +103,14 @@ def fit(
     history = complete_history(history, weights)
     days = history.describe_days()
     first_day = history.days[-1] + timedelta(days=1)
-    horizon = history.calendar.describe(history.calendar.horizon(first_day, DATED_DAYS))
+    coming = history.calendar.horizon(first_day, DATED_DAYS)
+    horizon = history.calendar.describe(coming)
+    measured: Bools = np.any(np.isfinite(history.usage_per_pod), axis=(1, 3))  # (n_services, n_days)
+    in_reach = events_between(history.events, history.days[0], coming[-1])
+    events = EventDays.of(in_reach, history.services, history.days, measured)
 
     runs = forecast_runs(history)
-    replicas = forecast_replicas(history.replicas, days, horizon, runs)
+    replicas = forecast_replicas(history.replicas, days, horizon, runs, events.special)
     seen = usage_at_reference(history, replicas)
     ratios = request_ratios(seen, history.requests, days, runs.is_owner)
     borrowed = borrow_history(seen, history.requests, history.services, days, ratios)
@@ -115,12 +120,10 @@ def fit(
             f"no usage was measured in the {history.n_days} days until {history.days[-1]}, neither of any pod nor of "
             "enough nodes: check that the usage columns hold numbers, there is nothing to learn from"
         )
-    measured: Bools = np.any(np.isfinite(history.usage_per_pod), axis=(1, 3))  # (n_services, n_days)
-    events = EventDays.of(history.events, history.services, history.days, measured)
     with_events = series.flatten(borrowed.usage)
     level_error, young = borrowed.level_error, borrowed.young
     del seen, borrowed  # tables of all services, which would stay to the end
-    with_holidays = events.without(with_events, series.service) if history.events else with_events
+    with_holidays = events.without(with_events, series.service) if in_reach else with_events
     usage = without_holidays(with_holidays, days).astype(np.float32)
     month_ends = _month_ends(history, events, series, replicas, usage, measured)
     if len(month_ends.events) > len(events.events):
@@ -151,7 +154,6 @@ def fit(
     ordinary = _with_floor(ordinary, peaks)
     factor = peaks.peaks / np.maximum(ordinary.max(axis=2), np.finfo(np.float32).tiny)[..., None]
     day_types = _day_type_profiles(ordinary, as_ordinary(horizon), with_holidays, days)
-    coming = history.calendar.horizon(first_day, DATED_DAYS)
     is_holiday = horizon.day_type == DayType.HOLIDAY
     dated = np.where(is_holiday[None, :, None], day_types[:, DayType.HOLIDAY, None], ordinary)
     if len(history.calendar.countries) > 1:
@@ -169,7 +171,9 @@ def fit(
         past = [p.with_effect(series.unflatten(1 / to_today[:, p.first_day : p.end_day])) for p in past]
     deviation_factor = np.ones((1, 1, 1))
     if events.events:
-        effect, more_pods = _event_effects(history, events, series, replicas, with_events, usage, ordinary, horizon)
+        effect, more_pods = _event_effects(
+            history, events, series, replicas, with_events, usage, ordinary, day_types, horizon
+        )
         past = [p.with_effect(series.unflatten(effect.on(p.days(history)))) for p in past]
         replicas = replace(replicas, dated=replicas.dated * more_pods.on(coming))
         deviation_factor = effect.on(coming)  # (n_series, 14, 48)
@@ -289,6 +293,7 @@ def _event_effects(
     usage: AnyFloats,
     ordinary_days: AnyFloats,
     ordinary: Floats,
+    day_types: Floats,
     horizon: Days,
 ) -> tuple[EventEffect, EventEffect]:
     """What events make of the usage of one pod, by series, and of the number of pods, by service.
@@ -296,8 +301,9 @@ def _event_effects(
     usage         : (n_series, n_days, 48) history with its events
     ordinary_days : the same without events and holidays
     ordinary      : (n_series, 14, 48) what is expected without them
+    day_types     : (n_series, 4, 48) the same for every day of a type
     """
-    weekday = history.describe_days().weekday
+    days = history.describe_days()
     services = np.arange(len(history.services))
     pods_follow = replicas.autoscaled
     rows = np.flatnonzero(np.any(events.takes_part, axis=0)[series.service])
@@ -308,7 +314,9 @@ def _event_effects(
         follows_factor=~(pods_follow | replicas.by_clock)[service] & (resource != MEMORY),
         group=resource,
         usage=usage[rows],
-        expected=expected_then(ordinary_days[rows], weekday_curves(ordinary[rows], horizon), weekday),
+        expected=expected_then(
+            ordinary_days[rows], expected_curves(ordinary[rows], horizon, day_types[rows, DayType.HOLIDAY]), days
+        ),
     ).among(rows, len(series.service))
     pods = np.where(pods_follow[:, None, None], history.replicas, np.nan)
     of_pods = events.effect(
@@ -317,7 +325,13 @@ def _event_effects(
         follows_factor=pods_follow,
         group=services,
         usage=pods,
-        expected=expected_then(events.without(pods, services), weekday_curves(replicas.dated, horizon), weekday),
+        expected=expected_then(
+            without_holidays(events.without(pods, services), days),
+            expected_curves(
+                replicas.day_type[:, as_ordinary(horizon).day_type], horizon, replicas.day_type[:, DayType.HOLIDAY]
+            ),
+            days,
+        ),
     )
     return of_usage, of_pods
 

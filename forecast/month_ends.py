@@ -17,6 +17,7 @@ import numpy as np
 from forecast.arrays import AnyFloats, Bools, Floats, Ints
 from forecast.calendar import Calendar, Days, DayType
 from forecast.events import Event
+from forecast.holiday_effect import as_ordinary
 from forecast.ordinary_days import expected_then, log_effect
 
 _KINDS = {"last workday of a month": -1, "last workday but one of a month": -2, "first workday of a month": 0}
@@ -108,4 +109,4 @@ def _effects(load: AnyFloats, days: Days, is_ordinary: Bools) -> Floats:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # weekdays without data
         curves = np.stack([np.nanmedian(usual[:, days.weekday == day], axis=1) for day in range(7)], axis=1)
-    return log_effect(load[..., None], expected_then(usual[..., None], curves[..., None], days.weekday))
+    return log_effect(load[..., None], expected_then(usual[..., None], curves[..., None], as_ordinary(days)))

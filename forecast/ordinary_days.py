@@ -1,7 +1,7 @@
 """What past days would have been, had they been ordinary: the yardstick of events and month ends.
 
-A day is held against the expected curve of its weekday, brought to the level of the ordinary days around it, so that
-growth since then is no effect of the day.
+A day is held against the expected curve of its weekday, or of a holiday, brought to the level of the ordinary days
+around it, so that growth since then is no effect of the day.
 """
 
 from __future__ import annotations
@@ -10,38 +10,42 @@ import warnings
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats, Ints
-from forecast.calendar import Days
+from forecast.arrays import AnyFloats, Floats
+from forecast.calendar import Days, DayType
 
 _REACH_DAYS = 7
+_HOLIDAY = 7
+"""Position after those of the weekdays."""
 _SMALLEST_SHARE = 1e-6
 """Logarithms of ratios stay finite: nothing at all counts as this share of what is usual."""
 
 
-def weekday_curves(ordinary: AnyFloats, horizon: Days) -> Floats:
-    """Mean expected curve of each weekday: (n_series, 7, 48). Two weeks hold every weekday.
+def expected_curves(ordinary: AnyFloats, horizon: Days, holiday: AnyFloats) -> Floats:
+    """Mean expected curve of each weekday, and of holidays: (n_series, 8, 48). Two weeks hold every weekday.
 
     ordinary : (n_series, n_horizon_days, 48) expected curves without holidays and events
+    holiday  : (n_series, 48)
     """
-    return np.stack([ordinary[:, horizon.weekday == day].mean(axis=1) for day in range(7)], axis=1)
+    weekdays = [ordinary[:, horizon.weekday == day].mean(axis=1) for day in range(7)]
+    return np.stack([*weekdays, holiday], axis=1)
 
 
-def expected_then(usage: AnyFloats, curves: AnyFloats, weekday: Ints) -> Floats:
-    """What each past day would have been as an ordinary one: (n_series, n_days, 48); NaN without days around it.
+def expected_then(usage: AnyFloats, curves: AnyFloats, days: Days) -> Floats:
+    """What each past day would have been without its event: (n_series, n_days, 48); NaN without days around it.
 
     usage  : (n_series, n_days, 48) ordinary days only, NaN = not measured, or no ordinary day
-    curves : (n_series, 7, 48) of each weekday, from `weekday_curves`
+    curves : (n_series, 8, 48) from `expected_curves`
     """
-    of_weekday = curves[:, weekday]  # (n_series, n_days, 48)
+    of_day = curves[:, np.where(days.day_type == DayType.HOLIDAY, _HOLIDAY, days.weekday)]  # (n_series, n_days, 48)
     measured = np.isfinite(usage)
-    level = _ratio(np.where(measured, usage, 0.0).sum(axis=2), np.where(measured, of_weekday, 0.0).sum(axis=2))
+    level = _ratio(np.where(measured, usage, 0.0).sum(axis=2), np.where(measured, of_day, 0.0).sum(axis=2))
     around = np.full_like(level, np.nan)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # series without an ordinary day around
         for day in range(level.shape[1]):
             near = np.arange(max(0, day - _REACH_DAYS), min(level.shape[1], day + _REACH_DAYS + 1))
             around[:, day] = np.nanmedian(level[:, near[near != day]], axis=1) if len(near) > 1 else np.nan
-    return of_weekday * around[:, :, None]
+    return of_day * around[:, :, None]
 
 
 def log_effect(usage: AnyFloats, expected: AnyFloats) -> Floats:

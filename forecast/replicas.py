@@ -42,11 +42,14 @@ class ReplicaForecast:
     day_type: Floats
 
 
-def forecast_replicas(replicas: AnyFloats, days: Days, horizon: Days, runs: RunForecast) -> ReplicaForecast:
+def forecast_replicas(
+    replicas: AnyFloats, days: Days, horizon: Days, runs: RunForecast, special: Bools | None = None
+) -> ReplicaForecast:
     """Expected pods per slot: the recent pattern where the count follows load or clock, the last count elsewhere.
 
     replicas : (n_services, n_days, 48) pods present; NaN = no data in the slot
     runs     : which services are Job owners, since when, and which of them are gone
+    special  : (n_services, n_days) days of events, whose counts are not usual ones; None = there are none
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # services without data in a day
@@ -63,6 +66,8 @@ def forecast_replicas(replicas: AnyFloats, days: Days, horizon: Days, runs: RunF
         reference = np.nan_to_num(reference)
 
         recent = replicas[:, -4 * 7 :].astype(np.float64)
+        if special is not None:
+            recent[special[:, -4 * 7 :]] = np.nan
         recent_types = days.day_type[-4 * 7 :]
         overall = np.nanmean(recent, axis=1)  # (n_services, 48)
         day_type = np.stack(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import date, timedelta
 from functools import lru_cache
 
 import numpy as np
 import pytest
 
+from forecast.calendar import Calendar, DayType
 from forecast.event_effect import EventDays, shrunk_factors
 from forecast.events import Event
 from forecast.fit import fit
@@ -109,6 +110,42 @@ def test_an_autoscaled_service_gets_more_pods_and_not_more_load_each() -> None:
     assert after.replicas_dated[2, 0] / before.replicas_dated[2, 0] == pytest.approx(2.0)
     assert after.usage_dated[2] / before.usage_dated[2] == pytest.approx(1.0)
     assert after.usage_dated[1, CPU, 0] / before.usage_dated[1, CPU, 0] == pytest.approx(2.0)
+
+
+def test_pods_of_a_past_event_are_no_usual_pods() -> None:
+    scaling = history()
+    replicas = scaling.replicas.copy()
+    replicas[2, :, :24] = 4
+    replicas[2, :, 24:] = 12
+    usual = fit(replace(scaling, replicas=replicas)).replicas_dated[2]
+    replicas = replicas.copy()
+    replicas[2, 21:23] *= 3
+    event = Event(name="sale", first_day=MONDAY + timedelta(days=21), last_day=MONDAY + timedelta(days=22), factor=3.0)
+    model = fit(replace(scaling, replicas=replicas, events=(event,)))
+    np.testing.assert_allclose(model.replicas_dated[2], usual)
+
+
+def test_a_service_learns_nothing_from_an_event_before_it_existed() -> None:
+    young = on_the_days(history(), 16, 3.0)
+    young.usage_per_pod[5, :, :25] = np.nan
+    event, again = (Event(name="sale", first_day=day) for day in (MONDAY + timedelta(days=16), TOMORROW))
+    plain = fit(replace(young, events=(event,)))
+    ratio = fit(replace(young, events=(event, again))).usage_dated[:, CPU, 0] / plain.usage_dated[:, CPU, 0]
+    assert ratio[5] == pytest.approx(3.0**0.5, rel=0.06)  # what the others did, of which there was one
+
+
+def test_an_event_on_a_holiday_is_held_against_holidays() -> None:
+    whit_monday, ascension = date(2026, 5, 25), date(2026, 5, 14)
+    festive = synthetic_history(n_services=6, noise=0.02, calendar=Calendar("UTC", "DE"), first_day=date(2026, 4, 27))
+    days = list(festive.days)
+    usage = festive.usage_per_pod.copy()
+    for holiday in (date(2026, 5, 1), ascension):
+        usage[:, :, days.index(holiday)] *= 0.4
+    festive = replace(festive, usage_per_pod=usage)
+    events = tuple(Event(name="sale", first_day=day) for day in (ascension, whit_monday))
+    model = fit(replace(festive, events=events))
+    ratio = model.usage_dated[:, CPU, 0] / model.usage_day_type[:, CPU, DayType.WORKDAY]
+    assert np.median(ratio) == pytest.approx(0.43, abs=0.05)  # held against a workday, the factor would count twice
 
 
 def test_factors_are_shrunk_towards_those_of_the_group_and_to_one() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from forecast.errors import InputError
-from forecast.events import Event
+from forecast.events import Event, events_between
 from forecast.service_key import ServiceKey
 
 FRIDAY = date(2026, 11, 27)
@@ -63,3 +63,12 @@ def test_what_is_wrong_is_named(given: dict[str, Any], what: str) -> None:
     whole: dict[str, Any] = {"name": "sale", "first_day": FRIDAY, **given}
     with pytest.raises(InputError, match=what):
         Event(**whole)
+
+
+def test_only_events_that_touch_the_days_are_in_reach() -> None:
+    day = date(2026, 5, 10)
+    listed = [
+        Event(name=str(offset), first_day=day + timedelta(days=offset), last_day=day + timedelta(days=offset + 2))
+        for offset in range(-4, 5)
+    ]
+    assert [int(event.name) for event in events_between(listed, day, day + timedelta(days=1))] == [-2, -1, 0, 1]

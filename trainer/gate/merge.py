@@ -31,8 +31,8 @@ def keep_resource(new: PeakModel, old: PeakModel, resource: str) -> PeakModel:
     Services and nodes that `old` does not know, or of which it had not measured the resource, keep the new values, and
     so do the usage of runs and the capacity of a node where `old` knows none. Starts and lengths of runs are of no
     resource: they are new. Usage of one pod is carried over to the reference replica count of `new`. Weights of
-    predictors stay new where the list of predictors has changed. The offsets of the bounds are kept with the bounds: if
-    they followed misses that they cannot change, they would grow every night. The two models must have the same calendar.
+    predictors stay new where the list of predictors has changed. Offsets of bounds are kept with the bounds: if they
+    followed misses that they cannot change, they would grow every night. The two models must have the same calendar.
     """
     r = resource_index(resource)
     services = _rows(new.services, old.services)
