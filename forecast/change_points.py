@@ -52,11 +52,16 @@ class LevelChanges:
     def any(self) -> bool:
         return bool((self.step != 0).any())
 
-    def factor(self, n_days: int) -> Floats:
-        """What brings each half hour to the level of today: (n_series, n_days, 48)."""
-        before = np.arange(n_days * SLOTS_PER_DAY) < self.slot[:, None]
+    def factor(self, end_day: int, first_day: int = 0) -> Floats:
+        """What brings each half hour of some days to the level of today: (n_series, n_days, 48)."""
+        before = np.arange(first_day * SLOTS_PER_DAY, end_day * SLOTS_PER_DAY) < self.slot[:, None]
         factor: Floats = np.where(before, np.exp(self.step)[:, None], 1.0)
-        return factor.reshape(len(self.step), n_days, SLOTS_PER_DAY)
+        return factor.reshape(len(self.step), end_day - first_day, SLOTS_PER_DAY)
+
+    def bring_to_today(self, usage: AnyFloats) -> None:
+        """Multiply what lies before a change, in place: of most series nothing. usage : (n_series, n_days, 48)"""
+        rows = np.flatnonzero(self.step)
+        usage[rows] *= LevelChanges(self.slot[rows], self.step[rows]).factor(usage.shape[1])
 
 
 def level_changes(usage: AnyFloats, weekday: Ints, follows_load: Bools) -> LevelChanges:

@@ -31,23 +31,31 @@ def expert_losses(actual: Floats, experts: Floats, scale: Floats, quantile: floa
     return np.asarray(np.where(np.isfinite(actual)[:, None], losses, np.nan), dtype=np.float64)
 
 
-def series_weights(losses: Floats, prior: Floats, quantile: float) -> Floats:
+def decayed_sums(losses: Floats) -> tuple[Floats, Floats]:
+    """The sum of each expert's losses, older days less, and the number of days in it, of like weights.
+
+    losses : (n_rows, n_days, n_experts, ...) oldest day first, NaN = not measured
+    Returns (n_rows, n_experts, ...) and (n_rows,).
+    """
+    n_rows, n_days = losses.shape[:2]
+    by_day = losses.reshape(n_rows, n_days, int(np.prod(losses.shape[2:])))
+    decay = 0.5 ** (np.arange(n_days)[::-1] / _HALF_LIFE_DAYS)
+    measured = np.isfinite(by_day[..., 0]) if by_day.shape[2] else np.zeros((n_rows, n_days), dtype=np.bool_)
+    total = np.einsum("rde,d->re", np.where(measured[..., None], by_day, 0.0), decay)
+    return total.reshape(n_rows, *losses.shape[2:]), measured @ decay
+
+
+def series_weights(total: Floats, days: Floats, prior: Floats, quantile: float) -> Floats:
     """Weights of every series: (n_rows, n_experts), >= 0, rows sum to 1.
 
         w_e  ~  prior_e exp(-rate sqrt(n) L_e / mean_e L)
 
-    L: the sum of an expert's losses, older days less; n: the number of days in it. Losses relative to their mean make
+    L: the sum of an expert's losses; n: the number of days in it. Losses relative to their mean make
     one rate fit calm and wild series; the square root of n is what the theory asks of a rate for n days.
 
-    losses : (n_rows, n_days, n_experts) oldest day first, NaN = not measured
-    prior  : (n_rows, n_experts) >= 0, rows sum to 1
+    total, days : (n_rows, n_experts) and (n_rows,) from `decayed_sums`
+    prior       : (n_rows, n_experts) >= 0, rows sum to 1
     """
-    n_days = losses.shape[1]
-    age = np.arange(n_days)[::-1]
-    decay = 0.5 ** (age / _HALF_LIFE_DAYS)
-    measured = np.isfinite(losses[..., 0]) if losses.shape[2] else np.zeros(losses.shape[:2], dtype=np.bool_)
-    total = np.einsum("rde,d->re", np.where(measured[..., None], losses, 0.0), decay)
-    days = measured @ decay
     mean = total.mean(axis=1)
     rate = (_RATE_MID if quantile <= 0.7 else _RATE_HIGH) * np.sqrt(days) / np.where(mean > 0, mean, 1.0)
     worse = total - total.min(axis=1, keepdims=True)

@@ -130,13 +130,11 @@ def fit(
         events = month_ends
         with_holidays = events.without(with_events, series.service)
         usage = without_holidays(with_holidays, days).astype(np.float32)
-    measured_peaks = usage  # the forecaster of peaks follows a change by itself
+    # Of the history as it was: the forecaster of peaks follows a change by itself.
+    forecaster = PeakForecaster(quantiles=PEAK_QUANTILES).fit(usage, series.resource, as_ordinary(days))
     changes = level_changes(usage, days.weekday, series.resource != MEMORY)
-    if changes.any:
-        to_today = changes.factor(history.n_days)
-        usage, with_holidays, with_events = (
-            (table * to_today).astype(np.float32) for table in (usage, with_holidays, with_events)
-        )
+    for past_usage in (usage, with_events, *([] if with_holidays is with_events else [with_holidays])):
+        changes.bring_to_today(past_usage)
 
     selection = select_predictors(
         usage,
@@ -149,7 +147,6 @@ def fit(
         progress=progress,
     )
     ordinary = selection.predict(usage, as_ordinary(days), as_ordinary(horizon), progress=progress)
-    forecaster = PeakForecaster(quantiles=PEAK_QUANTILES).fit(measured_peaks, series.resource, as_ordinary(days))
     peaks = forecaster.predict(as_ordinary(horizon), offsets.services[series.resource])
     ordinary = _with_floor(ordinary, peaks)
     factor = peaks.peaks / np.maximum(ordinary.max(axis=2), np.finfo(np.float32).tiny)[..., None]
@@ -168,7 +165,7 @@ def fit(
 
     past = rehearse(history, replicas, series, usage, days, selection, options.rehearsal_weeks, progress)
     if changes.any:
-        past = [p.with_effect(series.unflatten(1 / to_today[:, p.first_day : p.end_day])) for p in past]
+        past = [p.with_effect(series.unflatten(1 / changes.factor(p.end_day, p.first_day))) for p in past]
     deviation_factor = np.ones((1, 1, 1))
     if events.events:
         effect, more_pods = _event_effects(

@@ -21,7 +21,7 @@ from sklearn.base import BaseEstimator
 
 from forecast.arrays import AnyFloats, Bools, Floats, Ints
 from forecast.calendar import Days
-from forecast.expert_aggregation import LEARNING_DAYS, expert_losses, series_weights
+from forecast.expert_aggregation import LEARNING_DAYS, decayed_sums, expert_losses, series_weights
 from forecast.one_thread import one_thread
 from forecast.peak_experts import EXPERTS, expert_forecasts, known_days
 from forecast.peak_features import describe, relative_features
@@ -69,7 +69,8 @@ class _Rows:
     features : (n_rows, n_features) those that do not depend on the blend
     scale    : (n_rows,) 0.9 quantile of the series' daily peaks so far; 0 = never used anything
     record   : (n_rows,) highest peak of the last 28 days, freak days capped
-    losses   : (n_rows, n_learning_days, n_experts, 2) of the experts on the days before the origin, NaN = not measured
+    losses   : (n_rows, n_experts, 2) of the experts on the days before the origin, older days less
+    measured : (n_rows,) how many days are in them
     actual   : (n_rows,) the peak that came, NaN = not known
     """
 
@@ -80,6 +81,7 @@ class _Rows:
     scale: Floats
     record: Floats
     losses: Floats
+    measured: Floats
     actual: Floats
 
     @property
@@ -164,10 +166,10 @@ class PeakForecaster(BaseEstimator):
         for start in range(0, shape[0], _CHUNK):
             series = np.arange(start, min(start + _CHUNK, shape[0]))
             group = np.searchsorted(self.groups_, self.statistics_.resource[series])
-            losses = _losses(self.statistics_, series, n_known)[1]
+            past = decayed_sums(_losses(self.statistics_, series, n_known)[1])
             for day in range(len(horizon)):
                 target = horizon.take(slice(day, day + 1))
-                rows = _known_before(self.statistics_, series, group, n_known, target, day + 1, losses)
+                rows = _known_before(self.statistics_, series, group, n_known, target, day + 1, past)
                 stages = self.near_ if day == 0 else self.far_
                 for index, (quantile, stage) in enumerate(zip(self.quantiles, stages, strict=True)):
                     level = _level(quantile)
@@ -236,14 +238,20 @@ class PeakForecaster(BaseEstimator):
 
 
 def _known_before(
-    statistics: DailyStatistics, series: Ints, group: Ints, origin: int, target: Days, lead: int, losses: Floats
+    statistics: DailyStatistics,
+    series: Ints,
+    group: Ints,
+    origin: int,
+    target: Days,
+    lead: int,
+    past: tuple[Floats, Floats],
 ) -> _Rows:
-    """Rows of one target day of which days [0, origin) are known. losses: as in _Rows."""
+    """Rows of one target day of which days [0, origin) are known. past: `losses` and `measured` of the rows."""
     known = known_days(statistics, series, origin)
     experts = expert_forecasts(statistics, known, target, lead)
     features = describe(statistics, known, experts, target, lead)
     unknown = np.full(len(series), np.nan)
-    return _Rows(series, group, experts, features, known.scale, known.record, losses, unknown)
+    return _Rows(series, group, experts, features, known.scale, known.record, *past, unknown)
 
 
 def _losses(statistics: DailyStatistics, series: Ints, end: int, first: int | None = None) -> tuple[range, Floats]:
@@ -290,11 +298,9 @@ def _draw(
         measured = np.flatnonzero(np.isfinite(statistics.peak[drawn, target]))
         series = drawn[measured]
         before = losses[measured, max(0, origin - LEARNING_DAYS - loss_days.start) : origin - loss_days.start]
-        missing = LEARNING_DAYS - before.shape[1]
-        before = np.pad(before, ((0, 0), (missing, 0), (0, 0), (0, 0)), constant_values=np.nan)
         group = np.searchsorted(groups, statistics.resource[series])
         target_day = statistics.days.take(slice(target, target + 1))
-        rows = _known_before(statistics, series, group, origin, target_day, target - origin + 1, before)
+        rows = _known_before(statistics, series, group, origin, target_day, target - origin + 1, decayed_sums(before))
         rows = replace(rows, actual=statistics.peak[series, target])
         parts.append(_take(rows, rows.scale > 0))
     joined = _Rows(*(np.concatenate([getattr(part, name) for part in parts]) for name in _Rows.__slots__))
@@ -348,7 +354,7 @@ def _group_weights(sample: _Rows | None, group: int, quantile: float) -> Floats:
 def _blend(rows: _Rows, weights: Floats, quantile: float) -> Floats:
     """(n_rows,) the experts under the weights of each series; weights: (n_groups, n_experts)."""
     level = _level(quantile)
-    of_series = series_weights(rows.losses[..., level], weights[rows.group], quantile)
+    of_series = series_weights(rows.losses[..., level], rows.measured, weights[rows.group], quantile)
     return np.asarray(np.einsum("ne,ne->n", rows.experts[:, :, level], of_series), dtype=np.float64)
 
 

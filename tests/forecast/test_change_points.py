@@ -88,11 +88,17 @@ def test_memory_is_left_out() -> None:
 
 
 def test_only_what_lies_before_is_brought_to_the_new_level() -> None:
-    factor = LevelChanges(np.array([60, 0]), np.array([np.log(2.0), 0.0])).factor(3)
+    found = LevelChanges(np.array([60, 0]), np.array([np.log(2.0), 0.0]))
+    factor = found.factor(3)
     assert factor.shape == (2, 3, 48)
     assert factor[0].ravel()[:60] == pytest.approx(2.0)
     assert (factor[0].ravel()[60:] == 1.0).all()
     assert (factor[1] == 1.0).all()
+    np.testing.assert_array_equal(found.factor(3, 1), factor[:, 1:])
+    usage = np.random.default_rng(0).random((2, 3, 48))
+    at_todays_level = usage * factor
+    found.bring_to_today(usage)
+    np.testing.assert_allclose(usage, at_todays_level)
 
 
 def test_curves_and_last_week_follow_a_release_of_four_days_ago() -> None:
