@@ -1,12 +1,14 @@
 """Bounds follow what came: the 0.95 bounds as issued the nights before are held against the peaks since.
 
 Adaptive conformal inference (Gibbs & Candès 2021, NeurIPS) in the form of Angelopoulos, Candès & Tibshirani 2023,
-"Conformal PID control for time series prediction", eq. 3: after each day
+"Conformal PID control for time series prediction", eq. 3: after each night's model
 
     offset  +=  gain n / (n + 20) (share of the n peaks above their bound - 0.05)
 
-one offset for the services and one for the nodes of each resource. What a rehearsal cannot know, a drift or a change of
-the cluster, moves them within days; a cluster that stays as it was leaves them near 0.
+n: the peaks of all days since that model, usually of one day. One offset for the services and one for the nodes of
+each resource. What a rehearsal cannot know, a drift or a change of the cluster, moves them within days; a cluster that
+stays as it was leaves them near 0. Days without a new model are one step: a bound that could not move misses on every
+one of them for the same reason.
 """
 
 from __future__ import annotations
@@ -82,11 +84,13 @@ def next_offsets(history: History, previous: PeakModel | None) -> BoundOffsets:
     if previous is None:
         return BoundOffsets.none()
     offsets = BoundOffsets.of(previous.info)
-    services, nodes = offsets.services.copy(), offsets.nodes.copy()
-    for index, day in enumerate(history.days):
-        if 0 <= (day - previous.first_day).days < _LONGEST_DAYS:
-            services += SERVICE_GAIN * excess_misses(service_hits(history, previous, index))
-            nodes += NODE_GAIN * excess_misses(node_hits(history, previous, index))
+    since = [i for i, day in enumerate(history.days) if 0 <= (day - previous.first_day).days < _LONGEST_DAYS]
+    if not since:
+        return offsets
+    of_services = np.concatenate([service_hits(history, previous, index) for index in since])
+    of_nodes = np.concatenate([node_hits(history, previous, index) for index in since])
+    services = offsets.services + SERVICE_GAIN * excess_misses(of_services)
+    nodes = offsets.nodes + NODE_GAIN * excess_misses(of_nodes)
     return BoundOffsets(np.clip(services, -_LIMIT, _LIMIT), np.clip(nodes, -_LIMIT, _LIMIT))
 
 

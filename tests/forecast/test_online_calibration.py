@@ -86,6 +86,13 @@ def test_days_count_once() -> None:
     assert three < one < 0.1
 
 
+def test_nights_without_a_model_count_as_one_step() -> None:
+    """A bound that could not move missed on three days for one reason."""
+    three_days = next_offsets(louder(50.0), issued())
+    assert three_days.services[CPU] <= SERVICE_GAIN * PEAK_QUANTILES[-1]
+    assert three_days.services[CPU] > next_offsets(louder(50.0).before(N_KNOWN + 1), issued()).services[CPU]
+
+
 @pytest.mark.parametrize("said", [None, 3, {}, {"services": 1}, {"services": {"cpu": "x"}}, {"nodes": {"cpu": np.nan}}])
 def test_what_a_model_says_badly_counts_as_nothing(said: object) -> None:
     assert BoundOffsets.of({INFO: said}).to_info() == BoundOffsets.none().to_info()
