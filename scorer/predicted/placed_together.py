@@ -142,7 +142,8 @@ class _Search:
         change[~(self._has_memory(share_here, here) & self._has_memory(share_there, there))] = np.inf
         best = int(change.argmin())
         node = int(there[best])
-        if change[best] > -_SMALLEST_GAIN * (self._cost[here] + self._cost[node]):
+        # Not ">": shares of millions overflow, and infinite minus infinite is no gain.
+        if not change[best] <= -_SMALLEST_GAIN * (self._cost[here] + self._cost[node]):
             return False
         self._share[here], self._share[node] = share_here[best], share_there[best]
         self._reseat(pod, node)

@@ -267,3 +267,12 @@ def test_no_more_is_computed_than_was_asked_for(looks: int, passes: int, monkeyp
 def test_there_may_be_nothing_to_do() -> None:
     release = release_of([peak_at(MORNING)], [0], [0])
     assert rearranged(release, filled(release, cpu_nodes(1), np.ones((1, 2)))).tolist() == [0]
+
+
+def test_costs_that_overflow_are_no_reason_to_move() -> None:
+    release = release_of([peak_at(MORNING)], [0], [0])
+    base = np.zeros((2, N_RESOURCES, N_POINTS))
+    base[:, CPU] = np.array([[4e7], [8e7]])
+    nodes = filled(release, cpu_nodes(2), np.full((2, 2), 10.0), base)
+    with np.errstate(over="ignore", invalid="ignore"):
+        assert rearranged(release, nodes).tolist() == [0]
