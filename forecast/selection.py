@@ -9,10 +9,11 @@ brought to its own level.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.cluster import KMeans
 
 from forecast.arrays import AnyFloats, Bools, Floats, Floats32, Ints
@@ -42,16 +43,21 @@ _DRIFT = 1.5  # ratio of two weeks' levels from which a series is looked at agai
 class Selection:
     """The blend of each series.
 
-    names     : predictors, in the order of the weights
-    weights   : (n_series, n_predictors) >= 0, rows sum to 1
-    evaluated : name -> number of curves it was really tried on
-    selected  : (n_series,) whose weights were found anew
+    predictors : in the order of the weights; copies of them are fitted
+    weights    : (n_series, n_predictors) >= 0, rows sum to 1
+    evaluated  : name -> number of curves it was really tried on
+    selected   : (n_series,) whose weights were found anew
     """
 
-    names: tuple[str, ...]
+    predictors: tuple[Predictor, ...]
     weights: Floats
     evaluated: dict[str, int]
     selected: Bools
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the predictors, in the order of the weights."""
+        return tuple(predictor.name for predictor in self.predictors)
 
     def predict(self, usage: AnyFloats, days: Days, horizon: Days, *, progress: Progress = silent) -> Floats:
         """Blended expected curves of the days after `usage`: (n_series, n_horizon_days, 48).
@@ -61,13 +67,11 @@ class Selection:
         result = np.zeros((len(usage), len(horizon), SLOTS_PER_DAY))
         if len(usage) == 0:
             return result
-        used = [index for index in range(len(self.names)) if (self.weights[:, index] > 0).any()]
+        used = [index for index in range(len(self.predictors)) if (self.weights[:, index] > 0).any()]
         pieces = [
             (index, piece)
             for index in used
-            for piece in _pieces(
-                discover()[self.names[index]](), len(usage), np.flatnonzero(self.weights[:, index] > 0)
-            )
+            for piece in _pieces(clone(self.predictors[index]), len(usage), np.flatnonzero(self.weights[:, index] > 0))
         ]
         all_curves = _forecast([piece for _, piece in pieces], usage, days, horizon)
         for done, ((index, piece), curves) in enumerate(zip(pieces, all_curves, strict=True), start=1):
@@ -83,6 +87,7 @@ def select_predictors(
     days: Days,
     *,
     group: Ints,
+    predictors: Sequence[Predictor] | None = None,
     previous: Floats | None = None,
     reselect_share: float = 1 / 7,
     identity: Ints | None = None,
@@ -95,17 +100,18 @@ def select_predictors(
     usage          : (n_series, n_days, 48) half-hour means, NaN = not measured
     days           : the calendar of these days
     group          : (n_series,) whose shared weights a series is pulled towards, e.g. its resource
+    predictors     : those to choose from; by default all that are found in the folder
     previous       : (n_series, n_predictors) weights of the night before, NaN rows for series it did not know
     reselect_share : share of the known series whose turn it is tonight, given `previous`
     identity       : (n_series,) number that stays with a series from night to night; its place in the list by default
     night          : counts up by one a night, so that every series has its turn
     select_mask    : (n_series,) choose the series to look at yourself
     """
-    names = tuple(discover())
+    offered = tuple(predictors) if predictors is not None else tuple(kind() for kind in discover().values())
     n_series, n_days = len(usage), len(days)
-    prior = _prior(names)
-    known = previous is not None and previous.shape == (n_series, len(names))
-    weights = np.full((n_series, len(names)), np.nan)
+    prior = _prior(offered)
+    known = previous is not None and previous.shape == (n_series, len(offered))
+    weights = np.full((n_series, len(offered)), np.nan)
     if known and previous is not None:
         weights[:] = previous
     selected = (
@@ -115,27 +121,27 @@ def select_predictors(
     )
     rows = np.flatnonzero(selected)
     origins = [n_days - back for back in _ORIGINS_BACK if n_days - back >= _FEWEST_DAYS_BEFORE]
-    evaluated = dict.fromkeys(names, 0)
+    evaluated = {predictor.name: 0 for predictor in offered}
     if len(rows) and origins:
-        candidates = np.arange(len(names))
+        candidates = np.arange(len(offered))
         if len(rows) > 2 * _PILOT_SERIES:
             pilot = rows[np.linspace(0, len(rows) - 1, _PILOT_SERIES).astype(np.int64)]
-            gram, cross = _evaluate(names, usage, days, pilot, origins, evaluated, progress)
+            gram, cross = _evaluate(offered, usage, days, pilot, origins, evaluated, progress)
             mean_weights = _group_means(_solve(gram, cross, group[pilot], prior), group[pilot])
             candidates = np.flatnonzero(mean_weights.max(axis=0) >= _WORTH_A_FULL_LOOK)
-        chosen = tuple(names[index] for index in candidates)
+        chosen = tuple(offered[index] for index in candidates)
         gram, cross = _evaluate(chosen, usage, days, rows, origins, evaluated, progress)
-        found = np.zeros((len(rows), len(names)))
+        found = np.zeros((len(rows), len(offered)))
         found[:, candidates] = _solve(gram, cross, group[rows], prior[candidates] + 1e-6)
         weights[rows] = found / found.sum(axis=1, keepdims=True)
     unknown = ~np.isfinite(weights).all(axis=1)
     weights[unknown] = prior
-    return Selection(names, _sparse(weights), evaluated, np.asarray(selected, dtype=np.bool_))
+    return Selection(offered, _sparse(weights), evaluated, np.asarray(selected, dtype=np.bool_))
 
 
-def _prior(names: tuple[str, ...]) -> Floats:
+def _prior(predictors: tuple[Predictor, ...]) -> Floats:
     """Weights where nothing has been learnt yet: equal, the expensive predictors left out."""
-    cheap = np.array([not discover()[name].expensive for name in names], dtype=np.float64)
+    cheap = np.array([not predictor.expensive for predictor in predictors], dtype=np.float64)
     return np.asarray(cheap / cheap.sum(), dtype=np.float64)
 
 
@@ -158,7 +164,7 @@ def _whose_turn(usage: AnyFloats, weights: Floats, identity: Ints, night: int, r
 
 
 def _evaluate(
-    names: tuple[str, ...],
+    offered: tuple[Predictor, ...],
     usage: AnyFloats,
     days: Days,
     rows: Ints,
@@ -172,16 +178,16 @@ def _evaluate(
 
     The weight w grows with the load (peaks are what hurts) and doubles where the mean forecast stayed below what came.
     """
-    n_rows, n_names = len(rows), len(names)
-    gram, cross = np.zeros((n_rows, n_names, n_names)), np.zeros((n_rows, n_names))
+    n_rows, n_predictors = len(rows), len(offered)
+    gram, cross = np.zeros((n_rows, n_predictors, n_predictors)), np.zeros((n_rows, n_predictors))
     scale = nan_mean(usage[rows]).max(axis=1)
     scale = np.where(scale > 0, scale, 1.0)
     place = np.full(len(usage), -1)
     place[rows] = np.arange(n_rows)
     for done, origin in enumerate(origins, start=1):
         horizon = days.take(slice(origin, None))
-        forecasts = np.zeros((n_names, n_rows, len(horizon), SLOTS_PER_DAY), dtype=np.float32)
-        predictors = [discover()[name]() for name in names]
+        forecasts = np.zeros((n_predictors, n_rows, len(horizon), SLOTS_PER_DAY), dtype=np.float32)
+        predictors = [clone(predictor) for predictor in offered]
         pieces = [
             (index, piece)
             for index, predictor in enumerate(predictors)
@@ -197,12 +203,12 @@ def _evaluate(
         for start in range(0, n_rows, _JUDGED_AT_ONCE):
             chunk = slice(start, start + _JUDGED_AT_ONCE)
             actual = usage[rows[chunk], origin:].reshape(len(rows[chunk]), -1) / scale[chunk, None]
-            offered = forecasts[:, chunk].reshape(n_names, len(actual), -1).astype(np.float64)
-            mean = offered.mean(axis=0)
+            tried = forecasts[:, chunk].reshape(n_predictors, len(actual), -1).astype(np.float64)
+            mean = tried.mean(axis=0)
             importance = (0.2 + np.clip(np.fmax(actual, mean), 0.0, 3.0)) * np.where(actual > mean, _UNDERESTIMATE, 1.0)
             importance = np.where(np.isfinite(actual), importance, 0.0)
-            weighted = (offered * importance).transpose(1, 0, 2)  # (n_chunk, n_predictors, n_slots)
-            gram[chunk] += weighted @ offered.transpose(1, 2, 0)
+            weighted = (tried * importance).transpose(1, 0, 2)  # (n_chunk, n_predictors, n_slots)
+            gram[chunk] += weighted @ tried.transpose(1, 2, 0)
             cross[chunk] += np.einsum("rps,rs->rp", weighted, np.nan_to_num(actual))
         progress("select predictors", done, len(origins))
     return gram, cross
