@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,8 @@ from forecast.composition import plausible_z
 from forecast.errors import InputError, NotEnoughHistory
 from forecast.event_effect import EventDays, EventEffect
 from forecast.events import events_between
+from forecast.foundation.onnx_model import load_model, model_digest
+from forecast.foundation.predictor import FoundationModelPredictor
 from forecast.history import History
 from forecast.holiday_effect import as_ordinary, curves_by_country, holiday_curves, without_holidays
 from forecast.load_per_pod import usage_at_reference
@@ -50,7 +53,7 @@ from forecast.online_calibration import next_offsets
 from forecast.ordinary_days import expected_curves, expected_then
 from forecast.peak_weights import PeakWeights, complete_history, fit_peak_weights, pods_felt_by_nodes
 from forecast.peaks import PeakForecaster, PeakQuantiles
-from forecast.predictors import discover
+from forecast.predictors import Predictor, discover
 from forecast.progress import Progress, silent
 from forecast.rehearsal import levels_known, rehearse, spread_of_past
 from forecast.replicas import ReplicaForecast, forecast_replicas
@@ -64,6 +67,9 @@ from forecast.spread import with_level_error
 _SMALLEST_FACTOR_BASE = 0.01
 """The highest slot of a curve is at least this share of the day's highest quantile, so that the factor stays finite."""
 
+_FOUNDATION_MODEL = "foundation_model"
+"""Where a model's info keeps the digest of the foundation model among its predictors."""
+
 _DAYS_TO_CHOOSE_FROM = 14
 """Predictors chosen on fewer days are chosen anew: a growing history shows more of the week every night."""
 
@@ -75,11 +81,13 @@ class FitOptions:
     window_days      : older history is not looked at
     rehearsal_weeks  : past weeks forecast from before they began, for the errors of services and nodes
     reselect_share   : share of the series whose predictors are chosen anew each night when a previous model is given
+    foundation_model : .onnx file of one more predictor (forecast/foundation/); None = without it
     """
 
     window_days: int = 91
     rehearsal_weeks: int = 3
     reselect_share: float = 1 / 7
+    foundation_model: Path | None = None
 
 
 def fit(
@@ -92,10 +100,12 @@ def fit(
     """Learn from all whole days of `history` what the days after them will bring.
 
     previous : the model of the night before; the predictors it chose are kept for most series
-    Raises NotEnoughHistory without a single whole day.
+    Raises NotEnoughHistory without a single whole day, InputError if the foundation model cannot be used.
     """
     if history.n_days < 1:
         raise NotEnoughHistory(days=history.n_days, needed=1, purpose="fit a model")
+    predictors = _predictors(options.foundation_model)
+    foundation = None if options.foundation_model is None else model_digest(options.foundation_model)
     history = history.before(history.n_days, keep=options.window_days)
     offsets = next_offsets(history, previous)
     history = with_earlier_days(history)
@@ -133,14 +143,15 @@ def fit(
     # Of the history as it was: the forecaster of peaks follows a change by itself.
     forecaster = PeakForecaster(quantiles=PEAK_QUANTILES).fit(usage, series.resource, as_ordinary(days))
     changes = level_changes(usage, days.weekday, series.resource != MEMORY)
-    for past_usage in (usage, with_events, *([] if with_holidays is with_events else [with_holidays])):
+    for past_usage in (usage, with_events, *([with_holidays] if in_reach else [])):
         changes.bring_to_today(past_usage)
 
     selection = select_predictors(
         usage,
         as_ordinary(days),
         group=series.resource,
-        previous=_previous_weights(previous, history, series),
+        predictors=predictors,
+        previous=_previous_weights(previous, history, series, predictors, foundation),
         reselect_share=options.reselect_share,
         identity=series.identities(history.services),
         night=first_day.toordinal(),
@@ -222,18 +233,37 @@ def fit(
         run_count=runs.count.astype(np.float32),
         run_starts=runs.starts.astype(np.float32),
         run_usage=runs.usage.astype(np.float32),
-        info=_facts(series, selection, young, weights, runs) | {BOUND_OFFSETS: offsets.to_info()},
+        info=_facts(series, selection, young, weights, runs)
+        | {BOUND_OFFSETS: offsets.to_info()}
+        | ({} if foundation is None else {_FOUNDATION_MODEL: foundation}),
         component_peaks={name: series.unflatten(values[:, 0]) for name, values in peaks.components.items()},
     )
 
 
-def _previous_weights(previous: PeakModel | None, history: History, series: Series) -> Floats | None:
+def _predictors(foundation_model: Path | None) -> tuple[Predictor, ...]:
+    """Those of the folder, and the foundation model where there is one, in the order of their names."""
+    found = [kind() for kind in discover().values()]
+    if foundation_model is not None:
+        load_model(foundation_model)  # raises before an hour of work
+        found.append(FoundationModelPredictor(path=foundation_model))
+    return tuple(sorted(found, key=lambda predictor: predictor.name))
+
+
+def _previous_weights(
+    previous: PeakModel | None,
+    history: History,
+    series: Series,
+    predictors: tuple[Predictor, ...],
+    foundation: str | None,
+) -> Floats | None:
     """The blend weights of the night before in today's order of series; NaN rows for new ones.
 
     None where the model of the night before knew other predictors, or too few days to choose among them.
     """
-    names = list(discover())
+    names = [predictor.name for predictor in predictors]
     if previous is None or sorted(previous.info.get("predictors", [])) != sorted(names):
+        return None
+    if previous.info.get(_FOUNDATION_MODEL) != foundation:
         return None
     if previous.trained_days < min(_DAYS_TO_CHOOSE_FROM, history.n_days):
         return None

@@ -41,7 +41,7 @@ NOT_SHIPPED: Final = {"testing": {"testing"}, "benchmarks": {"benchmarks", "test
 """What is not in the wheel may import every package, and of each other only these; tests/benchmarks, benchmarks too."""
 
 LAYERS: Final = {
-    "forecast": "peak_weights predictors",
+    "forecast": "peak_weights predictors < foundation",
     "trainer": "gate history < doctor prometheus run_report < own_history",
     "kube": "objects < decoding < client tables < binding eviction leader_election session < events status",
     "scorer": "runs scores service < predicted < live < replay",

@@ -8,7 +8,8 @@ import subprocess
 import sys
 import tomllib
 import zipfile
-from importlib.metadata import PackageNotFoundError, packages_distributions, requires
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, files, packages_distributions, requires
 from pathlib import Path
 from typing import Any
 
@@ -102,24 +103,36 @@ def test_every_version_is_pinned_directly_and_indirectly(project: dict[str, Any]
     assert not missing, f"add to constraints.txt: {', '.join(sorted(missing))}"
 
 
+def _providers(module: str, candidates: Sequence[str]) -> Sequence[str]:
+    """Of the distributions that share a top-level name such as `google`, those that have this module of it."""
+    if len(set(candidates)) == 1:
+        return candidates
+    place = "/".join(module.split(".")[:2])
+    has_it = [
+        one for one in candidates if any(str(path).startswith((f"{place}/", f"{place}.")) for path in files(one) or ())
+    ]
+    return has_it or candidates
+
+
 def test_what_is_imported_is_declared_and_what_is_declared_is_imported(project: dict[str, Any]) -> None:
     distributions = packages_distributions()
-    imported = set()
+    imported = set()  # full names of modules
     for package in PACKAGES:
         for path in (ROOT / package).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text())):
                 if isinstance(node, ast.Import):
-                    imported |= {alias.name.partition(".")[0] for alias in node.names}
+                    imported |= {alias.name for alias in node.names}
                 elif isinstance(node, ast.ImportFrom) and node.module:
-                    imported.add(node.module.partition(".")[0])
+                    imported.add(node.module)
     used = {
         canonicalize_name(distribution)
-        for name in imported - set(sys.stdlib_module_names) - PACKAGES
-        for distribution in distributions.get(name, [f"unknown-{name}"])
+        for module in imported
+        if (top := module.partition(".")[0]) not in {*sys.stdlib_module_names, *PACKAGES}
+        for distribution in _providers(module, distributions.get(top, [f"unknown-{top}"]))
     }
     declared = {canonicalize_name(Requirement(text).name) for text in project["project"]["dependencies"]}
     extras = project["project"]["optional-dependencies"]
-    of_extras = [text for extra in ("dask", "aws", "google", "azure") for text in extras[extra]]
+    of_extras = [text for extra in ("dask", "aws", "google", "azure", "foundation") for text in extras[extra]]
     optional = {canonicalize_name(Requirement(text).name) for text in of_extras}
     assert used <= declared | optional, "declare it in pyproject.toml"
     assert declared - used <= {"tzdata"}, "not imported anywhere: tzdata is the only one that is data"

@@ -32,12 +32,16 @@ def backtest(
 
     from forecast.backtest import backtest as run_backtest
     from forecast.fit import fit
+    from forecast_scheduler.commands.fit_settings import fit_options
     from forecast_scheduler.commands.history_directory import open_history, tell_what_was_cleaned
 
+    options = fit_options(shell.settings)
     with shell.progress() as progress:
         files = open_history(shell.settings, directory, progress)
         known = files.history(progress=progress)
-        result = run_backtest(known, lambda before, previous: fit(before, previous=previous), progress=progress)
+        result = run_backtest(
+            known, lambda before, previous: fit(before, options, previous=previous), progress=progress
+        )
     tell_what_was_cleaned(shell, files)
     report = result.to_json()
     shell.out.print(baselines_table(report))

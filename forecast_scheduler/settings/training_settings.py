@@ -41,9 +41,20 @@ class TrainSettings(SettingGroup):
     dask_scheduler: str | None = None
     """Address of an existing Dask cluster, for instance tcp://dask:8786; with backend dask; `--dask-scheduler`."""
 
+    foundation_model: Path | None = None
+    """Local .onnx file, or a directory that holds one: one more predictor (docs/extend/foundation-models.md). Nothing
+    is downloaded. Other commands that fit use it, too; `--foundation-model`."""
+
     @field_validator("jobs")
     @classmethod
     def _some(cls, jobs: int) -> int:
         if jobs == 0:
             raise ValueError("it must be at least 1, or -1 for as many as the backend offers")
         return jobs
+
+    @field_validator("foundation_model")
+    @classmethod
+    def _is_local(cls, path: Path | None) -> Path | None:
+        if path is not None and ":/" in str(path):
+            raise ValueError("it must be a local path, nothing is downloaded: fetch the model first, and name the file")
+        return path

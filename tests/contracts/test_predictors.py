@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -12,8 +13,11 @@ from forecast.arrays import Floats
 from forecast.calendar import Days
 from forecast.errors import InputError
 from forecast.predictors import Predictor, discover
+from tests.forecast.foundation.tiny_models import tiny_predictor
 
-PREDICTORS = [pytest.param(kind, id=name) for name, kind in discover().items()]
+Kind = Callable[[], Predictor]
+FOUNDATION_MODEL = pytest.param(tiny_predictor, id="foundation_model")
+PREDICTORS = [*(pytest.param(kind, id=name) for name, kind in discover().items()), FOUNDATION_MODEL]
 every_predictor = pytest.mark.parametrize("kind", PREDICTORS)
 
 
@@ -32,14 +36,14 @@ def some_usage(n_series: int = 6, n_days: int = 21, seed: int = 0) -> Floats:
     return level[:, None, None] * week[None, :, None] * shape * noise
 
 
-def curves(kind: type[Predictor], usage: Floats, horizon_days: int = 7) -> Floats:
+def curves(kind: Kind, usage: Floats, horizon_days: int = 7) -> Floats:
     n_days = usage.shape[1]
     horizon = some_days(horizon_days, first_weekday=n_days % 7)
     return kind().fit(usage, some_days(n_days)).predict_curve(horizon)
 
 
 @every_predictor
-def test_curves_are_finite_and_not_negative(kind: type[Predictor]) -> None:
+def test_curves_are_finite_and_not_negative(kind: Kind) -> None:
     usage = some_usage()
     predictor = kind().fit(usage, some_days(21))
     curve = predictor.predict_curve(some_days(14))
@@ -49,7 +53,7 @@ def test_curves_are_finite_and_not_negative(kind: type[Predictor]) -> None:
 
 
 @every_predictor
-def test_a_repeating_week_is_forecast_as_it_was(kind: type[Predictor]) -> None:
+def test_a_repeating_week_is_forecast_as_it_was(kind: Kind) -> None:
     week = some_usage(3, 7, seed=3)
     usage = np.tile(week, (1, 4, 1))
     error = np.abs(curves(kind, usage) - week).mean() / week.mean()
@@ -57,7 +61,7 @@ def test_a_repeating_week_is_forecast_as_it_was(kind: type[Predictor]) -> None:
 
 
 @every_predictor
-def test_the_input_is_left_as_it_was(kind: type[Predictor]) -> None:
+def test_the_input_is_left_as_it_was(kind: Kind) -> None:
     usage = some_usage()
     usage[0, 3] = np.nan
     before = usage.copy()
@@ -66,27 +70,29 @@ def test_the_input_is_left_as_it_was(kind: type[Predictor]) -> None:
 
 
 @every_predictor
-def test_a_fitted_predictor_survives_pickling(kind: type[Predictor]) -> None:
+def test_a_fitted_predictor_survives_pickling(kind: Kind) -> None:
     predictor = kind().fit(some_usage(), some_days(21))
     again = pickle.loads(pickle.dumps(predictor))
     np.testing.assert_array_equal(again.predict_curve(some_days(7)), predictor.predict_curve(some_days(7)))
 
 
 @every_predictor
-def test_fitting_twice_gives_the_same_and_clones_are_unfitted(kind: type[Predictor]) -> None:
+def test_fitting_twice_gives_the_same_and_clones_are_unfitted(kind: Kind) -> None:
     usage = some_usage()
     np.testing.assert_array_equal(curves(kind, usage), curves(kind, usage))
     assert clone(kind()).get_params() == kind().get_params()
 
 
 @every_predictor
-def test_the_unit_does_not_matter(kind: type[Predictor]) -> None:
+def test_the_unit_does_not_matter(kind: Kind) -> None:
     usage = some_usage()
     np.testing.assert_allclose(curves(kind, 1e6 * usage), 1e6 * curves(kind, usage), rtol=1e-6)
 
 
-@pytest.mark.parametrize("kind", [pytest.param(k, id=n) for n, k in discover().items() if not k.pooled])
-def test_one_series_alone_gets_the_same_unless_the_predictor_pools(kind: type[Predictor]) -> None:
+@pytest.mark.parametrize(
+    "kind", [*(pytest.param(k, id=n) for n, k in discover().items() if not k.pooled), FOUNDATION_MODEL]
+)
+def test_one_series_alone_gets_the_same_unless_the_predictor_pools(kind: Kind) -> None:
     usage = some_usage()
     together = curves(kind, usage)
     alone = np.concatenate([curves(kind, usage[i : i + 1]) for i in range(len(usage))])
@@ -94,7 +100,7 @@ def test_one_series_alone_gets_the_same_unless_the_predictor_pools(kind: type[Pr
 
 
 @every_predictor
-def test_gaps_and_empty_series_are_bridged(kind: type[Predictor]) -> None:
+def test_gaps_and_empty_series_are_bridged(kind: Kind) -> None:
     usage = some_usage()
     usage[0, 5:8] = np.nan
     usage[1, :, 2:4] = np.nan
@@ -111,7 +117,7 @@ def test_gaps_and_empty_series_are_bridged(kind: type[Predictor]) -> None:
 
 @every_predictor
 @pytest.mark.parametrize("n_days", [1, 2, 5, 8])
-def test_short_histories_are_served(kind: type[Predictor], n_days: int) -> None:
+def test_short_histories_are_served(kind: Kind, n_days: int) -> None:
     usage = some_usage(3, n_days)
     curve = curves(kind, usage)
     assert np.isfinite(curve).all()
@@ -119,12 +125,12 @@ def test_short_histories_are_served(kind: type[Predictor], n_days: int) -> None:
 
 
 @every_predictor
-def test_no_series_at_all_is_no_error(kind: type[Predictor]) -> None:
+def test_no_series_at_all_is_no_error(kind: Kind) -> None:
     assert curves(kind, np.zeros((0, 10, 48))).shape == (0, 7, 48)
 
 
 @every_predictor
-def test_wrong_shapes_are_refused_in_one_sentence(kind: type[Predictor]) -> None:
+def test_wrong_shapes_are_refused_in_one_sentence(kind: Kind) -> None:
     with pytest.raises(InputError, match="must be"):
         kind().fit(np.zeros((2, 3, 24)), some_days(3))
     with pytest.raises(InputError, match="must be"):

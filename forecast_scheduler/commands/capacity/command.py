@@ -93,6 +93,7 @@ def capacity(
     from autoscaling.capacity.capacity import capacity as search
     from autoscaling.capacity.failure import Failure
     from forecast_scheduler.commands.capacity.prepare_history import prepare_coming_week, prepare_history
+    from forecast_scheduler.commands.fit_settings import fit_options
     from forecast_scheduler.commands.history_directory import open_history, tell_what_was_cleaned
     from forecast_scheduler.reports.capacity_tables import capacity_lines, capacity_tables
 
@@ -103,10 +104,11 @@ def capacity(
         files = open_history(shell.settings, directory, progress)
         known = files.history(progress=progress)
         n_days = days or replay.days
+        fitting = fit_options(shell.settings)
         prepared = (
-            prepare_coming_week(files, known, days=n_days, progress=progress)
+            prepare_coming_week(files, known, fitting, days=n_days, progress=progress)
             if coming
-            else prepare_history(files, known, at=moment, days=n_days, progress=progress)
+            else prepare_history(files, known, fitting, at=moment, days=n_days, progress=progress)
         )
         found = search(
             prepared,

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from autoscaling.capacity.coming_week import days_before, with_coming_days
 from forecast.errors import NotEnoughHistory
-from forecast.fit import fit
+from forecast.fit import FitOptions, fit
 from forecast.history import History
 from forecast.progress import Progress
 from scorer.replay.preparation import Prepared, forecast_with, prepare
@@ -15,20 +15,23 @@ from trainer.history.files import HistoryFiles
 
 
 def prepare_history(
-    files: HistoryFiles, history: History, *, at: datetime | None, days: int, progress: Progress
+    files: HistoryFiles, history: History, options: FitOptions, *, at: datetime | None, days: int, progress: Progress
 ) -> Prepared:
     """The days after `at`, and a model fitted on what lay before. at: None = the last 04:00 that fits"""
     window = replay_window(history, at, days)
     pods = files.pod_usage(window.days[0], window.days[-1], progress=progress)
-    return prepare(history, pods, forecast_with(lambda before: fit(before, progress=progress)), at=at, days=days)
+    forecaster = forecast_with(lambda before: fit(before, options, progress=progress))
+    return prepare(history, pods, forecaster, at=at, days=days)
 
 
-def prepare_coming_week(files: HistoryFiles, history: History, *, days: int, progress: Progress) -> Prepared:
+def prepare_coming_week(
+    files: HistoryFiles, history: History, options: FitOptions, *, days: int, progress: Progress
+) -> Prepared:
     """The days after the history, as a model fitted on all of it expects them. Raises NotEnoughHistory."""
     read = days_before(history, days)
     if read[0] < history.days[0]:
         raise NotEnoughHistory(days=history.n_days, needed=(history.days[-1] - read[0]).days + 1, purpose="look ahead")
-    model = fit(history, progress=progress)
+    model = fit(history, options, progress=progress)
     pods = files.pod_usage(read[0], read[-1], progress=progress)
     longer, coming = with_coming_days(history, pods, model, days)
     return prepare(longer, coming, forecast_with(lambda before: model), days=days)

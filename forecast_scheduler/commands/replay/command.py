@@ -125,6 +125,7 @@ def _place_anew(
     json: Path | None,
     report: Path | None,
 ) -> None:
+    from forecast_scheduler.commands.fit_settings import fit_options
     from forecast_scheduler.commands.history_directory import open_history, tell_what_was_cleaned
     from forecast_scheduler.commands.replay.run_replay import (
         capacity_of,
@@ -144,6 +145,7 @@ def _place_anew(
             days=days,
             seed=seed,
             setup=configured_setup(shell.settings),
+            options=fit_options(shell.settings),
             progress=progress,
         )
         needed = capacity_of(played, shell.settings.capacity, progress) if capacity else None
@@ -170,6 +172,7 @@ def _play_forward(
     report: Path | None,
 ) -> None:
     from forecast.fit import fit
+    from forecast_scheduler.commands.fit_settings import fit_options
     from forecast_scheduler.commands.history_directory import open_history, tell_what_was_cleaned
     from forecast_scheduler.commands.replay.run_trajectory import play_history, trajectory_table
 
@@ -184,7 +187,7 @@ def _play_forward(
         played = play_history(
             files,
             known,
-            lambda before: fit(before, progress=progress),
+            lambda before: fit(before, fit_options(shell.settings), progress=progress),
             days=days,
             seed=seed,
             options=options,

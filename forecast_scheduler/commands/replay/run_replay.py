@@ -10,7 +10,7 @@ from rich.table import Table
 
 from autoscaling.capacity.capacity import capacity
 from autoscaling.capacity.options import CapacityOptions
-from forecast.fit import fit
+from forecast.fit import FitOptions, fit
 from forecast.history import History
 from forecast.progress import Progress
 from forecast_scheduler.commands.policy.follow_policies import read_policies
@@ -34,15 +34,17 @@ def replay_history(
     seed: int,
     progress: Progress,
     setup: ScorerSetup | None = None,
+    options: FitOptions | None = None,
 ) -> Replay:
     """Play the days after `at` back; models are fitted on what lay before it.
 
     at    : None = the last 04:00 that fits
     setup : of the rule `configured`; None = without that rule
+    options : of the fits; None = the defaults
     """
     window = replay_window(history, at, days)
     pods = files.pod_usage(window.days[0], window.days[-1], progress=progress)
-    forecaster = forecast_with(lambda before: fit(before, progress=progress))
+    forecaster = forecast_with(lambda before: fit(before, options or FitOptions(), progress=progress))
     return replay(history, pods, forecaster, at=at, days=days, seed=seed, setup=setup, progress=progress)
 
 

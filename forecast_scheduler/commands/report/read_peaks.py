@@ -7,6 +7,7 @@ from datetime import date, datetime
 from forecast.errors import InputError, StoreError
 from forecast.fit import fit
 from forecast.history import History
+from forecast_scheduler.commands.fit_settings import fit_options
 from forecast_scheduler.commands.model_registry import open_registry
 from forecast_scheduler.commands.shell import Shell
 from forecast_scheduler.reports.peaks_report.view import DEFAULT_DAYS, DEFAULT_TOP, MOST_DAYS, PeaksView, peaks_view
@@ -34,7 +35,7 @@ def read_peaks(
                 days=min(days or DEFAULT_DAYS, MOST_DAYS),
                 top=top,
                 adopted=adopted,
-                fit=(lambda before: fit(before, progress=progress)) if rehearse else None,
+                fit=(lambda before: fit(before, fit_options(shell.settings), progress=progress)) if rehearse else None,
                 told=lambda done, total: progress("hold forecasts against what came", done, total),
             )
         except StoreError as error:

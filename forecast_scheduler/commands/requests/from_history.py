@@ -8,6 +8,7 @@ from pathlib import Path
 from autoscaling.requests.recorded import recorded_use
 from autoscaling.requests.report import RequestReport, report_on
 from forecast_scheduler.commands.capacity.prepare_history import prepare_history
+from forecast_scheduler.commands.fit_settings import fit_options
 from forecast_scheduler.commands.history_directory import open_history, tell_what_was_cleaned
 from forecast_scheduler.commands.shell import Shell
 
@@ -17,7 +18,8 @@ def report_from_history(shell: Shell, directory: Path, at: datetime | None, days
     with shell.progress() as progress:
         files = open_history(shell.settings, shell.history(directory), progress)
         known = files.history(progress=progress)
-        prepared = prepare_history(files, known, at=at, days=days or shell.settings.replay.days, progress=progress)
+        n_days = days or shell.settings.replay.days
+        prepared = prepare_history(files, known, fit_options(shell.settings), at=at, days=n_days, progress=progress)
         report = report_on(recorded_use(known, prepared), shell.settings.requests, prepared.recording)
     tell_what_was_cleaned(shell, files)
     return report

@@ -59,6 +59,12 @@ Jobs = Annotated[int | None, typer.Option("--jobs", metavar="N", help="Pieces of
 DaskScheduler = Annotated[
     str | None, typer.Option("--dask-scheduler", metavar="URL", help="An existing Dask cluster: tcp://HOST:8786.")
 ]
+FoundationModel = Annotated[
+    Path | None,
+    typer.Option(
+        "--foundation-model", metavar="PATH", help="Local .onnx file of a pretrained model: one more predictor."
+    ),
+]
 Force = Annotated[
     bool, typer.Option("--force", help="Publish whatever the gate says, and train on less than a week of data.")
 ]
@@ -78,6 +84,7 @@ def train(
     backend: Backend = None,
     jobs: Jobs = None,
     dask_scheduler: DaskScheduler = None,
+    foundation_model: FoundationModel = None,
     force: Force = False,
     config: ConfigOption = None,
     verbose: VerboseOption = False,
@@ -93,6 +100,7 @@ def train(
         "backend": backend,
         "jobs": jobs,
         "dask_scheduler": dask_scheduler,
+        "foundation_model": foundation_model,
     }
     from forecast_scheduler.settings.document import with_options
 

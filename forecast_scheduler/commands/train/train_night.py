@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 
 from forecast.calendar import Calendar
 from forecast.errors import InputError, StoreError
+from forecast.foundation.onnx_model import load_model
 from forecast.history import History
 from forecast.object_store import LocalStore, open_store
 from forecast.progress import Progress
 from forecast.published_models import Registry
+from forecast_scheduler.commands.fit_settings import fit_options
 from forecast_scheduler.commands.history_directory import open_history
 from forecast_scheduler.commands.train.joblib_backend import work_on
 from forecast_scheduler.settings.document import Settings
@@ -78,11 +80,14 @@ def train_night(
     stages = Stages()
     source = own = reading = None
     remarks: tuple[str, ...] = ()
+    options = fit_options(settings)
     # What is wrong with the input is found out before anything is written anywhere, the lease included.
     if settings.events is not None:
         read_events(settings.events)
     if settings.moved is not None:
         MovedServices.read(settings.moved)
+    if options.foundation_model is not None:
+        load_model(options.foundation_model)
     if prometheus is not None:
         source, own = open_source(settings.prometheus, prometheus), OwnHistory(history)
         own.check_growable()
@@ -117,6 +122,7 @@ def train_night(
                 registry,
                 now=now,
                 live=prometheus is not None,
+                options=options,
                 gate=GateOptions(**dict(settings.train.gate), force=force),
                 before_publish=lambda: _check(leases),
                 stages=stages,
