@@ -127,6 +127,7 @@ bench: $(VENV)/.installed-bench  ## the figures in docs/understand/benchmarks.md
 	$(BIN)/python -m benchmarks.lending $(if $(TRACES),--traces $(TRACES))
 	$(BIN)/python -m benchmarks.gpu_tide
 ifneq ($(TRACES),)
+	$(BIN)/python -m benchmarks.peak_challengers --traces $(TRACES)
 	$(BIN)/python -m benchmarks.gpu_packing --traces $(TRACES)
 	$(BIN)/python -m benchmarks.gpu_throughput --traces $(TRACES)
 endif

@@ -24,7 +24,7 @@ def auto_ets(peaks: Floats) -> Floats:
     from statsforecast.models import AutoETS
 
     forecasts = np.zeros((len(peaks), len(_QUANTILES)))
-    for row, series in enumerate(_filled(peaks)):
+    for row, series in enumerate(filled_peaks(peaks)):
         if series.max() <= 0:
             continue
         with warnings.catch_warnings():
@@ -39,7 +39,7 @@ def light_gbm(peaks: Floats) -> Floats:
     """The same from gradient-boosted trees over all series, each divided by its median."""
     from lightgbm import LGBMRegressor
 
-    filled = _filled(peaks)
+    filled = filled_peaks(peaks)
     scale = np.maximum(np.median(filled, axis=1), 1e-12)
     scaled = filled / scale[:, None]
     n_days = scaled.shape[1]
@@ -49,7 +49,7 @@ def light_gbm(peaks: Floats) -> Floats:
     answers = []
     for quantile in _QUANTILES:
         model = LGBMRegressor(
-            objective="quantile", alpha=quantile, n_estimators=150, num_leaves=15, verbose=-1, n_jobs=2
+            objective="quantile", alpha=quantile, n_estimators=150, num_leaves=15, verbose=-1, n_jobs=1
         )
         model.fit(features, target)
         answers.append(np.asarray(model.predict(_features(scaled, n_days))) * scale)
@@ -63,7 +63,7 @@ def _features(scaled: Floats, day: int) -> Floats:
     return np.stack([*lags, *windows, np.full(len(scaled), day % 7)], axis=1)
 
 
-def _filled(peaks: Floats) -> Floats:
+def filled_peaks(peaks: Floats) -> Floats:
     """Missing days take the day before, leading ones the first known."""
     out = peaks.copy()
     for day in range(1, out.shape[1]):

@@ -1,0 +1,55 @@
+"""What a challenger knows at a midnight, and the error quantiles that two of them add to their mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from forecast.arrays import Floats, Ints
+from forecast.calendar import Days
+from forecast.issued_bounds import daily_peaks
+
+QUANTILES = (0.5, 0.95)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownSeries:
+    """The days before an origin.
+
+    usage    : (n_series, n_days, 48) half-hour means, NaN = not measured
+    resource : (n_series,) index of the resource
+    days     : the calendar of these days
+    target   : the day to forecast (length 1)
+    """
+
+    usage: Floats
+    resource: Ints
+    days: Days
+    target: Days
+
+    @property
+    def peaks(self) -> Floats:
+        """(n_series, n_days) highest half hour of each day, NaN = not measured."""
+        return daily_peaks(self.usage)
+
+    def by_resource(self) -> Iterator[Ints]:
+        """The rows of each resource in turn: each gets a model of its own."""
+        for resource in np.unique(self.resource):
+            yield np.flatnonzero(self.resource == resource)
+
+
+def error_quantiles(errors: Floats) -> Floats:
+    """Quantiles of what a series' log peaks were above their forecast: (n_series, 2).
+
+    Errors are pooled after division by the spread of each series, which is pulled towards that of all by 7 days.
+
+    errors : (n_series, n_days), NaN = not known
+    """
+    known = np.isfinite(errors)
+    squared, count = np.where(known, errors**2, 0.0).sum(axis=1), known.sum(axis=1)
+    overall = squared.sum() / max(int(count.sum()), 1)
+    spread = np.sqrt((squared + 7 * overall) / (count + 7)) + 1e-9
+    pooled = (errors / spread[:, None])[known]
+    return np.asarray(spread[:, None] * np.quantile(pooled, QUANTILES) if len(pooled) else np.zeros((len(errors), 2)))
