@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forecast.arrays import Floats, Ints
+from forecast.arrays import AnyFloats, Floats, Ints
 from forecast.calendar import Days
 from forecast.issued_bounds import daily_peaks
 
@@ -24,7 +24,7 @@ class KnownSeries:
     target   : the day to forecast (length 1)
     """
 
-    usage: Floats
+    usage: AnyFloats
     resource: Ints
     days: Days
     target: Days
