@@ -143,7 +143,7 @@ def fit(
     # Of the history as it was: the forecaster of peaks follows a change by itself.
     forecaster = PeakForecaster(quantiles=PEAK_QUANTILES).fit(usage, series.resource, as_ordinary(days))
     changes = level_changes(usage, days.weekday, series.resource != MEMORY)
-    for past_usage in (usage, with_events, *([with_holidays] if in_reach else [])):
+    for past_usage in (usage, with_events, *([] if with_holidays is with_events else [with_holidays])):
         changes.bring_to_today(past_usage)
 
     selection = select_predictors(
