@@ -52,15 +52,15 @@ class RidgePredictor(Predictor):
         self.last_days_ = np.pad(scaled[:, -_WINDOW:], ((0, 0), (missing, 0), (0, 0)), mode="edge")
 
     def _learn(self, scaled: Floats32) -> Floats | None:
-        """(n_features,), or None where the history has no day with two weeks before it."""
+        """(n_features,), or None where the history has less than a week of days with two weeks before them."""
         n_series, n_days, _ = scaled.shape
         chosen = np.arange(n_series)
         if n_series > self.max_series:
             chosen = np.sort(np.random.default_rng(self.random_state).choice(n_series, self.max_series, replace=False))
-        if n_days <= _WINDOW:
+        if n_days < _WINDOW + _WEEK:
             return None
         plain, typical = self._solve(scaled[chosen], None, np.inf)
-        return self._solve(scaled[chosen], plain, _HUBER * typical)[0]
+        return plain if typical == 0 else self._solve(scaled[chosen], plain, _HUBER * typical)[0]
 
     def _solve(self, scaled: Floats32, known: Floats | None, limit: float) -> tuple[Floats, float]:
         """Weights and the mean absolute error; errors of `known` weights beyond `limit` pull with constant force."""
