@@ -308,6 +308,14 @@ class PredictedLoad:
         """Pods of each profile on a node."""
         return dict(self._pods_on[node]) if node < self.n_nodes else {}
 
+    def pods_of(self, profiles: Sequence[int]) -> Floats:
+        """Pods of each of these profiles on every node: (n_nodes, len(profiles))."""
+        pods = np.zeros((self.n_nodes, len(profiles)))
+        for at, profile in enumerate(profiles):
+            on = self._nodes_of[profile]
+            pods[list(on), at] = list(on.values())
+        return pods
+
     def snapshot(self) -> LoadSnapshot:
         """Copies of the table and of the curves it was made from."""
         tables, n = self._tables, self.n_nodes

@@ -14,7 +14,9 @@ of the cost, and the best few are computed exactly.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Final
 
 import numpy as np
@@ -61,18 +63,28 @@ class FilledNodes:
     per_capacity  : (n_nodes, n_resources) 1 / capacity, 0 = no limit. On a node without any, pods neither come nor go
     free          : (n_nodes, n_requested) allocatable that is not requested; below 0 = overcommitted
     point_weights : (n_points,)
+    alike         : (n_nodes, n_profiles) pods of each profile on each node, of the release and others. A pod goes to
+                    no node that would have more of its profile than the present one has; None = they may crowd
     """
 
     share: Floats32
     per_capacity: Floats32
     free: Floats
     point_weights: AnyFloats
+    alike: AnyFloats | None = None
 
 
-def rearranged(release: Release, nodes: FilledNodes, *, looks: int = LOOKS_PER_POD, passes: int = 1) -> Ints:
+def rearranged(
+    release: Release,
+    nodes: FilledNodes,
+    *,
+    looks: int = LOOKS_PER_POD,
+    passes: int = 1,
+    goes_on: Callable[[], bool] = lambda: True,
+) -> Ints:
     """Node of each pod after moves and exchanges that lower the cost: (n_pods,).
 
-    At most looks * n_pods * passes of them are computed.
+    At most looks * n_pods * passes of them are computed. goes_on: asked before each pod, False = the rest stay
 
     A node with room keeps it for all that it takes, one that is overcommitted is not more so afterwards, and none comes
     to be predicted over its memory.
@@ -80,7 +92,7 @@ def rearranged(release: Release, nodes: FilledNodes, *, looks: int = LOOKS_PER_P
     search = _Search(release, nodes)
     order = np.argsort(-search.peaks(), kind="stable")
     for _ in range(passes):
-        if not sum(search.improve(pod, looks) for pod in order.tolist()):
+        if not sum(search.improve(pod, looks) for pod in takewhile(lambda _: goes_on(), order.tolist())):
             break
     return search.node
 
@@ -108,6 +120,7 @@ class _Search:
         counted = np.flatnonzero(nodes.point_weights > 0)
         self._memory = MEMORY * n_points + counted
         self._free = np.array(nodes.free, dtype=np.float64)
+        self._alike = None if nodes.alike is None else np.array(nodes.alike, dtype=np.float64)
         self._cost = np.zeros(n_nodes)
         self._slope, self._bend = (np.zeros((n_nodes, len(self._usage)), dtype=np.float32) for _ in range(2))
         self._highest_memory = np.zeros(n_nodes, dtype=np.float32)
@@ -155,6 +168,9 @@ class _Search:
     def _reseat(self, pod: int, node: int) -> None:
         self._free[self.node[pod]] += self._requests[pod]
         self._free[node] -= self._requests[pod]
+        if self._alike is not None:
+            self._alike[self.node[pod], self._profile[pod]] -= 1
+            self._alike[node, self._profile[pod]] += 1
         self.node[pod] = node
 
     def _exchanges(self, pod: int, here: int) -> Floats:
@@ -165,6 +181,9 @@ class _Search:
         ok &= self._has_room(self._free[here], more_here) & self._has_room(self._free[node], -more_here)
         if self._allowed is not None:
             ok &= self._allowed[pod, node] & self._allowed[:, here]
+        if self._alike is not None:
+            ok &= self._alike[node, own] < self._alike[here, own]
+            ok &= self._alike[here, profile] < self._alike[node, profile]
         slope, bend = self._slope, self._bend
         change = slope[here, profile] - slope[here, own] + bend[here, profile] + bend[here, own]
         change += slope[node, own] - slope[node, profile] + bend[node, own] + bend[node, profile]
@@ -177,6 +196,8 @@ class _Search:
         ok[here] = False
         if self._allowed is not None:
             ok &= self._allowed[pod]
+        if self._alike is not None:
+            ok &= self._alike[:, own] < self._alike[here, own]
         change = self._slope[:, own] + self._bend[:, own] - self._slope[here, own] + self._bend[here, own]
         return np.where(ok, change, np.inf)
 

@@ -23,10 +23,12 @@ from scorer.replay.rules import ByCurves
 class PlacesTogether(Protocol):
     """A rule that looks at its pods once more when all of a half hour have nodes.
 
-    most : pods that it looks at, those placed last; the others were there before the release
+    most  : pods that it looks at, those placed last; the others were there before the release
+    batch : pods after which it looks at them, and again after as many more
     """
 
     most: int
+    batch: int
 
     def rearrange(self, pods: Sequence[PendingPod], nodes: Ints, state: ClusterState) -> Ints:
         """Where the pods go instead: (n_pods,). They are on `nodes` now, in `state` and by `added`."""
@@ -36,10 +38,18 @@ class ByCurvesTogether(ByCurves):
     """Implements PlacesTogether."""
 
     def __init__(
-        self, forecast: CurveForecast, capacity: Floats, *, jobs: JobPods | None = None, most: int = sys.maxsize
+        self,
+        forecast: CurveForecast,
+        capacity: Floats,
+        *,
+        jobs: JobPods | None = None,
+        most: int = sys.maxsize,
+        batch: int = sys.maxsize,
+        spreads: bool = False,
     ) -> None:
+        """spreads: pods of a service do not come to crowd on a node, see FilledNodes"""
         super().__init__(forecast, capacity, jobs=jobs)
-        self.most = most
+        self.most, self.batch, self._spreads = most, batch, spreads
 
     def rearrange(self, pods: Sequence[PendingPod], nodes: Ints, state: ClusterState) -> Ints:
         profiles, profile = np.unique([self._profile(pod.service, self._end(pod)) for pod in pods], return_inverse=True)
@@ -55,5 +65,6 @@ class ByCurvesTogether(ByCurves):
             per_capacity=self._load.per_capacity(every),
             free=state.allocatable - state.requested,
             point_weights=self._load.point_weights,
+            alike=self._load.pods_of(profiles.tolist())[every] if self._spreads else None,
         )
         return rearranged(release, filled)

@@ -61,14 +61,18 @@ class RunningCluster:
         live = recording.live[pods] if slot == 0 else self._live_of_services(slot)[recording.service[pods]]
         state.arriving = np.bincount(recording.service[pods], minlength=recording.n_services).astype(np.float64)
         self._rule.observe(slot, state)
+        together = self._rule if isinstance(self._rule, PlacesTogether) else None
         placed: list[PendingPod] = []
         for pod, uses in zip(pods.tolist(), live, strict=True):
             pending = self._pending(pod, uses)
             self._add(pending, self._rule.choose(pending, state.feasible(pending), state))
             placed.append(pending)
             on_placed()
-        if placed and isinstance(self._rule, PlacesTogether):
-            self._rearrange(placed[-self._rule.most :], self._rule)
+            if together is not None and len(placed) == together.batch:
+                self._rearrange(placed[-together.most :], together)
+                placed = []
+        if placed and together is not None:
+            self._rearrange(placed[-together.most :], together)
 
     def put(self, pod: int, node: int, slot: int) -> None:
         """Run the pod on this node, whatever the rule would choose."""

@@ -94,6 +94,7 @@ def test_whatever_comes_and_goes_the_table_agrees_with_the_definitions(seed: int
         after[few[0]] += usage[asked]
         growth = objective(after, point_weights, capacity, others) - objective(load, point_weights, capacity, others)
         np.testing.assert_allclose(table.power_growth(asked, few, others)[0], growth, rtol=1e-3, atol=1e-3)
+        np.testing.assert_array_equal(table.pods_of([2, 0])[:N_NODES], counts[:, [2, 0]])
         counted = point_weights > 0
         peak = np.nan_to_num((load + usage[asked])[:, 0, counted].max(axis=1, initial=0.0) / capacity[:, 0])
         assert (table.peak_with(asked, 0) >= peak - 1e-5).all()

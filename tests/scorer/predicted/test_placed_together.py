@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -276,3 +277,41 @@ def test_costs_that_overflow_are_no_reason_to_move() -> None:
     nodes = filled(release, cpu_nodes(2), np.full((2, 2), 10.0), base)
     with np.errstate(over="ignore", invalid="ignore"):
         assert rearranged(release, nodes).tolist() == [0]
+
+
+def test_pods_of_one_profile_do_not_come_to_crowd() -> None:
+    """Alone they would: the first node is full of others."""
+    base = np.zeros((3, N_RESOURCES, N_POINTS))
+    base[0, CPU], base[1, CPU] = 3.5, 2.5
+    release = release_of([peak_at(MORNING, 0.5), peak_at(EVENING, 0.6)], [0, 0, 1], [0, 2, 1])
+    nodes = filled(release, cpu_nodes(3), np.full((3, 2), 9.0), base)
+    assert rearranged(release, nodes).tolist() == [2, 2, 2]
+    alike = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
+    assert rearranged(release, replace(nodes, alike=alike)).tolist() == [1, 2, 2]
+    elsewhere = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 5.0]])
+    assert rearranged(release, replace(nodes, alike=elsewhere)).tolist() == [0, 2, 1]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_node_has_more_of_a_profile_than_one_had_before(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    profile, node = rng.integers(0, 4, 24), rng.integers(0, 6, 24)
+    curves = [peak_at(int(rng.integers(N_POINTS)), float(rng.uniform(0.2, 1.0))) for _ in range(4)]
+    release = release_of(curves, profile.tolist(), node.tolist())
+    nodes = filled(release, cpu_nodes(6), np.full((6, 2), 24.0))
+
+    def counts(on: Ints) -> Floats:
+        return np.bincount(on * 4 + profile, minlength=24).reshape(6, 4).astype(np.float64)
+
+    after = rearranged(release, replace(nodes, alike=counts(node)))
+    assert (after != node).any()
+    assert (counts(after).max(axis=0) <= counts(node).max(axis=0)).all()
+
+
+def test_a_search_that_is_stopped_leaves_the_rest_where_it_is() -> None:
+    release = release_of([peak_at(MORNING), peak_at(EVENING)], [0, 0, 1, 1], [0, 0, 1, 1])
+    nodes = filled(release, cpu_nodes(2), np.full((2, 2), 9.0))
+    assert rearranged(release, nodes, goes_on=lambda: False).tolist() == [0, 0, 1, 1]
+    times = iter([True, False])
+    once = rearranged(release, nodes, goes_on=lambda: next(times))
+    assert int((once != release.node).sum()) in (1, 2)

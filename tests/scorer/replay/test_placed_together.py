@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
 from forecast.arrays import Floats, Ints
-from scorer.replay.cluster_state import PendingPod
+from scorer.replay.cluster_state import ClusterState, PendingPod
 from scorer.replay.placed_together import ByCurvesTogether
 from scorer.replay.playback import Playback, play
 from scorer.replay.preparation import Prepared, by_curves, prepare
@@ -102,3 +104,19 @@ def test_the_order_of_the_pods_can_be_chosen(prepared: Prepared) -> None:
     play(recording, Noting(prepared.forecasts["forecast"], recording.capacity, most=1), seed=0, order=np.sort)
     at_first = int((recording.birth == 0).sum())
     assert seen[:at_first] == sorted(seen[:at_first])
+
+
+def test_in_batches_the_pods_of_each_are_looked_at_once(prepared: Prepared) -> None:
+    recording, sizes = prepared.recording, list[int]()
+
+    class Noting(ByCurvesTogether):
+        def rearrange(self, pods: Sequence[PendingPod], nodes: Ints, state: ClusterState) -> Ints:
+            sizes.append(len(pods))
+            return super().rearrange(pods, nodes, state)
+
+    rule = Noting(prepared.forecasts["forecast"], recording.capacity, batch=5, spreads=True)
+    cluster = RunningCluster(recording, rule)
+    born = cluster.born(0)
+    cluster.place(born, 0)
+    assert sizes == [5] * (len(born) // 5) + [len(born) % 5] * (len(born) % 5 > 0)
+    assert len(sizes) > 1
