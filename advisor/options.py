@@ -69,8 +69,7 @@ class AdviseOptions(ServingOptions):
     """Time for which pods that come one after the other are gathered and decided about together."""
 
     requests_in_flight: int = Field(default=32, ge=1, le=4096)
-    """Pods whose advice is being written at once. Those behind them are decided about when their turn comes, the
-    biggest first."""
+    """Pods whose advice is being written at once. Those behind them are decided about when their turn comes."""
 
     prefer: PreferOptions = Field(default_factory=PreferOptions)
     tenants: TenantOptions = Field(default_factory=TenantOptions)

@@ -65,7 +65,6 @@ class ScheduleLoop:
                 settings,
                 clock=time.time,
                 pods=parts.role.pods,
-                units=parts.role.units,
                 steady=running_time,
             )
             self.queue = core.queue

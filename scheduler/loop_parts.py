@@ -16,7 +16,6 @@ from scheduler.binding.in_flight_limit import InFlightLimit
 from scheduler.binding_results import Telling
 from scheduler.metrics import SchedulingMetrics
 from scheduler.pods_to_place import PodsToPlace
-from scheduler.queue.unit import Units
 from scheduler.settings import ScheduleSettings
 from scheduler.tables import ScheduleTables
 from scorer.scorer import Scorer
@@ -47,7 +46,6 @@ class LoopRole:
     looks          : pods of which nothing is seen for long are looked at
     may_decide     : quick; asked before every unit, in addition to the Lease
     is_shadow      : nothing is done with the decision but to compare it
-    units          : what is decided together, and in which order; None = as gangs and queues say
     most_unfinished : see LoopOptions
     """
 
@@ -57,7 +55,6 @@ class LoopRole:
     looks: bool = True
     may_decide: Callable[[], bool] = lambda: True
     is_shadow: bool = False
-    units: Units | None = None
     most_unfinished: int = 4096
 
 

@@ -130,15 +130,13 @@ def placing_core(
     *,
     clock: Callable[[], float],
     pods: PodsToPlace | None = None,
-    units: Units | None = None,
     steady: Callable[[], float] | None = None,
 ) -> PlacingCore:
     """Made under the lock of the tables, before the cluster is read. profiles: by scheduler name; clock: unix
-    seconds; pods: None = all of these profiles; units: None = as gangs and queues say; steady: see SchedulingQueue."""
+    seconds; pods: None = all of these profiles; steady: see SchedulingQueue."""
     pods = pods or PodsToPlace(frozenset(profiles))
     queues = tables.queues
-    if units is None:
-        units = _Owners() if tables.gangs is None else tables.gangs  # an empty one is false
+    units: Units = _Owners() if tables.gangs is None else tables.gangs  # an empty one is false
     hints_of = {name: _hints_of(profile) for name, profile in profiles.items()}
 
     def gate(pod: PodInfo) -> Status:

@@ -8,7 +8,6 @@ from typing import Final
 
 from advisor.advice_binder import AdviceBinder, AdviceFigures
 from advisor.advice_notes import AdviceNotes
-from advisor.biggest_first import BiggestFirst
 from advisor.bound_pods import BoundPods
 from advisor.gated_pods import GatedPods
 from advisor.metrics import AdviceCollector, PreferenceCollector
@@ -63,7 +62,7 @@ class Advising:
         assert recorder is not None  # `records`
         notes, has_forecast = AdviceNotes(recorder), _has_forecast(scorer)
         with scorer.tables.reading() as cluster:
-            gated, order = GatedPods(cluster), BiggestFirst(cluster)
+            gated = GatedPods(cluster)
             filters = process.tables.rules.profile_filters
             bound = BoundPods(
                 cluster, process.tables.view, recorder, lambda pod: filters.by_scheduler_name[pod.scheduler_name](pod)
@@ -83,7 +82,6 @@ class Advising:
                 looks=False,
                 may_decide=has_forecast,
                 is_shadow=True,
-                units=order,
             )
             return Driven(role, LoggedReports(), recorder, [], [])
         scorer.tables.attach((), gated)
@@ -124,7 +122,6 @@ class Advising:
             bind,
             writes_volumes=False,
             may_decide=has_forecast,
-            units=order,
             most_unfinished=self._options.requests_in_flight,
         )
         upkeep = PeriodicTask("release-gates", _RELEASE_SECONDS, releases.keep_up, after=lambda: scorer.tables.synced)
