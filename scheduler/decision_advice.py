@@ -55,7 +55,7 @@ def advice_of_cycle(
                 points=points,
                 best=node,
                 runner_up=runner_up,
-                margin=None if runner_up is None else points[node] - points[runner_up],
+                margin=None if runner_up is None or choice.total is None else points[node] - points[runner_up],
                 share=shares.get(choice.row),
                 level=level.name.lower(),
                 reasons=reasons,

@@ -100,6 +100,7 @@ class ScheduleLoop:
             )
             shards = tables.shards
             cycle: Cycle = own_cycle if shards is None else self._sharded(own_cycle, cluster, shards)
+            looks_together = parts.role.looks_together
             self._settling = BindingResults(
                 parts.scorer,
                 self.queue,
@@ -120,12 +121,14 @@ class ScheduleLoop:
                 may_schedule=lambda: parts.role.may_decide() and self._takeover.may_decide(),
                 policies=lambda: getattr(parts.policies, "policies", None),
                 record=partial(self._record, profiles),
+                together=None if looks_together is None else looks_together(tables.view, cluster, profiles),
                 metrics=parts.metrics,
                 options=LoopOptions(
                     batch=settings.batch,
                     bounded_scan=settings.bounded_scan,
                     gather=settings.gather,
                     most_unfinished=parts.role.most_unfinished,
+                    together=parts.role.together,
                 ),
             )
             parts.scorer.tables.attach((), self._settling)

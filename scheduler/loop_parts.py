@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession
 from placement.decisions.advice import Advice
+from placement.filters.filter import ClusterView
 from placement.plugins import Bind
 from placement.policies.policy import Policies
 from placement.reservations.reservations import Reservations
@@ -16,8 +17,11 @@ from scheduler.binding.in_flight_limit import InFlightLimit
 from scheduler.binding_results import Telling
 from scheduler.metrics import SchedulingMetrics
 from scheduler.pods_to_place import PodsToPlace
+from scheduler.profile import SchedulingProfile
+from scheduler.scheduler import Together
 from scheduler.settings import ScheduleSettings
 from scheduler.tables import ScheduleTables
+from scorer.assuming_cluster import AssumingCluster
 from scorer.scorer import Scorer
 from serving.upkeep import Background
 
@@ -36,6 +40,10 @@ class Advised(Protocol):
         """Keep what was decided about a pod."""
 
 
+LooksTogether = Callable[[ClusterView, AssumingCluster, Mapping[str, SchedulingProfile]], Together]
+"""(what filters see, the tables, profiles by scheduler name)"""
+
+
 @dataclass(frozen=True, slots=True)
 class LoopRole:
     """What becomes of a decision: the pod is bound, its node is advised to kube-scheduler, or it is only reported.
@@ -46,7 +54,8 @@ class LoopRole:
     looks          : pods of which nothing is seen for long are looked at
     may_decide     : quick; asked before every unit, in addition to the Lease
     is_shadow      : nothing is done with the decision but to compare it
-    most_unfinished : see LoopOptions
+    looks_together : makes what looks at the pods of several cycles once more; None = nothing does
+    most_unfinished, together : see LoopOptions
     """
 
     pods: PodsToPlace
@@ -55,7 +64,9 @@ class LoopRole:
     looks: bool = True
     may_decide: Callable[[], bool] = lambda: True
     is_shadow: bool = False
+    looks_together: LooksTogether | None = None
     most_unfinished: int = 4096
+    together: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,11 @@ import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from kube.objects.objects import PodInfo
+from kube.objects.pod_shape import on_node
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.filters.filter import ClusterView
 from scheduler.binding.backpressure import Backpressure
@@ -30,7 +31,7 @@ from scheduler.cycle.decisions import Decisions, Rejected
 from scheduler.cycle.placing import Placer
 from scheduler.gangs.directory import GATE
 from scheduler.metrics import AttemptResult, SchedulingMetrics
-from scheduler.queue.queued import Part, Popped
+from scheduler.queue.queued import Part, Popped, QueuedPod
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue_events import ClusterFollower
 from scorer.assuming_cluster import AssumingCluster
@@ -46,6 +47,9 @@ _GATED_SECONDS: Final = 30.0
 _LOOK_AHEAD: Final = 15
 """Units for which tables are read together with those of the unit that is placed."""
 
+_HELD_SECONDS: Final = 0.5
+"""For which a pod is held back after its cycle, to be looked at with those of later ones."""
+
 _LOST_SECONDS: Final = 60.0
 """Seconds after which a popped pod that is neither assumed nor being bound was lost by a mistake of ours."""
 
@@ -55,6 +59,20 @@ class Cycle(Protocol):
 
     def run(self, popped: Popped, placer: Placer) -> Decisions:
         """Decide about a unit, under the lock of the tables."""
+
+
+class Together(Protocol):
+    """Looks once more at pods that several cycles have placed: advisor.placed_together.PlacedTogether."""
+
+    def note(self, placed: Sequence[tuple[QueuedPod, str]], placer: Placer) -> None:
+        """A cycle has placed these, which are assumed and reserved; under the lock of the tables."""
+
+    def question(self) -> Callable[[], object] | None:
+        """What is to be found out about the pods noted so far, which are forgotten; under the lock. It is called
+        without the lock. None = nothing."""
+
+    def carry_out(self, answer: object, until: float) -> Mapping[str, str]:
+        """Under the lock: assume and reserve pods at other nodes, which are returned by UID. until: unix seconds."""
 
 
 Record = Callable[[AssumingCluster, Sequence[PodInfo], Mapping[str, Choice], float], None]
@@ -69,12 +87,28 @@ class LoopOptions:
     gather       : seconds between the first of two cycles and the second, if the queue was empty between them: what
                    comes meanwhile is placed together. A pod that comes after a pause does not wait
     most_unfinished : bindings that wait or are under way, see Backpressure
+    together     : most pods that are held back after their cycles, to be looked at together
     """
 
     batch: int = 1024
     bounded_scan: int = 0
     gather: float = 0.0
     most_unfinished: int = 4096
+    together: int = 1
+
+
+@dataclass(slots=True)
+class _Held:
+    """Pods whose cycles are over, and that are not bound yet.
+
+    since   : by the stopwatch, when the first of them was placed
+    seconds : that their cycles took
+    """
+
+    since: float
+    placed: list[tuple[QueuedPod, str]] = field(default_factory=list)
+    choices: dict[str, Choice] = field(default_factory=dict)
+    seconds: float = 0.0
 
 
 class Scheduler:
@@ -93,6 +127,7 @@ class Scheduler:
         may_schedule: Callable[[], bool],
         policies: Callable[[], object] = lambda: None,
         record: Record = lambda cluster, placed, choices, seconds: None,
+        together: Together | None = None,
         metrics: SchedulingMetrics,
         options: LoopOptions | None = None,
         clock: Callable[[], float] = time.time,
@@ -102,6 +137,7 @@ class Scheduler:
         may_schedule : quick; asked before every unit
         policies     : another object whenever policies have changed
         record       : keeps why the pods of a cycle got their nodes
+        together     : looks at pods of several cycles together; None = what a cycle has placed is bound at once
         """
         self._scorer, self._view = scorer, view
         self._queue, self._follower, self._cycle, self._settling = queue, follower, cycle, settling
@@ -119,6 +155,8 @@ class Scheduler:
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="scheduling", daemon=True)
         self._last_round: float | None = None  # by the stopwatch
+        self._together = together if self._options.together > 1 else None
+        self._held: _Held | None = None
 
     def start(self) -> None:
         self._thread.start()
@@ -164,6 +202,9 @@ class Scheduler:
             popped = self._queue.pop(most=self._options.batch, wait_seconds=0.0)
         if popped is not None:
             self._metrics.observe_stage("pop", self._stopwatch() - began)
+        elif self._held is not None:
+            self._release_held()
+            return True
         elif not self._stopping.is_set():
             popped = self._queue.pop(most=self._options.batch, wait_seconds=0.5)
         if popped is None:
@@ -184,8 +225,10 @@ class Scheduler:
             self._last_round = self._stopwatch()
             try:
                 if not self._may_schedule():
+                    self._release_held()
                     self._stopping.wait(_IDLE_SECONDS)
                 elif self._backpressure.is_on(self._settling.unfinished):
+                    self._release_held()
                     self._stopping.wait(0.005)
                 else:
                     self.round()
@@ -206,19 +249,73 @@ class Scheduler:
                         bounded_scan=self._options.bounded_scan,
                         scan_from=self._scan_from,
                         coming=self._coming,
+                        movable=None if self._together is None else {},
                     )
                     decisions = self._cycle.run(popped, placer)
                 self._scan_from = placer.scan_from
                 placed = [queued.pod for queued, _ in decisions.placed]
                 # Before any client can delete one of them: the room that it frees has to be reported, too.
                 self._follower.placed(placed)
-                self._record(cluster, placed, placer.choices, self._stopwatch() - began)
+                if self._together is None:
+                    self._record(cluster, placed, placer.choices, self._stopwatch() - began)
+                else:
+                    self._together.note(decisions.placed, placer)
         except Exception as error:
             logger.exception("a scheduling cycle failed", extra={"unit": popped.key})
             self._give_up(popped, f"a scheduling cycle failed: {type(error).__name__}, the log says more")
             return
-        self._metrics.observe_stage("cycle", self._stopwatch() - began)
+        seconds = self._stopwatch() - began
+        self._metrics.observe_stage("cycle", seconds)
+        if self._together is not None:
+            self._hold(decisions, placer, began, seconds)
         self._act(decisions)
+
+    def _hold(self, decisions: Decisions, placer: Placer, began: float, seconds: float) -> None:
+        """Keep back what is placed until there is enough of it, or nothing more waits."""
+        if decisions.placed:
+            held = self._held = self._held or _Held(began)
+            held.placed += decisions.placed
+            held.choices |= placer.choices
+            held.seconds += seconds
+            decisions.placed = []
+        held_back = self._held
+        if held_back is not None and (
+            len(held_back.placed) >= self._options.together or self._stopwatch() - held_back.since >= _HELD_SECONDS
+        ):
+            self._release_held()
+
+    def _release_held(self) -> None:
+        """Look at what was held back together, and bind it."""
+        held, self._held = self._held, None
+        if held is None or self._together is None:
+            return
+        try:
+            moved = self._looked_at_together(held, self._together)
+        except Exception:
+            logger.exception("pods were not looked at together", extra={"pods": len(held.placed)})
+            with self._scorer.tables.reading() as cluster:  # some may have moved
+                seats, names = cluster.state.seat_of, cluster.state.names
+                uids = [queued.pod.uid for queued, _ in held.placed]
+                moved = {uid: names[seats[uid].node] for uid in uids if uid in cluster.assumed}
+        self._settling.bind([(queued, moved.get(queued.pod.uid, node)) for queued, node in held.placed])
+
+    def _looked_at_together(self, held: _Held, together: Together) -> Mapping[str, str]:
+        began = self._stopwatch()
+        with self._scorer.tables.reading():
+            question = together.question()
+        answer = None if question is None else question()
+        with self._scorer.tables.changing() as cluster:
+            moved = {} if answer is None else together.carry_out(answer, self._settling.until)
+            rows = cluster.state.row_of
+            for queued, node in held.placed:
+                if (to := moved.get(queued.pod.uid)) is not None:
+                    choice = held.choices[queued.pod.uid]
+                    before = None if choice.total is None else (choice.row, choice.total)
+                    held.choices[queued.pod.uid] = replace(choice, row=rows[to], total=None, runner_up=before)
+                    self._queue.happened(ClusterEvent(EventKind.POD_LEFT, pod=on_node(queued.pod, node)))
+            placed = [queued.pod for queued, _ in held.placed]
+            self._record(cluster, placed, held.choices, held.seconds + self._stopwatch() - began)
+        return moved
 
     def _coming(self) -> Sequence[PodInfo]:
         return self._queue.coming(_LOOK_AHEAD)

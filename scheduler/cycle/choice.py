@@ -14,8 +14,9 @@ from placement.policies.policy import Policy
 class Choice:
     """
     n_nodes   : between how many the scores decided
-    total     : sum of scores of the node; None = it needed none: it was the only one, or room had been made there
-    runner_up : row of the next best node and its sum; None = there was no other
+    total     : sum of scores of the node; None = it needed none: it was the only one, room had been made there, or
+                the pod came there by an exchange
+    runner_up : row of the next best node and its sum, after an exchange of the node before; None = there was no other
     """
 
     policy: Policy

@@ -131,6 +131,8 @@ class Placer:
     preferences     : which nodes come first
     coming          : pods that are probably placed next: what is read for one is read for all of them
     choices         : by UID, how the node of each pod that was placed stood among the others
+    movable         : by UID, rows that passed the filters, of pods that could as well go to another of them: only room
+                      and scores differ, and of ours the predicted peak alone counts. None = it is not noted
     on_look         : called with what decides about the pod of `look_at`, a UID, before it is assumed anywhere; needs
                       one_by_one
     """
@@ -148,6 +150,7 @@ class Placer:
     preferences: Sequence[NodePreference] = ()
     coming: Callable[[], Iterable[PodInfo]] = tuple
     choices: dict[str, Choice] = field(default_factory=dict)
+    movable: dict[str, Ints] | None = None
     look_at: str = ""
     on_look: Callable[[Looked], None] = lambda looked: None
 
@@ -230,8 +233,12 @@ class Placer:
     ) -> Sequence[int]:
         """At least the first pod."""
         pod, ranking = pods[0], None
-        if not self.one_by_one and len(pods) > 1 and self._is_unmoved(pod, filters, policy, rows):
+        is_batch = not self.one_by_one and len(pods) > 1
+        is_unmoved = (is_batch or self.movable is not None) and self._is_unmoved(pod, filters, policy, rows)
+        if is_batch and is_unmoved:
             ranking = self._ranking(pod, policy, rows)
+        if self.movable is not None and is_unmoved and self._goes_by_peak(pod, policy):
+            self.movable.update(dict.fromkeys((one.uid for one in (pods if ranking else pods[:1])), rows))
         if ranking is None:
             return [self._assume(pod, self._best_row(pod, policy, rows))]
         plan = BatchPlan(pod, self.view, filters, rows, ranking, policy, self.score_per_point)
@@ -266,12 +273,16 @@ class Placer:
         has_scores = any(True for _ in self._further_scores(pod, policy, rows))
         return not has_scores and not pod.constraints.affects_others and is_asked_once(filters, pod, self.view)
 
+    def _goes_by_peak(self, pod: PodInfo, policy: Policy) -> bool:
+        """Whether of our scores the predicted peak counts, and no other."""
+        is_known = self.cluster.predicted is not None and self.level < Level.REQUESTS and not opts_out(pod)
+        return is_known and bool(policy.plugin_weights[OURS]) and _counts_peak_only(policy)
+
     def _ranking(self, pod: PodInfo, policy: Policy, rows: Ints) -> Ranking | None:
         """What a plan can go by; None = scores that have to be made again for each pod."""
         if self.level == Level.NEUTRAL or opts_out(pod):
             return PlainRanking(pod, self.cluster, rows, is_neutral=True)
-        counted = {name for name, weight in policy.scoring.weights.items() if weight > 0}
-        if counted != {"predicted_peak"} and policy.plugin_weights[OURS]:
+        if not _counts_peak_only(policy) and policy.plugin_weights[OURS]:
             return None
         predicted = self.cluster.predicted
         if predicted is None or self.level == Level.REQUESTS:
@@ -298,6 +309,10 @@ class Placer:
         chosen = np.concatenate([rows[first : first + most], rows[: max(0, first + most - len(rows))]])
         self.scan_from = int(chosen[-1]) + 1
         return np.sort(chosen)
+
+
+def _counts_peak_only(policy: Policy) -> bool:
+    return {name for name, weight in policy.scoring.weights.items() if weight > 0} == {"predicted_peak"}
 
 
 def _note_dropped(passed_over: dict[int, str], before: Ints, after: Ints, by: str) -> None:

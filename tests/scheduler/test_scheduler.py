@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -23,18 +23,20 @@ from scheduler.binding.binding_plugins import BindingPlugins
 from scheduler.binding.outcome import BindingOutcome, Ending, Reserved
 from scheduler.binding_results import BindingResults
 from scheduler.cache.assumptions import Assumptions
+from scheduler.cycle.choice import Choice
 from scheduler.cycle.cycle import SchedulingCycle
+from scheduler.cycle.placing import Placer
 from scheduler.filter_hints import FILTER_HINTS
 from scheduler.gangs.directory import GangDirectory
 from scheduler.metrics import SchedulingMetrics
 from scheduler.pods_to_place import PodsToPlace
 from scheduler.profile import SchedulingProfile
 from scheduler.queue.options import QueueOptions
-from scheduler.queue.queued import Part
+from scheduler.queue.queued import Part, QueuedPod
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue.sorting import PrioritySort
 from scheduler.queue_events import ClusterFollower
-from scheduler.scheduler import LoopOptions, Scheduler
+from scheduler.scheduler import LoopOptions, Scheduler, Together
 from scorer.policy import scoring_policy
 from scorer.scorer import Scorer
 from tests.placement.small_cluster import node_of
@@ -102,7 +104,9 @@ class World:
         filters: Sequence[Filter] = (),
         post_filters: Sequence[object] = (),
         options: LoopOptions | None = None,
+        together: Together | None = None,
     ) -> None:
+        self.recorded: dict[str, Choice] = {}
         self.now, self.seconds, self.policies = NOW, 0.0, object()
         self.pauses: dict[str, Status] = {}
         self.bindings, self.told = Bindings(), Told()
@@ -158,7 +162,10 @@ class World:
                 telling=self.told,
                 may_schedule=lambda: True,
                 policies=lambda: self.policies,
+                record=lambda cluster, placed, choices, seconds: self.recorded.update(choices),
+                together=together,
                 metrics=metrics,
+                stopwatch=lambda: self.seconds,
                 options=options or LoopOptions(),
                 clock=lambda: self.now,
             )
@@ -214,6 +221,102 @@ def test_a_pod_is_placed_bound_and_confirmed() -> None:
     world.seen_bound(reserved)
     assert world.assumed == set()
     assert world.cluster.state.pod_count.sum() == 1
+
+
+@dataclass
+class Exchanging:
+    """Implements Together: the pods of all cycles change nodes with one another, the first with the last."""
+
+    world: World | None = None
+    noted: list[tuple[PodInfo, str]] = field(default_factory=list)
+    fails: str = ""
+
+    def note(self, placed: Sequence[tuple[QueuedPod, str]], placer: Placer) -> None:
+        assert placer.movable is not None
+        self.noted += [(queued.pod, node) for queued, node in placed]
+
+    def question(self) -> Callable[[], object] | None:
+        noted, self.noted = self.noted, []
+        if self.fails == "question":
+            raise ValueError("no question")
+        return lambda: {pod.uid: node for (pod, _), (_, node) in zip(noted, reversed(noted), strict=True)}
+
+    def carry_out(self, answer: object, until: float) -> Mapping[str, str]:
+        assert isinstance(answer, dict) and self.world is not None
+        nodes = {pod.uid: pod.node for pod in self.world.cluster.state.pods.values()}
+        moved = {uid: node for uid, node in answer.items() if nodes[uid] != node}
+        for uid, node in moved.items():
+            self.world.cluster.assume(self.world.cluster.state.pods[uid], node, until)
+            if self.fails == "carry_out":
+                raise ValueError("one has moved")
+        return moved
+
+
+def holding(together: int = 9, **fields: Any) -> World:
+    exchanging = Exchanging(**fields)
+    exchanging.world = World(2, options=LoopOptions(together=together), together=exchanging)
+    return exchanging.world
+
+
+def test_pods_of_several_cycles_are_bound_where_they_go_once_nothing_more_waits() -> None:
+    world = holding()
+    world.arrive("a", "b", "c")
+    for _ in range(3):
+        assert world.loop.round()
+        assert not world.bindings.begun and not world.recorded
+    first = {uid: pod.node for uid, pod in world.cluster.state.pods.items()}
+    assert first["a"] != first["b"]
+    world.arrive("d")
+    assert world.loop.round() and not world.bindings.begun
+    before = {uid: pod.node for uid, pod in world.cluster.state.pods.items()}
+    assert world.loop.round(), "there was something to bind"
+    bound = {one.pod.uid: one.node for one, _ in world.bindings.begun}
+    assert bound == {uid: before[other] for uid, other in zip("abcd", "dcba", strict=True)}
+    assert bound == {uid: pod.node for uid, pod in world.cluster.state.pods.items()}
+    names = world.cluster.state.names
+    assert {uid: names[choice.row] for uid, choice in world.recorded.items()} == bound
+    for uid, choice in world.recorded.items():
+        if bound[uid] != before[uid] and choice.runner_up is not None:
+            assert choice.total is None and names[choice.runner_up[0]] == before[uid]
+
+
+@pytest.mark.parametrize(("together", "rounds"), [(2, 2), (3, 3)])
+def test_as_many_pods_as_are_looked_at_together_are_bound_at_once(together: int, rounds: int) -> None:
+    world = holding(together)
+    world.arrive("a", "b", "c", "d")
+    for _ in range(rounds):
+        assert not world.bindings.begun
+        world.loop.round()
+    assert len(world.bindings.begun) == together
+
+
+def test_a_pod_is_held_back_for_half_a_second_at_most() -> None:
+    world = holding()
+    world.arrive("a", "b", "c")
+    world.loop.round()
+    assert not world.bindings.begun
+    world.seconds += 0.6
+    world.loop.round()
+    assert {one.pod.uid for one, _ in world.bindings.begun} == {"a", "b"}
+
+
+@pytest.mark.parametrize("fails", ["question", "carry_out"])
+def test_after_a_failure_pods_are_bound_where_the_tables_have_them(fails: str) -> None:
+    world = holding(fails=fails)
+    world.arrive("a", "b")
+    for _ in range(3):
+        world.loop.round()
+    assert {one.pod.uid: one.node for one, _ in world.bindings.begun} == {
+        uid: pod.node for uid, pod in world.cluster.state.pods.items()
+    }
+    assert len(world.bindings.begun) == 2
+
+
+def test_one_at_a_time_nothing_is_held_back() -> None:
+    world = holding(1)
+    world.arrive("a", "b")
+    world.loop.round()
+    assert len(world.bindings.begun) == 1
 
 
 def test_a_failed_binding_gives_exactly_its_room_back_and_the_pod_comes_again() -> None:

@@ -12,6 +12,7 @@ from advisor.bound_pods import BoundPods
 from advisor.gated_pods import GatedPods
 from advisor.metrics import AdviceCollector, PreferenceCollector
 from advisor.options import AdviseOptions
+from advisor.placed_together import PlacedTogether
 from advisor.preference_route import preferences_router
 from advisor.preferred_pods import PreferredPods
 from advisor.quota_gate import QuotaGate, is_released
@@ -82,6 +83,8 @@ class Advising:
                 looks=False,
                 may_decide=has_forecast,
                 is_shadow=True,
+                looks_together=PlacedTogether,
+                together=self._options.together,
             )
             return Driven(role, LoggedReports(), recorder, [], [])
         scorer.tables.attach((), gated)
@@ -122,6 +125,8 @@ class Advising:
             bind,
             writes_volumes=False,
             may_decide=has_forecast,
+            looks_together=PlacedTogether,
+            together=self._options.together,
             most_unfinished=self._options.requests_in_flight,
         )
         upkeep = PeriodicTask("release-gates", _RELEASE_SECONDS, releases.keep_up, after=lambda: scorer.tables.synced)
