@@ -7,8 +7,7 @@ moved_services      the past of services that came from elsewhere
 load_per_pod        history at today's replica count
 cold_start          young services borrow what they lack
 holiday_effect      holidays out of the ordinary days
-event_effect        so are events of the user's calendar; coming ones multiply what is expected
-month_ends          so are month ends of services that show them
+days_that_differ    so are events of the user's calendar and month ends; coming ones multiply what is expected
 change_points       history before a release at the level after it
 selection           predictors chosen and blended -> expected curves
 peaks               quantiles of the daily peaks
@@ -34,29 +33,27 @@ from forecast.calendar import SLOTS_PER_DAY, Days, DayType
 from forecast.change_points import level_changes
 from forecast.cold_start import borrow_history, request_ratios
 from forecast.composition import plausible_z
+from forecast.days_that_differ import separate_days
 from forecast.errors import InputError, NotEnoughHistory
-from forecast.event_effect import EventDays, EventEffect
+from forecast.event_effect import EventDays
 from forecast.events import events_between
 from forecast.foundation.onnx_model import load_model, model_digest
 from forecast.foundation.predictor import FoundationModelPredictor
 from forecast.history import History
-from forecast.holiday_effect import as_ordinary, curves_by_country, holiday_curves, without_holidays
+from forecast.holiday_effect import as_ordinary, curves_by_country, holiday_curves
 from forecast.load_per_pod import usage_at_reference
 from forecast.model import DATED_DAYS, PEAK_QUANTILES, PeakModel
-from forecast.month_ends import are_learnable, daily_means, month_end_days
-from forecast.month_ends import takes_part as month_ends_of
 from forecast.moved_services import with_earlier_days
 from forecast.node_base import fit_node_base
 from forecast.node_calibration import calibrate_nodes
 from forecast.online_calibration import INFO as BOUND_OFFSETS
 from forecast.online_calibration import next_offsets
-from forecast.ordinary_days import expected_curves, expected_then
 from forecast.peak_weights import PeakWeights, complete_history, fit_peak_weights, pods_felt_by_nodes
 from forecast.peaks import PeakForecaster, PeakQuantiles
 from forecast.predictors import Predictor, discover
 from forecast.progress import Progress, silent
 from forecast.rehearsal import levels_known, rehearse, spread_of_past
-from forecast.replicas import ReplicaForecast, forecast_replicas
+from forecast.replicas import forecast_replicas
 from forecast.resources import MEMORY, RESOURCES
 from forecast.run_forecast import RunForecast, forecast_runs
 from forecast.scenarios import SCENARIO_DAYS, scenario_weeks
@@ -133,18 +130,12 @@ def fit(
     with_events = series.flatten(borrowed.usage)
     level_error, young = borrowed.level_error, borrowed.young
     del seen, borrowed  # tables of all services, which would stay to the end
-    with_holidays = events.without(with_events, series.service) if in_reach else with_events
-    usage = without_holidays(with_holidays, days).astype(np.float32)
-    month_ends = _month_ends(history, events, series, replicas, usage, measured)
-    if len(month_ends.events) > len(events.events):
-        events = month_ends
-        with_holidays = events.without(with_events, series.service)
-        usage = without_holidays(with_holidays, days).astype(np.float32)
+    past_usage = separate_days(history, events, series, replicas, with_events, measured)
+    usage = past_usage.ordinary
     # Of the history as it was: the forecaster of peaks follows a change by itself.
     forecaster = PeakForecaster(quantiles=PEAK_QUANTILES).fit(usage, series.resource, as_ordinary(days))
     changes = level_changes(usage, days.weekday, series.resource != MEMORY)
-    for past_usage in (usage, with_events, *([] if with_holidays is with_events else [with_holidays])):
-        changes.bring_to_today(past_usage)
+    past_usage.bring_to_today(changes)
 
     selection = select_predictors(
         usage,
@@ -161,12 +152,12 @@ def fit(
     peaks = forecaster.predict(as_ordinary(horizon), offsets.services[series.resource])
     ordinary = _with_floor(ordinary, peaks)
     factor = peaks.peaks / np.maximum(ordinary.max(axis=2), np.finfo(np.float32).tiny)[..., None]
-    day_types = _day_type_profiles(ordinary, as_ordinary(horizon), with_holidays, days)
+    day_types = _day_type_profiles(ordinary, as_ordinary(horizon), past_usage.with_holidays, days)
     is_holiday = horizon.day_type == DayType.HOLIDAY
     dated = np.where(is_holiday[None, :, None], day_types[:, DayType.HOLIDAY, None], ordinary)
     if len(history.calendar.countries) > 1:
         dated[:, is_holiday] = curves_by_country(
-            with_holidays,
+            past_usage.with_holidays,
             days,
             history.calendar.holidays(history.days),
             history.calendar.holidays(coming)[:, is_holiday],
@@ -178,10 +169,8 @@ def fit(
     if changes.any:
         past = [p.with_effect(series.unflatten(1 / changes.factor(p.end_day, p.first_day))) for p in past]
     deviation_factor = np.ones((1, 1, 1))
-    if events.events:
-        effect, more_pods = _event_effects(
-            history, events, series, replicas, with_events, usage, ordinary, day_types, horizon
-        )
+    if past_usage.events.events:
+        effect, more_pods = past_usage.event_effects(history, series, replicas, ordinary, day_types, horizon)
         past = [p.with_effect(series.unflatten(effect.on(p.days(history)))) for p in past]
         replicas = replace(replicas, dated=replicas.dated * more_pods.on(coming))
         deviation_factor = effect.on(coming)  # (n_series, 14, 48)
@@ -289,78 +278,6 @@ def _day_type_profiles(ordinary: Floats, horizon: Days, with_holidays: AnyFloats
     workdays = profiles[:, DayType.WORKDAY, None]
     profiles[:, DayType.HOLIDAY] = holiday_curves(with_holidays, days, workdays, profiles[:, DayType.SUNDAY])[:, 0]
     return profiles
-
-
-def _month_ends(
-    history: History, events: EventDays, series: Series, replicas: ReplicaForecast, usage: AnyFloats, measured: Bools
-) -> EventDays:
-    """The events and, of services that show them, the month ends.
-
-    usage    : (n_series, n_days, 48) without holidays and events
-    measured : (n_services, n_days)
-    """
-    until = history.days[-1] + timedelta(days=DATED_DAYS)
-    ends = month_end_days(history.calendar, (*history.days, until))
-    if not are_learnable(ends, history.days):
-        return events
-    rows = np.flatnonzero((series.resource != MEMORY) & ~replicas.by_clock[series.service])
-    service = series.service[rows]
-    load = np.where(measured[service], daily_means(usage, rows), np.nan)  # (n_rows, n_days)
-    pods = daily_means(history.replicas, service)
-    load = np.where(replicas.autoscaled[service, None], load * pods, load)
-    part = month_ends_of(ends, history.days, history.describe_days(), load, service, len(history.services))
-    return events.and_also(ends, part, history.days)
-
-
-def _event_effects(
-    history: History,
-    events: EventDays,
-    series: Series,
-    replicas: ReplicaForecast,
-    usage: AnyFloats,
-    ordinary_days: AnyFloats,
-    ordinary: Floats,
-    day_types: Floats,
-    horizon: Days,
-) -> tuple[EventEffect, EventEffect]:
-    """What events make of the usage of one pod, by series, and of the number of pods, by service.
-
-    usage         : (n_series, n_days, 48) history with its events
-    ordinary_days : the same without events and holidays
-    ordinary      : (n_series, 14, 48) what is expected without them
-    day_types     : (n_series, 4, 48) the same for every day of a type
-    """
-    days = history.describe_days()
-    services = np.arange(len(history.services))
-    pods_follow = replicas.autoscaled
-    rows = np.flatnonzero(np.any(events.takes_part, axis=0)[series.service])
-    service, resource = series.service[rows], series.resource[rows]
-    of_usage = events.effect(
-        past=history.days,
-        service=service,
-        follows_factor=~(pods_follow | replicas.by_clock)[service] & (resource != MEMORY),
-        group=resource,
-        usage=usage[rows],
-        expected=expected_then(
-            ordinary_days[rows], expected_curves(ordinary[rows], horizon, day_types[rows, DayType.HOLIDAY]), days
-        ),
-    ).among(rows, len(series.service))
-    pods = np.where(pods_follow[:, None, None], history.replicas, np.nan)
-    of_pods = events.effect(
-        past=history.days,
-        service=services,
-        follows_factor=pods_follow,
-        group=services,
-        usage=pods,
-        expected=expected_then(
-            without_holidays(events.without(pods, services), days),
-            expected_curves(
-                replicas.day_type[:, as_ordinary(horizon).day_type], horizon, replicas.day_type[:, DayType.HOLIDAY]
-            ),
-            days,
-        ),
-    )
-    return of_usage, of_pods
 
 
 def _deviation(scenarios: Floats, ordinary: Floats, horizon: Days) -> Floats:
