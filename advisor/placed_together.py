@@ -157,7 +157,7 @@ class PlacedTogether:
     # Inside
 
     def _searched(self, parts: Sequence[_Part], rows: Ints, release: Release, nodes: FilledNodes) -> Exchange | None:
-        """Without the lock."""
+        """The pods that go elsewhere; None = none does. Called without the lock."""
         began = self._stopwatch()
         to = rows[rearranged(release, nodes, goes_on=lambda: self._stopwatch() - began < _LONGEST_SECONDS)].tolist()
         moves = [(part, row) for part, row in zip(parts, to, strict=True) if row != part.row]
@@ -214,7 +214,9 @@ class PlacedTogether:
 
 @dataclass(frozen=True, slots=True)
 class _Plain:
-    """
+    """What pods of one shape have in common.
+
+    rows   : that they could go to
     points : (len(rows),) of scores that neither requests nor the forecast decide: a pod goes where it has no fewer
     wanted : whole units of what the pod requests; None = the pod takes no part
     """

@@ -138,7 +138,7 @@ def half_ratios(history: History, report: Backtest) -> dict[str, list[float]]:
 def print_coverage(history: History, report: Backtest) -> None:
     """Coverage of the 0.95 bounds of services, with intervals, and of classes of them."""
     days = list(origin_days(history.n_days))
-    told_apart = traits(history, days)
+    by_name = traits(history, days)
     for resource in report.scores:
         index = resource_index(resource)
         rows = report.peaks.used[:, index]
@@ -148,7 +148,7 @@ def print_coverage(history: History, report: Backtest) -> None:
         share, low, high = coverage_interval(hits)
         classes = "; ".join(
             f"by {name} " + ", ".join(f"{part:.1%}" for part, _ in by_class(hits, values[:, rows, index]))
-            for name, values in told_apart.items()
+            for name, values in by_name.items()
         )
         print(f"{resource:9} under the 0.95 bound: {share:.1%} ({low:.1%} to {high:.1%}); {classes}")
 

@@ -70,7 +70,7 @@ def by_class(hits: Floats, trait: Floats) -> list[tuple[float, int]]:
 
 
 def traits(history: History, days: Sequence[int]) -> dict[str, Floats]:
-    """What services are told apart by on each day, from the days before it: name -> (n_days, n_services, n_resources).
+    """What services differ by on each day, from the days before it: name -> (n_days, n_services, n_resources).
 
     hour       : usual half hour of the peak over 14 days
     size       : mean usage of 7 days

@@ -18,10 +18,12 @@ from itertools import product
 import numpy as np
 
 from forecast.arrays import AnyFloats, Floats
+from forecast.peak_statistics import smoothed_peaks
 from forecast.quantiles import nan_quantile
 
 Baseline = Callable[[Floats, AnyFloats], tuple[Floats, Floats]]
 WEEK = 7
+_GAINS = tuple(product((0.05, 0.1, 0.2, 0.35, 0.55, 0.8), (0.0, 0.1, 0.25)))
 
 
 def yesterday(peaks: Floats, usage: AnyFloats) -> tuple[Floats, Floats]:
@@ -85,30 +87,8 @@ def exponential_smoothing(peaks: Floats, usage: AnyFloats) -> tuple[Floats, Floa
     Level and season gains are chosen per series from a grid by the squared one-day errors after the first week
     (ETS(A,N,A), Hyndman & Athanasopoulos, "Forecasting", sec. 8.5). Without a second week: the mean of the first.
     """
-    n_series, n_days = peaks.shape
-    first_week = peaks[:, :WEEK]
-    count = np.isfinite(first_week).sum(axis=1)
-    start = np.where(count > 0, np.nansum(first_week, axis=1) / np.maximum(count, 1), 0.0)
-    season_at_start = np.zeros((n_series, WEEK))
-    season_at_start[:, : first_week.shape[1]] = np.nan_to_num(first_week - start[:, None])
-    best_error = np.full(n_series, np.inf)
-    forecast, std = start + season_at_start[:, n_days % WEEK], np.zeros(n_series)
-    for level_gain, season_gain in product((0.05, 0.1, 0.2, 0.35, 0.55, 0.8), (0.0, 0.1, 0.25)):
-        level, season = start.copy(), season_at_start.copy()
-        squared, n_errors = np.zeros(n_series), np.zeros(n_series)
-        for day in range(WEEK, n_days):
-            known = np.isfinite(peaks[:, day])
-            error = np.where(known, peaks[:, day] - level - season[:, day % WEEK], 0.0)
-            level += level_gain * error
-            season[:, day % WEEK] += season_gain * (1 - level_gain) * error
-            squared += error * error
-            n_errors += known
-        mean_squared = squared / np.maximum(n_errors, 1)
-        better = mean_squared < best_error
-        best_error = np.where(better, mean_squared, best_error)
-        forecast = np.where(better, level + season[:, n_days % WEEK], forecast)
-        std = np.where(better, np.sqrt(mean_squared), std)
-    return np.maximum(forecast, 0.0), np.maximum(forecast + 1.645 * std, 0.0)
+    forecast = smoothed_peaks(peaks, _GAINS).forecast[:, -1]
+    return forecast[:, 0], forecast[:, 1]
 
 
 def _day(peaks: Floats, days_ago: int) -> Floats:

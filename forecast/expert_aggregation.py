@@ -32,7 +32,7 @@ def expert_losses(actual: Floats, experts: Floats, scale: Floats, quantile: floa
 
 
 def decayed_sums(losses: Floats) -> tuple[Floats, Floats]:
-    """The sum of each expert's losses, older days less, and the number of days in it, of like weights.
+    """The sum of each expert's losses, in which older days count less, and the number of days, counted likewise.
 
     losses : (n_rows, n_days, n_experts, ...) oldest day first, NaN = not measured
     Returns (n_rows, n_experts, ...) and (n_rows,).

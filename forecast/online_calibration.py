@@ -31,7 +31,7 @@ INFO = "bound_offsets"
 SERVICE_GAIN, NODE_GAIN = 1.5, 2.0
 _PEAKS_OF_HALF_TRUST = 20.0
 _LONGEST_DAYS = 7
-"""Forecasts of days further ahead are not what anybody acted upon."""
+"""A forecast of days further ahead was replaced before they came, or is too old to be judged by."""
 _LIMIT = 1.5
 
 

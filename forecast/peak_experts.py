@@ -147,7 +147,7 @@ def expert_forecasts(statistics: DailyStatistics, known: KnownDays, target: Days
         "above_28_days": np.stack([of_28_days[:, 1], _ABOVE_MAXIMUM * known.record], axis=1),
         "weekly_level": np.minimum(_weekly_level(known, weekday, target_weekday[0]), limit[:, None]),
         "random_walk": np.minimum(_random_walk(known, last), limit[:, None]),
-        "exponential_smoothing": np.minimum(statistics.smoothed[known.rows, known.origin], limit[:, None]),
+        "exponential_smoothing": np.minimum(statistics.smoothed.ahead(known.rows, known.origin, lead), limit[:, None]),
     }
     return np.stack([by_name[name] for name in EXPERTS], axis=1)
 

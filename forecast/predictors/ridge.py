@@ -6,6 +6,8 @@ Days after the first are forecast from the days forecast before them.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -59,29 +61,25 @@ class RidgePredictor(Predictor):
             chosen = np.sort(np.random.default_rng(self.random_state).choice(n_series, self.max_series, replace=False))
         if n_days < _WINDOW + _WEEK:
             return None
-        plain, typical = self._solve(scaled[chosen], None, np.inf)
-        return plain if typical == 0 else self._solve(scaled[chosen], plain, _HUBER * typical)[0]
+        examples = partial(_examples, scaled[chosen])  # made anew each time: all at once are 100 MB
+        plain = self._solve(examples(), lambda features, target: np.ones(len(target)))
+        limit = _HUBER * float(np.mean([np.abs(target - features @ plain).mean() for features, target in examples()]))
+        if limit == 0:
+            return plain
+        return self._solve(
+            examples(), lambda features, target: limit / np.maximum(np.abs(target - features @ plain), limit)
+        )
 
-    def _solve(self, scaled: Floats32, known: Floats | None, limit: float) -> tuple[Floats, float]:
-        """Weights and the mean absolute error; errors of `known` weights beyond `limit` pull with constant force."""
-        gram, cross, errors, n = np.zeros(()), np.zeros(()), 0.0, 0
-        days = range(_WINDOW, scaled.shape[1])
-        for day in days:
-            features = _lags(scaled[:, day - _WINDOW : day]).astype(np.float64)
-            flat = features.reshape(-1, features.shape[-1])
-            target = scaled[:, day].reshape(-1).astype(np.float64)
-            weighted = flat
-            if known is not None:
-                miss = np.abs(target - flat @ known)
-                weighted = flat * np.minimum(1.0, limit / np.maximum(miss, 1e-12))[:, None]
-            gram, cross = gram + weighted.T @ flat, cross + weighted.T @ target
+    def _solve(
+        self, examples: Iterable[tuple[Floats32, Floats32]], importance: Callable[[Floats32, Floats32], Floats]
+    ) -> Floats:
+        """(n_features,) of least squared error. importance: from an example to the weight of each row, (n_rows,)"""
+        gram, cross = np.zeros(()), np.zeros(())
+        for features, target in examples:
+            weighted = features * importance(features, target)[:, None]  # (n_rows, n_features), float64
+            gram, cross = gram + weighted.T @ features, cross + weighted.T @ target
         shrink = self.penalty * np.trace(gram) / len(gram) * np.eye(len(gram))
-        weights = np.linalg.solve(gram + shrink, cross)
-        if known is None:
-            for day in days:
-                miss = scaled[:, day] - _lags(scaled[:, day - _WINDOW : day]) @ weights
-                errors, n = errors + float(np.abs(miss).sum()), n + miss.size
-        return np.asarray(weights, dtype=np.float64), errors / max(n, 1)
+        return np.asarray(np.linalg.solve(gram + shrink, cross), dtype=np.float64)
 
     def _predict_curve(self, horizon: Days) -> Floats:
         known = self.last_days_
@@ -94,6 +92,13 @@ class RidgePredictor(Predictor):
     def _next_day(self, known: Floats32) -> Floats32:
         highest = np.minimum(2 * known.max(axis=(1, 2)), _LARGEST_RATIO)[:, None]  # a chain of forecasts stays near
         return np.clip(_lags(known) @ np.asarray(self.weights_, dtype=np.float32), 0.0, highest).astype(np.float32)
+
+
+def _examples(scaled: Floats32) -> Iterator[tuple[Floats32, Floats32]]:
+    """Of each day with two weeks before it: features (n_series * 48, n_features), and what came (n_series * 48,)."""
+    for day in range(_WINDOW, scaled.shape[1]):
+        features = _lags(scaled[:, day - _WINDOW : day])
+        yield features.reshape(-1, features.shape[-1]), scaled[:, day].reshape(-1)
 
 
 def _lags(known: Floats32) -> Floats32:

@@ -35,7 +35,7 @@ class PlacesTogether(Protocol):
 
 
 class ByCurvesTogether(ByCurves):
-    """Implements PlacesTogether."""
+    """Places by curves one after the other, and exchanges nodes after each batch: a rule of PlacesTogether."""
 
     def __init__(
         self,

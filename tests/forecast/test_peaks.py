@@ -88,11 +88,20 @@ def test_the_weekly_rules_know_the_weekday() -> None:
 def test_smoothing_forecasts_a_week_that_repeats_and_bridges_gaps() -> None:
     week = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 1.0, 1.0])
     peak = np.tile(week, 4)[None]
-    np.testing.assert_allclose(smoothed_peaks(peak)[0, 7:, 0], np.tile(week, 4)[: 28 - 7 + 1], atol=1e-9)
+    np.testing.assert_allclose(smoothed_peaks(peak).forecast[0, 7:, 0], np.tile(week, 4)[: 28 - 7 + 1], atol=1e-9)
     gap = peak.copy()
     gap[0, 20:22] = np.nan
-    np.testing.assert_allclose(smoothed_peaks(gap)[0, 22:28, 0], peak[0, 22:28], atol=1e-9)
-    assert (smoothed_peaks(np.full((2, 9), np.nan)) == 0).all()
+    np.testing.assert_allclose(smoothed_peaks(gap).forecast[0, 22:28, 0], peak[0, 22:28], atol=1e-9)
+    assert (smoothed_peaks(np.full((2, 9), np.nan)).forecast == 0).all()
+
+
+def test_smoothing_knows_the_weekday_of_later_days() -> None:
+    week = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 1.0, 1.0])
+    smoothed = smoothed_peaks(np.tile(week, 4)[None])
+    for lead in range(1, 15):
+        np.testing.assert_allclose(smoothed.ahead(np.zeros(1, dtype=int), 26, lead)[0, 0], week[(25 + lead) % 7])
+    young = smoothed_peaks(np.array([[2.0, 4.0]]))
+    assert young.ahead(np.zeros(1, dtype=int), 2, 14).tolist() == [[3.0, 3.0]]
 
 
 def test_the_same_input_gives_the_same_output_and_stays_as_it_was() -> None:
