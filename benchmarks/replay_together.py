@@ -1,8 +1,8 @@
 """The pods of a release placed one by one and placed together, in the replays that `benchmarks.replay` plays.
 
 last_week and oracle are placed together as well: so it is seen what comes of the search and what of the forecast. In a
-replay all pods come at once, onto empty nodes; `the last 256` are a release onto nodes that are in use. All figures are
-of the same pods in the same order, but for `largest first`.
+replay all pods come at once, onto empty nodes; `the last 256`, 128 and 64 are releases onto nodes that are in use. All
+figures are of the same pods in the same order, but for `largest first`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from scorer.replay.rules import Rule
 from scorer.scores.capacity import limited
 
 ONE_BY_ONE: Final = ("last_week", "forecast", "oracle")
-SMALL_RELEASE: Final = 256
+SMALL_RELEASES: Final = (256, 128, 64)
 LARGEST_FIRST: Final = "forecast, largest first"
 
 SMALLEST_GAP: Final = 0.001
@@ -49,12 +49,15 @@ def together(rule: str) -> str:
     return f"{rule}, together"
 
 
-LAST_TOGETHER: Final = f"forecast, the last {SMALL_RELEASE} together"
+def last_together(pods: int) -> str:
+    """The name of the forecast with so many of the last pods placed together."""
+    return f"forecast, the last {pods} together"
+
 
 NAMES: Final = (
     *ONE_BY_ONE,
     *map(together, ONE_BY_ONE),
-    LAST_TOGETHER,
+    *map(last_together, SMALL_RELEASES),
     LARGEST_FIRST,
     together(LARGEST_FIRST),
 )
@@ -66,7 +69,7 @@ def placed_together(one: Replay) -> dict[str, Placed]:
     ways = {
         **{rule: _play(one, named_rule(rule, one.recording, one.forecasts, one.seed)) for rule in ONE_BY_ONE},
         **{together(rule): _play(one, _together(one, rule)) for rule in ONE_BY_ONE},
-        LAST_TOGETHER: _play(one, _together(one, "forecast", SMALL_RELEASE)),
+        **{last_together(pods): _play(one, _together(one, "forecast", pods)) for pods in SMALL_RELEASES},
     }
     by_size = largest_first(one.recording, forecast)
     ways[LARGEST_FIRST] = _play(one, named_rule("forecast", one.recording, one.forecasts, one.seed), by_size)
@@ -91,7 +94,7 @@ def _play(one: Replay, rule: Rule, order: Callable[[Ints], Ints] = lambda pods: 
 
 
 def largest_first(recording: Recording, forecast: CurveForecast) -> Callable[[Ints], Ints]:
-    """The advisor's order: by the pods' predicted peak as a share of what the cluster has."""
+    """By the pods' predicted peak as a share of what the cluster has; the advisor once placed in this order."""
     known = limited(recording.known_capacity)
     total = np.where(known, recording.known_capacity, 0.0).sum(axis=0)
     share = forecast.mean.max(axis=2) / np.where(total > 0, total, np.inf)  # (n_services, n_resources)
