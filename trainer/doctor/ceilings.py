@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from forecast.arrays import AnyFloats, Floats
+from forecast.calendar import SLOTS_PER_DAY
 from forecast.quantiles import nan_quantile
 from forecast.resources import CPU, RESOURCES
 from trainer.doctor.evidence import Evidence
@@ -27,7 +28,7 @@ _TOP_QUANTILE: Final = 0.999  # one wrong sample does not move the ceiling
 _CROWDING = 2.0  # times as many values in the level as in the band of twice its width below; a smooth day has 1.4
 _LOW, _LEAST_LOW = 0.8, 0.1  # a tenth is well below the ceiling: an even load is no limit
 _LEAST_CORES = 0.01
-_LEAST_SLOTS: Final = 7 * 48
+_LEAST_SLOTS: Final = 7 * SLOTS_PER_DAY
 
 FULL_NODE: Final = 0.95
 _LEAST_FULL: Final = 0.01

@@ -11,6 +11,7 @@ from forecast.arrays import Bools, Ints
 from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY
 from forecast.cold_start import ESTABLISHED_DAYS
 from forecast.history import History
+from forecast.moved_services import with_earlier_days
 from forecast.resources import RESOURCES
 from trainer.doctor.evidence import RECENT_DAYS, Evidence
 from trainer.doctor.finding import Finding, Kind, cluster_finding, node_finding, service_finding
@@ -118,8 +119,8 @@ def short_history(evidence: Evidence) -> Finding | None:
 
 
 def young_services(evidence: Evidence) -> Finding | None:
-    """Finds services that began within the last week of the history."""
-    history = evidence.history
+    """Finds services that began within the last week of the history, and did not move here with their past."""
+    history = with_earlier_days(evidence.history)
     own_days = np.zeros(history.usage_per_pod.shape[:2])
     for r in range(len(RESOURCES)):
         measured = np.isfinite(history.usage_per_pod[:, r])
@@ -127,14 +128,14 @@ def young_services(evidence: Evidence) -> Finding | None:
         # A gap later in its life makes no service young.
         own_days[:, r] = np.where(measured.any(axis=(1, 2)), history.n_days - first, np.inf)
     is_job = np.array([service.runs_to_completion for service in history.services], dtype=np.bool_)
-    enough_days = history.n_days > ESTABLISHED_DAYS  # else all services are as young as the history
     return service_finding(
         Kind.YOUNG_SERVICES,
         evidence,
-        (own_days < ESTABLISHED_DAYS) & ~is_job[:, None] & enough_days,
+        (own_days < ESTABLISHED_DAYS) & ~is_job[:, None],
         what=f"{{n}} were first seen less than {ESTABLISHED_DAYS} days ago: they borrow the shape of similar services",
-        advice="nothing, if they are new. If a renamed Deployment or a new namespace hides an old service, its history "
-        "stays under the old name. Set requests of new services near their usage: a cold start scales by them",
+        advice="nothing, if they are new. If one was renamed or came from another cluster, name what it was in "
+        "moved.yaml (docs/operate/train.md, Services that moved). Set requests of new services near their usage: a "
+        "cold start scales by them",
         detail=lambda s, r: f"{own_days[s, r]:.0f} days",
     )
 

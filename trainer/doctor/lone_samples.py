@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from forecast.arrays import AnyFloats, Ints
+from forecast.calendar import SLOTS_PER_DAY
 from forecast.quantiles import nan_quantile
 from forecast.resources import MEMORY, RESOURCES
 from trainer.doctor.evidence import Evidence
@@ -25,7 +26,7 @@ DIP: Final = 0.01
 """Of the lower neighbour, down to which a half hour is a dip."""
 
 _SELDOM_BELOW = 0.1  # of the median: the 0.05 quantile of a series that is never idle otherwise
-_LEAST_SLOTS: Final = 7 * 48
+_LEAST_SLOTS: Final = 7 * SLOTS_PER_DAY
 
 
 def lone_spikes(usage: AnyFloats) -> Ints:

@@ -74,7 +74,8 @@ def peak_spread(total: AnyFloats) -> Floats:
 
 def never_repeats(evidence: Evidence) -> Finding | None:
     """Finds services whose load swings, and not by the time of day."""
-    relative, roughness = _by_resource(evidence, 0), _by_resource(evidence, 1)
+    of_resources = [relative_error(service_total(evidence.recent, r)) for r in range(len(RESOURCES))]
+    relative, roughness = (np.stack(values, axis=1) for values in zip(*of_resources, strict=True))
     with np.errstate(invalid="ignore"):
         touched = (relative >= 1) & (roughness >= LEAST_ROUGHNESS) & _served(evidence)[:, None]
     return service_finding(
@@ -102,11 +103,6 @@ def uneven_peaks(evidence: Evidence) -> Finding | None:
         "imports, releases) and spread it over hours or days",
         detail=lambda s, r: f"daily peaks: 0.95 quantile {spread[s, r]:.1f} x the median",
     )
-
-
-def _by_resource(evidence: Evidence, which: int) -> Floats:
-    total = (service_total(evidence.recent, r) for r in range(len(RESOURCES)))
-    return np.stack([relative_error(one)[which] for one in total], axis=1)
 
 
 def _served(evidence: Evidence) -> Bools:

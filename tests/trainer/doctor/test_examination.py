@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from forecast.calendar import Calendar
+from forecast.earlier_days import EarlierDays
 from forecast.history import History
 from forecast.resources import CPU, DISK, LOG, MEMORY, NETWORK, RESOURCES
 from forecast.service_key import ServiceKey
@@ -211,6 +212,20 @@ def test_missing_days_are_named_and_weigh_their_share_of_the_time() -> None:
     finding = only_finding(_missing_days(healthy()))
     assert "2 of 28 days" in finding.what and "2026-05-14, 2026-05-15" in finding.what
     assert finding.load_share == pytest.approx(np.full(len(RESOURCES), 2 / 28))
+
+
+def test_a_service_that_moved_here_with_its_past_is_not_young() -> None:
+    past, history = healthy(), _young(healthy())
+    assert found(examine(history, NOTHING)) == [Kind.YOUNG_SERVICES]
+    earlier = EarlierDays(
+        days=past.days[:25],
+        service=np.array([5]),
+        usage_per_pod=past.usage_per_pod[5:6, :, :25],
+        replicas=past.replicas[5:6, :25],
+        pod_variance=past.pod_variance[5:6, :, :25],
+        daily_requests=past.daily_requests[5:6, :, :25],
+    )
+    assert found(examine(replace(history, earlier=earlier), NOTHING)) == []
 
 
 def test_the_hour_that_clocks_jump_over_is_no_gap() -> None:
