@@ -1,4 +1,4 @@
-"""What a challenger knows at a midnight, and the error quantiles that two of them add to their mean."""
+"""What a challenger knows at a midnight."""
 
 from __future__ import annotations
 
@@ -38,18 +38,3 @@ class KnownSeries:
         """The rows of each resource in turn: each gets a model of its own."""
         for resource in np.unique(self.resource):
             yield np.flatnonzero(self.resource == resource)
-
-
-def error_quantiles(errors: Floats) -> Floats:
-    """Quantiles of what a series' log peaks were above their forecast: (n_series, 2).
-
-    Errors are pooled after division by the spread of each series, which is pulled towards that of all by 7 days.
-
-    errors : (n_series, n_days), NaN = not known
-    """
-    known = np.isfinite(errors)
-    squared, count = np.where(known, errors**2, 0.0).sum(axis=1), known.sum(axis=1)
-    overall = squared.sum() / max(int(count.sum()), 1)
-    spread = np.sqrt((squared + 7 * overall) / (count + 7)) + 1e-9
-    pooled = (errors / spread[:, None])[known]
-    return np.asarray(spread[:, None] * np.quantile(pooled, QUANTILES) if len(pooled) else np.zeros((len(errors), 2)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.linear_model import Ridge
 
-from benchmarks.challengers.known_series import QUANTILES, KnownSeries, error_quantiles
+from benchmarks.challengers.known_series import QUANTILES, KnownSeries
 from benchmarks.rivals import filled_peaks
 from forecast.arrays import Floats
 
@@ -34,6 +34,21 @@ def ridge_on_lags(known: KnownSeries) -> Floats:
         mean = model.predict(_features(logs, int(known.target.weekday[0])))
         forecasts[rows] = np.exp(mean[:, None] + error_quantiles(errors)) * scale[:, None]
     return forecasts
+
+
+def error_quantiles(errors: Floats) -> Floats:
+    """Quantiles of what a series' log peaks were above their forecast: (n_series, 2).
+
+    Errors are pooled after division by the spread of each series, which is pulled towards that of all by 7 days.
+
+    errors : (n_series, n_days), NaN = not known
+    """
+    known = np.isfinite(errors)
+    squared, count = np.where(known, errors**2, 0.0).sum(axis=1), known.sum(axis=1)
+    overall = squared.sum() / max(int(count.sum()), 1)
+    spread = np.sqrt((squared + 7 * overall) / (count + 7)) + 1e-9
+    pooled = (errors / spread[:, None])[known]
+    return np.asarray(spread[:, None] * np.quantile(pooled, QUANTILES) if len(pooled) else np.zeros((len(errors), 2)))
 
 
 def _features(logs: Floats, weekday: int) -> Floats:

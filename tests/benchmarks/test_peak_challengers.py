@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from benchmarks.challengers.known_series import KnownSeries, error_quantiles
+from benchmarks.challengers.known_series import KnownSeries
 from benchmarks.challengers.pinball_network import pinball_network
-from benchmarks.challengers.ridge_on_lags import ridge_on_lags
+from benchmarks.challengers.ridge_on_lags import error_quantiles, ridge_on_lags
 from forecast.arrays import Floats
 from forecast.calendar import Days
 
