@@ -13,8 +13,8 @@ from benchmarks.decision_forecasters import (
     NAIVE,
     OURS,
     QUANTILES,
-    AutoEts,
     Forecaster,
+    auto_ets,
     daily_copy,
     filled,
     light_gbm,
@@ -25,6 +25,7 @@ from benchmarks.decision_forecasters import (
 )
 from forecast.arrays import Bools, Floats, Ints
 from forecast.backtest import scored_series
+from forecast.errors import InputError
 from forecast.fit import fit
 from forecast.history import History
 from forecast.model import PeakModel
@@ -84,11 +85,17 @@ def origins(n_days: int) -> list[int]:
 
 
 def forecast_days(name: str, history: History) -> Days:
-    """Fit every forecaster at every origin. All learn from all series; at most 60 services are kept."""
+    """Fit every forecaster at every origin. All learn from all series; at most 60 services are kept.
+
+    Raises InputError if the history is too short, or no series of it counts.
+    """
+    if history.n_days <= FEWEST_DAYS:
+        raise InputError(f"{name}: {history.n_days} days of history, {FEWEST_DAYS + 1} needed: name a longer one")
     used, size = scored_series(history.usage_per_pod)
     kept = np.flatnonzero(used.any(axis=1))
+    if not len(kept):
+        raise InputError(f"{name}: no series is used enough to be scored: name another history")
     kept = kept[np.unique(np.linspace(0, len(kept) - 1, _MOST_SERVICES).round().astype(np.int64))]
-    ets = AutoEts()
     model: PeakModel | None = None
     parts: list[dict[str, Floats]] = []
     for day in origins(history.n_days):
@@ -98,15 +105,13 @@ def forecast_days(name: str, history: History) -> Days:
         part = _of_model(model, history, day, kept)
         shape = (len(used), len(RESOURCES))
         curves = [normal_quantiles(part["mean"], part["variance"])]
-        curves += _rivals(known, history.days[day].weekday(), used, kept, ets)
+        curves += _rivals(known, history.days[day].weekday(), used, kept)
         part["curves"] = np.stack(curves)
         past = known.usage_per_pod.reshape(*shape, -1)
         steps = np.abs(past[..., 48:].astype(np.float64) - past[..., :-48])[kept]
         part["difference"] = np.nan_to_num(np.nansum(steps, axis=-1) / np.maximum(np.isfinite(steps).sum(axis=-1), 1))
         parts.append(part)
         print(f"{name}: forecast {history.days[day]} in {time.perf_counter() - started:.0f} s", flush=True)
-    if ets.failures:
-        print(f"{name}: AutoETS FAILED on {len(ets.failures)} series, seasonal naive instead: {ets.failures[0]}")
     stacked = {key: np.stack([part[key] for part in parts]) for key in parts[0]}
     stacked["curves"] = np.moveaxis(stacked["curves"], 0, 1)
     return Days(used=used[kept], size=size[kept], **stacked)
@@ -124,7 +129,7 @@ def _of_model(model: PeakModel, history: History, day: int, kept: Ints) -> dict[
     }
 
 
-def _rivals(known: History, weekday: int, used: Bools, kept: Ints, ets: AutoEts) -> list[Floats]:
+def _rivals(known: History, weekday: int, used: Bools, kept: Ints) -> list[Floats]:
     """In the order of FORECASTERS without ours, then YESTERDAY: (n_kept, n_resources, 48, n_quantiles) each."""
     service, resource = np.nonzero(used)
     past = filled(known.usage_per_pod[service, resource])
@@ -134,10 +139,10 @@ def _rivals(known: History, weekday: int, used: Bools, kept: Ints, ets: AutoEts)
     is_kept = np.isin(service, kept)
     row_of = np.searchsorted(kept, service[is_kept])
     result = []
-    forecasters: tuple[Forecaster, ...] = (seasonal_naive, ets, light_gbm, ridge, daily_copy)
+    forecasters: tuple[Forecaster, ...] = (seasonal_naive, auto_ets, light_gbm, ridge, daily_copy)
     for forecaster in forecasters:
         # One by one for each series: no reason to run AutoETS where its answer is not looked at.
-        rows = is_kept if forecaster is ets else np.ones_like(is_kept)
+        rows = is_kept if forecaster is auto_ets else np.ones_like(is_kept)
         said = np.zeros((len(service), *past.shape[2:], len(QUANTILES)))
         said[rows] = forecaster(past[rows], resource[rows], weekdays) * scale[rows, None, None]
         table = np.zeros((len(kept), len(RESOURCES), *said.shape[1:]))

@@ -62,31 +62,22 @@ def daily_copy(past: Floats, _resource: Ints, _weekday: Ints) -> Floats:
     return np.repeat(past[:, -1, :, None], len(QUANTILES), axis=-1)
 
 
-class AutoEts:
-    """AutoETS for each series by itself. Where the library fails, the seasonal naive stands in, and it is counted.
+def auto_ets(past: Floats, _resource: Ints, _weekday: Ints) -> Floats:
+    """AutoETS for each series by itself. What the library raises ends the benchmark, and so does an answer of NaN."""
+    from statsforecast.models import AutoETS
 
-    failures : what the library raised, one text for each series
-    """
-
-    def __init__(self) -> None:
-        self.failures: list[str] = []
-
-    def __call__(self, past: Floats, resource: Ints, weekday: Ints) -> Floats:
-        from statsforecast.models import AutoETS
-
-        hourly = past[:, -_ETS_DAYS:].reshape(len(past), -1, 2).mean(axis=2)
-        levels = [round(200 * q - 100) for q in QUANTILES if q > 0.5]
-        result = seasonal_naive(past, resource, weekday)
-        for row, series in enumerate(hourly):
-            try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    answer = AutoETS(season_length=24, model="ZNZ").forecast(y=series, h=24, level=levels)
-                columns = [_column(answer, quantile) for quantile in QUANTILES]
-                result[row] = np.repeat(np.stack(columns, axis=1), SLOTS_PER_DAY // 24, axis=0)
-            except Exception as error:  # whatever the library raises is reported by the benchmark
-                self.failures.append(f"{type(error).__name__}: {error}")
-        return _ordered(result)
+    hourly = past[:, -_ETS_DAYS:].reshape(len(past), -1, 2).mean(axis=2)
+    levels = [round(200 * q - 100) for q in QUANTILES if q > 0.5]
+    result = np.empty((len(past), SLOTS_PER_DAY, len(QUANTILES)))
+    for row, series in enumerate(hourly):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            answer = AutoETS(season_length=24, model="ZNZ").forecast(y=series, h=24, level=levels)
+        columns = np.stack([_column(answer, quantile) for quantile in QUANTILES], axis=1)  # (24, n_quantiles)
+        result[row] = np.repeat(columns, SLOTS_PER_DAY // 24, axis=0)
+    if n_unknown := int((~np.isfinite(result)).any(axis=(1, 2)).sum()):
+        raise ValueError(f"AutoETS answered NaN for {n_unknown} of {len(past)} series")
+    return _ordered(result)
 
 
 def _column(answer: dict[str, Floats], quantile: float) -> Floats:

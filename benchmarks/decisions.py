@@ -113,7 +113,7 @@ def print_cells(cells: Sequence[Merged]) -> None:
     for line in lines:
         gaps = [f"{_points(difference(cells, line, other, SHARES[1])):>26}" for other in (NAIVE, OURS)]
         print(f"  {line:20}" + "".join(gaps))
-    print("\nother ways to pack, mean over cells at 80 %")
+    print(f"\nother ways to pack, mean over cells at {SHARES[0]:.0%}")
     for forecaster in FORECASTERS:
         ways = (forecaster, variant(forecaster, best_fit=True), variant(forecaster, at_peak=True))
         print("  " + ", ".join(f"{way} {_mean(cells, way, SHARES[0])}" for way in ways))

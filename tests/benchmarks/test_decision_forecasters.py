@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
+from typing import Any
+
 import numpy as np
 import pytest
 
 from benchmarks.decision_forecasters import (
     QUANTILES,
     Forecaster,
+    auto_ets,
     daily_copy,
     error_quantiles,
     filled,
@@ -43,6 +48,45 @@ def test_a_week_without_noise_is_forecast_exactly(forecaster: Forecaster) -> Non
 def test_the_daily_copy_is_yesterday() -> None:
     past = weekly_series()
     assert (daily_copy(past, np.zeros(2, dtype=np.int64), np.arange(22) % 7)[..., 0] == past[:, -1]).all()
+
+
+class _EtsOf:
+    """Stands for AutoETS: a normal distribution around the highest value of a series, whose width is given."""
+
+    def __init__(self, width: float) -> None:
+        self.width = width
+
+    def __call__(self, *, season_length: int, model: str) -> _EtsOf:
+        return self
+
+    def forecast(self, *, y: Floats, h: int, level: list[int]) -> dict[str, Any]:
+        mean = np.full(h, y.max())
+        sides = {
+            f"{side}-{one}": mean + sign * one * self.width for one in level for side, sign in (("lo", -1), ("hi", 1))
+        }
+        return {"mean": mean, **sides}
+
+
+def with_ets(monkeypatch: pytest.MonkeyPatch, width: float) -> None:
+    module = ModuleType("statsforecast.models")
+    module.AutoETS = _EtsOf(width)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "statsforecast", ModuleType("statsforecast"))
+    monkeypatch.setitem(sys.modules, "statsforecast.models", module)
+
+
+def test_hours_of_ets_become_half_hours_and_its_intervals_quantiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_ets(monkeypatch, 0.001)
+    found = auto_ets(np.ones((2, 14, 48)), np.zeros(2, dtype=np.int64), np.arange(15) % 7)
+    assert found.shape == (2, 48, len(QUANTILES))
+    assert found[..., QUANTILES.index(0.5)] == pytest.approx(1.0)
+    assert found[..., QUANTILES.index(0.95)] == pytest.approx(1.09)
+    assert found[..., QUANTILES.index(0.1)] == pytest.approx(0.92)
+
+
+def test_an_answer_of_nan_is_no_forecast(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_ets(monkeypatch, np.nan)
+    with pytest.raises(ValueError, match="NaN for 2 of 2 series"):
+        auto_ets(np.ones((2, 14, 48)), np.zeros(2, dtype=np.int64), np.arange(15) % 7)
 
 
 def test_errors_of_neighbouring_half_hours_count_and_those_of_others_do_not() -> None:

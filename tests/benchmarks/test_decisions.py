@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from benchmarks.decision_days import FORECASTERS, YESTERDAY, Days, origins
+from benchmarks.decision_days import FORECASTERS, YESTERDAY, Days, forecast_days, origins
 from benchmarks.decision_forecasters import QUANTILES
 from benchmarks.decision_lines import BY_NODE, NO_MARGIN, TRUE_FUTURE, node_line, quantile_line, sweep
 from benchmarks.decision_picture import Panel, draw
 from benchmarks.decision_tables import difference, merge
 from benchmarks.decisions import main
+from forecast.errors import InputError
 from forecast.resources import RESOURCES
+from tests.synthetic import synthetic_history
 
 N_RESOURCES = len(RESOURCES)
 
@@ -23,6 +26,15 @@ def test_midnights_are_five_days_apart_and_leave_two_weeks_before_them() -> None
     assert origins(45) == [29, 34, 39, 44]
     assert origins(27) == [16, 21, 26]
     assert origins(14) == []
+
+
+def test_a_history_that_is_too_short_or_idle_is_refused() -> None:
+    history = synthetic_history(n_days=15)
+    with pytest.raises(InputError, match="14 days of history, 15 needed"):
+        forecast_days("short", history.before(14))
+    idle = replace(history, usage_per_pod=np.zeros_like(history.usage_per_pod))
+    with pytest.raises(InputError, match="no series is used enough"):
+        forecast_days("idle", idle)
 
 
 def days_of(n_pods: int = 16) -> Days:
