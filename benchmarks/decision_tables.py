@@ -70,15 +70,22 @@ def merge(cells: Sequence[Cell]) -> Merged:
     )
 
 
+def reached_by(cells: Sequence[Merged], share: float, *lines: str) -> list[Merged]:
+    """The cells in which all of some lines reach this share of the true future's utilisation."""
+    return [cell for cell in cells if all(np.isfinite(cell.at(line, share)) for line in lines)]
+
+
 def mean_violations(cells: Sequence[Merged], line: str, share: float, *, figure: int = 1) -> float:
-    """Mean over the cells that the line reaches."""
-    return float(np.nanmean([cell.at(line, share, figure=figure) for cell in cells]))
+    """Mean violation rate (figure 1) or severity (2) over cells, all of which the line reaches."""
+    return fmean(cell.at(line, share, figure=figure) for cell in cells)
 
 
 def difference(cells: Sequence[Merged], line: str, other: str, share: float) -> tuple[float, float, float]:
-    """Mean violation rate of a line minus another's, with its 95 % interval from drawing cells anew."""
+    """Mean violation rate of a line minus another's, with its 95 % interval from drawing cells anew.
+
+    Both lines reach the share in all of the cells.
+    """
     gaps = np.array([cell.at(line, share) - cell.at(other, share) for cell in cells])
-    gaps = gaps[np.isfinite(gaps)]
     draws = np.random.default_rng(0).integers(0, len(gaps), (_DRAWS, len(gaps)))
     low, high = np.quantile(gaps[draws].mean(axis=1), [0.025, 0.975])
     return float(gaps.mean()), float(low), float(high)

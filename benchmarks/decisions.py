@@ -41,7 +41,7 @@ from benchmarks.decision_lines import (
     variant,
 )
 from benchmarks.decision_picture import Panel, draw
-from benchmarks.decision_tables import Merged, difference, mean_violations, merge
+from benchmarks.decision_tables import Merged, difference, mean_violations, merge, reached_by
 from benchmarks.harness import command_line
 from forecast.arrays import Floats
 from forecast.errors import InputError
@@ -107,11 +107,11 @@ def print_cells(cells: Sequence[Merged]) -> None:
     for share in SHARES:
         row = [_mean(cells, line, share) for line in lines]
         print(f"{f'mean at {share:.0%}':31}" + "".join(f"{one:>22}" for one in row))
-    row = [f"{mean_violations(cells, line, SHARES[1], figure=2):.1%}" for line in lines]
+    row = [_mean(cells, line, SHARES[1], figure=2) for line in lines]
     print(f"{f'severity at {SHARES[1]:.0%}':31}" + "".join(f"{one:>22}" for one in row))
     print(f"\npoints more than the {NAIVE}, and than the {OURS} (95 % over cells), at {SHARES[1]:.0%}")
     for line in lines:
-        gaps = [f"{_points(difference(cells, line, other, SHARES[1])):>26}" for other in (NAIVE, OURS)]
+        gaps = [f"{_points(cells, line, other, SHARES[1]):>26}" for other in (NAIVE, OURS)]
         print(f"  {line:20}" + "".join(gaps))
     print(f"\nother ways to pack, mean over cells at {SHARES[0]:.0%}")
     for forecaster in FORECASTERS:
@@ -141,7 +141,7 @@ def print_quantiles(cells: Sequence[Merged]) -> None:
         by_trace = [_mean([cell for cell in cells if cell.trace == trace], line, SHARES[0]) for trace in traces]
         gaps = [cell.at(line, SHARES[0]) - cell.at(shipped, SHARES[0]) for cell in cells]
         less, more = sum(gap < 0 for gap in gaps), sum(gap > 0 for gap in gaps)
-        points = _points(difference(cells, line, shipped, SHARES[0]))
+        points = _points(cells, line, shipped, SHARES[0])
         print(f"{line:16}" + "".join(f"{rate:>18}" for rate in by_trace) + f"   {points}, {less}, {more}")
 
 
@@ -155,17 +155,24 @@ def _percent(share: float) -> str:
     return "-" if np.isnan(share) else f"{100 * share:.2f} %"
 
 
-def _mean(cells: Sequence[Merged], line: str, share: float) -> str:
-    """Mean violation rate over the cells that a line reaches, and their number where not all of them are."""
-    reached = sum(bool(np.isfinite(cell.at(line, share))) for cell in cells)
+def _mean(cells: Sequence[Merged], line: str, share: float, *, figure: int = 1) -> str:
+    """Mean violation rate (figure 1) or severity (2) over the cells that a line reaches."""
+    reached = reached_by(cells, share, line)
+    return _of(cells, reached, _percent(mean_violations(reached, line, share, figure=figure)) if reached else "-")
+
+
+def _points(cells: Sequence[Merged], line: str, other: str, share: float) -> str:
+    """Points of violation rate that a line has more than another, over the cells that both reach."""
+    reached = reached_by(cells, share, line, other)
     if not reached:
         return "-"
-    mean = _percent(mean_violations(cells, line, share))
-    return mean if reached == len(cells) else f"{mean} ({reached} cells)"
+    gap, low, high = (100 * value for value in difference(reached, line, other, share))
+    return _of(cells, reached, f"{gap:+.2f} ({low:+.2f} to {high:+.2f})")
 
 
-def _points(gap: tuple[float, float, float]) -> str:
-    return f"{100 * gap[0]:+.2f} ({100 * gap[1]:+.2f} to {100 * gap[2]:+.2f})"
+def _of(cells: Sequence[Merged], reached: Sequence[Merged], figure: str) -> str:
+    """The figure with the number of cells that it is of, unless it is of all or of none."""
+    return figure if len(reached) in (0, len(cells)) else f"{figure} ({len(reached)} cells)"
 
 
 def _range(interval: tuple[float, float]) -> str:

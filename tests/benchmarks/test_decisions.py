@@ -13,7 +13,7 @@ from benchmarks.decision_days import FORECASTERS, YESTERDAY, Days, forecast_days
 from benchmarks.decision_forecasters import QUANTILES
 from benchmarks.decision_lines import BY_NODE, NO_MARGIN, TRUE_FUTURE, node_line, quantile_line, sweep
 from benchmarks.decision_picture import Panel, draw
-from benchmarks.decision_tables import difference, merge
+from benchmarks.decision_tables import Merged, difference, merge, reached_by
 from benchmarks.decisions import main
 from forecast.errors import InputError
 from forecast.resources import RESOURCES
@@ -69,6 +69,18 @@ def test_who_knows_the_future_violates_nothing_and_a_bound_costs_utilisation() -
     merged = merge([cell])
     assert merged.at(TRUE_FUTURE, 0.5) == 0
     assert difference([merged, merged], FORECASTERS[0], FORECASTERS[1], 0.9) == (0, 0, 0)
+
+
+def test_figures_are_of_the_cells_that_the_lines_reach() -> None:
+    def cell(last: float) -> Merged:
+        low, high = [0.5, 0.0, 0.0], [last, 0.1, 0.3]
+        return Merged("trace", "cpu", 8, 0.5, {"a": np.array([[low, high]]), "b": np.array([[low, [1.0, 0.0, 0.0]]])})
+
+    short, long = cell(0.6), cell(0.9)
+    assert reached_by([short, long], 0.8, "a", "b") == [long]
+    assert reached_by([short, long], 0.8, "b") == [short, long]
+    assert reached_by([short, long], 0.95, "a") == []
+    assert difference([long], "a", "b", 0.9)[0] == pytest.approx(0.1)
 
 
 def test_a_trace_without_the_resource_has_no_cell() -> None:
