@@ -12,9 +12,7 @@ from enum import Enum
 import numpy as np
 
 from forecast.arrays import Floats, Ints
-from forecast.composition import NodeLoad, bound_at
-
-_LEAST_ERROR = 0.01
+from forecast.composition import bound_at, with_common_error
 
 
 class Rule(Enum):
@@ -32,7 +30,7 @@ class Demand:
 
     as `forecast.composition` has it. With z = 0 the curves themselves are summed.
 
-    mean, variance : (n_pods, n_slots)
+    mean, variance : (n_pods, n_slots) base units, and their square
     """
 
     mean: Floats
@@ -84,8 +82,7 @@ def pack(demand: Demand, limit: float, rule: Rule = Rule.FIRST_FIT) -> Ints:
 
 
 def _bound(demand: Demand, mean: Floats, variance: Floats) -> Floats:
-    std = np.sqrt(variance + (demand.cluster_std * mean) ** 2)
-    return bound_at(NodeLoad(mean, np.maximum(std, _LEAST_ERROR * mean)), demand.z)
+    return bound_at(with_common_error(mean, variance, demand.cluster_std), demand.z)
 
 
 def outcome(node_of: Ints, actual: Floats, capacity: float) -> Outcome:

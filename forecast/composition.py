@@ -67,8 +67,19 @@ def node_load(
         spread += counts**2 * np.nan_to_num(shared_variance[services])
         np.add.at(variance, nodes, spread)
     np.maximum(mean, 0.0, out=mean)
-    variance += (cluster_std * mean) ** 2
-    return NodeLoad(mean, np.maximum(np.sqrt(variance), _LEAST_ERROR * mean))
+    return with_common_error(mean, variance, cluster_std)
+
+
+def with_common_error(mean: Floats, variance: Floats, cluster_std: float) -> NodeLoad:
+    """Mean and spread of nodes, with the error that all services have in common.
+
+    mean, variance : (n_nodes, n_slots) sums over pods and base load, without that error; not changed
+    cluster_std    : its standard deviation, as a share of the load
+    """
+    std = (cluster_std * mean) ** 2
+    std += variance
+    np.sqrt(std, out=std)
+    return NodeLoad(mean, np.maximum(std, _LEAST_ERROR * mean))
 
 
 def _count_curves(placements: Placements, n_slots: int) -> Iterator[tuple[Ints, Ints, Floats]]:
