@@ -124,8 +124,8 @@ def two_countries(cluster: Cluster, rng: np.random.Generator, *, last_day: date 
     return _on_holidays(in_germany, "GB", np.where(german, 1.0, load))
 
 
-def _moved_to(cluster: Cluster, last_day: date, country: str) -> Cluster:
-    """The same history with another last day, and with the holidays of a country, or of several."""
+def _moved_to(cluster: Cluster, last_day: date, country: str | None) -> Cluster:
+    """The same history with another last day, and with the holidays of a country, of several, or of none."""
     end = pd.Timestamp(last_day, tz=cluster.time_zone) + pd.Timedelta(days=1)
     start = (end - pd.Timedelta(days=cluster.n_slots // SLOTS_PER_DAY)).tz_convert("UTC")
     return replace(cluster, start=start, holiday_country=country)
@@ -135,10 +135,14 @@ def _on_holidays(cluster: Cluster, country: str, factor: Floats) -> Cluster:
     """The cluster with the load of each service multiplied on holidays of a country. factor : (n_services,)"""
     calendar = holidays.country_holidays(country)
     local = cluster.timestamps().tz_convert(cluster.time_zone)
-    festive: Bools = np.array([day in calendar for day in local.date])  # (n_slots,)
+    return _with_load(cluster, factor, np.array([day in calendar for day in local.date]))
+
+
+def _with_load(cluster: Cluster, factor: Floats, slots: Bools) -> Cluster:
+    """The cluster with the load of each service multiplied in some slots. factor : (n_services,), slots : (n_slots,)"""
     usage = cluster.usage.copy()
     for resource in LOAD:
-        usage[:, resource, festive] *= factor.astype(np.float32)[cluster.service_of, None]
+        usage[:, resource, slots] *= factor.astype(np.float32)[cluster.service_of, None]
     return replace(cluster, usage=usage)
 
 
@@ -173,11 +177,8 @@ def releases(
     moment = cut_off_slot(cluster) - days_before * SLOTS_PER_DAY
     changed = _some_services(cluster, rng, share)
     rises = _some_services(cluster, rng, share / 2, among=changed)
-    since = np.where(changed, np.where(rises, factors[0], factors[1]), 1.0).astype(np.float32)
-    usage = cluster.usage.copy()
-    for resource in LOAD:
-        usage[:, resource, moment:] *= since[cluster.service_of, None]
-    return replace(cluster, usage=usage)
+    since = np.where(changed, np.where(rises, factors[0], factors[1]), 1.0)
+    return _with_load(cluster, since, np.arange(cluster.n_slots) >= moment)
 
 
 def moved_services(
@@ -236,7 +237,7 @@ def month_ends(
     longer = _repeated(cluster, weeks_before)
     local = cluster.timestamps().tz_convert(cluster.time_zone)
     last_day = month_end + timedelta(days=(local[-1].weekday() - month_end.weekday()) % 7)
-    moved = replace(_moved_to(longer, last_day, "DE"), holiday_country=None)
+    moved = _moved_to(longer, last_day, None)
     billing = _some_services(cluster, rng, share)
     local = moved.timestamps().tz_convert(moved.time_zone)
     workdays: dict[tuple[int, int], list[date]] = {}
@@ -245,12 +246,7 @@ def month_ends(
         if day.weekday() < 5:
             workdays.setdefault((day.year, day.month), []).append(day)
     last = {day for of_month in workdays.values() for day in of_month[-2:]}
-    on_days: Bools = np.array([day in last for day in local.date])
-    usage = moved.usage.copy()
-    load = np.where(billing[moved.service_of, None] & on_days, factor, 1.0).astype(np.float32)
-    for resource in LOAD:
-        usage[:, resource] *= load
-    return replace(moved, usage=usage)
+    return _with_load(moved, np.where(billing, factor, 1.0), np.array([day in last for day in local.date]))
 
 
 def _repeated(cluster: Cluster, weeks: int) -> Cluster:
@@ -295,11 +291,7 @@ def campaign(
     chosen = _some_services(cluster, rng, share)
     coming = local[cut_off_slot(cluster)].date() + timedelta(days=days_after)
     days = [coming] if known_factor else [coming - timedelta(days=14), coming]
-    usage = cluster.usage.copy()
-    on_days: Bools = np.array([day in days for day in local.date])
-    load = np.where(chosen[cluster.service_of, None] & on_days, factor, 1.0).astype(np.float32)  # (n_pods, n_slots)
-    for resource in LOAD:
-        usage[:, resource] *= load
+    busy = _with_load(cluster, np.where(chosen, factor, 1.0), np.array([day in days for day in local.date]))
     events = [
         Event(
             name="campaign",
@@ -312,7 +304,7 @@ def campaign(
         for service, takes_part in zip(cluster.services, chosen, strict=True)
         if takes_part
     ]
-    return replace(cluster, usage=usage, events=(*cluster.events, *events))
+    return replace(busy, events=(*cluster.events, *events))
 
 
 def nightly_jobs(
