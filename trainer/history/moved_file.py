@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 import logging
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -96,7 +97,7 @@ class MovedServices:
     def read(cls, path: Path) -> MovedServices:
         """The list of a file; InputError if it cannot be used."""
         moves = _FILE.read(path)
-        twice = [move.now for number, move in enumerate(moves) if move.now in [m.now for m in moves[:number]]]
+        twice = [name for name, count in Counter(move.now for move in moves).items() if count > 1]
         if twice:
             raise InputError(f"{path}: {twice[0]} comes from two places: a service has one past, leave out one of them")
         return cls(path, moves)
@@ -108,10 +109,13 @@ class MovedServices:
         Raises InputError if an old name or an old history is not found, and the service is still young here.
         """
         first_slot = _first_slots(history)
+        by_name = {str(service): row for row, service in enumerate(history.services)}
         sources: dict[Path | None, History] = {None: history}
         found: dict[int, tuple[History, int]] = {}  # exact names come first, then patterns in their order
         for number, move in sorted(enumerate(self.moves, start=1), key=lambda item: item[1].is_pattern):
-            olds = {row: key for row, new in enumerate(history.services) if (key := move.old_key(new)) is not None}
+            # Lists and histories may have thousands of names: only a pattern is compared with all of them.
+            rows = by_name.values() if move.is_pattern else [by_name[move.now]] if move.now in by_name else []
+            olds = {row: key for row in rows if (key := move.old_key(history.services[row])) is not None}
             if not olds and not move.is_pattern:
                 logger.warning("a moved service is not in the history", extra={"service": move.now})
             lacks_days = first_slot > (0 if move.history is None else -1)

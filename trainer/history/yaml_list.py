@@ -18,8 +18,9 @@ Entry = TypeVar("Entry", bound=SettingGroup)
 
 @dataclass(frozen=True, slots=True)
 class ListFile(Generic[Entry]):
-    """A kind of file.
+    """A kind of file: a list of entries that are checked one by one.
 
+    group    : what an entry is read into
     what     : the file, as messages call it
     entry    : one entry of it
     keys     : what an entry needs
