@@ -179,8 +179,8 @@ def _probe(model: OnnxModel, file: Path) -> None:
             )
         if not np.isfinite(output).all():
             raise InputError(
-                f"foundation model {file}: it answers {what} with {np.isnan(output).mean():.0%} NaN; it must take NaN "
-                "in context as missing, or have the input mask"
+                f"foundation model {file}: it answers {what} with {np.mean(~np.isfinite(output)):.0%} NaN or infinity; "
+                "it must take NaN in context as missing, or have the input mask"
             )
 
 

@@ -43,13 +43,19 @@ class FoundationModelPredictor(Predictor):
         model = load_model(self.path)
         n_slots = len(horizon) * SLOTS_PER_DAY
         curves = np.zeros((len(self.level_), n_slots))
+        n_unanswered = 0
         # One at a time: in a batch a product of matrices rounds differently, and a forecast would depend on the others.
         for row in np.flatnonzero(self.level_ > 0):
             curve = self.level_[row] * _rolled_on(model, self.context_[row], n_slots)
             if not np.isfinite(curve).all():
-                logger.warning("the foundation model answered NaN: last week is taken", extra={"path": str(self.path)})
+                n_unanswered += 1
                 curve = np.resize(self.last_week_[row].reshape(-1), n_slots)
             curves[row] = curve
+        if n_unanswered:
+            logger.warning(
+                "the foundation model answered NaN: last week is taken",
+                extra={"path": str(self.path), "series": n_unanswered},
+            )
         return curves.reshape(len(curves), len(horizon), SLOTS_PER_DAY)
 
 

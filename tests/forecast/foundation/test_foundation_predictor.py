@@ -102,7 +102,8 @@ def test_a_curve_without_an_answer_takes_last_week(
 ) -> None:
     monkeypatch.setattr("forecast.foundation.predictor.load_model", lambda path: _AnswersNaN())
     days = HISTORY.describe_days().take(slice(14))
-    usage = np.random.default_rng(0).uniform(1, 2, (1, 14, 48))
+    usage = np.random.default_rng(0).uniform(1, 2, (3, 14, 48))
     curve = tiny_predictor().fit(usage, days).predict_curve(days)
     np.testing.assert_array_equal(curve, np.tile(usage[:, 7:], (1, 2, 1)))
-    assert "the foundation model answered NaN" in caplog.text
+    said = [record for record in caplog.records if "the foundation model answered NaN" in record.message]
+    assert [record.__dict__["series"] for record in said] == [3]

@@ -116,7 +116,8 @@ def broken_file(file: Path) -> Path:
         ),
         pytest.param(
             lambda file: save_tiny_model(file, gaps_are_missing=False),
-            "it answers a week with a gap with 100% NaN; it must take NaN in context as missing, or have the input",
+            "it answers a week with a gap with 100% NaN or infinity; it must take NaN in context as missing, or have "
+            "the input",
             id="NaN",
         ),
     ],
