@@ -49,9 +49,9 @@ class Event(SettingGroup):
 
     @field_validator("hours", mode="before")
     @classmethod
-    def _slots(cls, hours: Any) -> Any:
-        if hours is not None and (not isinstance(hours, str) or _slots_of(hours) is None):
-            raise ValueError("write the hours of a day, as 18-23 or 8:30-12; of two days, write two events")
+    def _are_hours(cls, hours: Any) -> Any:
+        if hours is not None:
+            _slots_of(hours)
         return hours
 
     @model_validator(mode="after")
@@ -78,7 +78,7 @@ class Event(SettingGroup):
 
     def slots(self, days: Sequence[date]) -> Bools:
         """(n_days, 48) the half hours that it covers."""
-        first, end = (0, SLOTS_PER_DAY) if self.hours is None else _slots_of(self.hours) or (0, 0)
+        first, end = (0, SLOTS_PER_DAY) if self.hours is None else _slots_of(self.hours)
         covered: Bools = np.zeros((len(days), SLOTS_PER_DAY), dtype=np.bool_)
         covered[[self.first_day <= day <= self.end_day for day in days], first:end] = True
         return covered
@@ -89,12 +89,11 @@ def events_between(events: Sequence[Event], first: date, last: date) -> tuple[Ev
     return tuple(event for event in events if event.first_day <= last and event.end_day >= first)
 
 
-def _slots_of(hours: str) -> tuple[int, int] | None:
-    """First half hour and the one after the last, of "18-23" or "8:30-12"; None where it is no such range."""
-    match = _HOURS.fullmatch(hours.strip())
-    if match is None:
-        return None
-    begin, end = (int(match[i]) * 60 + int(match[i + 1] or 0) for i in (1, 3))
-    if any(int(match[i] or 0) > 59 for i in (2, 4)) or not begin < end <= 24 * 60:
-        return None
-    return begin // SLOT_MINUTES, -(-end // SLOT_MINUTES)
+def _slots_of(hours: Any) -> tuple[int, int]:
+    """First half hour and the one after the last, of "18-23" or "8:30-12"; ValueError where it is no such range."""
+    match = _HOURS.fullmatch(hours.strip()) if isinstance(hours, str) else None
+    if match is not None and all(int(match[i] or 0) <= 59 for i in (2, 4)):
+        begin, end = (int(match[i]) * 60 + int(match[i + 1] or 0) for i in (1, 3))
+        if begin < end <= 24 * 60:
+            return begin // SLOT_MINUTES, -(-end // SLOT_MINUTES)
+    raise ValueError("write the hours of a day, as 18-23 or 8:30-12; of two days, write two events")
