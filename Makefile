@@ -17,20 +17,23 @@ DEMO ?=
 # `make cluster CLUSTER="--directory DIR"`: where it writes, and how many days of history it has.
 CLUSTER ?=
 # Tests wait for real servers most of their time: three at a time keep two cores busy. Those of one file stay together, and
-# files begin in the order of tests/conftest.py: the longest first, so that none is left over at the end.
+# files begin in the order of tests/durations.json: the longest first, so that none is left over at the end.
 WORKERS ?= 3
-PYTEST := $(BIN)/python -m tests.with_retry --durations=10 --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
-# Files with tests that run by themselves; collecting all others for these would take longer than some of them.
-ALONE := $(shell grep -rl --include='test_*.py' 'mark\.alone' tests)
-# $KUBERNETES_VERSION chooses the programs of a run; `make test-long` compares the filters with those of the others, too.
+# `make test RETRY=1`, as .ci/run does: what failed runs once more, alone, and the log names it.
+RETRY ?=
+PYTEST := $(BIN)/python -m $(if $(RETRY),tests.with_retry,pytest) --quiet --dist loadfile --no-loadscope-reorder
+# `make test-long PART=differential`: one of the parts of tests/parts.py; all of them without.
+PART ?= $(shell $(BIN)/python -m tests.parts)
+# $KUBERNETES_VERSION chooses the programs of a run; the part `differential` compares with those of the others, too.
 OTHER_KUBERNETES = $(shell $(BIN)/python -c "from testing.servers.control_plane.binaries import *; \
 	print(*(one for one in VERSIONS if one != kubernetes_version()))")
-PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt
-# One line per package that is fetched or installed, not the rest of what pip says; its errors go to standard error.
-# sed and not grep, which fails if it finds nothing: everything may be installed already.
-SAY := | sed -u -n -E '/^  (Downloading|Using cached) |^Installing collected|^Successfully/s/^(.{0,100}).*/\1/p'
+# uv installs in 15 seconds what takes pip 100; pip takes over where uv cannot reach an index that only pip's settings name.
+COMMA := ,
+INSTALL = @set -o pipefail; $(BIN)/python -m uv pip install --python $(BIN)/python --constraint constraints.txt $(1) 2>&1 \
+	| sed -u '/^ [-+~] /d' || $(BIN)/python -m pip install --quiet --constraint constraints.txt $(1)
 
-.PHONY: help setup setup-bench demo cluster dashboards settings chart test test-together test-fast audit lint types test-long bench clean
+.PHONY: help setup setup-bench demo cluster dashboards settings chart test test-default servers test-fast audit lint types \
+	test-long durations bench clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
@@ -45,22 +48,23 @@ demo: $(VENV)/.installed  ## train on the sample, backtest, replay, then serve t
 cluster: $(VENV)/.installed-test  ## a local control plane with the sample's cluster and history (Ctrl-C ends it)
 	@$(BIN)/python -m testing.local_cluster $(CLUSTER)
 
-test: lint  ## ruff, mypy and all tests but the long ones (CI)
-	@$(MAKE) --no-print-directory --jobs 2 types test-together
-	$(BIN)/python -m tests.with_retry -m "not long and alone" $(ALONE)
-	@$(BIN)/python -m tests.with_retry --flaky
+test: lint servers  ## ruff, mypy and the default run of the tests: what CI runs
+	@$(MAKE) --no-print-directory --jobs 2 types test-default
 
-test-together: $(VENV)/.installed-test
-	$(PYTEST) -m "not long and not alone"
+test-default: $(VENV)/.installed-test
+	$(PYTEST) --part default -m "not long" --numprocesses $(WORKERS)
 
-test-fast: lint  ## ruff and the tests without servers and fitted models: two minutes
-	$(BIN)/python -m pytest --fast --hypothesis-profile=fast --quiet --numprocesses 2 -m "not long and not alone"
+test-fast: lint  ## ruff and the tests without servers and fitted models
+	$(PYTEST) --part fast -m "not long" --hypothesis-profile=fast --numprocesses 2
+
+servers: $(VENV)/.installed-test  # says what it builds or unpacks, once per machine
+	@$(BIN)/python -m testing.servers.prepare
 
 audit: .venv-audit/.installed  ## known vulnerabilities of every pinned dependency (asks PyPI about each)
 	.venv-audit/bin/pip-audit --strict --requirement constraints.txt --no-deps --disable-pip --progress-spinner off
 
 # Tests start our commands again and again: where Python may not keep its bytecode, all of it is compiled each time.
-test test-together test-fast test-long: export PYTHONDONTWRITEBYTECODE :=
+test test-default test-fast test-long durations: export PYTHONDONTWRITEBYTECODE :=
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
@@ -68,10 +72,17 @@ lint: $(VENV)/.installed-test
 types: $(VENV)/.installed-test
 	$(BIN)/mypy $(SOURCES)
 
-test-long: $(VENV)/.installed-test  ## the long tests too: soak runs, thousands of random cases, both versions of Kubernetes
-	$(PYTEST) --hypothesis-profile=long -m "not alone"
-	for version in $(OTHER_KUBERNETES); do KUBERNETES_VERSION=$$version $(PYTEST) tests/differential || exit 1; done
-	$(BIN)/python -m tests.with_retry -m alone $(ALONE)
+test-long: $(VENV)/.installed-test  ## all other tests, by named parts: make test-long PART=differential
+	for part in $(PART); do \
+		workers=$(WORKERS); if [ $$part = soak ]; then workers=0; fi; \
+		$(PYTEST) --part $$part --hypothesis-profile=long --numprocesses $$workers || failed="$$failed $$part"; \
+		if [ $$part = differential ]; then for version in $(OTHER_KUBERNETES); do \
+			KUBERNETES_VERSION=$$version $(PYTEST) --part $$part --numprocesses $$workers || failed="$$failed $$part-$$version"; \
+		done; fi; \
+	done; if [ "$$failed" ]; then echo "failed:$$failed" >&2; exit 1; fi
+
+durations: $(VENV)/.installed-test  ## run the default tests and record how long each file took
+	$(PYTEST) --part default -m "not long" --numprocesses $(WORKERS) --record-durations
 
 dashboards: $(VENV)/.installed-test  ## write dashboards, rules and alerts anew from their code
 	$(BIN)/python -m dashboards
@@ -148,22 +159,23 @@ $(VENV)/.python:
 		     "Install one, or name it: make PYTHON=/path/to/python3.11 setup" >&2; exit 2; }
 	@echo "making the environment $(VENV) ..."
 	@"$(PYTHON)" -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt uv
 	@touch $@
 
 # The build backend comes from constraints.txt too, hence no isolated build.
 $(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/.python
 	@echo "installing the command and what it needs into $(VENV) ..."
-	@set -o pipefail; $(PIP_INSTALL) hatchling $(SAY)
-	@set -o pipefail; $(PIP_INSTALL) --no-build-isolation --editable . $(SAY)
+	$(call INSTALL,hatchling)
+	$(call INSTALL,--no-build-isolation --editable .)
 	@touch $@
 
 $(VENV)/.installed-test: pyproject.toml constraints.txt | $(VENV)/.python
 	@echo "installing the command, what it needs and what the tests need into $(VENV) ..."
-	@set -o pipefail; $(PIP_INSTALL) hatchling $(SAY)
-	@set -o pipefail; $(PIP_INSTALL) --no-build-isolation --editable ".[test]" $(SAY)
+	$(call INSTALL,hatchling)
+	$(call INSTALL,--no-build-isolation --editable ".[test]")
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-bench: $(VENV)/.installed-test
 	@echo "installing what the benchmarks need into $(VENV) ..."
-	@set -o pipefail; $(PIP_INSTALL) --no-build-isolation --editable ".[test,bench]" $(SAY)
+	$(call INSTALL,--no-build-isolation --editable ".[test$(COMMA)bench]")
 	@touch $@

@@ -16,6 +16,7 @@ from forecast.fit import fit
 from forecast.history import History
 from forecast.model import PeakModel
 from testing.servers.program_cache import built_once, cache_directory
+from testing.timings import timed
 
 T = TypeVar("T")
 
@@ -35,10 +36,15 @@ def kept(question: bytes, make: Callable[[], T], *packages: str) -> T:
     asked = hashlib.sha256(_sources(("forecast", *packages)) + question).hexdigest()[:16]
     path = built_once(
         cache_directory() / "models" / asked / "kept.pickle",  # a folder each: it is locked while `make` runs
-        lambda unfinished: unfinished.write_bytes(pickle.dumps(make())),
+        lambda unfinished: unfinished.write_bytes(pickle.dumps(_made(make))),
     )
     found: T = pickle.loads(path.read_bytes())
     return found
+
+
+def _made(make: Callable[[], T]) -> T:
+    with timed("models"):
+        return make()
 
 
 @cache

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from testing.servers.control_plane.pool import stop_idle
-from tests.fast_selection import is_fast
+from tests.measured_run import Clocks, Summary, recorded
+from tests.parts import PARTS, TESTS, belongs
 
 # Two workers that fit small models on all processors each mostly wait for each other: one thread is twice as fast.
 # Set before anything loads OpenMP, and inherited by the processes that tests start.
@@ -32,40 +32,33 @@ settings.register_profile("long", max_examples=500, deadline=None)
 settings.register_profile("fast", max_examples=10, deadline=None)
 
 
-_LONGEST_FIRST = (
-    "schedule",
-    "advise",
-    "differential",
-    "processes",
-    "cluster",
-    "forecast",
-    "trainer",
-    "forecast_scheduler",
-)
-"""Directories whose files take up to minutes: they wait for real servers, or fit models. Where two files run at a time
-one of these must not begin when all others have ended."""
-
-
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`make test-fast` passes --fast."""
-    parser.addoption("--fast", action="store_true", help="leave out files that start servers or fit models")
+    """The targets of the Makefile pass these."""
+    parts = ("fast", "default", "random", *PARTS)
+    parser.addoption("--part", choices=parts, help="run only the files of this part (tests/parts.py)")
+    parser.addoption("--record-durations", action="store_true", help="write tests/durations.json")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Measure the run; pytest-xdist's workers only send their figures."""
+    clocks = Clocks()
+    config.pluginmanager.register(clocks)
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Summary(clocks, record=config.getoption("--record-durations")))
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Return True for files that --fast leaves out; None lets pytest decide."""
+    """Return True for files of other parts; None lets pytest decide."""
     is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
-    return True if is_test and config.getoption("--fast") and not is_fast(collection_path) else None
+    part = config.getoption("--part")
+    return True if is_test and part and not belongs(collection_path, part) else None
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """In the order above, others behind these; within a directory as they were."""
-    items.sort(key=lambda item: place_of(item.path.relative_to(Path(__file__).parent).parts))
-
-
-def place_of(parts: Sequence[str]) -> int:
-    """Of a test file, by its path below tests/: 0 = begins first."""
-    return _LONGEST_FIRST.index(parts[0]) if parts[0] in _LONGEST_FIRST else len(_LONGEST_FIRST)
+    """Begin with the files that took longest: none of them may begin when all others have ended."""
+    seconds = recorded()
+    items.sort(key=lambda item: -seconds.get(item.path.relative_to(TESTS).as_posix(), 0.0))
 
 
 def pytest_sessionfinish() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.with_retry import MOST, report, run
+from tests.with_retry import MOST, run
 
 _FLAKY = """
 from pathlib import Path
@@ -29,12 +29,17 @@ def test_good():
     ],
 )
 def test_the_status_is_that_of_the_repetition(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, status: int, named: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    text: str,
+    status: int,
+    named: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("test_it.py").write_text(text)
     Path("pytest.ini").touch()  # the root of the run
     assert run(["test_it.py", "--quiet"]) == status
-    said = report()
-    assert (f"::{named}" in said) if named else not said
-    assert "test_bad" not in said
+    _, _, flaky = capfd.readouterr().out.partition("DEFECT: ")
+    assert (f"::{named}" in flaky) if named else not flaky
+    assert "test_bad" not in flaky

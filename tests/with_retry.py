@@ -1,9 +1,7 @@
-"""Runs pytest, then each failed test once more, alone: a test that passes then is reported as flaky.
+"""Runs pytest, then each failed test once more, alone: python -m tests.with_retry PYTEST_ARGUMENTS
 
-    python -m tests.with_retry PYTEST_ARGUMENTS     the exit status is that of pytest
-    python -m tests.with_retry --flaky              print, then drop, what the runs so far found, for the end of a log
-
-Real servers share two cores with three workers, so a test can lose to its neighbours. What fails alone is a defect.
+For CI, so that a change does not wait for a defect of another test. A test that passes then has failed beside others: a
+defect of the test or of the product, which the last lines of the log name.
 """
 
 from __future__ import annotations
@@ -16,10 +14,9 @@ from pathlib import Path
 from typing import Final
 
 MOST: Final = 10
-"""More failures than these are no flakes: they are not repeated."""
+"""More failures than these are not repeated."""
 
 _FAILED: Final = Path(".pytest_cache", "v", "cache", "lastfailed")
-_FLAKY: Final = Path(".pytest_cache", "flaky.json")
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -31,22 +28,12 @@ def run(arguments: Sequence[str]) -> int:
     if len(failed) > MOST:
         print(f"{len(failed)} tests failed: more than {MOST} are not repeated")
         return status
-    print(f"{len(failed)} failed, once more, alone:", *failed, sep="\n  ")
+    print(f"{len(failed)} failed, once more, alone:", *failed, sep="\n  ", flush=True)
     status = _pytest(*failed)
     still = set(json.loads(_FAILED.read_text())) if status else set()
-    _FLAKY.write_text(json.dumps([*_found(), *(name for name in failed if name not in still)]))
+    if flaky := [name for name in failed if name not in still]:
+        print("DEFECT: failed beside others, passed alone. Find the cause of each:", *flaky, sep="\n  ", flush=True)
     return status
-
-
-def report() -> str:
-    """Return a paragraph that names the flaky tests found so far, empty if there are none, and drop them."""
-    flaky = _found()
-    _FLAKY.unlink(missing_ok=True)
-    return "\n  ".join(["flaky: failed beside others, passed alone. Find the cause of each:", *flaky]) if flaky else ""
-
-
-def _found() -> list[str]:
-    return list(json.loads(_FLAKY.read_text())) if _FLAKY.exists() else []
 
 
 def _pytest(*arguments: str) -> int:
@@ -54,8 +41,4 @@ def _pytest(*arguments: str) -> int:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--flaky"]:
-        if text := report():
-            print(text)
-    else:
-        sys.exit(run(sys.argv[1:]))
+    sys.exit(run(sys.argv[1:]))

@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from testing.servers.program_cache import unpacked_once
+from testing.timings import timed
 
 _INSTALL = Path(__file__).with_name("install_prometheus.sh")
 
@@ -31,10 +32,15 @@ def _binaries() -> Path:
     return unpacked_once("prometheus", _INSTALL) / "usr/bin"
 
 
+def promtool_path() -> Path:
+    """Return the program that writes and checks blocks; Prometheus is beside it."""
+    return _binaries() / "promtool"
+
+
 def promtool(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     """Run promtool; raises CalledProcessError."""
     return subprocess.run(
-        [str(_binaries() / "promtool"), *map(str, arguments)], check=True, capture_output=True, text=True
+        [str(promtool_path()), *map(str, arguments)], check=True, capture_output=True, text=True
     )
 
 
@@ -110,10 +116,13 @@ class PrometheusServer:
         )
         log.close()
         deadline = time.monotonic() + seconds
-        while not self._ready():
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"prometheus did not start: {(self.blocks / 'prometheus.log').read_text()[-2000:]}")
-            time.sleep(0.05)
+        with timed("Prometheus"):
+            while not self._ready():
+                if self._process.poll() is not None or time.monotonic() > deadline:
+                    raise RuntimeError(
+                        f"prometheus did not start: {(self.blocks / 'prometheus.log').read_text()[-2000:]}"
+                    )
+                time.sleep(0.05)
 
     def stop(self) -> None:
         """Stop it now; harmless if it does not run."""

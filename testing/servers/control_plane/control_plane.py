@@ -24,6 +24,7 @@ from testing.servers.bad_proxy import self_signed
 from testing.servers.control_plane.binaries import binary
 from testing.servers.control_plane.process import ServerProcess
 from testing.servers.prometheus import free_port
+from testing.timings import timed
 
 _START_SECONDS = 60
 
@@ -214,7 +215,10 @@ class ControlPlane:
 
     def start(self) -> None:
         """Start both and wait until the API server is ready."""
-        with ThreadPoolExecutor(1) as threads:  # kube-apiserver waits for etcd by itself: start them together
+        with (
+            timed("control planes"),
+            ThreadPoolExecutor(1) as threads,
+        ):  # kube-apiserver waits for etcd by itself: start them together
             api_server = threads.submit(self.api_server.start)
             self.etcd.start()
             api_server.result()

@@ -20,6 +20,7 @@ from testing.servers.control_plane.binaries import binary
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.process import ServerProcess
 from testing.servers.prometheus import free_port
+from testing.timings import timed
 
 _START_SECONDS = 60
 
@@ -101,7 +102,8 @@ class KubeScheduler:
     def start(self) -> None:
         """Start and wait until it knows the objects that are there; raises RuntimeError with the end of its output."""
         # /readyz waits for the informers, /healthz would not: a pod posted right after it could meet an empty cluster.
-        self._process.start(lambda: self._answers("/healthz") and self._answers("/readyz"), _START_SECONDS)
+        with timed("kube-schedulers"):
+            self._process.start(lambda: self._answers("/healthz") and self._answers("/readyz"), _START_SECONDS)
 
     def stop(self) -> None:
         """Let it end in good order."""
