@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Final
 
 import httpx
 import yaml
@@ -22,11 +23,21 @@ _PART = 256 * 1024
 
 def memory_limit(part: str) -> int:
     """Bytes that the container of this part may take, by deploy/base."""
+    number = str(_container(part)["resources"]["limits"]["memory"])
+    return int(number[:-2]) * {"Mi": 2**20, "Gi": 2**30}[number[-2:]]
+
+
+def liveness_probe(part: str) -> tuple[float, int]:
+    """Seconds that the kubelet waits for an answer, and the failures in succession for a restart."""
+    probe = _container(part)["livenessProbe"]
+    return float(probe["timeoutSeconds"]), int(probe["failureThreshold"])
+
+
+def _container(part: str) -> dict[str, Any]:
     for document in yaml.safe_load_all((ROOT / "deploy" / "base" / part / f"{part}.yaml").read_text()):
         if document is not None and document["kind"] == "Deployment":
             (container,) = document["spec"]["template"]["spec"]["containers"]
-            number = str(container["resources"]["limits"]["memory"])
-            return int(number[:-2]) * {"Mi": 2**20, "Gi": 2**30}[number[-2:]]
+            return dict(container)
     raise KeyError(part)
 
 
@@ -35,6 +46,21 @@ def rss(process: ScorerProcess) -> int:
     assert process.process is not None
     lines = Path(f"/proc/{process.process.pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS:"))
+
+
+def settled_rss(process: ScorerProcess) -> int:
+    """Bytes of memory that the process has once it has fallen no further for a while."""
+    lowest, looks = rss(process), 0
+    while looks < _LOOKS:
+        time.sleep(_LOOK_SECONDS)
+        now = rss(process)
+        lowest, looks = (now, 0) if now < 0.99 * lowest else (lowest, looks + 1)
+    return lowest
+
+
+_LOOKS: Final = 60
+_LOOK_SECONDS: Final = 0.2
+"""Twelve seconds in all: longer than a service waits before it gives back what was freed (serving/heap_trim.py)."""
 
 
 def flood(url: str, path: str, body: bytes, *, clients: int, unsent: int, seconds: float) -> int:

@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from testing.processes.webhook_process import Api, Refused, WebhookProcess, plai
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.prometheus import free_port
 from tests.processes.conftest import Started
-from tests.processes.floods import MIB, Watch, flood, memory_limit, rss
+from tests.processes.floods import MIB, Watch, flood, liveness_probe, memory_limit, rss, settled_rss
 
 SERVICES = ("scorer", "extender", "schedule", "webhook")
 PATHS = {"scorer": "/v1/scores", "extender": "/filter", "schedule": "/v1/explain", "webhook": "/mutate"}
@@ -100,13 +100,25 @@ def _until_answered(watch: Watch, attacked: Callable[[], object]) -> None:
 
 def _holds(service: ScorerProcess, part: str, watches: Sequence[Watch]) -> None:
     assert max(watch.highest for watch in watches) < memory_limit(part), [watch.highest // MIB for watch in watches]
-    # Of all floods together: one alone has fewer than 100 probes, of which a busy machine delays one.
-    probed = sorted(chain.from_iterable(watch.slow for watch in watches))
-    assert probed[int(len(probed) * 0.99)] < 0.5, probed[-10:]
+    # How soon it answers is for benchmarks.attacked_services to say: here other tests have the processors, too.
+    timeout, in_succession = liveness_probe(part)
+    late = [seconds > timeout for watch in watches for seconds in watch.slow]
+    runs = [sum(1 for _ in group) for is_late, group in groupby(late) if is_late]
+    assert max(runs, default=0) < in_succession, "the kubelet would have restarted it"
     wrong = [one for watch in watches for one in watch.wrong]
     assert not wrong, (len(wrong), wrong[:3])
     assert all(watch.answers > ANSWERS for watch in watches), [watch.answers for watch in watches]
     assert "Traceback" not in service.log, service.log.partition("Traceback")[2][:4000]
+
+
+def _memory_comes_back(service: ScorerProcess, before: int) -> bool:
+    """Return whether the process has again what it had between two floods of one kind.
+
+    The first flood fills what stays by design: code that is imported late, stacks of threads, the arenas that glibc
+    keeps (serving/allocator.py). What the second one leaves behind, each further one would. A tenth is for fragments:
+    an arena gives back only whole pages.
+    """
+    return eventually(lambda: rss(service) < 1.1 * before)
 
 
 def each_service(*usual: str) -> Callable[[Any], Any]:
@@ -128,7 +140,9 @@ def test_bodies_that_stop_before_their_end_and_floods_of_whole_ones(
     question, path = _question(part, pod, cluster.nodes[:5]), PATHS[part]
     large = _large(part, pod, LARGEST[part])
     expected = service.post(path, question)
-    before = rss(service)
+    flood(service.url, path, large, clients=60, unsent=0, seconds=seconds)
+    flood(service.url, path, large, clients=200, unsent=1, seconds=seconds)
+    before = settled_rss(service)
     with Watch(service, probes, path, question) as slow:
         _until_answered(slow, lambda: flood(service.url, path, large, clients=200, unsent=1, seconds=seconds))
     with Watch(service, probes, path, question) as whole:
@@ -138,7 +152,7 @@ def test_bodies_that_stop_before_their_end_and_floods_of_whole_ones(
         f"60 whole {whole.highest / MIB:.0f} p99 {whole.p99:.2f} s max {max(whole.slow):.2f}"
     )
     _holds(service, part, [slow, whole])
-    assert eventually(lambda: rss(service) < 1.1 * before, 60), f"{before / MIB:.0f}, {rss(service) / MIB:.0f} MiB"
+    assert _memory_comes_back(service, before), f"{before / MIB:.0f}, {rss(service) / MIB:.0f} MiB"
     assert service.post(path, question).keys() == expected.keys()
 
 
@@ -152,7 +166,9 @@ def test_floods_of_connections_headers_and_values(
     port = int(service.url.rpartition(":")[2])
     target = Target("127.0.0.1", port, path, "/metrics", LARGEST[part], tls=part == "webhook", frame=frame)
     expected = service.post(path, question)
-    before = rss(service)
+    for name in ATTACKS:
+        attack(name, target, seconds)
+    before = settled_rss(service)
     watches = []
     for name in ATTACKS:
         logged = len(service.log)
@@ -162,5 +178,5 @@ def test_floods_of_connections_headers_and_values(
         watches.append(watch)
         assert len(service.log) - logged < MOST_LOG, service.log[logged:][:3000]
     _holds(service, part, watches)
-    assert eventually(lambda: rss(service) < 1.1 * before, 60), f"{before / MIB:.0f}, {rss(service) / MIB:.0f} MiB"
+    assert _memory_comes_back(service, before), f"{before / MIB:.0f}, {rss(service) / MIB:.0f} MiB"
     assert service.post(path, question).keys() == expected.keys()
