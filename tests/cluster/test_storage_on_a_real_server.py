@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import random
 import threading
 from collections.abc import Sequence
-from typing import Any
 
 from kube.client.kubernetes_client import api_client, check_access
 from kube.client.kubernetes_contract import Timing
@@ -14,16 +12,15 @@ from kube.client.kubernetes_source import KubernetesSource
 from kube.client.kubernetes_steps import Backoff
 from kube.decoding.decoding import SCORED_KINDS, ApiObject, Kind
 from kube.objects.storage_objects import ClaimInfo, VolumeInfo
-from kube.tables.cluster_file import parse_cluster
 from placement.index.index import INDEXED_KINDS
 from placement.index.storage import STORAGE_KINDS
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node
 from testing.servers.control_plane.control_plane import ControlPlane
 from tests.cluster.stored_objects import StoredObjects, eventually
 from tests.placement.random_storage import random_storage, random_volumes
-from tests.placement.slow_volume_filters import SlowCluster
 from tests.placement.storage_cluster import StorageCluster
-from tests.placement.volume_differences import differences
+from tests.placement.storage_manifests import pod
+from tests.placement.test_volume_tables_follow import FILTERS
 
 ALL_KINDS = (*SCORED_KINDS, *INDEXED_KINDS)
 CHANGING = {"PersistentVolume", "PersistentVolumeClaim"}
@@ -53,10 +50,6 @@ class IndexedObjects(StoredObjects):
         super().delete(kind, obj)
         with self.index_lock:
             self.cluster.index.delete(kind, obj)
-
-    def objects(self) -> list[ApiObject]:
-        """All of them."""
-        return [obj for kind in ALL_KINDS for obj in self._objects[kind].values()]
 
 
 def random_nodes(prefix: str) -> list[Manifest]:
@@ -102,31 +95,13 @@ def test_storage_is_listed_watched_and_survives_a_killed_server(plane: ControlPl
                 if one["kind"] not in CHANGING and rng.random() < 0.5:
                     again.delete(one)
             assert eventually(lambda: sink.equals_server(again))
-            slow = SlowCluster.of(sink.objects())
-            probes = [probe(random_volumes(rng, created)) for _ in range(40)]
-            with sink.index_lock:
-                assert differences(sink.cluster, slow, probes) == []
+            anew = StorageCluster(
+                {"kind": kind.singular} | one for kind in ALL_KINDS for one in again.list_all(kind.value)
+            )
+            for probe in (pod("probe", *random_volumes(rng, created)) for _ in range(40)):
+                with sink.index_lock:
+                    assert [sink.cluster.reasons(one, probe) for one in FILTERS] == [
+                        anew.reasons(one, probe) for one in FILTERS
+                    ]
     finally:
         source.stop()
-
-
-def probe(volumes: Sequence[Manifest]) -> Manifest:
-    return {"kind": "Pod", "metadata": {"name": "probe"}, "spec": {"containers": [], "volumes": list(volumes)}}
-
-
-def test_what_the_server_exports_is_read_from_a_file(plane: ControlPlane, writer: ClusterWriter) -> None:
-    nodes = random_nodes("file")
-    writer.create_many(nodes)
-    for one in random_storage(random.Random(7), nodes, namespaces=["kube-system"]):
-        if one["kind"] == "PersistentVolumeClaim":
-            writer.create(one)
-    items: list[dict[str, Any]] = []
-    for kind in Kind:
-        for one in writer.list_all(kind.value):
-            group = {"nodes": "v1", "pods": "v1", "replicasets": "apps/v1", "jobs": "batch/v1", "namespaces": "v1"}
-            version = "v1" if kind.value.startswith("persistent") else group.get(kind.value, "storage.k8s.io/v1")
-            items.append({"kind": kind.singular, "apiVersion": version} | one)
-    objects = parse_cluster(json.dumps({"kind": "List", "items": items}).encode())
-    assert objects.skipped == {}
-    assert len(objects.others[Kind.CLAIMS]) == len(writer.list_all("persistentvolumeclaims")) > 5
-    assert {one.name for one in objects.others[Kind.NAMESPACES]} >= {"default", "kube-system"}

@@ -16,7 +16,7 @@ from admission.templates.shaping_annotations import pod_record
 from forecast.errors import InputError
 from kube.decoding.decoding import decode_pod
 from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
-from placement.devices.demand import GPU_MILLI, demand_mistake, gpu_demand
+from placement.devices.demand import demand_mistake, gpu_demand
 from placement.devices.options import DeviceOptions
 from placement.pod_groups.role_minima import MIN_PER_ROLE, role_minima
 from scheduler.profiles.gpu.tide.training_annotations import training_terms
@@ -34,16 +34,12 @@ TEXTS = {
     "long": "x" * LARGEST,
     "digits": "9" * LARGEST,
     "nested": "[" * LARGEST,
-    "nested objects": '{"cpu":' * (LARGEST // 7),
     "many keys": "{" + ",".join(f'"k{number}":"1"' for number in range(2_000)) + "}",
-    "same key": "{" + ",".join('"cpu":"1"' for _ in range(2_000)) + "}",
     "huge number": '{"cpu": "1e999999999"}',
     "digits in JSON": '{"cpu": ' + "9" * (LARGEST - 10) + "}",
     "negative": '{"cpu": "-1"}',
     "not a number": '{"cpu": NaN, "memory": Infinity}',
-    "commas": "," * LARGEST,
     "units": "1h" * (LARGEST // 2),
-    "spaces": " " * LARGEST,
     "null bytes": "\x00" * 1000,
     "surrogates": "\U0010ffff" * (LARGEST // 4),
 }
@@ -114,8 +110,3 @@ def test_what_a_tenant_writes_is_read_in_bounded_work(text: str) -> None:
     for reader, read in READERS.items():
         said = _in_few_steps(partial(read, one))
         assert len(repr(said)) < SHORT, f"{reader}: {len(repr(said))} characters of complaint: {repr(said)[:300]}"
-
-
-def test_all_annotations_were_found() -> None:
-    assert {ANNOTATION_PREFIX + name for name in ("virtual-request", "queue", "offline")} <= set(names())
-    assert GPU_MILLI in names() and MIN_PER_ROLE in names()

@@ -8,7 +8,7 @@ import numpy as np
 
 from forecast.service_key import Owner
 from kube.decoding.decoding import Kind
-from kube.objects.objects import NodeInfo, PodInfo, Taint
+from kube.objects.objects import NodeInfo, PodInfo
 from placement.filters.filter import ClusterView
 from placement.index.index import PlacementIndex
 from placement.kube_scheduler_choice import expected_choice
@@ -59,12 +59,6 @@ def test_replicas_are_spread_over_nodes_by_default() -> None:
     # One pod of the same owner on a: 1 * ln(2 + 2) + 2 = 3.39 -> 3, on b 2: 100 * (3 + 2 - s) / 3 = 66 and 100.
     scores = default_scores(asking("new", 0.1, 0.1, owner="rs"), view, np.arange(2))
     assert scores[1] - scores[0] == 2 * (100 - 66)
-
-
-def test_preferred_taints_count_three_times() -> None:
-    tainted = replace(sized("b", 4.0, 8.0), taints=(Taint("slow", "", "PreferNoSchedule"),))
-    scores = default_scores(asking("new", 1.0, 2.0), view_of([sized("a", 4.0, 8.0), tainted], []), np.arange(2))
-    assert scores[0] - scores[1] == 300
 
 
 def test_points_decide_against_the_default_scores_by_weight() -> None:

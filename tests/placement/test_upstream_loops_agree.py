@@ -1,23 +1,23 @@
-"""Tables and two phases give what kube-scheduler's loops give, on small random clusters."""
+"""Tables and two phases give what kube-scheduler's loops give, on random clusters of many pods."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from random import Random
 from typing import TypeVar
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from kube.decoding.decoding import Kind, decode_object
 from kube.objects.constraints import LabelSelector, Operator, Requirement
 from kube.objects.kubernetes_version import COMPARED
-from kube.objects.objects import NodeInfo, PodInfo
+from kube.objects.objects import NamespaceInfo, NodeInfo, PodInfo
 from kube.objects.pod_accounting import sits
+from kube.tables.changes import Change
 from placement.filters.filter import ClusterView
 from placement.filters.inter_pod_affinity import InterPodAffinity
 from placement.filters.node_affinity import matching_nodes
@@ -29,18 +29,13 @@ from placement.scores.pod_topology_spread import PodTopologySpread as PodTopolog
 from placement.scores.soft_spread import SYSTEM_DEFAULTS
 from testing.servers.cluster_objects import Manifest
 from tests.placement.random_cluster import random_cluster
-from tests.placement.random_neighbours import Neighbourhood, neighbourhoods
 from tests.placement.small_cluster import rejections, scores, view_of
 from tests.placement.upstream_loops import LoopCluster
 
 T = TypeVar("T", NodeInfo, PodInfo)
 
 OWNER = "owner-uid"
-SEEDS = [*range(60), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(60, 2000))]
-
-
-def both(hood: Neighbourhood) -> tuple[LoopCluster, ClusterView]:
-    return LoopCluster(hood.nodes, hood.pods, hood.namespaces), view_of(hood.nodes, hood.pods, hood.namespaces)
+SEEDS = [*range(60), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(60, 1000))]
 
 
 def left_in(pod: PodInfo, view: ClusterView) -> Mapping[tuple[bool, bool], set[str]]:
@@ -57,39 +52,6 @@ def left_in(pod: PodInfo, view: ClusterView) -> Mapping[tuple[bool, bool], set[s
         for by_affinity in (True, False)
         for by_taints in (True, False)
     }
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.one_of(neighbourhoods(), neighbourhoods("affinity"), neighbourhoods("anti_affinity")))
-def test_inter_pod_affinity_rejects_the_same_nodes_for_the_same_reasons(hood: Neighbourhood) -> None:
-    loops, view = both(hood)
-    assert rejections(InterPodAffinity(), hood.probe, view) == loops.inter_pod_affinity(hood.probe)
-
-
-@settings(max_examples=60, deadline=None)
-@given(neighbourhoods())
-def test_inter_pod_affinity_scores_are_the_same(hood: Neighbourhood) -> None:
-    loops, view = both(hood)
-    candidates = hood.nodes[: 1 + len(hood.nodes) // 2]
-    found = scores(InterPodAffinityScore(), hood.probe, view, [node.name for node in candidates])
-    assert found == loops.inter_pod_affinity_scores(hood.probe, candidates)
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.one_of(neighbourhoods(), neighbourhoods("spread"), neighbourhoods("spread")))
-def test_pod_topology_spread_rejects_the_same_nodes_for_the_same_reasons(hood: Neighbourhood) -> None:
-    loops, view = both(hood)
-    expected = loops.pod_topology_spread(hood.probe, left_in(hood.probe, view))
-    assert rejections(PodTopologySpread(), hood.probe, view) == expected
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.one_of(neighbourhoods(), neighbourhoods("spread"), neighbourhoods("spread")))
-def test_pod_topology_spread_scores_are_the_same(hood: Neighbourhood) -> None:
-    view = view_of(hood.nodes, hood.pods, hood.namespaces)
-    candidates = hood.nodes[: 1 + len(hood.nodes) // 2]
-    expected = spread_scores(hood.nodes, hood.pods, hood.probe, candidates, left_in(hood.probe, view))
-    assert scores(PodTopologySpreadScore(), hood.probe, view, [node.name for node in candidates]) == expected
 
 
 def spread_scores(
@@ -116,24 +78,60 @@ def spread_scores(
     )
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_clusters_of_many_pods_agree(seed: int) -> None:
-    cluster = random_cluster(Random(seed), 8)
-    nodes = [_decoded(Kind.NODES, one, NodeInfo) for one in cluster.nodes]
+@dataclass(frozen=True)
+class Decoded:
+    nodes: list[NodeInfo]
+    sitting: list[PodInfo]
+    probes: list[PodInfo]
+    namespaces: Mapping[str, Mapping[str, str]]
+
+
+def cluster_of(seed: object) -> Decoded:
+    cluster = random_cluster(Random(f"{seed}"), 8)
     sitting = [_decoded(Kind.PODS, one, PodInfo) for one in cluster.sitting]
-    sitting = [replace(pod, terminating=pod.name in cluster.terminating) for pod in sitting if sits(pod)]
-    view = view_of(nodes, sitting, cluster.namespaces)
-    view.state.version = COMPARED[seed % len(COMPARED)]
-    loops = LoopCluster(nodes, sitting, cluster.namespaces, view.state.version)
-    names = [node.name for node in nodes]
-    for one in cluster.probes:
-        probe = _decoded(Kind.PODS, one, PodInfo)
-        policies = left_in(probe, view)
-        assert rejections(InterPodAffinity(), probe, view) == loops.inter_pod_affinity(probe)
-        assert rejections(PodTopologySpread(), probe, view) == loops.pod_topology_spread(probe, policies)
-        assert scores(InterPodAffinityScore(), probe, view, names) == loops.inter_pod_affinity_scores(probe, nodes)
-        found = scores(PodTopologySpreadScore(), probe, view, names)
-        assert found == spread_scores(nodes, sitting, probe, nodes, policies)
+    return Decoded(
+        [_decoded(Kind.NODES, one, NodeInfo) for one in cluster.nodes],
+        [replace(pod, terminating=pod.name in cluster.terminating) for pod in sitting if sits(pod)],
+        [_decoded(Kind.PODS, one, PodInfo) for one in cluster.probes],
+        cluster.namespaces,
+    )
+
+
+def follow(view: ClusterView, made: Decoded, rng: Random) -> None:
+    """The tables get there one object after the other, whatever they knew before."""
+    state, nodes, pods = view.state, {one.name for one in made.nodes}, {one.uid for one in made.sitting}
+    steps: list[Callable[[], Iterable[Change]]] = [
+        *(partial(state.put_node, one) for one in made.nodes),
+        *(partial(state.put_pod, one) for one in made.sitting),
+        *(partial(state.delete_node, name) for name in list(state.row_of) if name not in nodes),
+        *(partial(state.delete_pod, uid) for uid in list(state.pods) if uid not in pods),
+    ]
+    rng.shuffle(steps)
+    for step in steps:
+        view.index.apply(step())
+    view.index.replace(Kind.NAMESPACES, [NamespaceInfo(name, labels) for name, labels in made.namespaces.items()])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_tables_that_have_followed_other_clusters_give_what_the_loops_give(seed: int) -> None:
+    rng, view = Random(seed), view_of([], [])
+    for made in (cluster_of(f"before {seed}"), cluster_of(seed)):
+        follow(view, made, rng)
+        view.state.version = COMPARED[seed % len(COMPARED)]
+        loops = LoopCluster(made.nodes, made.sitting, made.namespaces, view.state.version)
+        names = [node.name for node in made.nodes]
+        for probe in made.probes:
+            policies = left_in(probe, view)
+            assert rejections(InterPodAffinity(), probe, view) == loops.inter_pod_affinity(probe)
+            assert rejections(PodTopologySpread(), probe, view) == loops.pod_topology_spread(probe, policies)
+            found = scores(InterPodAffinityScore(), probe, view, names)
+            assert found == loops.inter_pod_affinity_scores(probe, made.nodes)
+            found = scores(PodTopologySpreadScore(), probe, view, names)
+            assert found == spread_scores(made.nodes, made.sitting, probe, made.nodes, policies)
+    follow(view, Decoded([], [], [], {}), rng)
+    index = view.index
+    left = (index.groups, index.groups.owned, index.terms.anti_affinity, index.terms.preferences)
+    assert not any(map(len, left))
 
 
 def _decoded(kind: Kind, manifest: Manifest, made: type[T]) -> T:

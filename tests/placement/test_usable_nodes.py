@@ -146,13 +146,6 @@ def test_nodes_that_a_policy_rather_keeps_for_others_are_used_if_there_is_no_oth
     assert LiveCluster(CLUSTER[5:6], cards=SOFT).by(pod_with()) == "gpu"
 
 
-def test_our_own_loops_run_the_policys_rule_of_cards_even_if_its_filters_leave_it_out() -> None:
-    own = node_named("own", allocatable=GPUS, labels={DOMAIN_LABEL: "ours"})
-    tested = LiveCluster([CLUSTER[5], own], names_cards=False)
-    assert tested.by(pod_with({"schedulerName": "ours"})) == ""
-    assert tested.by(pod_with()) == "gpu"
-
-
 def test_pods_with_equal_constraints_share_a_mask_until_nodes_change() -> None:
     tested = LiveCluster(CLUSTER)
     pods = [pod_with(name=f"p{i}", labels={"app": str(i)}) for i in range(20)]
@@ -166,15 +159,6 @@ def test_pods_with_equal_constraints_share_a_mask_until_nodes_change() -> None:
     assert tested.by(pods[0]) == "another"
     tested.usable.rebuild()
     assert tested.by(pods[0]) == "another"
-
-
-def test_a_node_that_turns_back_after_a_missed_change_is_noticed() -> None:
-    tested = LiveCluster(CLUSTER)
-    tested.cluster.state.put_node(node_named("plain", unschedulable=True))  # none of the followers is told
-    tested.usable.rebuild()
-    assert tested.by(pod_with()) == "ssd"
-    tested.put(node_named("plain"))
-    assert tested.by(pod_with()) == "plain ssd"
 
 
 def test_the_pool_of_a_profile_has_the_nodes_for_its_ordinary_pods() -> None:

@@ -156,15 +156,6 @@ def test_claims_of_ephemeral_volumes(owner: str | None, pods: list[str], limit: 
     assert cluster.reasons(NodeVolumeLimits(), new).get("n", {}) == ({reason: "exceed" in reason} if reason else {})
 
 
-def test_ephemeral_volumes_of_other_pods_count() -> None:
-    cluster = cluster_of(["running", "csi two"], 4, 0)
-    cluster.put(claim("abc-xyz", storage_class="csi-sc", namespace="test", owner="12345"))
-    new = pod("new", *volumes_of("csi one"))
-    assert cluster.reasons(NodeVolumeLimits(), new) == {}
-    cluster.put(pod("abc", *PODS["ephemeral"], namespace="test", uid="12345", node="n"))
-    assert cluster.reasons(NodeVolumeLimits(), new) == FULL
-
-
 def test_what_a_claim_counts_as_follows_its_volume() -> None:
     cluster = cluster_of(["missing PV", "running"], 2, 0)
     new = pod("new", *volumes_of("csi one"))

@@ -20,12 +20,6 @@ def hard(key: str, max_skew: int = 1, **others: int) -> TopologySpreadConstraint
     return TopologySpreadConstraint(max_skew, key, hard=True, selector=WEB, **others)  # type: ignore[arg-type]
 
 
-def test_soft_constraints_reject_nothing() -> None:
-    soft = TopologySpreadConstraint(1, "zone", hard=False, selector=WEB)
-    view = view_of(NODES, [pod_of(f"p{i}", {"app": "web"}, node="a") for i in range(9)])
-    assert PodTopologySpread().filter(pod_of("new", {"app": "web"}, constraints=spread(soft)), view) == ()
-
-
 def test_pods_of_other_namespaces_do_not_count_nor_do_those_that_terminate() -> None:
     probe = pod_of("new", {"app": "web"}, constraints=spread(hard("zone")))
     others = [
@@ -58,15 +52,6 @@ def test_the_first_constraint_that_fails_says_whether_preemption_helps() -> None
     }
     turned = pod_of("new", {"app": "web"}, constraints=spread(hard("host"), hard("zone")))
     assert rejections(PodTopologySpread(), turned, view_of(nodes, pods))["c"] == (NOT_LABELLED, False)
-
-
-def test_too_few_domains_make_the_least_count_zero() -> None:
-    pods = [pod_of(f"p-{name}", {"app": "web"}, node=name) for name in ("a", "b")]
-    view = view_of(NODES, pods)
-    enough = pod_of("new", {"app": "web"}, constraints=spread(hard("zone", min_domains=2)))
-    assert rejections(PodTopologySpread(), enough, view) == {}
-    too_few = pod_of("new", {"app": "web"}, constraints=spread(hard("zone", min_domains=3)))
-    assert rejections(PodTopologySpread(), too_few, view) == dict.fromkeys(("a", "b"), (TOO_SKEWED, True))
 
 
 @pytest.mark.parametrize("number", [-(2**31), -1, 0, 2**31 - 1])

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from forecast.errors import InputError, UnknownName
+from forecast.errors import InputError
 from forecast.resources import CPU, DISK
 from forecast.service_key import Owner
 from kube.decoding.decoding import Kind
@@ -97,18 +97,7 @@ def test_a_node_that_came_after_the_tables_were_made() -> None:
     assert passing(PredictedPeak({"cpu": 1e3}), pod_of(1, "new"), view) == {"node-0", "node-7"}
 
 
-def test_a_pod_whose_node_nobody_has_seen() -> None:
-    view = view_at_five(pod_of(0, "early", "node-unseen"))
-
-    assert passing(PredictedPeak({"cpu": 1e3}), pod_of(1, "new"), view) == {"node-0", "node-1", "node-2"}
-
-
 @pytest.mark.parametrize("threshold", [0.0, -1.0, float("nan"), float("inf")])
 def test_thresholds_that_are_no_shares(threshold: float) -> None:
     with pytest.raises(InputError, match="no share of capacity"):
         PredictedPeak({"cpu": threshold})
-
-
-def test_resources_that_are_not_predicted() -> None:
-    with pytest.raises(UnknownName, match="gpu"):
-        PredictedPeak({"gpu": 0.9})

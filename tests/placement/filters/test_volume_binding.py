@@ -79,38 +79,26 @@ CASES: list[tuple[str, list[str], list[str], list[str]]] = [
     ("bound-pvc", ["bound"], ["bound"], []),
     ("bound-pvc,pv-not-exists", ["bound"], [], [VOLUME_MISSING]),
     ("prebound-pvc", ["prebound"], ["1a"], [UNBOUND]),
-    ("unbound-pvc,pv-same-node", ["unbound"], ["2", "1a", "1b"], []),
     ("unbound-pvc,pv-different-node", ["unbound"], ["2"], [BIND_CONFLICT]),
-    ("two-unbound-pvcs", ["unbound", "unbound2"], ["1a", "1b"], []),
     ("two-unbound-pvcs,order-by-size", ["unbound2", "unbound"], ["1a", "1b"], []),
     ("two-unbound-pvcs,partial-match", ["unbound", "unbound2"], ["1a"], [BIND_CONFLICT]),
-    ("one-bound,one-unbound", ["unbound", "bound"], ["bound", "1a"], []),
-    ("one-bound,one-unbound,no-match", ["unbound", "bound"], ["bound", "2"], [BIND_CONFLICT]),
-    ("one-prebound,one-unbound", ["unbound", "prebound"], ["1a", "1b"], [UNBOUND]),
     ("immediate-bound-pvc", ["now-bound"], ["now"], []),
     ("immediate-bound-pvc-wrong-node", ["now-bound"], ["now node2"], [NODE_CONFLICT]),
     ("immediate-unbound-pvc", ["now-unbound"], [], [UNBOUND]),
-    ("immediate-unbound-pvc,delayed-mode-bound", ["now-unbound", "bound"], ["bound"], [UNBOUND]),
-    ("immediate-unbound-pvc,delayed-mode-unbound", ["now-unbound", "unbound"], [], [UNBOUND]),
     ("bound and unbound unsatisfied", ["now-bound", "unbound"], ["now node2", "2"], [NODE_CONFLICT, BIND_CONFLICT]),
     ("volume kept for the claim", ["unbound"], ["1a for unbound"], []),
     ("volume kept for the claim elsewhere, others here", ["unbound"], ["2 for unbound", "1b"], [BIND_CONFLICT]),
     ("volume kept for the claim too small, others here", ["unbound"], ["small for unbound", "1b"], []),
     ("volume kept for another claim", ["unbound2"], ["1a for unbound"], [BIND_CONFLICT]),
     ("the same claim twice", ["unbound", "unbound"], ["1a"], [BIND_CONFLICT]),
-    ("the same claim twice, a volume kept for it", ["unbound", "unbound"], ["1a for unbound"], [BIND_CONFLICT]),
     ("the same claim twice, a volume kept for it, another", ["unbound", "unbound"], ["1a for unbound", "1b"], []),
     ("one-provisioned", ["make"], [], []),
     ("two-unbound-pvcs,one-matched,one-provisioned", ["unbound", "make"], ["1a"], []),
-    ("one-bound,one-provisioned", ["bound", "make"], ["bound"], []),
     ("one-binding,one-selected-node", ["bound", "selected"], ["bound"], []),
     ("selected for another node", ["selected2"], [], [BIND_CONFLICT]),
-    ("selected for two nodes", ["selected", "selected2"], [], [BIND_CONFLICT]),
-    ("one-immediate-bound,one-provisioned", ["now-bound", "make"], ["now"], []),
     ("invalid-provisioner", ["no-provisioner"], [], [BIND_CONFLICT]),
     ("volume-topology-unsatisfied", ["elsewhere"], [], [BIND_CONFLICT]),
     ("PVC does not exist", ["missing"], [], ['persistentvolumeclaim "missing" not found']),
-    ("Part of PVCs do not exist", ["bound", "missing"], ["bound"], ['persistentvolumeclaim "missing" not found']),
     ("claim lost", ["lost"], [], ['persistentvolumeclaim "lost" bound to non-existent persistentvolume "pv-a"']),
     ("claim is being deleted", ["going"], [], ['persistentvolumeclaim "going" is being deleted']),
     ("class without a mode", ["modeless"], [], ['VolumeBindingMode not set for StorageClass "modeless"']),
@@ -158,15 +146,12 @@ HERE, THERE = {NODE: "node1"}, {NODE: "node2"}
     ("capacities", "expected"),
     [
         pytest.param([("make", {}, "1Gi", None)], [], id="network-attached"),
-        pytest.param([("make", HERE, "1Gi", None)], [], id="local-storage"),
-        pytest.param([("make", {}, "1Gi", None), ("make", THERE, "1Gi", None)], [], id="multiple"),
         pytest.param([], [NO_SPACE], id="no-storage"),
         pytest.param([("make", THERE, "1Gi", None)], [NO_SPACE], id="wrong-node"),
         pytest.param([("wait", HERE, "1Gi", None)], [NO_SPACE], id="wrong-storage-class"),
         pytest.param([("make", HERE, "1Mi", None)], [NO_SPACE], id="insufficient-storage"),
         pytest.param([("make", HERE, "1Gi", "1Mi")], [NO_SPACE], id="insufficient-volume-size"),
         pytest.param([("make", HERE, "1Mi", "1Gi")], [], id="sufficient-volume-size"),
-        pytest.param([("make", HERE, "0Mi", None)], [NO_SPACE], id="zero-storage"),
         pytest.param([("make", HERE, None, "0Mi")], [NO_SPACE], id="zero-volume-size"),
         pytest.param([("make", HERE, None, None)], [NO_SPACE], id="nil-storage"),
         pytest.param([("make", None, "1Gi", None)], [NO_SPACE], id="without a topology"),
@@ -197,7 +182,6 @@ ZONE, GKE_ZONE = "failure-domain.beta.kubernetes.io/zone", "topology.gke.io/zone
     [
         pytest.param("us-east-1", [csi_node("n", {}, migrated="kubernetes.io/gce-pd")], [], id="pvc-bound"),
         pytest.param("us-east-1", [csi_node("n", {})], [], id="pvc-bound,csinode-not-migrated"),
-        pytest.param("us-east-1", [], [], id="pvc-bound,missing-csinode"),
         pytest.param(
             "us-east-2",
             [csi_node("n", {}, migrated="kubernetes.io/aws-ebs,kubernetes.io/gce-pd")],
@@ -263,14 +247,6 @@ def test_a_volume_that_is_being_deleted_is_not_free() -> None:
     going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     cluster.put(going)
     assert reasons(cluster, *using("c")) == [BIND_CONFLICT]
-
-
-def test_the_beta_annotation_names_the_class_before_the_field() -> None:
-    beta = {"volume.beta.kubernetes.io/storage-class": "wait"}
-    free = volume("pv", storage_class="now")
-    free["metadata"]["annotations"] = beta
-    cluster = cluster_of(free, claim("c", storage_class="now", annotations=beta))
-    assert reasons(cluster, *using("c")) == []
 
 
 def test_the_smaller_claim_takes_the_smaller_volume_on_each_node() -> None:

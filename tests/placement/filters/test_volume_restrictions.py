@@ -106,17 +106,6 @@ def test_claims_that_one_pod_may_have(mine: list[str], theirs: list[str], reason
     assert found == ({name: {reason: reason == IN_USE} for name in ("node-1", "node-2")} if reason else {})
 
 
-def test_a_pod_that_had_the_claim_made_for_it_does_not_name_it() -> None:
-    """Upstream counts no claims of ephemeral volumes, so that another pod that names one is not kept off here."""
-    made = claim("owner-v0", owner="uid-owner", **RWOP)
-    owner = pod("owner", {"ephemeral": {}}, node="node-1")
-    cluster = StorageCluster([node("node-1"), made, owner])
-    mine = pod("mine", *using("owner-v0"))
-    assert cluster.reasons(VolumeRestrictions(), mine) == {}
-    cluster.put(pod("other", *using("owner-v0"), node="node-1"))
-    assert cluster.reasons(VolumeRestrictions(), mine) == {"node-1": {IN_USE: True}}
-
-
 def test_only_pods_of_the_namespace_on_nodes_that_exist_use_a_claim() -> None:
     cluster = StorageCluster([node("node-1"), *CLAIMS])
     mine = pod("mine", *using("claim-with-rwop-1"))

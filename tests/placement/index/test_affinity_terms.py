@@ -24,30 +24,6 @@ def met(
     return [(one.term, one.by_row) for one in table.meaning(pod, namespaces)]
 
 
-def test_the_same_term_of_many_pods_is_kept_once() -> None:
-    terms = AffinityTerms()
-    apart = term("zone", is_in("app", "web"))
-    said = PodConstraints(anti_affinity=(apart,))
-    for i, row in enumerate((0, 0, 2)):
-        terms.count(row, pod_of(f"p{i}", constraints=said), 1)
-    assert len(terms.anti_affinity) == 1 and not len(terms.preferences)
-    assert met(terms.anti_affinity, pod_of("new", {"app": "web"})) == [(apart, {0: 2, 2: 1})]
-    assert met(terms.anti_affinity, pod_of("new", {"app": "db"})) == []
-    assert met(terms.anti_affinity, pod_of("new", {"app": "web"}, namespace="shop")) == []
-
-
-def test_preferences_add_up_by_weight_and_required_affinity_counts_one() -> None:
-    terms = AffinityTerms()
-    near = term("zone", is_in("app", "web"))
-    said = PodConstraints(
-        affinity=(near,),
-        preferred_affinity=(PreferredPodTerm(30, near),),
-        preferred_anti_affinity=(PreferredPodTerm(7, near),),
-    )
-    terms.count(4, pod_of("p", constraints=said), 1)
-    assert met(terms.preferences, pod_of("new", {"app": "web"})) == [(near, {4: 24})]
-
-
 def test_weights_that_cancel_out_come_apart_again() -> None:
     terms = AffinityTerms()
     near = term("zone", is_in("app", "web"))

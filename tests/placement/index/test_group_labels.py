@@ -9,10 +9,24 @@ from kube.objects.constraints import LabelSelector, Operator, Requirement
 from kube.objects.selectors import selector_matches
 from placement.index import group_labels
 from placement.index.group_labels import GroupLabels
-from tests.placement.random_neighbours import labels, maybe_selectors
 from tests.placement.small_cluster import chosen, is_in
 
 NAMESPACES = ("default", "shop")
+VALUES = st.sampled_from(("a", "a", "b", ""))
+labels = st.dictionaries(st.sampled_from(("app", "app", "tier")), VALUES, max_size=2)
+requirements = st.one_of(
+    st.builds(
+        Requirement,
+        st.sampled_from(("app", "tier", "nobody-has-it")),
+        st.sampled_from((Operator.IN, Operator.NOT_IN)),
+        st.lists(VALUES, min_size=1, max_size=2, unique=True).map(tuple),
+    ),
+    st.builds(
+        Requirement, st.sampled_from(("app", "tier")), st.sampled_from((Operator.EXISTS, Operator.DOES_NOT_EXIST))
+    ),
+    st.builds(Requirement, st.just("app"), st.sampled_from((Operator.GT, Operator.LT)), st.just(("1",))),
+)
+maybe_selectors = st.one_of(st.none(), st.builds(LabelSelector, st.lists(requirements, max_size=2).map(tuple)))
 groups = st.lists(st.one_of(st.none(), st.tuples(st.sampled_from(NAMESPACES), labels)), max_size=12)
 
 
@@ -42,21 +56,6 @@ def test_chooses_what_the_selector_chooses_one_by_one(
         assert table.matching(selector, table.in_namespaces(where)).tolist() == expected
         accepted = table.in_accepted_namespaces(lambda name: name in where)
         assert table.matching(selector, accepted).tolist() == expected
-
-
-def test_columns_follow_groups_that_come_and_go() -> None:
-    table = GroupLabels()
-    table.put(0, "default", {"app": "web"})
-    table.put(1, "default", {"app": "web"})
-    where, web = table.in_namespaces(["default"]), chosen(is_in("app", "web"))
-    assert table.matching(web, where).tolist() == [0, 1]
-    table.drop(0)
-    assert table.matching(web, where).tolist() == [1]
-    table.put(0, "default", {"tier": "front"})
-    assert table.matching(web, where).tolist() == [1]
-    for group in range(2, 200):
-        table.put(group, "default", {"app": "web"})
-    assert table.matching(web, where).tolist() == list(range(1, 200))
 
 
 @settings(max_examples=60, deadline=None)

@@ -50,26 +50,3 @@ def test_keys_that_no_node_has_are_not_kept() -> None:
 
     assert not table._columns
     assert values(table, "zone", 1) == ["a"]
-
-
-def test_a_key_that_somebody_gets_later() -> None:
-    nodes: list[NodeInfo | None] = [node_named("n")]
-    table = NodeLabels(nodes)
-    assert values(table, "zone", 1) == [None]
-
-    nodes[0] = node_named("n", labels={"zone": "a"})
-    table.node_changed(0)
-    assert values(table, "zone", 1) == ["a"]
-
-    nodes[0] = None
-    table.node_changed(0)
-    assert values(table, "zone", 1) == [None]
-
-
-def test_having() -> None:
-    column = NodeLabels(
-        [node_named("a", labels={"x": "1"}), node_named("b"), node_named("c", labels={"x": ""})]
-    ).column("x")
-
-    assert column.having(lambda value: value == "1").tolist() == [True, False, False]
-    assert column.having(lambda value: True).tolist() == [True, False, True]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -104,15 +103,3 @@ def images_named_x(table: NodeImages) -> tuple[int, set[int]]:
     image = table.find("x")
     assert image is not None
     return image.size, image.rows
-
-
-def test_a_port_that_two_pods_share_is_taken_until_both_are_gone() -> None:
-    table = HostPorts()
-    pod = replace(pod_with(), host_ports=(PORTS[0],))
-    table.count(3, pod, 1)
-    table.count(3, pod, 1)
-
-    table.count(3, pod, -1)
-    assert np.flatnonzero(table.taken([PORTS[0]], 5)).tolist() == [3]
-    table.count(3, pod, -1)
-    assert not table.taken([PORTS[0]], 5).any()

@@ -6,12 +6,10 @@ import pytest
 
 from forecast.service_key import Owner
 from kube.objects.constraints import Operator, Requirement
-from kube.objects.objects import NamespaceInfo
 from placement.index import pod_groups
-from placement.index.namespaces import Namespaces
 from placement.index.pod_groups import PodGroups
 from placement.index.topology import PodsByRow
-from tests.placement.small_cluster import chosen, is_in, pod_of, term
+from tests.placement.small_cluster import chosen, pod_of
 
 WEB = {"app": "web"}
 ALL = chosen()
@@ -22,30 +20,6 @@ def by_row(pods: PodsByRow) -> dict[int, int]:
     for row, amount in zip(pods.rows.tolist(), pods.amounts.tolist(), strict=True):
         found[row] = found.get(row, 0) + amount
     return {row: amount for row, amount in found.items() if amount}
-
-
-def test_pods_with_the_same_namespace_and_labels_are_one_group() -> None:
-    groups = PodGroups()
-    for i, row in enumerate((0, 0, 3)):
-        groups.count(row, pod_of(f"p{i}", WEB), 1)
-    groups.count(3, pod_of("other", WEB, namespace="shop"), 1)
-    groups.count(3, pod_of("third", {"app": "db"}), 1)
-    assert len(groups) == 3
-    assert by_row(groups.pods_of(groups.chosen_by(chosen(is_in("app", "web")), "default"))) == {0: 2, 3: 1}
-
-
-def test_terminating_pods_are_told_apart() -> None:
-    groups = PodGroups()
-    groups.count(0, pod_of("stays", WEB), 1)
-    groups.count(0, pod_of("goes", WEB, terminating=True), 1)
-    groups.count(1, pod_of("goes, too", WEB, terminating=True), 1)
-    web = groups.chosen_by(chosen(is_in("app", "web")), "default")
-    assert by_row(groups.pods_of(web)) == {0: 2, 1: 1}
-    assert by_row(groups.pods_of(web, leaving=False)) == {0: 1}
-    groups.count(0, pod_of("goes", WEB, terminating=True), -1)
-    groups.count(1, pod_of("goes, too", WEB, terminating=True), -1)
-    groups.count(1, pod_of("comes", WEB), 1)
-    assert by_row(groups.pods_of(web, leaving=False)) == {0: 1, 1: 1}
 
 
 @pytest.mark.parametrize("few", [0, 256], ids=["one pass over all", "group by group"])
@@ -79,24 +53,6 @@ def test_nothing_is_left_of_pods_that_went() -> None:
         assert (len(groups), len(groups.owned)) == (0, 0), round_
         assert not len(groups.chosen_by(ALL, "default"))
     assert groups._n_cells == 300 and len(groups._groups) == 300  # used again, not made anew
-
-
-def test_terms_mean_namespaces_by_name_and_by_label() -> None:
-    groups, namespaces = PodGroups(), Namespaces()
-    for row, namespace in enumerate(("default", "shop", "batch", "unlisted")):
-        groups.count(row, pod_of("p", WEB, namespace=namespace), 1)
-    namespaces.replace([NamespaceInfo("shop", {"team": "red"}), NamespaceInfo("batch", {"team": "blue"})])
-    red = chosen(is_in("team", "red"))
-
-    def rows_of(**where: object) -> set[int]:
-        return set(by_row(groups.pods_of(groups.meant_by(term("zone", **where), namespaces))))  # type: ignore[arg-type]
-
-    assert rows_of(namespaces=["default"]) == {0}
-    assert rows_of(namespaces=[], namespace_selector=red) == {1}
-    assert rows_of(namespaces=["default"], namespace_selector=red) == {0, 1}
-    assert rows_of(namespaces=[], namespace_selector=ALL) == {0, 1, 2, 3}
-    namespaces.put(NamespaceInfo("batch", {"team": "red"}))
-    assert rows_of(namespaces=[], namespace_selector=red) == {1, 2}
 
 
 def test_only_pods_of_spreading_controllers_are_kept_by_owner() -> None:

@@ -15,24 +15,6 @@ def preferring(weight: int) -> PodConstraints:
     return PodConstraints(preferred_affinity=(PreferredPodTerm(weight, NEAR_WEB),))
 
 
-def test_weights_of_both_sides_add_up_per_domain() -> None:
-    pods = [
-        pod_of("w1", {"app": "web"}, node="a"),
-        pod_of("w2", {"app": "web"}, node="a"),
-        pod_of("likes", {"app": "db"}, node="b", constraints=preferring(5)),
-        pod_of("needs", {"app": "db"}, node="b", constraints=PodConstraints(affinity=(NEAR_WEB,))),
-        pod_of(
-            "shuns",
-            node="c",
-            constraints=PodConstraints(preferred_anti_affinity=(PreferredPodTerm(10, NEAR_WEB),)),
-        ),
-    ]
-    probe = pod_of("new", {"app": "web"}, constraints=preferring(4))
-    raw = {"a": 2 * 4, "b": 5 + 1, "c": -10, "d": 0}
-    expected = {name: int(100 * (score + 10) / 18) for name, score in raw.items()}
-    assert scores(InterPodAffinity(), probe, view_of(NODES, pods), NAMES) == expected
-
-
 def test_where_nothing_tells_nodes_apart_all_have_zero() -> None:
     assert scores(InterPodAffinity(), pod_of("new"), view_of(NODES, []), NAMES) == dict.fromkeys(NAMES, 0)
     assert scores(InterPodAffinity(), pod_of("new"), view_of(NODES, []), []) == {}

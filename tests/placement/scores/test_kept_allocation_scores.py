@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from kube.objects.objects import NodeInfo, PodInfo
 from kube.tables.state import ClusterState
-from placement.scores.default_scores import allocation_scores, are_allocation_scores_kept, kept_allocation_scores
-from placement.scores.plugin_weights import BALANCED, FIT, PLUGIN_WEIGHTS
+from placement.scores.default_scores import allocation_scores, kept_allocation_scores
+from placement.scores.plugin_weights import PLUGIN_WEIGHTS
 from tests.placement.small_cluster import node_of, pod_of, view_of_state
 
 NAMES = [f"n{number}" for number in range(6)]
@@ -80,14 +80,3 @@ def test_only_rows_that_changed_are_worked_out() -> None:
     state.put_pod(pod("p0", NAMES[4], 1.0))
     kept.column("any", work_out)
     assert asked == [[0, 1, 2, 3, 4, 5], [4]]
-
-
-def test_weights_and_sizes_have_columns_of_their_own() -> None:
-    state = ClusterState()
-    state.put_node(node("n0", 8.0))
-    view, only_fit = view_of_state(state), {**PLUGIN_WEIGHTS, BALANCED: 0.0}
-    kept_allocation_scores(SIZES[0], view, PLUGIN_WEIGHTS)
-    assert are_allocation_scores_kept(SIZES[0], view, PLUGIN_WEIGHTS)
-    assert not are_allocation_scores_kept(SIZES[1], view, PLUGIN_WEIGHTS)
-    assert not are_allocation_scores_kept(SIZES[0], view, only_fit)
-    assert only_fit[FIT] and kept_allocation_scores(SIZES[0], view, only_fit)[0] < 100

@@ -38,23 +38,6 @@ def test_pods_of_a_controller_are_spread_over_hosts_and_zones_by_default() -> No
     assert scores(PodTopologySpread(), replica(9), view, ["a", "b", "c"]) == expected
 
 
-def test_by_default_a_node_without_a_zone_is_spread_over_by_host() -> None:
-    nodes = [in_zone("a", "z1"), node_of("b", {HOSTNAME: "b"}), node_of("c", {HOSTNAME: "c"})]
-    view = view_of(nodes, [replica(0, "b"), replica(1, "b")])
-    # Nodes without a zone count as one more zone; they get no points for it.
-    raw = {"a": 2 + 4, "b": round(2 * math.log(5) + 2), "c": 2}
-    assert raw == {"a": 6, "b": 5, "c": 2}
-    expected = {name: 100 * (6 + 2 - score) // 6 for name, score in raw.items()}
-    assert scores(PodTopologySpread(), replica(9), view, ["a", "b", "c"]) == expected
-
-
-def test_by_default_nodes_without_a_zone_are_with_those_whose_zone_has_no_name() -> None:
-    view = view_of([in_zone("a", ""), node_of("b", {HOSTNAME: "b"})], [replica(0, "b"), replica(1, "b")])
-    raw = {"a": round(2 + 2 * math.log(3) + 4), "b": round(2 * math.log(4) + 2)}
-    assert raw == {"a": 8, "b": 5}
-    assert scores(PodTopologySpread(), replica(9), view, ["a", "b"]) == {"a": 100 * (13 - 8) // 8, "b": 100}
-
-
 def test_pods_on_nodes_that_do_not_exist_are_in_no_zone_not_even_the_nameless_one() -> None:
     nodes = [in_zone("a", ""), in_zone("b", "z2")]
     pods = [replica(i, "gone") for i in range(5)]
@@ -75,42 +58,12 @@ def test_other_pods_are_not_spread_by_default(probe: PodInfo) -> None:
     assert scores(PodTopologySpread(), probe, view, ["a", "b"]) == {"a": 0, "b": 0}
 
 
-def test_hard_constraints_replace_those_by_default() -> None:
-    view = view_of([in_zone("a", "z1"), in_zone("b", "z2")], [replica(0, "a")])
-    hard = PodConstraints(spread=(TopologySpreadConstraint(1, ZONE, hard=True, selector=WEB),))
-    probe = pod_of("new", {"app": "web"}, constraints=hard, owner=REPLICA_SET, owner_uid="rs")
-    assert scores(PodTopologySpread(), probe, view, ["a", "b"]) == {"a": 0, "b": 0}
-
-
-def test_nodes_without_a_key_of_the_pods_own_have_the_worst_score() -> None:
-    view = view_of([in_zone("a", "z1"), in_zone("b", "z2"), node_of("c")], [replica(0, "a"), replica(1, "c")])
-    probe = pod_of("new", {"app": "web"}, constraints=soft(ZONE))
-    assert scores(PodTopologySpread(), probe, view, ["a", "b", "c"]) == {"a": 0, "b": 100, "c": 0}
-
-
 def test_nodes_without_a_key_do_not_stretch_the_scores_of_the_others() -> None:
     nodes = [in_zone("a", "z1"), in_zone("b", "z2"), node_of("c", {HOSTNAME: "c"})]
     pods = [replica(0, "a"), *(replica(i, "c") for i in range(1, 9))]
     both = PodConstraints(spread=soft(ZONE).spread + soft(HOSTNAME).spread)
     probe = pod_of("new", {"app": "web"}, constraints=both)
     assert scores(PodTopologySpread(), probe, view_of(nodes, pods), ["a", "b", "c"]) == {"a": 0, "b": 100, "c": 0}
-
-
-def test_all_nodes_without_the_key_have_the_worst_score() -> None:
-    view = view_of([node_of("a"), node_of("b")], [])
-    probe = pod_of("new", constraints=soft(ZONE))
-    assert scores(PodTopologySpread(), probe, view, ["a", "b"]) == {"a": 0, "b": 0}
-
-
-def test_an_empty_selector_counts_no_pod() -> None:
-    view = view_of([in_zone("a", "z1"), in_zone("b", "z2")], [replica(0, "a")])
-    probe = pod_of("new", constraints=soft(ZONE, chosen()))
-    assert scores(PodTopologySpread(), probe, view, ["a", "b"]) == {"a": 100, "b": 100}
-
-
-def test_no_nodes_have_no_scores() -> None:
-    view = view_of([in_zone("a", "z1")], [])
-    assert scores(PodTopologySpread(), replica(9), view, []) == {}
 
 
 @pytest.mark.parametrize("max_skew", [-(2**31), -1, 0, 2**31 - 1])

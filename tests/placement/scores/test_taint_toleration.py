@@ -39,15 +39,12 @@ BOTH = [tolerates("cpu-type", "arm64", SOFT), tolerates("disk-type", "ssd", SOFT
             [100, 100, 0],
             id="only PreferNoSchedule counts, of taints and tolerations",
         ),
-        pytest.param([], [[], [CPU]], [100, 0], id="no tolerations"),
-        pytest.param([tolerates("cpu-type", "arm64", "")], [[], [CPU]], [100, 100], id="every effect"),
         pytest.param(
             [{"key": "sla", "operator": "Gt", "value": "950", "effect": SOFT}],
             [[Taint("sla", "800", SOFT)], [Taint("sla", "999", SOFT)], []],
             [0, 0, 100],
             id="Gt is off by default",
         ),
-        pytest.param([], [[CPU], [CPU, DISK], [CPU, DISK, Taint("x", "", SOFT)]], [67, 34, 0], id="whole numbers"),
     ],
 )  # fmt: skip
 def test_upstream(tolerations: list[dict[str, Any]], taints: list[list[Taint]], expected: list[int]) -> None:
