@@ -25,7 +25,7 @@ from scheduler.binding.outcome import Ending, Reserved
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.tcp_proxy import TcpProxy
-from tests.scheduler.binding.made_up import Done, Scripted, pod_of, reserved, scripted_server, session_to
+from tests.scheduler.binding.made_up import Done, pod_of
 
 N_NODES = 10
 PATIENT = 60.0
@@ -156,35 +156,26 @@ def again_and_again(trouble: Callable[[], object], burst: Burst, *, times: int) 
     assert len(made) == times
 
 
-@pytest.mark.long
-def test_connections_reset_during_a_thousand_bindings_lose_none(
-    writer: ClusterWriter, burst: Callable[..., Burst], proxy: TcpProxy
+@pytest.mark.parametrize(
+    ("trouble", "count", "times", "settings"),
+    [
+        pytest.param(TcpProxy.cut, 1000, 10, {}, id="connections are reset", marks=pytest.mark.long),
+        pytest.param(lambda proxy: proxy.lose_answers(1), 250, 8, {}, id="carried out, but the answer is lost"),
+        pytest.param(TcpProxy.freeze, 200, 2, {"attempt_seconds": 1.0}, id="connections say nothing and never end"),
+    ],
+)
+def test_trouble_again_and_again_during_many_bindings_loses_none(
+    writer: ClusterWriter,
+    burst: Callable[..., Burst],
+    proxy: TcpProxy,
+    trouble: Callable[[TcpProxy], object],
+    count: int,
+    times: int,
+    settings: dict[str, float],
 ) -> None:
-    storm = burst()
-    storm.start(created(writer, 1000))
-    with again_and_again(proxy.cut, storm, times=10):
-        ended = storm.settle()
-    assert set(ended.values()) == {Ending.BOUND}
-    assert_true(storm, ended, writer)
-
-
-def test_answers_that_are_lost_are_looked_after(
-    writer: ClusterWriter, burst: Callable[..., Burst], proxy: TcpProxy
-) -> None:
-    """The request was carried out, the answer never came: told as bound, and bound once."""
-    storm = burst()
-    storm.start(created(writer, 250))
-    with again_and_again(lambda: proxy.lose_answers(1), storm, times=8):
-        ended = storm.settle()
-    assert proxy.lost >= 3 and set(ended.values()) == {Ending.BOUND}
-    assert_true(storm, ended, writer)
-
-
-def test_silence_is_given_up(writer: ClusterWriter, burst: Callable[..., Burst], proxy: TcpProxy) -> None:
-    """Connections that carry nothing any more and never end."""
-    storm = burst(attempt_seconds=1.0)
-    storm.start(created(writer, 200))
-    with again_and_again(proxy.freeze, storm, times=2):
+    storm = burst(**settings)
+    storm.start(created(writer, count))
+    with again_and_again(lambda: trouble(proxy), storm, times=times):
         ended = storm.settle()
     assert set(ended.values()) == {Ending.BOUND}
     assert_true(storm, ended, writer)
@@ -223,43 +214,6 @@ def test_others_bind_delete_and_replace_pods_meanwhile(
     assert all(one.is_gone for one in outcomes[40:120]) and all(one.is_bound for one in outcomes[120:])
 
 
-@pytest.mark.long
-def test_two_schedulers_that_disagree_bind_every_pod_once(writer: ClusterWriter, burst: Callable[..., Burst]) -> None:
-    pods = created(writer, 120)
-    one, other = burst(), burst()
-    one.start(pods)
-    other.start(pods[::-1])  # the same pods, each to another node
-    ends = one.settle(), other.settle()
-    assert_true(one, ends[0], writer)
-    assert_true(other, ends[1], writer)
-    assert all([end[uid] for end in ends].count(Ending.BOUND) == 1 for uid in ends[0])
-
-
-def test_a_node_that_is_gone_does_not_stop_the_rest(writer: ClusterWriter, burst: Callable[..., Burst]) -> None:
-    """The API server does not look at nodes: such a pod is bound, and whoever deletes pods of lost nodes deletes it."""
-    storm = burst()
-    writer.delete({"kind": "Node", "metadata": {"name": "node-3"}})
-    try:
-        storm.start(created(writer, 50))
-        ended = storm.settle()
-        assert set(ended.values()) == {Ending.BOUND}
-        assert_true(storm, ended, writer)
-    finally:
-        writer.create(node("node-3"))
-
-
-def test_a_namespace_without_the_right_is_refused_and_given_back(plane: ControlPlane, writer: ClusterWriter) -> None:
-    powerless = Burst(plane.write_kubeconfig("nobody", plane.powerless_token))
-    try:
-        powerless.start(created(writer, 20))
-        ended = powerless.settle()
-        assert set(ended.values()) == {Ending.FAILED}
-        assert_true(powerless, ended, writer)
-        assert "403" in powerless.done.only(powerless.reserved[0].pod.uid).reason
-    finally:
-        powerless.close()
-
-
 def test_an_api_server_that_is_killed_and_comes_back_loses_none(
     plane: ControlPlane, writer: ClusterWriter, burst: Callable[..., Burst]
 ) -> None:
@@ -273,34 +227,3 @@ def test_an_api_server_that_is_killed_and_comes_back_loses_none(
     assert Ending.UNKNOWN not in ended.values()
     with ClusterWriter(plane) as new:
         assert_true(storm, ended, new)
-
-
-def test_too_many_requests_and_an_overloaded_server_slow_it_down_and_lose_nothing() -> None:
-    """A scripted server: 429 and 503 for a third of the requests each; with 503 it binds all the same."""
-    bound: dict[str, int] = {}
-    number, lock = [0], threading.Lock()
-
-    def script(method: str, path: str, body: bytes, headers: dict[str, str]) -> Scripted:
-        name = path.removesuffix("/binding").rpartition("/")[2]
-        with lock:
-            number[0] += 1
-            turn = number[0] % 3
-            if method == "GET":
-                spec = {"nodeName": "node-1"} if name in bound else {}
-                return Scripted(200, {"metadata": {"uid": f"uid-{name}"}, "spec": spec})
-            if turn == 1:
-                return Scripted(429, headers=[("Retry-After", "0")])
-            if name in bound:
-                return Scripted(409)
-            bound[name] = bound.get(name, 0) + 1
-            return Scripted(503 if turn == 2 else 201)
-
-    done, limit = Done(), InFlightLimit(16, clock=time.monotonic)
-    with scripted_server(script) as url, session_to(url) as session:
-        plugins = BindingPlugins((DefaultBinder(session, limit, seconds=PATIENT),))
-        cycles = BindingCycles(session, lambda pod: plugins, limit=limit)
-        cycles.start([reserved(f"cart-{i}") for i in range(100)], done)
-        done.wait(100, 240)
-        cycles.stop()
-    assert all(done.only(uid).is_bound for uid in done.told) and len(bound) == 100
-    assert limit.throttled >= 25

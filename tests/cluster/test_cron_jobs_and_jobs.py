@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final
 
 import pytest
@@ -87,15 +87,6 @@ def cron_job(name: str, *, template: Manifest | None = None, **spec: Any) -> Man
         "metadata": {"name": name, "namespace": "default"},
         "spec": {"schedule": "0 * * * *", "jobTemplate": {"spec": {"template": pods} | (template or {})}} | spec,
     }
-
-
-def test_what_was_there_before_is_listed(world: World) -> None:
-    early = world.cron_job("early")
-    assert early == CronJobInfo("default", "early", early.uid, "0 * * * *", created=early.created)
-    assert abs(early.created - datetime.now(UTC).timestamp()) < 3600
-    run = world.job("early-1")
-    assert run == JobInfo("default", "early-1", run.uid, early.service, created=run.created, template=run.template)
-    assert run.template.labels["batch.kubernetes.io/job-name"] == "early-1"
 
 
 def test_a_cron_job_with_everything(world: World) -> None:

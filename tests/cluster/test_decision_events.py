@@ -1,4 +1,4 @@
-"""Events of decisions on a real API server: posted with one right, found with the pod, lost without harm."""
+"""Events of decisions on a real API server: posted with one right, and found with the pod."""
 
 from __future__ import annotations
 
@@ -46,16 +46,6 @@ def post(kubeconfig: Path, created: Manifest, **changes: Any) -> EventFigures:
     return sink.figures
 
 
-def test_the_event_is_found_with_the_pod(plane: ControlPlane, writer: ClusterWriter) -> None:
-    created = writer.create(pod("cart-1"))
-    assert post(plane.kubeconfig, created) == EventFigures(posted=1, limited=0, dropped=0, failed=0)
-    (event,) = events_of(plane, created["metadata"]["uid"])
-    assert event["reason"] == "ForecastScheduled" and event["type"] == "Normal"
-    assert event["message"].startswith("node n1 of 2: predicted peak 61 % of capacity; 3 points ahead of n7; model ")
-    assert event["involvedObject"]["name"] == "cart-1"
-    assert event["reportingComponent"] == "forecast-scheduler.io/extender"
-
-
 def test_the_longest_names_and_notes_are_accepted(plane: ControlPlane, writer: ClusterWriter) -> None:
     created = writer.create(pod(f"{'a' * 230}.{'b' * 22}"))
     reasons = tuple(f"because of ä {number}" for number in range(300))
@@ -80,14 +70,8 @@ def test_one_right_is_needed_and_enough(plane: ControlPlane, writer: ClusterWrit
     writer.create(role)
     writer.create(granted)
     assert eventually(lambda: post(kubeconfig, created).posted == 1)  # the authorizer watches roles
-    assert events_of(plane, created["metadata"]["uid"])
-
-
-def test_an_api_server_that_is_down_costs_the_event_and_no_more(plane: ControlPlane, writer: ClusterWriter) -> None:
-    created = writer.create(pod("cart-3"))
-    plane.api_server.kill()
-    try:
-        assert post(plane.kubeconfig, created) == EventFigures(posted=0, limited=0, dropped=0, failed=1)
-    finally:
-        plane.api_server.start()
-    assert post(plane.kubeconfig, created).posted == 1
+    event = events_of(plane, created["metadata"]["uid"])[0]
+    assert event["reason"] == "ForecastScheduled" and event["type"] == "Normal"
+    assert event["message"].startswith("node n1 of 2: predicted peak 61 % of capacity; 3 points ahead of n7; model ")
+    assert event["involvedObject"]["name"] == "cart-2"
+    assert event["reportingComponent"] == "forecast-scheduler.io/extender"

@@ -38,12 +38,6 @@ from tests.scheduler.profiles.gpu.dra.manifests import (
 from tests.scheduler.profiles.gpu.dra.test_expressions import ACCEPTED
 
 LONG: Final = 60.0
-RIGHTS: Final = (
-    (["resourceclaims", "resourceslices", "deviceclasses", "devicetaintrules"], ["list", "watch"]),
-    (["resourceclaims"], ["get", "patch", "create", "delete"]),
-    (["resourceclaims/status"], ["patch"]),
-    (["resourceclaims/binding"], ["patch"]),
-)
 
 
 def in_default(made: Manifest) -> Manifest:
@@ -162,20 +156,6 @@ def test_an_allocation_is_accepted_seen_and_taken_back(world: World) -> None:
     assert world.reserve(world.pod("p2", "bound-together"), "a").is_success
 
 
-def test_pods_share_a_claim_and_the_last_one_gives_it_back(world: World) -> None:
-    world.claim("shared")
-    pods = [world.pod(f"p{i}", "shared") for i in range(8)]
-    for one in pods:
-        assert world.reserve(one, "b").is_success
-    under_way = [world.session.submit(world.plugin.pre_bind(one, "b")) for one in pods]
-    assert all(one.result(LONG).is_success for one in under_way)
-    assert sorted(world.users("shared")) == [one.uid for one in pods] and len(world.devices("shared")) == 1
-    for one in pods:
-        world.plugin.unreserve(one, "b")
-    assert eventually(world.is_as_before, LONG)
-    assert world.users("shared") == [] and world.devices("shared") == []
-
-
 def test_who_writes_in_between_is_noticed(world: World) -> None:
     made = world.claim("fought")
     pod = world.pod("p1", "fought")
@@ -210,43 +190,6 @@ def test_after_a_kill_claims_are_where_they_were(world: World, plane: ControlPla
         again.plugin.post_filter(pod, again.view, (), rejections)
         assert eventually(lambda: again.fits(pod) == {"a", "b"}, LONG)
         assert again.devices("kept") == []
-
-
-def test_these_rights_suffice_and_none_can_be_left_out(plane: ControlPlane, described: ClusterWriter) -> None:
-    def grant(rights: tuple[tuple[list[str], list[str]], ...]) -> Manifest:
-        rules = [{"apiGroups": ["resource.k8s.io"], "resources": what, "verbs": verbs} for what, verbs in rights]
-        return {
-            "apiVersion": "rbac.authorization.k8s.io/v1",
-            "kind": "ClusterRole",
-            "metadata": {"name": "dra"},
-            "rules": rules,
-        }
-
-    described.create(grant(RIGHTS))
-    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "dra"}
-    subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "nobody"}
-    binding = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "dra"}}
-    described.create(binding | {"roleRef": reference, "subjects": [subject]})
-    with World(plane.write_kubeconfig("nobody", plane.powerless_token), described) as world:
-        for number, left_out in enumerate((None, 1, 2, 3)):
-            rights = tuple(one for at, one in enumerate(RIGHTS) if at != left_out)
-            described.patch(grant(rights), {"rules": grant(rights)["rules"]})
-            world.claim(f"c{number}")
-            pod = world.pod(f"p{number}", f"c{number}")
-
-            def is_done(pod: PodInfo = pod, expected: bool = left_out is None) -> bool:
-                """The server takes a moment to know of new rights."""
-                assert world.reserve(pod, "a").is_success
-                is_success = world.pre_bind(pod, "a").is_success
-                if is_success:
-                    world.plugin.unreserve(pod, "a")
-                    assert eventually(lambda: not world.table.in_flight, LONG)
-                else:
-                    world.plugin.unreserve(pod, "a")
-                return is_success is expected
-
-            assert eventually(is_done, 10)
-    remove_claims(described)  # an allocation that could not be taken back would count in the next test
 
 
 def test_a_claim_for_extended_resources_is_accepted_and_goes_again(world: World) -> None:

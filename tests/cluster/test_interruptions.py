@@ -11,7 +11,7 @@ from kube.client.kubernetes_contract import Timing
 from kube.client.kubernetes_source import KubernetesSource
 from kube.client.kubernetes_steps import Backoff
 from kube.decoding.decoding import Kind
-from testing.servers.cluster_objects import ClusterWriter, node, pod
+from testing.servers.cluster_objects import ClusterWriter, pod
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.tcp_proxy import TcpProxy
 from tests.cluster.stored_objects import StoredObjects, eventually
@@ -35,25 +35,6 @@ def behind_proxy(
             source.stop()
 
 
-def test_a_killed_api_server_is_found_again(plane: ControlPlane, writer: ClusterWriter) -> None:
-    writer.create_many(node(f"machine-{i}") for i in range(5))
-    doomed = writer.create_many(pod(f"before-{i}", node=f"machine-{i % 5}") for i in range(50))
-    sink = StoredObjects()
-    with behind_proxy(plane, sink) as (_, source):
-        plane.api_server.kill()
-        assert eventually(lambda: source.status()[Kind.PODS].failures > 0)
-        assert len(sink.names(Kind.PODS)) == 50  # what was known stays in use
-        plane.api_server.start()
-        restarted = ClusterWriter(plane)
-        restarted.delete_many(doomed[:10])
-        restarted.create_many(pod(f"after-{i}") for i in range(10))
-        assert eventually(lambda: sink.equals_server(restarted))
-        restarted.delete(doomed[10])
-        assert eventually(lambda: "before-10" not in sink.names(Kind.PODS))
-        assert sink.equals_server(restarted)
-        restarted.close()
-
-
 def test_history_compacted_behind_its_back_is_listed_again(plane: ControlPlane, writer: ClusterWriter) -> None:
     """Changes that no watch can deliver any more, among them deletions, are seen by the next list."""
     old = writer.create_many(pod(f"old-{i}") for i in range(30))
@@ -73,22 +54,6 @@ def test_history_compacted_behind_its_back_is_listed_again(plane: ControlPlane, 
         restarted.close()
 
 
-def test_a_cut_connection_resumes_without_a_list(plane: ControlPlane, writer: ClusterWriter) -> None:
-    sink = StoredObjects()
-    with behind_proxy(plane, sink) as (proxy, source):
-        for cut in range(6):
-            created = writer.create_many(pod(f"cut-{cut}-{i}", annotations={"note": "ä" * 3000}) for i in range(40))
-            streams = source.status()[Kind.PODS].watches
-            proxy.cut()  # most likely in the middle of an event
-            writer.delete_many(created[:15])
-            # The next cut has to meet a stream, not the pause before one.
-            assert eventually(lambda: source.status()[Kind.PODS].watches > streams)  # noqa: B023 - used at once
-        assert eventually(lambda: sink.equals_server(writer))
-        status = source.status()[Kind.PODS]
-        assert status.relists == 0
-        assert status.watches >= 6
-
-
 def test_a_silent_connection_is_given_up(plane: ControlPlane, writer: ClusterWriter) -> None:
     """After a router forgets a connection nothing ends it: only silence tells."""
     sink = StoredObjects()
@@ -100,22 +65,6 @@ def test_a_silent_connection_is_given_up(plane: ControlPlane, writer: ClusterWri
         assert eventually(lambda: "unheard" in sink.names(Kind.PODS))
         assert sink.equals_server(writer)
         assert source.status()[Kind.PODS].relists == 0
-
-
-def test_a_source_waits_for_an_api_server_that_is_not_there_yet(plane: ControlPlane, writer: ClusterWriter) -> None:
-    plane.api_server.kill()
-    sink = StoredObjects()
-    source = KubernetesSource(api_client(plane.kubeconfig), sink, timing=QUICK)
-    source.start()
-    try:
-        assert not source.wait_synced(0.5)
-        plane.api_server.start()
-        assert source.wait_synced(10)
-        restarted = ClusterWriter(plane)
-        assert sink.equals_server(restarted)
-        restarted.close()
-    finally:
-        source.stop()
 
 
 def test_a_server_that_lost_its_memory_is_listed_again(plane: ControlPlane, writer: ClusterWriter) -> None:

@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -29,14 +28,7 @@ LONG = LeaseOptions(namespace="default", duration=15, renew_deadline=10, retry_p
 CALM = LeaseOptions(namespace="default", duration=60, renew_deadline=40, retry_period=0.2)
 
 
-@dataclass
-class Replica:
-    """In this process."""
-
-    lease: Lease
-
-
-Make = Callable[..., Replica]
+Make = Callable[..., Lease]
 
 
 @pytest.fixture
@@ -48,7 +40,7 @@ def name() -> str:
 @pytest.fixture
 def make(plane: ControlPlane, name: str) -> Iterator[Make]:
     """Makes and starts replicas."""
-    made: list[Replica] = []
+    made: list[Lease] = []
     apis = []
 
     def of(
@@ -56,18 +48,17 @@ def make(plane: ControlPlane, name: str) -> Iterator[Make]:
         timing: LeaseOptions = SHORT,
         kubeconfig: Path = plane.kubeconfig,
         may_lead: Callable[[], bool] = lambda: True,
-    ) -> Replica:
+    ) -> Lease:
         api = api_client(kubeconfig)
         apis.append(api)
         lease = Lease(api, timing.replace(name=name), identity=identity, may_lead=may_lead)
-        replica = Replica(lease)
-        made.append(replica)
+        made.append(lease)
         lease.start()
-        return replica
+        return lease
 
     yield of
-    for replica in made:
-        replica.lease.stop()
+    for lease in made:
+        lease.stop()
     for api in apis:
         api.rest_client.pool_manager.clear()
 
@@ -84,14 +75,14 @@ def test_the_first_leads_the_second_waits_and_takes_over_when_it_is_given_back(
 ) -> None:
     """With a Lease of a minute: taking over at once is not its expiry."""
     first = make("first", CALM)
-    assert eventually(first.lease.may_write)
+    assert eventually(first.may_write)
     second = make("second", CALM)
-    assert eventually(lambda: second.lease.status().holder == "first")
-    assert not second.lease.may_write()
-    first.lease.stop()
-    assert not first.lease.may_write()
-    assert eventually(second.lease.may_write)
-    assert second.lease.status().holder == "second"
+    assert eventually(lambda: second.status().holder == "first")
+    assert not second.may_write()
+    first.stop()
+    assert not first.may_write()
+    assert eventually(second.may_write)
+    assert second.status().holder == "second"
     assert in_lease(plane, name)["holderIdentity"] == "second"
 
 
@@ -102,48 +93,30 @@ def test_one_that_must_not_lead_any_more_gives_the_lease_back_and_takes_it_again
     may_lead = threading.Event()
     replica = make("only", CALM, may_lead=may_lead.is_set)
     time.sleep(1.0)
-    assert not replica.lease.may_write()
+    assert not replica.may_write()
     may_lead.set()
-    assert eventually(replica.lease.may_write)
+    assert eventually(replica.may_write)
     may_lead.clear()
     assert eventually(lambda: not in_lease(plane, name)["holderIdentity"])
-    assert not replica.lease.may_write()
+    assert not replica.may_write()
     may_lead.set()
-    assert eventually(replica.lease.may_write)
-
-
-def test_a_leader_renews(make: Make, plane: ControlPlane, name: str) -> None:
-    replica = make("only")
-    assert eventually(replica.lease.may_write)
-    before = in_lease(plane, name)
-    assert eventually(lambda: in_lease(plane, name)["renewTime"] != before["renewTime"])
-    after = in_lease(plane, name)
-    assert after["acquireTime"] == before["acquireTime"] and after["leaseDurationSeconds"] == 3
-
-
-def test_five_at_once_are_one_leader(make: Make) -> None:
-    replicas = [make(f"r{i}", CALM) for i in range(5)]
-    assert eventually(lambda: any(replica.lease.may_write() for replica in replicas))
-    holders = {"", "r0", "r1", "r2", "r3", "r4"}
-    assert eventually(lambda: len({replica.lease.status().holder for replica in replicas}) == 1)
-    assert replicas[0].lease.status().holder in holders - {""}
-    assert sum(replica.lease.may_write() for replica in replicas) == 1
+    assert eventually(replica.may_write)
 
 
 def test_an_api_server_that_is_away_ends_leading_and_comes_back(plane: ControlPlane, make: Make) -> None:
     with TcpProxy(plane.api_server.port) as proxy:
         kubeconfig = plane.write_kubeconfig("admin", plane.token, url=proxy.url)
         cut_off = make("cut-off", SHORT, kubeconfig)
-        assert eventually(cut_off.lease.may_write)
+        assert eventually(cut_off.may_write)
         proxy.refuse(True)
-        assert eventually(lambda: not cut_off.lease.may_write())
+        assert eventually(lambda: not cut_off.may_write())
         other = make("other")
-        assert eventually(other.lease.may_write)  # only now: `cut-off` stopped before its Lease expired
-        assert not cut_off.lease.may_write()
-        other.lease.stop()
+        assert eventually(other.may_write)  # only now: `cut-off` stopped before its Lease expired
+        assert not cut_off.may_write()
+        other.stop()
         proxy.refuse(False)
-        assert eventually(cut_off.lease.may_write)
-        cut_off.lease.stop()
+        assert eventually(cut_off.may_write)
+        cut_off.stop()
 
 
 def test_never_two_while_connections_fail_again_and_again(plane: ControlPlane, make: Make) -> None:
@@ -155,14 +128,14 @@ def test_never_two_while_connections_fail_again_and_again(plane: ControlPlane, m
 
         def watch() -> None:
             while not over.wait(0.001):
-                if replicas[0].lease.may_write() and replicas[1].lease.may_write():
+                if replicas[0].may_write() and replicas[1].may_write():
                     both.append(time.monotonic())
 
         watching = threading.Thread(target=watch)
         watching.start()
         try:
             for trouble in (proxy.cut, proxy.freeze, lambda: proxy.lose_answers(2), proxy.cut):
-                assert eventually(lambda: any(replica.lease.may_write() for replica in replicas))
+                assert eventually(lambda: any(replica.may_write() for replica in replicas))
                 trouble()
                 turns += 1
                 time.sleep(0.5)
@@ -170,7 +143,7 @@ def test_never_two_while_connections_fail_again_and_again(plane: ControlPlane, m
             over.set()
             watching.join()
         assert turns == 4 and not both
-        replicas[0].lease.stop()
+        replicas[0].stop()
 
 
 _ALONE = """
@@ -232,19 +205,19 @@ def test_a_killed_leader_is_followed_when_its_lease_is_over(
     with Child(plane.kubeconfig, name, timing) as child:
         assert eventually(child.may_write)
         heir = make("heir", timing)
-        assert eventually(lambda: heir.lease.status().holder == "child")
+        assert eventually(lambda: heir.status().holder == "child")
         child.process.send_signal(signal.SIGKILL)
-        assert eventually(heir.lease.may_write)
-        assert in_lease(plane, name)["leaseTransitions"] == 1 and heir.lease.status().holder == "heir"
+        assert eventually(heir.may_write)
+        assert in_lease(plane, name)["leaseTransitions"] == 1 and heir.status().holder == "heir"
 
 
 def test_a_leader_that_was_paused_does_not_write_when_it_wakes_up(plane: ControlPlane, make: Make, name: str) -> None:
     with Child(plane.kubeconfig, name, SHORT) as child:
         assert eventually(child.may_write)
         heir = make("heir")
-        assert eventually(lambda: heir.lease.status().holder == "child")
+        assert eventually(lambda: heir.status().holder == "child")
         child.process.send_signal(signal.SIGSTOP)
-        assert eventually(heir.lease.may_write)
+        assert eventually(heir.may_write)
         child.ask()  # it reads that as the first thing after it wakes up
         child.process.send_signal(signal.SIGCONT)
         assert not child.answer()

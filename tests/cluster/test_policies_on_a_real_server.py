@@ -17,7 +17,7 @@ from forecast_scheduler.settings.document import Settings
 from kube.decoding.decoding import decode_pod
 from placement.policies.provider import PolicyProvider
 from placement.policies.status import OutcomeKind
-from testing.servers.cluster_objects import ClusterWriter, Manifest, pod
+from testing.servers.cluster_objects import ClusterWriter, Manifest
 from testing.servers.control_plane.control_plane import ControlPlane
 from tests.cluster.stored_objects import eventually
 
@@ -67,13 +67,6 @@ def in_effect(provider: PolicyProvider) -> str:
     return provider.choose(POD).policy.name
 
 
-def last_contact(live: LivePolicies) -> float:
-    """As /metrics has it."""
-    found = {metric.name: metric.samples for metric in live.collector.collect()}
-    (sample,) = found["forecast_policy_source_last_contact_timestamp_seconds"]
-    return sample.value
-
-
 def test_a_config_map_through_its_life(plane: ControlPlane, writer: ClusterWriter, opened: Opened) -> None:
     provider = opened("life").provider
     assert in_effect(provider) == "settings"  # nothing there yet, and nothing waits for it
@@ -108,34 +101,6 @@ def test_a_config_map_through_its_life(plane: ControlPlane, writer: ClusterWrite
     writer.patch(created, {"data": {"policies.yaml": policies_of("c")}})
     assert eventually(lambda: in_effect(provider) == "c")
     assert provider.status.outcomes[OutcomeKind.ACCEPTED] == 4
-
-
-def test_policies_survive_the_api_server_and_go_on_with_it(
-    plane: ControlPlane, writer: ClusterWriter, opened: Opened
-) -> None:
-    created = writer.create(config_map("restart", policies_of("a")))
-    live = opened("restart")
-    provider, heard = live.provider, last_contact(live)
-    assert in_effect(provider) == "a"
-    plane.api_server.kill()
-    try:
-        assert in_effect(provider) == "a"
-    finally:
-        plane.api_server.start()
-    writer.patch(created, {"data": {"policies.yaml": policies_of("b")}})
-    assert eventually(lambda: in_effect(provider) == "b", 60)
-    assert last_contact(live) > heard > 0
-
-
-def test_a_pod_that_names_no_policy_finds_an_event(plane: ControlPlane, writer: ClusterWriter, opened: Opened) -> None:
-    writer.create(config_map("unknown", policies_of("batch")))
-    provider = opened("unknown").provider
-    created = writer.create(pod("lost", annotations={"forecast-scheduler.io/policy": "bath"}))
-    chosen = provider.choose(decode_pod(created))
-    assert chosen.policy.name == "batch" and "names no policy: 'bath'" in chosen.because
-    assert eventually(lambda: "UnknownPolicy" in events_of(plane, "lost"))
-    event = events_of(plane, "lost")["UnknownPolicy"]
-    assert "did you mean batch?" in event["note"] and event["regarding"]["uid"] == created["metadata"]["uid"]
 
 
 def rights() -> tuple[str, list[Manifest]]:

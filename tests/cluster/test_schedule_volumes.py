@@ -136,13 +136,6 @@ def sees(process: ScorerProcess, condition: Callable[[], bool]) -> None:
     assert eventually(condition, LONG), process.log[-3000:]
 
 
-def waits_ended(process: ScorerProcess) -> float:
-    """How often a pod's waiting for its volumes has ended."""
-    lines = process.http.get("/metrics").raise_for_status().text.splitlines()
-    start = 'forecast_scheduling_duration_seconds_count{stage="pre_bind"}'
-    return sum(float(line.split()[-1]) for line in lines if line.startswith(start))
-
-
 def test_a_pod_is_bound_once_its_claim_is(
     process: ScorerProcess, writer: ClusterWriter, controllers: Controllers
 ) -> None:
@@ -189,36 +182,3 @@ def test_pods_share_out_local_volumes(process: ScorerProcess, writer: ClusterWri
     got = {name: controllers.find("persistentvolumeclaims", name)["spec"]["volumeName"] for name in names}
     assert sorted(got.values()) == ["local-a", "local-b"]
     assert {name: f"local-{controllers.node_of(f'local-{name}')}" for name in names} == got
-
-
-def test_a_pod_that_is_deleted_meanwhile_is_forgotten(
-    process: ScorerProcess, writer: ClusterWriter, controllers: Controllers
-) -> None:
-    before = waits_ended(process)
-    writer.create_many([claim("left", "made"), using("leaver", "left")])
-    sees(process, lambda: controllers.selected("left") != "")
-    writer.delete(controllers.find("pods", "leaver"))
-    sees(process, lambda: waits_ended(process) == before + 1)
-    sees(process, lambda: process.metric("forecast_assumed_pods") == 0)
-    sees(process, lambda: process.get("/v1/queue")["pods"] == [])
-
-
-def test_room_is_kept_for_a_pod_that_another_scheduler_nominated(
-    process: ScorerProcess, writer: ClusterWriter, controllers: Controllers
-) -> None:
-    """As kube-scheduler does while it binds the volumes of that pod."""
-    writer.create(node("small", cpu="4", labels={"size": "small"}))
-    theirs = writer.create(pod("theirs", cpu="3", scheduler_name="another"))
-    writer.patch_status(theirs, {"nominatedNodeName": "small"})
-    ours = pod("ours", cpu="2", scheduler_name="forecast-scheduler")
-    ours["spec"]["nodeSelector"] = {"size": "small"}
-    writer.create(ours)
-
-    def why() -> str:
-        conditions = controllers.find("pods", "ours")["status"].get("conditions", ())
-        return " ".join(str(one.get("message", "")) for one in conditions)
-
-    sees(process, lambda: "nominated" in why())
-    assert controllers.node_of("ours") == ""
-    writer.patch_status(theirs, {"nominatedNodeName": None})
-    sees(process, lambda: controllers.node_of("ours") == "small")

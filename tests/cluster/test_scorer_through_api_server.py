@@ -32,7 +32,6 @@ from testing.servers.control_plane.pool import control_plane
 from tests.scorer.service.fake_scorer import FakeScorer
 from tests.serving.served import served
 
-NAMESPACE = "/api/v1/namespaces/forecast-scheduler"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 _PROXIED = re.compile(r".*/services/http:forecast-scheduler-scorer:http/proxy(/.*)")
 

@@ -139,33 +139,6 @@ def test_both_place_at_once(
     assert sharing.metric("forecast_overcommitted_nodes", cause="shared") == 0
 
 
-def test_no_more_than_needed_goes_and_the_newest_first(writer: ClusterWriter, sharing: Sharing) -> None:
-    writer.create(node("newest", cpu="4", reserved_cpu="0m", taints=[UNDISTURBED]))
-    owner = writer.create(replica_set("newest-7d9f", deployment="newest"))
-    pods = [pod(f"newest-{i}", owner=owner, cpu="1", scheduler_name=OURS) for i in range(4)]
-    writer.create_many([*pods, pod("newest-theirs", owner=owner, cpu="1", scheduler_name="somebody-else")])
-    writer.create(pod("newest-bare", cpu="1", scheduler_name=OURS))
-    for i in range(2):
-        writer.bind(f"newest-{i}", "newest")
-        writer.patch_status(pods[i], running(f"2026-01-01T00:00:0{i}Z") | READY)
-    writer.bind("newest-theirs", "newest")
-    writer.bind("newest-bare", "newest")
-    for i in (2, 3):  # these have not started
-        writer.bind(f"newest-{i}", "newest")
-
-    def going() -> set[str]:
-        return {one["metadata"]["name"] for one in on(writer, "newest") if "deletionTimestamp" in one["metadata"]}
-
-    assert eventually(lambda: len(on(writer, "newest")) - len(going()) == 4, 60)
-    assert eventually(lambda: end_evicted(writer) and not sharing.both.watch.standing, 60)
-    assert {one["metadata"]["name"] for one in on(writer, "newest")} == {
-        "newest-0",
-        "newest-1",
-        "newest-theirs",
-        "newest-bare",
-    }
-
-
 def budget(name: str, app: str, *, allowed: int) -> tuple[Manifest, Mapping[str, Any]]:
     """A disruption budget, and the status that its controller would give it."""
     selector = {"matchLabels": {"app": app}}
