@@ -29,11 +29,8 @@ def term(*values: str, key: str = LABEL, operator: Operator = Operator.IN) -> No
     ("pod", "wish"),
     [
         pytest.param(typed("p"), NO_WISH, id="says nothing"),
-        pytest.param(typed("p", " , "), NO_WISH, id="says no name"),
         pytest.param(typed("p", "A100, T4"), CardTypeRequest(("A100", "T4")), id="requires"),
-        pytest.param(typed("p", preferred="T4,A10"), CardTypeRequest(preferred=("T4", "A10")), id="prefers"),
         pytest.param(chooses(product="Tesla-T4"), CardTypeRequest(labelled=frozenset({"Tesla-T4"})), id="selects"),
-        pytest.param(chooses(zone="a"), NO_WISH, id="selects something else"),
         pytest.param(
             chooses(term("a", "b"), term("c")), CardTypeRequest(labelled=frozenset("abc")), id="either of two terms"
         ),

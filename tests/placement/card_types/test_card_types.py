@@ -9,14 +9,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from forecast.errors import InputError
 from forecast.service_key import Owner
 from kube.objects.constraints import PodConstraints
 from kube.objects.objects import NodeInfo, PodInfo
 from placement.card_types.metrics import CardCollector
-from placement.card_types.options import CardOptions, Even, Protection
+from placement.card_types.options import Even, Protection
 from placement.cluster_events import ClusterEvent, EventKind
-from placement.plugins import EnqueueExtensions, Hint, NodePreference
+from placement.plugins import Hint
 from scheduler.cycle.order_dependence import is_asked_once
 from tests.placement.card_types.card_world import CardWorld, names, pods, typed
 from tests.placement.devices.device_world import card_node
@@ -38,12 +37,6 @@ def scarce(protection: Protection = Protection.SOFT, **options: object) -> CardW
     return world
 
 
-def test_it_is_a_plugin_of_the_framework() -> None:
-    plugin = CardWorld().plugin
-    both: tuple[NodePreference, EnqueueExtensions] = (plugin, plugin)
-    assert both[0].name == "CardTypes"
-
-
 # What a pod requires and prefers
 
 
@@ -62,11 +55,6 @@ def test_preferred_types_come_first_in_their_order_and_others_when_they_are_full
     assert placed[:16] == ["v100"] * 8 + ["a100"] * 8
 
 
-def test_what_is_required_leaves_what_is_preferred_among_it() -> None:
-    world = CardWorld(NODES)
-    assert Counter(world.place(pods(20, "A100,T4", preferred="V100,T4"))) == {"t4": 8, "a100": 8}
-
-
 # Scarce cards
 
 
@@ -83,28 +71,6 @@ def test_pods_without_cards_are_kept_off_too_unless_they_may() -> None:
     every_row = np.arange(4)
     assert len(free_to_go.plugin.prefer(typed("p", n=0), 1, free_to_go.view, every_row).rows) == 4
     assert len(free_to_go.plugin.prefer(typed("p"), 1, free_to_go.view, every_row).rows) < 4
-
-
-def test_unless_told_otherwise_there_is_scarce_and_not_scarce() -> None:
-    assert scarce(band=CardOptions().band).scarcity.latest.band.tolist() == [0, 0, 0]
-    world = CardWorld(NODES, [*pods(7, "A100", prefix="a"), *pods(6, "V100", prefix="v")])
-    world.look()
-    assert world.scarcity.latest.band.tolist() == [1, 0, 0]
-    assert set(world.place(pods(16))) == {"t4", "v100"}
-
-
-def test_off_is_off() -> None:
-    world = scarce(Protection.OFF)
-    rows = np.arange(4)
-    preferred = world.plugin.prefer(typed("p"), 7, world.view, rows)
-    assert preferred.rows.tolist() == [0, 1, 2, 3] and preferred.most == 7
-
-
-def test_types_that_are_nearly_as_scarce_are_the_same() -> None:
-    world = CardWorld(NODES, [*pods(3, "A100", prefix="a"), *pods(2, "V100", prefix="v")], band=0.25)
-    assert world.look() == {A100: 0.375, T4: 0.0, V100: 0.25}
-    rows = np.array([world.state.row_of[name] for name in ("a100", "v100")])
-    assert world.plugin.prefer(typed("p"), 5, world.view, rows).rows.tolist() == rows.tolist()
 
 
 def test_hard_keeps_rare_nodes_for_pods_that_name_them() -> None:
@@ -144,35 +110,6 @@ def test_what_is_wanted_and_has_no_card_counts_against_what_is_free() -> None:
     assert world.look()[A100] == 1.0
 
 
-def test_what_has_a_card_already_does_not_count_against_what_is_free() -> None:
-    world = CardWorld(NODES, pods(5, "A100"))
-    assert world.look()[A100] == 0.625
-    for i in range(4):
-        world.assume(typed(f"p-{i}", "A100"), "a100")
-    assert world.look()[A100] == 0.625  # one waits for one of four
-
-
-def test_pods_that_name_scarce_types_are_not_kept_off_them() -> None:
-    world = scarce(even=Even.OFF)
-    rows = np.array([world.state.row_of[name] for name in ("a100", "t4")])
-    assert world.plugin.prefer(typed("p"), 1, world.view, rows).rows.tolist() == [2]
-    assert world.plugin.prefer(typed("p", "A100,T4"), 1, world.view, rows).rows.tolist() == [1, 2]
-
-
-def test_who_accepts_every_model_there_is_makes_none_scarce() -> None:
-    world = CardWorld(NODES, pods(8, "A100,T4,V100"))
-    assert set(world.look().values()) == {0.0}
-
-
-def test_scarcity_fades_when_the_pods_are_gone() -> None:
-    world = scarce(half_life=3600.0)
-    for i in range(6):
-        world.delete(f"a-{i}")
-    assert world.look()[A100] == 0.75
-    world.now += 3600.0
-    assert world.look()[A100] == 0.375
-
-
 def test_a_batch_sees_what_is_rare_as_it_was_at_its_begin() -> None:
     world = scarce(Protection.HARD, rare_from=0.7)
     pod = typed("p")
@@ -200,13 +137,6 @@ def test_the_pressure_on_accepted_types_is_kept_even(one_by_one: bool) -> None:
     world = CardWorld(nodes, pressure_band=0.05)
     placed = Counter(node[0] for node in world.place(pods(20, "A100,T4"), one_by_one=one_by_one))
     assert placed["a"] == pytest.approx(16, abs=1) and placed["t"] == pytest.approx(4, abs=1)
-
-
-def test_what_pods_wait_for_that_accept_little_presses_as_well() -> None:
-    nodes = [card_node("a", 8, model="A100"), card_node("t", 8, model="T4"), card_node("v", 8, model="V100")]
-    world = CardWorld(nodes, pods(6, "A100", prefix="waits"), pressure_band=0.05)
-    world.look()
-    assert Counter(world.place(pods(6, "A100,T4"))) == {"t": 6}
 
 
 def test_pods_that_name_no_type_are_evened_out_only_on_demand() -> None:
@@ -266,14 +196,6 @@ def test_metrics_say_the_latest() -> None:
     assert found["forecast_gpu_card_rare", A100] == 1 and found["forecast_gpu_card_rare", T4] == 0
     assert found["forecast_gpu_card_wanted_thousandths", V100] == 3000
     assert found["forecast_gpu_card_waiting_thousandths", V100] == 3000
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"rare_from": 0}, {"rare_from": 1.1}, {"band": 0}, {"pressure_band": -1}, {"half_life": 0}]
-)
-def test_options_that_cannot_be(wrong: dict[str, float]) -> None:
-    with pytest.raises(InputError, match=next(iter(wrong))):
-        CardOptions(**wrong)  # type: ignore[arg-type]
 
 
 def pod_of_the_daemon_set() -> PodInfo:

@@ -71,17 +71,6 @@ def test_a_clock_that_is_set_back_takes_nothing_away() -> None:
     assert recent(world, "A100") == 1000
 
 
-def test_a_pod_that_is_placed_or_changes_its_mind_counts_once() -> None:
-    world = CardWorld(NODES)
-    world.assume(typed("p", "A100"), "a")
-    assert wanted(world.demand) == {CardTypeRequest(("A100",)): (1000, 0)}
-    world.forget("p")
-    assert wanted(world.demand) == {CardTypeRequest(("A100",)): (0, 1000)}
-    world.put(typed("p", "T4"))
-    assert wanted(world.demand) == {CardTypeRequest(("T4",)): (0, 1000)}
-    assert recent(world, "A100") == 1000 and recent(world, "T4") == 1000
-
-
 def test_anybody_may_name_anything_and_little_of_it_is_remembered() -> None:
     world = CardWorld(NODES)
     for i in range(2000):

@@ -20,11 +20,9 @@ def floats(*values: float) -> Floats:
 @pytest.mark.parametrize(
     ("wanted", "unserved", "supply", "free", "expected"),
     [
-        pytest.param(0, 0, 100, 50, 0.0, id="nobody wants it"),
         pytest.param(50, 0, 100, 50, 0.5, id="half of it is for such pods, and they have it"),
         pytest.param(50, 40, 100, 50, 0.8, id="most of what is free is wanted"),
         pytest.param(50, 50, 100, 20, 1.0, id="more is wanted than is free"),
-        pytest.param(300, 0, 100, 10, 1.0, id="no more than all"),
         pytest.param(10, 10, 100, 0, 1.0, id="nothing is free and somebody waits"),
         pytest.param(10, 0, 100, 0, 0.1, id="nothing is free and nobody waits"),
         pytest.param(10, 10, 0, 0, 0.0, id="there is none"),
@@ -33,12 +31,6 @@ def floats(*values: float) -> Floats:
 def test_how_scarce(wanted: float, unserved: float, supply: float, free: float, expected: float) -> None:
     found = scarcities(floats(wanted), floats(unserved), floats(supply), floats(free))
     assert found.tolist() == pytest.approx([expected])
-
-
-def test_demand_for_several_models_is_parted_by_their_supply() -> None:
-    accepts = np.array([[True, True, False], [False, False, True]])
-    found = exclusive_demand(accepts, floats(40, 7), floats(300, 100, 50))
-    assert found.tolist() == pytest.approx([30, 10, 7])
 
 
 @given(

@@ -3,8 +3,6 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 
-import pytest
-
 from kube.decoding.decoding import Kind
 from kube.objects.objects import Phase, PodInfo
 from placement.devices.demand import GpuDemand
@@ -43,17 +41,6 @@ def test_an_assumed_pod_gets_devices_that_it_keeps_once_it_is_bound_and_after_a_
     assert again.free("a") == [0, 0, 0, 1000] and again.devices("second") == (2,)
 
 
-def test_what_is_taken_back_leaves_nothing() -> None:
-    world = DeviceWorld([card_node("a", 1)])
-    world.assume(card_pod("p", milli=600), "a")
-    world.forget("p")
-    assert world.free("a") == [1000] and world.devices("p") == () and not world.table._choices
-    assert world.table.annotations_of(card_pod("p", milli=600), "a") == {}
-    world.assume(card_pod("p", milli=600), "a")
-    world.delete("p")
-    assert world.free("a") == [1000] and not world.table._choices
-
-
 def test_a_pod_that_is_bound_without_its_annotation_keeps_what_was_chosen() -> None:
     world = DeviceWorld([card_node("a", 3)], [card_pod("old", "a", n=1, said={INDEX: "0"})])
     assert world.assume(card_pod("p", n=1), "a") == (1,)
@@ -66,39 +53,6 @@ def test_a_pod_that_is_bound_without_its_annotation_keeps_what_was_chosen() -> N
     assert world.devices("p") == (1,)
 
 
-def test_a_pod_that_turns_out_to_be_elsewhere_leaves_where_it_was_assumed() -> None:
-    world = DeviceWorld([card_node("a", 1), card_node("b", 2)])
-    world.assume(card_pod("p", n=1), "a")
-    world.put(card_pod("p", "b", n=1, said={INDEX: "1"}))
-    assert world.free("a") == [1000] and world.free("b") == [1000, 0] and not world.table._choices
-
-
-def test_what_was_chosen_for_a_pod_is_nothing_to_whoever_binds_it_after_all() -> None:
-    old = card_pod("old", "a", n=1, said={INDEX: "0"})
-    world = DeviceWorld([card_node("a", 2), card_node("b", 2)], [old])
-    assert world.assume(card_pod("p", n=1), "a") == (1,)
-    world.forget("p")
-    world.delete("old")
-    world.put(card_pod("p", "a", n=1))
-    assert world.devices("p") == (0,)  # nobody knows: not that of the attempt that failed
-
-
-def test_what_was_chosen_on_one_node_is_nothing_to_another() -> None:
-    world = DeviceWorld([card_node("a", 2), card_node("b", 2)])
-    world.assume(card_pod("old", n=1), "a")
-    assert world.assume(card_pod("p", n=1), "a") == (1,)
-    world.put(card_pod("p", "b", n=1))
-    assert world.devices("p") == (0,) and world.free("a") == [0, 1000] and world.free("b") == [0, 1000]
-    assert len(world.table._choices) == 1 and "default/old" in world.table._choices
-
-
-def test_a_pod_that_is_over_elsewhere_before_anybody_saw_it_there_leaves_nothing() -> None:
-    world = DeviceWorld([card_node("a", 1), card_node("b", 1)])
-    world.assume(card_pod("p", n=1), "a")
-    world.put(card_pod("p", "b", n=1, phase=Phase.FAILED))
-    assert world.free("a") == world.free("b") == [1000] and not world.table._choices
-
-
 def test_a_share_that_grows_while_it_is_assumed_keeps_its_device_and_one_of_other_size_chooses_anew() -> None:
     world = DeviceWorld([card_node("a", 2)])
     world.assume(card_pod("p", milli=300), "a")
@@ -106,12 +60,6 @@ def test_a_share_that_grows_while_it_is_assumed_keeps_its_device_and_one_of_othe
     assert world.devices("p") == (0,) and world.free("a") == [200, 1000]
     world.put(replace(card_pod("p", n=2), uid="default/p"))
     assert world.devices("p") == (0, 1) and world.free("a") == [0, 0]
-
-
-def test_what_a_waiting_pod_says_of_devices_does_not_count() -> None:
-    world = DeviceWorld([card_node("a", 2)])
-    assert world.assume(card_pod("p", n=1, said={INDEX: "1", IDX: "1"}), "a") == (0,)
-    assert world.bound("p").annotations[INDEX] == "0"
 
 
 def test_of_pods_of_others_nobody_knows_more_than_that_they_are_there() -> None:
@@ -130,15 +78,6 @@ def test_of_pods_of_others_nobody_knows_more_than_that_they_are_there() -> None:
         assert world.free("a") == [0, 0, 0, 0, 600, 1000]
 
 
-def test_two_that_say_the_same_keep_it_and_are_counted() -> None:
-    world = DeviceWorld([card_node("a", 2)])
-    world.put(card_pod("p", "a", n=1, said={INDEX: "0"}), card_pod("q", "a", milli=500, said={INDEX: "0"}))
-    assert world.devices("p") == world.devices("q") == (0,)
-    assert world.free("a") == [0, 1000] and world.table.conflicts() == 1
-    world.delete("p")
-    assert world.free("a") == [500, 1000] and world.table.conflicts() == 0
-
-
 def test_devices_that_are_gone_are_kept_by_those_who_have_them_and_counted() -> None:
     world = DeviceWorld([card_node("a", 4)], [card_pod("p", "a", n=2, said={INDEX: "1,3"})])
     world.put(card_node("a", 2))
@@ -146,33 +85,6 @@ def test_devices_that_are_gone_are_kept_by_those_who_have_them_and_counted() -> 
     assert world.table.free_milli[0].tolist() == [1000, 0] + [-1] * 6
     world.put(card_node("a", 4))
     assert world.free("a") == [1000, 0, 1000, 0] and world.table.conflicts() == 0
-
-
-def test_whole_devices_that_are_missing_are_counted() -> None:
-    world = DeviceWorld([card_node("a", 2)], [card_pod("p", "a", n=3)])
-    assert world.devices("p") == (0, 1) and world.table.conflicts() == 1
-
-
-def test_a_node_that_goes_and_comes_back_finds_its_pods_where_they_were() -> None:
-    pods = [card_pod("p", "a", n=1, said={INDEX: "2"}), card_pod("q", "a", n=1)]
-    world = DeviceWorld([card_node("a", 3)], pods)
-    world.assume(card_pod("r", milli=100), "a")
-    before = world.free("a")
-    assert before == [0, 900, 0]
-    world.cluster.apply(world.state.delete_node("a"))
-    assert world.table.n_devices[0] == 0 and world.table.conflicts() == 0
-    world.put(card_node("a", 3))
-    assert world.free("a") == before and world.devices("r") == (1,)
-
-
-def test_a_row_that_is_used_again_knows_nothing_of_the_node_before() -> None:
-    world = DeviceWorld([card_node("a", 8, model="H100")], [card_pod("p", "a", n=1)])
-    world.delete("p")
-    world.cluster.apply(world.state.delete_node("a"))
-    world.put(card_node("b"))
-    row = world.state.row_of["b"]
-    assert row == 0 and world.table.n_devices[row] == 0 and world.table.model[row] == -1
-    assert (world.table.free_milli[row] == -1).all()
 
 
 def test_more_devices_than_ever_before_make_room_for_their_columns() -> None:
@@ -225,24 +137,6 @@ def test_a_unit_of_memory_counts_where_it_is_less_than_a_thousandth() -> None:
     assert world.table.most_free_memory[0] == 297 and not world.table.conflicts()
 
 
-def test_of_a_node_that_does_not_say_how_much_memory_its_cards_have_the_pod_may() -> None:
-    said = {IDX: "0", "ALIYUN_COM_GPU_MEM_DEV": "8"}
-    world = DeviceWorld([card_node("a", 1)], [card_pod("p", "a", memory=2, said=said)])
-    assert world.free("a") == [750]
-    world.put(card_pod("p", "a", memory=2, said={IDX: "0"}))
-    assert world.free("a") == [0]
-
-
-def test_cards_with_other_memory_count_shares_anew() -> None:
-    pods = [card_pod("p", "a", memory=4, said={IDX: "1"}), card_pod("q", "a", milli=100, said={INDEX: "0"})]
-    world = DeviceWorld([card_node("a", shared=2, memory=16)], pods)
-    assert world.free("a") == [900, 750]
-    world.put(card_node("a", shared=2, memory=8))
-    assert world.free("a") == [900, 500]
-    world.delete("p")
-    assert world.free("a") == [900, 1000]
-
-
 def test_a_table_that_comes_late_chooses_for_the_oldest_first() -> None:
     world = DeviceWorld([card_node("a", 4)], [card_pod("known", "a", n=1, said={INDEX: "0"}, created=9)])
     world.assume(card_pod("young", n=1, created=5), "a")
@@ -289,35 +183,6 @@ def test_batches_of_like_pods_take_their_seats_one_after_the_other() -> None:
     assert world.free("a") == [200, 200] and world.free("b") == [200, 1000]
 
 
-def test_what_has_changed_since_is_told_row_by_row() -> None:
-    world = DeviceWorld([card_node("a", 2), card_node("b"), card_node("c", 2)])
-    table = world.table
-    version = table.version
-    world.put(card_pod("p", "a", milli=1), card_pod("plain", "b"))
-    assert table.version > version
-    rows = table.changed_since(version)
-    assert rows is not None and rows.tolist() == [0]
-    version = table.version
-    world.put(card_pod("cpu-only", "c"))
-    rows = table.changed_since(version)
-    assert rows is not None and rows.tolist() == [2]
-    version = table.version
-    world.delete("p")
-    rows = table.changed_since(version)
-    assert rows is not None and rows.tolist() == [0]
-    table.rebuild()
-    assert table.changed_since(version) is None
-
-
-def test_cards_have_a_version_of_their_own() -> None:
-    world = DeviceWorld([card_node("a", 2), card_node("b")])
-    table, version = world.table, world.table.cards_version
-    world.put(card_pod("p", "a", n=1), card_pod("q", "a", milli=300))
-    assert table.cards_version == version, "what is left of the cards has changed"
-    world.put(card_node("b", 4))
-    assert table.cards_version > version
-
-
 def test_a_list_of_all_pods_confirms_those_that_were_assumed() -> None:
     world = DeviceWorld([card_node("a", 3)])
     world.assume(card_pod("p", n=1), "a")
@@ -332,10 +197,3 @@ def test_a_list_of_all_pods_confirms_those_that_were_assumed() -> None:
 def test_devices_by_other_names() -> None:
     world = DeviceWorld([card_node("a", 2)], options=DeviceOptions(resources=("example.com/npu", GPU)))
     assert world.assume(replace(card_pod("p"), requests={GPU: 1.0}), "a") == (0,)
-
-
-@pytest.mark.parametrize("kept", [True, False])
-def test_an_annotation_that_is_edited_is_followed(kept: bool) -> None:
-    world = DeviceWorld([card_node("a", 3)], [card_pod("p", "a", n=1, said={INDEX: "2"})])
-    world.put(card_pod("p", "a", n=1, said={INDEX: "1"} if kept else {}))
-    assert world.devices("p") == ((1,) if kept else (0,))

@@ -15,7 +15,7 @@ from placement.devices.options import DeviceOptions
 from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.plugins import CountsRoom, EnqueueExtensions, Hint
 from testing.placement.views import passing
-from tests.placement.devices.device_world import IDX, INDEX, MILLI, DeviceWorld, card_node, card_pod
+from tests.placement.devices.device_world import IDX, INDEX, DeviceWorld, card_node, card_pod
 from tests.placement.small_cluster import rejections
 
 NODES = (
@@ -47,29 +47,9 @@ TOO_SMALL = "node(s) had no device that is large enough"
             id="a card",
         ),
         pytest.param(
-            card_pod("p", n=2),
-            {
-                "none": (NO_DEVICES, False),
-                "one": (TOO_FEW, False),
-                "four": (TAKEN, True),
-                "shares": (TAKEN, True),
-            },
-            id="cards",
-        ),
-        pytest.param(
             card_pod("p", milli=250),
             {"none": (NO_DEVICES, False), "four": (NO_SHARE, True)},
             id="a share that is left over in some places",
-        ),
-        pytest.param(
-            card_pod("p", milli=701),
-            {
-                "none": (NO_DEVICES, False),
-                "one": (NO_SHARE, True),
-                "four": (NO_SHARE, True),
-                "shares": (NO_SHARE, True),
-            },
-            id="a large share",
         ),
         pytest.param(
             card_pod("p", memory=5),
@@ -91,13 +71,6 @@ TOO_SMALL = "node(s) had no device that is large enough"
 def test_where_a_pod_cannot_go(pod: PodInfo, expected: dict[str, tuple[str, bool]]) -> None:
     world = DeviceWorld(NODES, PODS)
     assert rejections(GpuDevices(world.table), pod, world.view) == expected
-
-
-def test_pods_with_mistakes_go_nowhere() -> None:
-    world = DeviceWorld(NODES)
-    said = rejections(GpuDevices(world.table), card_pod("p", milli="a lot"), world.view)
-    reason = f"annotation {MILLI} is 'a lot': it must be a whole number from 1 to 1000"
-    assert said == {node.name: (reason, False) for node in NODES}
 
 
 def test_whole_and_shared_cards_can_be_kept_apart() -> None:

@@ -44,9 +44,7 @@ def racks(placed: dict[str, str]) -> Counter[str]:
     [
         ("88 88 88 88", 4, 2, {"a0"}, 1),
         ("88 88 84 88", 4, 1, {"c1"}, 1),  # the smallest node that holds it
-        ("44 48 33 88", 8, 1, {"b1"}, 1),
         ("44 48 33 79", 10, 1, {"b0", "b1"}, 2),  # the smallest rack
-        ("44 33 22 22", 14, 1, {"a0", "a1", "b0", "b1"}, 3),
         ("44 33 22 22", 20, 1, {"a0", "a1", "b0", "b1", "c0", "c1", "d0", "d1"}, 0),
     ],
 )
@@ -60,18 +58,6 @@ def test_the_tightest_level_that_holds_the_gang(
     if level:
         assert set(placed.values()) == nodes
     assert world.topology is not None and world.topology.chosen[level] == 1
-
-
-def test_without_annotations_members_are_placed_as_any_pod() -> None:
-    wanted = gang(8)
-    on, off = world_of("88 88 88 88"), GangWorld(two_zones(), is_on=False)  # type: ignore[arg-type]
-    assert on.place(wanted, workers(8)) == off.place(wanted, workers(8))
-
-
-def test_as_few_nodes_as_possible_within_a_rack() -> None:
-    world = GangWorld([gpu_node(name, n, rack="a") for name, n in (("s", 2), ("m", 4), ("l", 8), ("t", 1))])
-    placed = world.place(gang(12, HOST, RACK), workers(12))
-    assert Counter(placed.values()) == {"l": 8, "m": 4}
 
 
 def test_members_of_other_roles_go_there_too() -> None:
@@ -111,46 +97,6 @@ def test_members_follow_those_that_sit(one_by_one: bool) -> None:
     assert set(placed.values()) == {"b1"} and len(placed) == 7
 
 
-def test_where_there_is_no_more_room_beside_them_the_next_level() -> None:
-    world = world_of("22 44 88 88", worker("w00", 1, node="a0"))
-    placed = world.place(gang(10, *LEVELS), workers(10)[1:])
-    assert Counter(placed.values()) == {"a0": 1, "a1": 2, "b0": 4, "b1": 2}
-
-
-def test_shares_of_cards_count_card_by_card() -> None:
-    """Three shares of 600 fit on three cards only."""
-    world = GangWorld([gpu_node("a0", 2, rack="a"), gpu_node("b0", 3, rack="b"), gpu_node("c0", 4, rack="c")])
-    placed = world.place(gang(3, HOST), [worker(f"w{i}", milli=600) for i in range(3)])
-    assert set(placed.values()) == {"b0"}
-
-
-def test_what_others_have_is_not_there() -> None:
-    busy = [worker("busy", 6, of="", node="a0")]
-    world = GangWorld([gpu_node("a0", 8, rack="a"), gpu_node("b0", 8, rack="b")], busy)
-    assert set(world.place(gang(4, HOST), workers(4)).values()) == {"b0"}
-
-
-def test_the_largest_members_are_counted_first() -> None:
-    """Two small ones on the node with four cards would leave the large one without."""
-    world = GangWorld([gpu_node("a0", 4, rack="a"), gpu_node("a1", 2, rack="a"), gpu_node("b0", 8, rack="b")])
-    world.place(gang(3, RACK), [*workers(2), worker("large", 4)])
-    assert world.topology is not None and world.topology.chosen == {1: 1}
-    assert {world.view.state.nodes[seat.node].labels[RACK] for seat in world.view.state.seat_of.values()} == {"a"}  # type: ignore[union-attr]
-
-
-def test_only_nodes_that_are_left_by_others_come_into_question() -> None:
-    """Rack a could hold it; preferences before this one have left nodes of rack b."""
-    world = world_of("88 44 00 00")
-    world.gangs.replace_groups([gang(10, RACK)])
-    pods = workers(10)
-    world.put(*pods)
-    rows = np.array([world.view.state.row_of[name] for name in ("b0", "b1")])
-    assert world.topology is not None
-    with world.scorer.tables.reading():
-        preferred = world.topology.prefer(pods[0], 10, world.view, rows)
-    assert preferred.rows.tolist() == rows.tolist() and preferred.most == 8
-
-
 # Required
 
 
@@ -165,13 +111,6 @@ def test_a_domain_that_the_count_may_have_missed_is_tried() -> None:
     with world.scorer.tables.reading():
         rejected = [one.nodes[:3].tolist() for one in world.topology.filter(pods[0], world.view)]
     assert rejected == [[False, False, True]]
-
-
-@pytest.mark.parametrize("one_by_one", [False, True])
-def test_all_in_one_domain(one_by_one: bool) -> None:
-    world = world_of("44 33 88 22")
-    placed = world.place(gang(16, required=RACK), workers(16), one_by_one=one_by_one)
-    assert racks(placed) == {"c": 16}
 
 
 def test_the_smallest_domain_that_holds_all() -> None:

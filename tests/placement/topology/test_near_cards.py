@@ -11,7 +11,6 @@ from placement.devices.demand import GpuDemand
 from placement.topology.near_cards import NearCards
 from placement.topology.node_zones import CardLayout, NodeZones, Policy
 from tests.placement.devices.device_world import GPU, INDEX, card_pod
-from tests.placement.topology.gang_world import GangWorld, gang, gpu_node, worker
 from tests.placement.topology.zones_world import World, zones
 
 HALVES = ((0, 1, 2, 3), (4, 5, 6, 7))
@@ -94,15 +93,3 @@ def test_shares_and_nodes_of_which_nothing_is_known_are_for_others() -> None:
     assert plugin.choose(made.state.row_of["a"], GpuDemand(1, 300), asks) == (7,)
     assert plugin.choose(made.state.row_of["b"], GpuDemand(1, 1000), asks) == (7,)
     assert plugin.choose(made.state.row_of["a"], GpuDemand(1, 1000), asks) == (0,)
-
-
-@pytest.mark.parametrize("one_by_one", [False, True])
-def test_through_the_cycle_pods_have_cards_of_one_group(one_by_one: bool) -> None:
-    made = GangWorld([gpu_node("a", 8), gpu_node("b", 8), gpu_node("c", 8)])
-    for node in "abc":
-        made.zones.news.put(eight(node))
-    placed = made.place(gang(1), [worker(f"w{i}", 3) for i in range(6)], one_by_one=one_by_one)
-    assert len(placed) == 6
-    for uid in placed:
-        cards = made.devices.devices_of(uid)
-        assert len(cards) == 3 and len({card // 4 for card in cards}) == 1

@@ -13,7 +13,6 @@ from placement.topology.node_zones import Policy, Scope
 from placement.topology.numa_filter import NodeResourceTopologyMatch
 from tests.placement.devices.device_world import GPU
 from tests.placement.small_cluster import rejections
-from tests.placement.topology.gang_world import GangWorld, gang, gpu_node, worker
 from tests.placement.topology.zones_world import World, pod, zones
 
 POD, CONTAINER = "node(s) cannot align pod", "node(s) cannot align container"
@@ -46,27 +45,14 @@ ALL = WIDE | {"restricted": (POD, False)}
         (pod("a", n=1, cpu=9), ALL),  # of `restricted` one zone has the card, and two have the CPUs
         (pod("a", n=3, cpu=9), WIDE),
         (pod("a", n=1, cpu=9.5), {}),  # no CPUs of its own
-        (pod("a", n=1, cpu=9, qos=QosClass.BURSTABLE), {}),
         (pod("a", n=3, cpu=1, qos=QosClass.BURSTABLE), WIDE),
-        (pod("a", cpu=9, qos=QosClass.BURSTABLE), {}),
-        (pod("a", containers=[{GPU: 2}, {GPU: 2}]), {"pods": (POD, False), "wide": (POD, False)}),
         (pod("a", containers=[{GPU: 1}, {GPU: 1}, {GPU: 2}]), {"pods": (POD, False), "wide": (POD, False)}),
         (pod("a", containers=[{GPU: 2}, {GPU: 1}, {GPU: 2}]), ALL),
-        (pod("a", cpu=100, n=0, qos=QosClass.BEST_EFFORT), {}),
     ],
 )
 def test_who_is_let_through(asks: PodInfo, expected: dict[str, tuple[str, bool]]) -> None:
     made = world()
     assert rejections(NodeResourceTopologyMatch(made.zones), asks, made.view) == expected
-
-
-def test_pods_given_to_the_node_since_count() -> None:
-    made = world()
-    plugin = NodeResourceTopologyMatch(made.zones)
-    made.assume(pod("first", n=1), "pods")
-    assert rejections(plugin, pod("a", n=2), made.view) == {"pods": (POD, False)}
-    made.cluster.forget("default/first")
-    assert rejections(plugin, pod("a", n=2), made.view) == {}
 
 
 def test_room() -> None:
@@ -123,14 +109,3 @@ def test_a_node_of_more_zones_than_a_kubelet_allows_is_not_judged() -> None:
     made = World({"many": 0})
     made.publish(zones("many", *[{"cpu": 8.0}] * 9, policy=Policy.RESTRICTED, total={"cpu": 16.0}))
     assert rejections(NodeResourceTopologyMatch(made.zones), pod("a", cpu=9), made.view) == {}
-
-
-@pytest.mark.parametrize("one_by_one", [False, True])
-def test_a_batch_gives_what_one_by_one_gives(one_by_one: bool) -> None:
-    """Two cards in each zone, and a pod may take from either: two pods of one card, then the node has to publish."""
-    made = GangWorld([gpu_node("a0", 4), gpu_node("b0", 2)])
-    made.zones.news.put(zones("a0", {GPU: 2.0}, {GPU: 2.0}))
-    decisions = made.run(gang(1), [worker(f"w{i}", 1) for i in range(6)], one_by_one=one_by_one)
-    assert sorted(node for _, node in decisions.placed) == ["a0", "a0", "b0", "b0"]
-    message = decisions.rejected[0].message
-    assert "1 node(s) cannot align pod" in message and "1 Insufficient nvidia.com/gpu" in message

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from placement.plugins import CountsRoom, EnqueueExtensions, TellsApart
 from placement.topology.options import TopologyOptions
 from placement.topology.plugins import TopologyPlugins, topology_plugins
 from tests.placement.topology.gang_world import GangWorld, gpu_node
@@ -31,15 +30,3 @@ def test_what_is_switched_off(off: dict[str, bool], filters: list[str], preferen
     assert [one.name for one in plugins.filters] == filters
     assert [one.name for one in plugins.preferences] == preferences
     assert (world.devices.choose == world.devices.best_fit) is (plugins.cards is None)
-
-
-def test_they_say_what_wakes_whom_they_rejected() -> None:
-    _, plugins = made()
-    assert all(isinstance(one, EnqueueExtensions) for one in plugins.filters)
-    assert isinstance(plugins.numa, CountsRoom) and isinstance(plugins.gangs, TellsApart)
-
-
-def test_without_podgroups_there_are_no_gangs() -> None:
-    world, _ = made()
-    plugins = topology_plugins(world.view.state, world.devices, None, lambda pod: (), TopologyOptions())
-    assert plugins.gangs is None and plugins.cards is not None

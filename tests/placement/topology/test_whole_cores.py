@@ -47,11 +47,8 @@ def preferred(made: World, asks: PodInfo, n_pods: int = 1) -> tuple[list[str], i
         (pod("a", cpu=4), ""),
         (pod("a", cpu=3), PART),
         (pod("a", cpu=3, qos=QosClass.BURSTABLE), ""),
-        (pod("a", cpu=2.5), ""),
         (pod("a", containers=[{"cpu": 1}, {"cpu": 1}]), PART),
-        (pod("a", containers=[{"cpu": 2}, {"cpu": 0.5}]), ""),
         (pod("a", containers=[{"cpu": 2}], starting=[{"cpu": 1}]), PART),
-        (pod("a", cpu=12), ""),
         (pod("a", cpu=14), FEW),
         (pod("a", containers=[{"cpu": 8}], starting=[{"cpu": 8}]), FEW),  # the kubelet does not count what is reused
     ],
@@ -62,11 +59,6 @@ def test_full_pcpus_only(policy: Policy, asks: PodInfo, why: str) -> None:
     made = world_of(node("full", 7.0, 7.0, cpus=FULL, policy=policy), node("free", 7.0, 7.0, policy=policy), silent=1)
     expected = {"full": (why, False)} if why else {}
     assert rejections(NodeResourceTopologyMatch(made.zones), asks, made.view) == expected
-
-
-def test_nothing_is_refused_where_threads_are_not_known() -> None:
-    made = world_of(node("full", 7.0, cpus=replace(FULL, threads_per_core=0), policy=Policy.NONE))
-    assert rejections(NodeResourceTopologyMatch(made.zones), pod("a", cpu=3), made.view) == {}
 
 
 def test_nothing_is_pinned_by_policy_none_of_the_cpu_manager() -> None:
@@ -112,11 +104,6 @@ def test_a_core_in_use_is_filled_before_another_is_broken() -> None:
     assert preferred(made, pod("a", cpu=1, qos=QosClass.BURSTABLE), 9)[1] == 9
 
 
-def test_a_node_of_which_nothing_is_known_comes_before_one_that_breaks_a_core() -> None:
-    made = world_of(node("whole", 8.0), silent=2)
-    assert preferred(made, pod("a", cpu=1), 9) == (["silent-0", "silent-1"], 9)
-
-
 def test_the_zone_that_the_kubelet_takes_counts() -> None:
     """One CPU: the first zone has a core in use, of the second node only the second."""
     made = world_of(node("first", 3.0, 8.0), node("second", 8.0, 3.0))
@@ -133,12 +120,6 @@ def test_pods_that_are_new_count_where_the_kubelet_has_probably_put_them() -> No
     assert made.left("n1", "cpu", expected=True) == [7000, 0]
     made.assume(pod("larger", cpu=8), "n1")
     assert made.left("n1", "cpu", expected=True) == [-1000, 0], "more than there is room for: whatever it says is right"
-
-
-def test_two_containers_fill_a_core_together() -> None:
-    made = world_of(node("broken", 7.0), node("whole", 8.0))
-    assert preferred(made, pod("a", containers=[{"cpu": 1}, {"cpu": 1}]))[0] == ["broken", "whole"]
-    assert preferred(made, pod("a", containers=[{"cpu": 1}, {"cpu": 2}]))[0] == ["broken"]
 
 
 def test_a_kubelet_that_spreads_threads_fills_no_core() -> None:

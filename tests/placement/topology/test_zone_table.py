@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from forecast.errors import InputError
 from kube.objects.objects import Phase
 from placement.topology.alignment import NOWHERE
 from placement.topology.node_zones import NO_LAYOUT, CardLayout, Policy, Scope
@@ -58,39 +56,12 @@ def test_a_pod_counts_in_every_zone_until_something_is_published_after_its_start
     assert world.left("n1") == [2, 4], "nor is one that was only taken out to see what happens then"
 
 
-def test_a_pod_is_included_after_a_while_although_nothing_is_published() -> None:
-    world = world_of_one(settle=60.0)
-    world.put(pod("a", "n1", n=1, started=NOW))
-    assert world.left("n1") == [3, 3]
-    world.now += 59
-    world.zones.catch_up()
-    assert world.left("n1") == [3, 3]
-    world.now += 2
-    world.zones.catch_up()
-    assert world.left("n1") == [4, 4]
-
-
-def test_a_pod_that_is_taken_back_or_gone_no_longer_counts() -> None:
-    world = world_of_one()
-    world.assume(pod("a", n=1), "n1")
-    world.assume(pod("b", n=1), "n1")
-    world.cluster.forget("default/a")
-    assert world.left("n1") == [3, 3]
-    world.cluster.delete_pod("default/b")
-    assert world.left("n1") == [4, 4] and world.zones.unsettled == 0
-
-
 def test_a_pod_bound_elsewhere_counts_there() -> None:
     world = World({"n1": 8, "n2": 8})
     world.publish(zones("n1", FOUR), zones("n2", FOUR))
     world.assume(pod("a", n=1), "n1")
     world.put(pod("a", "n2", n=1))
     assert (world.left("n1"), world.left("n2")) == ([4], [3])
-
-
-def test_after_a_restart_pods_that_run_are_included_and_those_that_start_are_not() -> None:
-    world = world_of_one(pod("old", "n1", n=2, started=NOW - 3600), pod("new", "n1", n=1))
-    assert world.left("n1") == [3, 3]
 
 
 def test_nodes_may_come_after_their_objects_and_go_before_them() -> None:
@@ -149,11 +120,6 @@ def test_layouts_are_kept_once() -> None:
     linked = CardLayout(nvlink=((0, 1), (2, 3)))
     world.publish(zones("n1", FOUR, layout=linked), zones("n2", FOUR, layout=CardLayout(nvlink=((0, 1), (2, 3)))))
     assert world.zones.layout.tolist() == [1, 1, 0] and world.zones.layouts == [NO_LAYOUT, linked]
-
-
-def test_options() -> None:
-    with pytest.raises(InputError, match="settle is -1: input should be greater than or equal to 0"):
-        TopologyOptions(settle=-1)
 
 
 class Following(RuleBasedStateMachine):
