@@ -136,15 +136,6 @@ def test_hot_half_hours_are_counted_on_both_sides() -> None:
     assert (result.fates[Fate.MOVED], result.fates[Fate.AGREES]) == (1, 1)
 
 
-def test_a_shadow_can_be_worse() -> None:
-    history, pods = cluster(("shop/a", 1, 48, 96), ("shop/b", 2, 48, 96))
-    both = [decided("shop/a", 48, "n1", "n0"), decided("shop/b", 48, "n2", "n0")]
-    _, result = moved(history, pods, *both)
-    assert result.real.hot_share == 0
-    assert result.shadow.hot_share == pytest.approx(48 / (3 * 96))
-    assert result.most_on_one_node == 2
-
-
 def test_a_name_that_comes_back_is_another_pod() -> None:
     # db-0 sits on n0, then anew on n1; only its second life was advised otherwise.
     history, pods = cluster(("shop/db-0", 0, 48, 72), ("shop/db-0", 1, 72, N_SLOTS))
@@ -218,29 +209,6 @@ def test_the_extender_and_the_report_agree_on_who_is_elsewhere_in_the_shadow(
         assert [NODES[target] for target in moves.target] == ([] if shadow is None else [shadow])
 
 
-def test_only_the_last_days_and_pods_that_were_still_there() -> None:
-    history, pods = cluster(("shop/old", 0, 0, N_SLOTS), ("shop/gone", 1, 0, 90), ("shop/new", 1, 100, N_SLOTS))
-    both = [decided(name, slot, node, "n2") for name, slot, node in (("shop/old", 0, "n0"), ("shop/gone", 0, "n1"))]
-    moves, result = moved(history, pods, *both, decided("shop/new", 100, "n1", "n2"), days=1)
-    assert result.days == history.days[2:]
-    assert moves.fates[Fate.MOVED] == sum(moves.fates.values()) == 2
-    assert set(moves.pod) == {"shop/old", "shop/new"}
-
-
-def test_parts_of_the_span_add_up() -> None:
-    history, pods = cluster(("shop/a", 0, 20, 130), ("shop/b", 1, 50, N_SLOTS))
-    decisions = [decided("shop/a", 20, "n0", "n2"), decided("shop/b", 50, "n1", "n0")]
-    span = span_of(history, decisions)
-    moves = moves_of(history, pods.pods, decisions, span)
-    whole, parts = blank_shift(history, span), blank_shift(history, span)
-    add_moved_usage(whole, moves, pods, history, span)
-    for day in range(N_DAYS):
-        part = during(pods, slice(day, day + 1))
-        add_moved_usage(parts, moves, part, history, span)
-    np.testing.assert_array_equal(parts, whole)
-    assert whole.any() and whole.sum(axis=0) == pytest.approx(0)
-
-
 def test_gaps_of_an_hour_are_bridged_and_longer_ones_left_out_on_both_sides() -> None:
     history, pods = cluster(("shop/a", 0, 48, N_SLOTS))
     usage = history.node_usage.reshape(N_NODES, -1, N_SLOTS)
@@ -260,13 +228,6 @@ def test_a_history_of_another_time_is_refused() -> None:
         span_of(history, [decided("shop/a", 10 * SLOTS_PER_DAY, "n0", "n1")])
     with pytest.raises(InputError, match="before the first day of the history, 2026-10-05"):
         span_of(history, [decided("shop/a", -10 * SLOTS_PER_DAY, "n0", "n1")])
-
-
-def test_nodes_of_unknown_size_are_told() -> None:
-    history, pods = cluster(("shop/a", 0, 0, N_SLOTS))
-    history.capacity[:] = np.nan
-    with pytest.raises(InputError, match=r"fill in capacity\.parquet"):
-        moved(history, pods, decided("shop/a", 0, "n0", "n1"))
 
 
 def test_agreement_by_level() -> None:

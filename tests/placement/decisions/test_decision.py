@@ -42,23 +42,12 @@ def test_the_best_five_are_named_and_equals_by_name() -> None:
     assert list(decision(points, "z").top.items()) == [("z", 9), ("y", 8), ("n00", 5), ("n01", 5), ("n02", 5)]
 
 
-def test_a_node_as_good_as_the_one_advised_agrees() -> None:
-    assert decision({"n1": 3, "n2": 3}, "n2").agrees
-    assert not decision({"n1": 4, "n2": 3}, "n2").agrees
-    assert not decision({"n1": 4}, "somewhere").agrees
-
-
 @pytest.mark.parametrize(("node", "rank"), [("n1", 1), ("n6", 2), ("n2", None)])
 def test_slimmed_advice_knows_the_best_two(node: str, rank: int | None) -> None:
     whole = binding(advice(SIX), node)
     slim = decision_of(replace(whole, advice=slimmed(whole.advice)))
     assert slim.rank == rank
     assert (slim.nodes, slim.advised_points, slim.margin) == (6, 12, 3)
-
-
-def test_slimmed_advice_with_equals_gives_both_rank_1() -> None:
-    given = slimmed(advice({"n1": 3, "n2": 3, "n3": 1}))
-    assert decision_of(binding(given, "n2")).rank == 1
 
 
 def test_advice_without_nodes_or_points() -> None:
@@ -109,11 +98,6 @@ def test_the_line_of_the_log() -> None:
         "elsewhere_because": "",
     }
     assert decision_from_json(made.to_json()) == made
-
-
-def test_what_is_no_number_is_written_as_null() -> None:
-    line = decision({"n1": 1}, "n1", share=float("nan"), metrics_age_seconds=float("inf")).to_json()
-    assert line["predicted_share"] is None and line["metrics_age_seconds"] is None
 
 
 _JSON = st.recursive(

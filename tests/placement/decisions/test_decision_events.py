@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from typing import Any
 
 import orjson
@@ -83,15 +82,6 @@ def test_events_are_posted_to_the_pods_namespace_and_limited() -> None:
     assert sink.figures == EventFigures(posted=4, limited=7, dropped=0, failed=0)
 
 
-def test_a_namespace_that_is_a_path_leads_nowhere_else() -> None:
-    server = Server()
-    sink = EventSink(server, controller="us", instance="one")
-    sink.start()
-    sink.take(binding(advice({"n1": 1}, pod="..%2f?x#/cart"), "n1"))
-    sink.stop()
-    assert server.posted[0][0] == "/apis/events.k8s.io/v1/namespaces/..%252f%3Fx%23/events"
-
-
 def test_a_shadow_leaves_no_traces_on_pods() -> None:
     server = Server()
     sink = EventSink(server, controller="us", instance="one")
@@ -123,23 +113,3 @@ def test_an_api_server_that_fails_costs_events_only_and_is_told_once(
     assert sink.figures.failed == 4
     (said,) = [record for record in caplog.records if record.message == "events of decisions are not posted"]
     assert why in str(vars(said)["why"])
-
-
-def test_an_api_server_that_hangs_fills_the_queue_and_no_more() -> None:
-    free, at_work = threading.Event(), threading.Event()
-
-    def hang(path: str, body: bytes) -> int:
-        at_work.set()
-        assert free.wait(30)
-        return 201
-
-    sink = EventSink(hang, controller="us", instance="one", rate=1e6, burst=1e6, max_waiting=10)
-    sink.start()
-    sink.take(binding(advice({"n1": 1}), "n1"))
-    assert at_work.wait(10)
-    for _ in range(25):
-        sink.take(binding(advice({"n1": 1}), "n1"))
-    assert sink.figures.dropped == 15
-    free.set()
-    sink.stop(timeout=30)
-    assert sink.figures == EventFigures(posted=11, limited=0, dropped=15, failed=0)

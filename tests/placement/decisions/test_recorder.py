@@ -71,15 +71,6 @@ def test_why_a_pod_is_elsewhere_is_asked_only_where_it_is(taken: Taken, clock: S
     ]
 
 
-def test_the_last_advice_counts_when_a_pod_is_tried_again(taken: Taken, clock: SettableClock[float]) -> None:
-    records = recorder(taken, clock)
-    records.advised(advice({"n1": 3, "n2": 1}))
-    records.advised(advice({"n1": 1, "n2": 3}))
-    records.bound(pod(node="n2"))
-    assert [one.advice.best for one in taken.bindings] == ["n2"]
-    assert records.figures().as_advised == 1
-
-
 def test_the_watch_may_be_quicker_than_a_late_answer(taken: Taken, clock: SettableClock[float]) -> None:
     records = recorder(taken, clock)
     records.bound(pod(node="n2"))
@@ -88,16 +79,6 @@ def test_the_watch_may_be_quicker_than_a_late_answer(taken: Taken, clock: Settab
     assert [(one.node, one.at) for one in taken.bindings] == [("n2", AT)]
     records.expire(AT + 1e6)
     assert (records.figures().not_advised, records.figures().expired) == (0, 0)
-
-
-def test_pods_bound_without_advice_are_counted_and_nothing_else(taken: Taken, clock: SettableClock[float]) -> None:
-    records = recorder(taken, clock)
-    for number in range(5):
-        records.bound(pod(f"uid-{number}"))
-    records.bound(pod("there-for-long", created=AT - 3600))
-    records.expire(AT + 60)
-    assert taken.bindings == []
-    assert records.figures().not_advised == 5
 
 
 def test_many_pods_without_advice_stay_bounded(taken: Taken, clock: SettableClock[float]) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from itertools import permutations
 from typing import Any
 
 import pytest
@@ -20,7 +19,6 @@ from placement.policies.rules import Rule
 from tests.placement.policies.made_up import DOCUMENT, pod
 
 TEAMS = {"shop": {"team": "web"}, "lake": {"team": "data"}}
-NO_DEFAULT = DOCUMENT.replace("default: balanced", "")
 
 
 @pytest.mark.parametrize(
@@ -29,14 +27,11 @@ NO_DEFAULT = DOCUMENT.replace("default: balanced", "")
         (pod({"app": "cart"}, policy="batch"), "batch", "its annotation"),
         (pod({"app": "cart"}, policy="settings"), "settings", "its annotation"),
         (pod({"app": "cart"}), "latency-critical", "rule 1: carts"),
-        (pod({"app": "cart"}, policy=""), "latency-critical", "rule 1: carts"),
         (pod({"app": "cart"}, policy="c"), "latency-critical", "rule 1: carts; its annotation names no policy: 'c'"),
         (pod({"app": "cart"}, namespace="lake"), "batch", "rule 2"),
         (pod({"app": "cart"}, namespace="other"), "balanced", "the default"),
         (pod({"kind": "job"}, namespace="other"), "batch", "rule 3"),
         (pod({"kind": "job", "urgent": ""}, namespace="other"), "balanced", "the default"),
-        (pod({"app": "cart", "kind": "job"}), "latency-critical", "rule 1: carts"),
-        (pod({"kind": "job"}, namespace="lake"), "batch", "rule 2"),
         (pod(policy="x"), "balanced", "the default; its annotation names no policy: 'x'"),
     ],
 )  # fmt: skip
@@ -46,12 +41,6 @@ def test_precedence(asked: PodInfo, policy: str, because: str) -> None:
     assert (chosen.policy.name, chosen.because) == (policy, because)
     choice = policies.choice(asked, TEAMS.get)
     assert choice.scoring.policy is chosen.policy.scoring and choice.scoring.because == because
-
-
-def test_without_a_default_the_settings_have_the_rest() -> None:
-    policies = compile_document(read_document(NO_DEFAULT), PolicyDefaults())
-    chosen = policies.choose(pod(), TEAMS.get)
-    assert (chosen.policy.name, chosen.because) == ("settings", "no rule holds")
 
 
 def test_an_endless_annotation_is_not_repeated_in_full() -> None:
@@ -65,47 +54,6 @@ def test_a_namespace_whose_labels_are_not_known_is_chosen_by_name_only() -> None
     assert index.first(pod(), lambda namespace: None) == 1
     assert index.first(pod(), {"shop": {"team": "data"}}.get) == 1
     assert index.first(pod(), {"shop": {"team": "web"}}.get) == 0
-
-
-def test_labels_matter_to_a_rule_that_names_the_namespace_too() -> None:
-    team = LabelSelector((Requirement("team", Operator.IN, ("web",)),))
-    index = RuleIndex([Rule(1, "a", frozenset({"shop", "lake"}), team)])
-    assert [index.first(pod(namespace=name), TEAMS.get) for name in ("shop", "lake", "other")] == [0, None, None]
-
-
-def test_the_first_rule_wins_however_it_is_filed() -> None:
-    exists, equal = Requirement("b", Operator.EXISTS), Requirement("a", Operator.IN, ("1",))
-    absent = Requirement("c", Operator.DOES_NOT_EXIST)
-    for order in permutations((exists, equal, absent)):
-        index = RuleIndex([Rule(n, "p", selector=LabelSelector((one,))) for n, one in enumerate(order)])
-        assert index.first(pod({"a": "1", "b": "1"}), TEAMS.get) == 0
-        assert index.first(pod({"c": "", "b": "1"}), TEAMS.get) == order.index(exists)
-        assert index.first(pod({"a": "1", "c": "1"}), TEAMS.get) == order.index(equal)
-
-
-class Endless(dict[str, str]):
-    """Labels that cost too much to go through."""
-
-    def __iter__(self) -> Iterator[str]:
-        raise AssertionError("all labels are gone through")
-
-    def __len__(self) -> int:
-        return 100_000
-
-
-def test_a_pod_with_a_hundred_thousand_labels_is_not_gone_through() -> None:
-    index = RuleIndex([Rule(1, "a", selector=LabelSelector((Requirement("a", Operator.IN, ("1",)),)))])
-    assert index.first(replace(pod(), labels=Endless(a="1")), TEAMS.get) == 0
-
-
-def test_labels_of_a_namespace_that_change_count_at_once() -> None:
-    index = RuleIndex([Rule(1, "a", namespace_selector=LabelSelector((Requirement("team", Operator.IN, ("web",)),)))])
-    labels: dict[str, Mapping[str, str]] = {}
-    found = []
-    for now in ({}, {"team": "web"}, {"team": "data"}, {"team": "web"}):
-        labels["shop"] = now
-        found.append(index.first(pod(), labels.get))
-    assert found == [None, 0, None, 0]
 
 
 def test_more_namespaces_than_are_remembered_are_answered_alike() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from forecast.errors import InputError
 from placement.card_types.listed_cards import ListedCards
 from placement.card_types.options import CardOptions, Protection
 from placement.devices.options import DeviceOptions
@@ -54,11 +53,6 @@ def test_a_policy_that_says_nothing_is_the_settings_by_another_name() -> None:
     assert policy.scoring.weights == settings.scoring.weights == DEFAULTS.weights
     assert policy.scoring.resource_weights is None and policy.deadline_seconds is None
     assert (policy.cards.options, policy.cards.devices) == (DEFAULTS.filters.cards, DEFAULTS.filters.devices)
-
-
-def test_policies_that_say_nothing_of_filters_share_those_of_the_settings() -> None:
-    policies = compiled("policies: {a: {deadline: 1s}, b: {filters: []}}").policies
-    assert policies["a"].filters is policies["settings"].filters is not policies["b"].filters
 
 
 def test_the_domain_is_first_in_every_policy_and_that_of_the_settings() -> None:
@@ -117,17 +111,11 @@ def test_pools_are_selectors_in_the_order_given() -> None:
     assert [[one.key for one in pool.requirements] for pool in pools.pools] == [["pool"], ["spot"]]
 
 
-def test_resources_that_are_not_named_count_nothing() -> None:
-    assert one("resources: {memory: 0.25, cpu: 1}").scoring.resource_weights == (1.0, 0.25, 0.0, 0.0, 0.0)
-
-
 @pytest.mark.parametrize(
     ("text", "place", "says"),
     [
         ("policies: {settings: {}}", "policies.settings", "choose another"),
         ("default: batsh\npolicies: {batch: {}}", "default", "there is no policy 'batsh': did you mean batch?"),
-        ("rules: [{policy: a, namespaces: [b]}]", "rules.1.policy", "no policy 'a': known are: settings"),
-        ("policies: {a: {filters: [NodeFit]}}", "policies.a.filters.1", "there is no filter 'NodeFit'"),
         (
             "policies: {a: {filters: [NodeName, NodeResourceFit]}}",
             "policies.a.filters.2",
@@ -160,14 +148,7 @@ def test_resources_that_are_not_named_count_nothing() -> None:
             "there is no score 'predicted_peek': did you mean predicted_peak?",
         ),
         ("policies: {a: {scores: {weights: {balance: 0}}}}", "policies.a.scores.weights", "weight above 0"),
-        ("policies: {a: {scores: {request_weights: {cpu: 0}}}}", "policies.a.scores.request_weights", "weight above 0"),
-        (
-            "policies: {a: {scores: {usage_weights: {gpu: 1}}}}",
-            "policies.a.scores.usage_weights.gpu",
-            "did you mean cpu?",
-        ),
         ("policies: {a: {scores: {shape: {0: 11}}}}", "policies.a.scores.shape", "scores within 0..10"),
-        ("policies: {a: {scores: {shape: {200: 1}}}}", "policies.a.scores.shape", "rising within 0..100"),
         (
             "policies: {a: {scores: {plugin_weights: {NodeResourceFit: 0}}}}",
             "policies.a.scores.plugin_weights.NodeResourceFit",
@@ -189,7 +170,6 @@ def test_resources_that_are_not_named_count_nothing() -> None:
             "write its weight into scores.plugin_weights",
         ),
         ("policies: {a: {resources: {gpu: 1}}}", "policies.a.resources.gpu", "'gpu' is not predicted"),
-        ("policies: {a: {resources: {cpu: 0}}}", "policies.a.resources", "weight above 0"),
     ],
 )
 def test_names_that_mean_nothing_are_refused_with_their_place(text: str, place: str, says: str) -> None:
@@ -212,16 +192,3 @@ def test_a_deadline_is_none_beyond_which_a_scorer_elsewhere_is_not_waited_for() 
     assert one("deadline: 201ms").deadline_seconds == pytest.approx(0.201)
     with pytest.raises(DocumentMistake, match=r"policies\.a\.deadline: .*extender\.deadline, 0\.2 s: found 0\.201 s"):
         one("deadline: 201ms", elsewhere)
-
-
-@pytest.mark.parametrize(
-    "defaults",
-    [
-        PolicyDefaults(weights={"nothing": 1.0}),
-        PolicyDefaults(filters=FilterOptions(standard=("Nothing",))),
-        PolicyDefaults(filters=FilterOptions(highest_peaks={"gpu": 1.0})),
-    ],
-)
-def test_settings_that_are_wrong_are_refused_before_any_document(defaults: PolicyDefaults) -> None:
-    with pytest.raises(InputError):
-        settings_policy(defaults)

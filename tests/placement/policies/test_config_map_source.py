@@ -9,13 +9,11 @@ import orjson
 import pytest
 
 from forecast.errors import InputError
-from kube.events.event_recorder import EventFigures
 from placement.policies.compiling import PolicyDefaults
 from placement.policies.config_map import PolicyConfigMap, policy_text, watched_config_map
 from placement.policies.config_map_source import _TIMING, ConfigMapSink
 from placement.policies.events import PolicyEvents
 from placement.policies.provider import PolicyProvider
-from placement.policies.status import OutcomeKind, PolicyOutcome
 from tests.placement.policies.made_up import pod
 
 A, B = "default: a\npolicies: {a: {}}", "default: b\npolicies: {b: {}}"
@@ -104,24 +102,6 @@ def test_what_became_of_it_is_told_in_events_on_the_config_map() -> None:
         "default: there is no policy 'c': known are: settings; version 1 stays in effect"
     )  # fmt: skip
     assert provider.choose(pod()).policy.name == "b"
-
-
-def test_a_pod_is_told_that_its_policy_is_none_and_a_storm_of_them_is_limited() -> None:
-    server = Server()
-    now = [1000.0]
-    events = PolicyEvents(server, instance="one", rate=1, burst=2, clock=lambda: now[0])
-    events.start()
-    for number in range(5):
-        events.unknown(pod(uid=f"uid-{number}"), "bath", ["settings", "batch"])
-    events.document({"namespace": "shop", "name": "policies"}, PolicyOutcome(OutcomeKind.REFUSED, "told all the same"))
-    now[0] += 1
-    events.unknown(pod(uid="later"), "x" * 100_000, [])
-    events.stop(timeout=30)
-    assert events.figures == EventFigures(posted=4, limited=3, dropped=0, failed=0)
-    first, _, _, last = server.events
-    assert (first["reason"], first["type"], first["regarding"]["uid"]) == ("UnknownPolicy", "Warning", "uid-0")
-    assert "'bath'; did you mean batch?" in first["note"]
-    assert len(last["note"]) < 300
 
 
 def test_a_watch_ends_by_itself_before_silence_counts_as_a_dead_connection_and_that_is_soon() -> None:

@@ -44,20 +44,6 @@ def test_a_file_is_read_at_once_and_a_change_when_it_reads_the_same_twice(
     assert file.look() is None
 
 
-def test_a_change_that_times_and_sizes_do_not_show_is_one(tmp_path: Path, provider: PolicyProvider) -> None:
-    path = tmp_path / "policies.yaml"
-    path.write_text(A)
-    file = PolicyFile(path, provider)
-    file.look()
-    before = path.stat()
-    path.write_text(B)
-    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert path.stat().st_size == before.st_size
-    file.look()
-    file.look()
-    assert in_effect(provider) == "b"
-
-
 def test_a_mounted_config_map_is_followed_through_its_links(tmp_path: Path, provider: PolicyProvider) -> None:
     """As the kubelet writes it: ..data points to a directory that is replaced."""
     for name, text in (("one", A), ("two", B)):
@@ -110,16 +96,6 @@ def test_what_cannot_be_read_is_refused_and_the_last_good_one_stays(tmp_path: Pa
     file.look()
     file.look()
     assert provider.status.refusal is None
-
-
-def test_looking_at_what_is_no_file_leaves_nothing_open(tmp_path: Path, provider: PolicyProvider) -> None:
-    file = PolicyFile(tmp_path, provider)
-    file.look()
-    before = len(os.listdir("/proc/self/fd"))
-    for _ in range(20):
-        file.look()
-    assert len(os.listdir("/proc/self/fd")) == before
-    assert provider.status.refusal is not None and "Is a directory" in provider.status.refusal.message
 
 
 def test_it_says_when_it_last_knew_what_is_there(tmp_path: Path, provider: PolicyProvider) -> None:

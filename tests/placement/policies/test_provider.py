@@ -9,9 +9,7 @@ import pytest
 
 from kube.objects.objects import PodInfo
 from placement.advice_gate import AdviceMode
-from placement.policies.compiling import PolicyDefaults, compile_document
-from placement.policies.document import PolicyDocument
-from placement.policies.policy_set import PolicySet
+from placement.policies.compiling import PolicyDefaults
 from placement.policies.provider import PolicyProvider
 from placement.policies.status import OutcomeKind
 from testing.settable_clock import SettableClock
@@ -67,55 +65,6 @@ def test_a_broken_document_leaves_the_last_good_one_in_effect_and_is_told_once()
     assert policies.status.refusal is None and policies.status.version == "v4"
 
 
-def test_a_broken_document_from_the_start_leaves_the_settings() -> None:
-    policies = provider()
-    outcome = policies.offer(BROKEN)
-    assert outcome is not None and outcome.message.endswith("; the settings apply to all pods")
-    assert policies.choose(pod({"app": "cart"})).policy.name == "settings"
-
-
-def test_another_document_with_the_same_mistake_is_told_again() -> None:
-    policies = provider()
-    policies.offer(BROKEN, "v1")
-    again = policies.offer(BROKEN + "# tried again", "v2")
-    assert again is not None and again.kind is OutcomeKind.REFUSED
-    assert policies.status.outcomes[OutcomeKind.REFUSED] == 2
-    assert policies.offer(BROKEN + "# tried again", "v3") is None
-    assert policies.refuse("no key") is not None and policies.refuse("no key") is None
-
-
-def test_nobody_waits_for_a_document_that_is_being_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    policies = provider()
-    policies.offer(DOCUMENT, "v1")
-    began, may_end = threading.Event(), threading.Event()
-
-    def compile_slowly(document: PolicyDocument, defaults: PolicyDefaults) -> PolicySet:
-        began.set()
-        assert may_end.wait(30)
-        return compile_document(document, defaults)
-
-    monkeypatch.setattr("placement.policies.provider.compile_document", compile_slowly)
-    found = list[str | None]()
-
-    def look() -> None:
-        policies.still_waiting("no answer")
-        found.append(policies.status.version)
-
-    source = threading.Thread(target=lambda: policies.offer(OTHER, "v2"))
-    looking = threading.Thread(target=look)
-    source.start()
-    try:
-        assert began.wait(30)
-        looking.start()
-        looking.join(30)
-        assert found == ["v1"]
-    finally:
-        may_end.set()
-        source.join()
-        looking.join()
-    assert policies.status.version == "v2" and policies.choose(pod()).policy.name == "other"
-
-
 def test_a_document_that_is_gone_stays_in_effect_until_there_is_another() -> None:
     policies = provider()
     policies.offer(DOCUMENT, "v1")
@@ -126,13 +75,6 @@ def test_a_document_that_is_gone_stays_in_effect_until_there_is_another() -> Non
     assert policies.choose(pod()).policy.name == "balanced"
     again = policies.offer(DOCUMENT, "v2")  # the same text, from a ConfigMap that was made anew
     assert again is not None and again.kind is OutcomeKind.ACCEPTED and policies.status.refusal is None
-
-
-def test_the_same_text_in_a_newer_version_is_nothing_new() -> None:
-    policies = provider()
-    policies.offer(DOCUMENT, "v1")
-    assert policies.offer(DOCUMENT, "v2") is None
-    assert policies.status.version == "v1"
 
 
 def test_waiting_for_the_first_document_is_told_unless_there_is_word_of_it() -> None:
@@ -155,14 +97,6 @@ def test_a_mistake_of_ours_costs_the_document_only(monkeypatch: pytest.MonkeyPat
     outcome = policies.offer(OTHER)
     assert outcome is not None and "ZeroDivisionError: a mistake" in outcome.message
     assert policies.choose(pod()).policy.name == "balanced"
-
-
-def test_namespace_labels_count_from_when_they_are_known() -> None:
-    policies = provider()
-    policies.offer(DOCUMENT)
-    assert policies.choose(pod(namespace="lake")).policy.name == "balanced"
-    policies.read_labels_with({"lake": {"team": "data"}}.get)
-    assert policies.choose(pod(namespace="lake")).policy.name == "batch"
 
 
 def test_an_unknown_name_is_counted_and_told_once_per_pod() -> None:
@@ -220,13 +154,6 @@ def test_names_of_pods_and_policies_that_come_and_go_take_bounded_room() -> None
     assert policies.status.unknown == 25_000
     assert len(policies.pods) <= 1_000
     assert len(policies._unknown._seen) == 10_000
-
-
-def test_pods_are_counted_by_policy() -> None:
-    policies = provider()
-    for name in ("batch", "settings", "batch"):
-        policies.count(name)
-    assert policies.pods == {"batch": 2, "settings": 1}
 
 
 def test_readers_never_wait_and_never_see_a_half_of_a_set() -> None:

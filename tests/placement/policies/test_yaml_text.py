@@ -62,8 +62,3 @@ def test_depth_and_size_are_refused_from_their_limits_on() -> None:
 def test_an_anchor_that_is_there_twice_means_the_last_one_before_the_alias() -> None:
     """As YAML 1.1 has it, 3.2.2.2; PyYAML refuses it."""
     assert read_yaml("a: &x 1\nb: *x\nc: &x 2\nd: *x") == {"a": 1, "b": 1, "c": 2, "d": 2}
-
-
-def test_an_alias_needs_an_anchor() -> None:
-    with pytest.raises(DocumentMistake, match="there is no anchor 'x' before this alias, line 1"):
-        read_yaml("[*x, &x 1]")
