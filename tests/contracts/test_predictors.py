@@ -135,9 +135,3 @@ def test_wrong_shapes_are_refused_in_one_sentence(kind: Kind) -> None:
         kind().fit(np.zeros((2, 3, 24)), some_days(3))
     with pytest.raises(InputError, match="must be"):
         kind().fit(np.zeros((2, 3, 48)), some_days(4))
-
-
-def test_the_folder_holds_the_predictors_we_promise() -> None:
-    promised = {"seasonal_naive", "last_week", "day_type_mean", "decayed_quantiles", "exponential_smoothing"}
-    assert promised | {"mstl", "gradient_boosting"} <= set(discover())
-    assert list(discover()) == sorted(discover())

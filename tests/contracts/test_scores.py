@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from forecast.arrays import Floats
 from forecast.resources import RESOURCES
-from scorer.scores.catalogue import SCORES, RegisteredScore, combine, scores
+from scorer.scores.catalogue import SCORES, RegisteredScore, scores
 from scorer.scores.columns import ClusterFigures, NodeColumns, PodColumns
 from scorer.scores.options import ScoreParameters
 
@@ -232,20 +232,6 @@ def test_scores_tell_nodes_apart(score: RegisteredScore) -> None:
     """A score that never differed would pass all of the above."""
     nodes, pod, cluster = half_full(8)
     assert len(np.unique(score.compute(nodes, pod, cluster))) > 1
-
-
-@every_score
-def test_it_says_what_it_is(score: RegisteredScore) -> None:
-    assert score.description
-    assert not score.falls_with & score.rises_with
-
-
-def test_all_together_stay_within_the_range() -> None:
-    case = half_full(50)
-    computed = {name: score.compute(*case) for name, score in SCORES.items()}
-    total = combine(computed, dict.fromkeys(SCORES, 0.3))
-    assert ((total >= 0) & (total <= 100)).all()
-    np.testing.assert_allclose(total, np.mean(list(computed.values()), axis=0))
 
 
 def half_full(n: int) -> Case:

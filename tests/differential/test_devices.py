@@ -37,8 +37,6 @@ _WATCHED: dict[str, Watched[Any]] = {
     one.plural: one for one in (WATCHED_CLASSES, WATCHED_SLICES, WATCHED_TAINT_RULES, WATCHED_CLAIMS)
 }
 
-_Made = tuple[Manifest, Manifest]
-
 
 class RealDevices(RealScheduler):
     """The same control plane, with devices."""

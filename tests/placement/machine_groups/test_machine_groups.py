@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from forecast.errors import InputError
 from forecast.service_key import Owner
 from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
-from placement.feasibility import verdict
 from placement.machine_groups.metrics import GroupCollector
 from placement.machine_groups.options import Borrow, Group, GroupOwner
 from placement.node_rule_options import NodeRuleOptions
-from placement.plugins import Hint, NodePreference
+from placement.plugins import Hint
 from placement.policies.filter_choice import FilterOptions, chosen_filters
 from scheduler.cycle.order_dependence import is_asked_once
 from scheduler.filter_hints import FILTER_HINTS
@@ -43,9 +41,6 @@ GROUPS = (
         pytest.param(of_team("p", "search"), [PASSES, RESERVED, RESERVED, RESERVED], id="an owner names none"),
         pytest.param(of_team("p", "search", "search"), [ELSEWHERE, PASSES, RESERVED, RESERVED], id="an owner"),
         pytest.param(of_team("p", "shop", "search"), [ELSEWHERE, NOT_OWNER, RESERVED, RESERVED], id="no owner"),
-        pytest.param(of_team("p", "shop", "search,open"), [ELSEWHERE, NOT_OWNER, RESERVED, PASSES], id="of one of two"),
-        pytest.param(of_team("p", "shop", "open"), [ELSEWHERE, RESERVED, RESERVED, PASSES], id="a group without rules"),
-        pytest.param(of_team("p", "bids", "ads"), [ELSEWHERE, RESERVED, NOT_OWNER, RESERVED], id="without the label"),
         pytest.param(
             of_team("p", "bids", "ads", labels={"team": "ads"}),
             [ELSEWHERE, RESERVED, PASSES, RESERVED],
@@ -133,12 +128,6 @@ def test_cards_are_counted_by_thousandths_and_so_is_what_the_owners_have() -> No
     assert len(world.place([borrower("no-card", cpu=1.0)])) == 1  # the cores of the group are idle
 
 
-def test_a_cordoned_machine_keeps_nothing_free() -> None:
-    nodes = [group_node("a", "search", cpu=4.0), group_node("b", "search", cpu=4.0, unschedulable=True)]
-    world = GroupWorld(nodes, (), lends(0.25))
-    assert len(world.place([borrower(f"p-{i}", cpu=1.0) for i in range(9)])) == 2
-
-
 def test_nothing_is_lent_while_owners_wait_for_ten_minutes_at_most() -> None:
     world = GroupWorld([group_node("a", "search", cpu=4.0), group_node("plain")], (), lends())
     waits = of_team("w", "search", "search", cpu=1.0, created=world.now)
@@ -186,31 +175,11 @@ def test_who_borrows_is_told_when_owners_wait_no_more() -> None:
     assert told == [False, False, False]
 
 
-def test_several_groups_lend_each_its_own() -> None:
-    nodes = [group_node("a", "search", cpu=4.0), group_node("b", "ads", cpu=4.0)]
-    ads = Group(name="ads", owners=(GroupOwner(namespaces=("ads",)),), borrow=Borrow.IDLE, keep_free=0.5)
-    world = GroupWorld(nodes, (), lends(0.25), ads)
-    assert Counter(world.place([borrower(f"p-{i}", cpu=1.0) for i in range(9)])) == {"a": 3, "b": 2}
-
-
-def test_the_preference_asks_for_no_more_than_is_lent() -> None:
-    world = GroupWorld([group_node("a", "search", cpu=8.0)], (), lends(0.5))
-    preference: NodePreference = world.order
-    found = preference.prefer(borrower("p", cpu=1.0), 20, world.view, np.arange(1))
-    assert (found.rows.tolist(), found.most) == ([0], 4)
-
-
 def test_batches_are_for_pods_that_land_without_changing_what_is_lent() -> None:
     world = GroupWorld(NODES, (), lends(0.5))
     assert is_asked_once([world.filter], of_team("p", "search", "search"), world.view)
     assert not is_asked_once([world.filter], borrower("p"), world.view)
     assert is_asked_once([GroupWorld(NODES, (), lends()).filter], borrower("p"), world.view)
-
-
-def test_without_rules_nothing_but_names_counts() -> None:
-    world = GroupWorld(NODES)
-    assert passing(world.filter, of_team("p", "shop", "search"), world.view) == {"ours"}
-    assert passing(world.filter, borrower("p"), world.view) == {"plain"}
 
 
 # Who is told
@@ -258,12 +227,6 @@ def test_what_is_lent_is_shown() -> None:
     assert world.use.lent() == before
     world.cluster.delete_pod("shop/p")
     assert world.use.lent()["search"].pods == 1
-
-
-def test_the_reason_reads_as_those_of_kube_scheduler() -> None:
-    world = GroupWorld([group_node("a", "search"), group_node("b", "search")], (), lends())
-    said = verdict(of_team("p", "shop", "search"), world.view, [world.filter]).feasibility(world.view)
-    assert str(said) == f"0/2 nodes are available: 2 {next(iter(NOT_OWNER.reasons))}"
 
 
 # Options

@@ -58,8 +58,3 @@ def test_who_borrows_drives_nobody_away_for_what_is_kept() -> None:
     made.put(borrower("more", "b", cpu=2.0, priority=-100))
     assert made.feasible(borrower("x", "", cpu=1.0)) == set()  # 2 of 8 cores are kept
     assert made.preempts(borrower("x", "", cpu=1.0)) is None
-
-
-def test_others_get_nothing_of_the_group_by_preemption() -> None:
-    made = world(pod("full", "plain", cpu=4.0, priority=50), borrower("lent", "a", cpu=4.0))
-    assert made.preempts(pod("x", cpu=4.0, priority=40)) is None

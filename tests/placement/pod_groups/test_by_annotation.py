@@ -166,32 +166,12 @@ def test_the_group_of_a_deployment_is_owned_by_it() -> None:
     assert server.groups["web.deployment"]["metadata"]["ownerReferences"][0]["uid"] == "uid-of-web"
 
 
-def test_only_the_replica_that_leads_writes() -> None:
-    server = Server(Scene())
-    server.put(stating("a"))
-    server.leads = False
-    assert server.step() == []
-    server.leads = True
-    assert server.step() == [("POST", "podgroups")]
-
-
 def test_somebody_who_was_faster_is_no_failure() -> None:
     server = Server(Scene())
     server.put(stating("a"))
     server.status = 409
     assert server.step() == [("POST", "podgroups")]
     assert server.scene.directory.gate(stating("a")).reason == f"PodGroup {TRAIN_JOB} does not exist"
-
-
-def test_after_a_restart_nothing_is_created_again() -> None:
-    server = Server(Scene())
-    server.put(stating("a"))
-    server.step()
-    after = Server(scene := Scene(synced=False), listed=False)
-    after.put(stating("a"))
-    assert after.step() == [], "the groups have not been read yet"
-    scene.directory.replace_groups([POD_GROUPS.decoded(json.dumps(server.groups["train.job"]).encode())[0]])
-    assert after.step(seconds=60) == []
 
 
 @pytest.mark.parametrize(
@@ -254,12 +234,6 @@ def test_a_group_of_that_name_that_somebody_made_is_left_alone() -> None:
     server.put(stating("a"))
     assert server.step() == []
     assert "1 of 5 pods" in server.scene.directory.gate(stating("a")).reason
-
-
-def test_pods_of_other_schedulers_create_nothing() -> None:
-    server = Server(Scene())
-    server.put(stating("a", scheduler_name="default-scheduler"))
-    assert server.step() == []
 
 
 def test_a_dry_run_supposes_the_groups() -> None:

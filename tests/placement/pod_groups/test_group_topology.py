@@ -54,10 +54,6 @@ def test_a_mistake_is_never_guessed_at(annotation: str, text: str, why: str) -> 
     assert decoded({annotation: text}).problem == str(raised.value), "its members wait, and are told why"
 
 
-def test_another_topology_is_another_request() -> None:
-    assert not group().says_the_same(group(topology=GroupTopology(required="zone")))
-
-
 def test_the_directory_tells_topology_and_who_waits() -> None:
     scene = Scene()
     scene.put(member("a"), member("b"), member("c", node="n1"), member("d", gates=("later",)))

@@ -14,14 +14,11 @@ from placement.pod_groups.minima import Count, Minima, placing_order, shortfall
 @pytest.mark.parametrize(
     ("minima", "count", "says"),
     [
-        (Minima(), Count(1), ""),
         (Minima(), Count(), "0 of 1 members"),
-        (Minima(4), Count(4), ""),
         (Minima(4), Count(9), ""),
         (Minima(4), Count(3), "3 of 4 members"),
         (Minima(4, {"worker": 2}), Count(3, {"worker": 1}), "3 of 4 members, role worker 1 of 2"),
         (Minima(4, {"worker": 2}), Count(4, {"worker": 1}), "role worker 1 of 2"),
-        (Minima(4, {"worker": 2}), Count(3, {"worker": 3}), "3 of 4 members"),
         (Minima(1, {"worker": 2, "ps": 1}), Count(2, {}), "role ps 0 of 1, role worker 0 of 2"),
         (Minima(1, {"worker": 2, "ps": 1}), Count(3, {"worker": 2, "ps": 1}), ""),
     ],

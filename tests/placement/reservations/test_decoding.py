@@ -54,11 +54,6 @@ def test_its_room_is_held_on_the_node_of_its_status() -> None:
     assert room.owners.requirements == (Requirement("app", Operator.IN, ("cart",)),)
 
 
-@pytest.mark.parametrize("phase", ["Pending", "Taken", "Expired"])
-def test_no_other_phase_holds_room(phase: str) -> None:
-    assert reservation(**(AVAILABLE | {"phase": phase})).room() is None
-
-
 def test_a_stand_in_is_nothing_that_may_be_evicted_or_that_can_be_taken_for_a_pod() -> None:
     room = reservation(**AVAILABLE).room()
     assert room is not None

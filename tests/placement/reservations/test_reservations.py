@@ -40,13 +40,6 @@ def test_room_comes_and_goes_with_the_status() -> None:
     assert world.tested.by_phase() == {"Pending": 0, "Available": 0, "Taken": 1, "Expired": 0}
 
 
-def test_deleting_it_frees_the_room() -> None:
-    world = World()
-    world.tested.put(reservation(**AVAILABLE))
-    world.tested.delete(reservation(**AVAILABLE))
-    assert world.requested == 0
-
-
 @pytest.mark.parametrize("absent", [True, False])
 def test_a_list_says_what_there_is(absent: bool) -> None:
     world = World()
@@ -74,14 +67,6 @@ def test_what_is_over_does_not_wait() -> None:
     world.now += 24 * 3600
     world.tested.put(reservation())
     assert not world.cluster.state.pods
-
-
-def test_one_whose_node_is_gone_waits_again() -> None:
-    world = World("ours")
-    world.tested.put(reservation(**AVAILABLE))
-    world.tested.put(reservation(phase="Pending", message="node a is gone"))
-    assert world.requested == 0
-    assert not world.cluster.state.pods["uid-release"].node
 
 
 @pytest.mark.parametrize("first", ["pods", "reservations"])
