@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from random import Random
 
 import pytest
@@ -11,12 +12,25 @@ import pytest
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
 from placement.scores.catalogue import STANDARD_SCORES
-from tests.differential.logged_scores import logged_scores
 from tests.differential.our_filters import Tables, decoded
 from tests.differential.real_scheduler import RealScheduler
 from tests.placement.random_cluster import random_cluster
 
 N_PROBES = 12
+
+_SCORED = re.compile(
+    r'"Plugin scored node for pod" pod="[^"/]+/(?P<pod>[^"]+)" plugin="(?P<plugin>[^"]+)" node="(?P<node>[^"]+)" '
+    r"score=(?P<score>-?\d+)"
+)
+"""As kube-scheduler logs it with --vmodule=schedule_one=10."""
+
+
+def logged_scores(log: str) -> Mapping[str, Mapping[str, Mapping[str, int]]]:
+    """By name of the pod, plugin and node; plugins that have nothing to say of a pod are not there."""
+    found: dict[str, dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
+    for one in _SCORED.finditer(log):
+        found[one["pod"]][one["plugin"]][one["node"]] = int(one["score"])
+    return found
 
 
 @pytest.fixture(scope="module")
