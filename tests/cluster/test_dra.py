@@ -12,7 +12,6 @@ import pytest
 
 from kube.client.kubernetes_client import api_client
 from kube.client.kubernetes_source import source_of
-from kube.decoding.decoding import decode_pod
 from kube.objects.objects import PodInfo, PodResourceClaim
 from kube.session.api_session import ApiSession
 from placement.status import Status
@@ -156,24 +155,6 @@ def test_an_allocation_is_accepted_seen_and_taken_back(world: World) -> None:
     assert world.reserve(world.pod("p2", "bound-together"), "a").is_success
 
 
-def test_who_writes_in_between_is_noticed(world: World) -> None:
-    made = world.claim("fought")
-    pod = world.pod("p1", "fought")
-    assert world.reserve(pod, "a").is_success
-    world.writer.patch(made, {"metadata": {"labels": {"by": "somebody"}}})
-    assert world.pre_bind(pod, "a").is_success
-    assert world.get("fought")["metadata"]["labels"] == {"by": "somebody"} and world.devices("fought") == ["r=a/0"]
-    made = world.claim("stolen")
-    pod = world.pod("p2", "stolen")
-    assert world.reserve(pod, "a").is_success
-    theirs = {"results": [{"request": "r", "driver": DRIVER, "pool": "b", "device": "3"}]}
-    world.writer.patch(made, {"metadata": {"finalizers": [FINALIZER]}})
-    world.writer.patch_status(made, {"allocation": {"devices": theirs}})
-    assert "allocated elsewhere" in world.pre_bind(pod, "a").reason
-    world.plugin.unreserve(pod, "a")
-    assert eventually(lambda: world.used() == 2, LONG) and world.devices("stolen") == ["r=b/3"]
-
-
 def test_after_a_kill_claims_are_where_they_were(world: World, plane: ControlPlane) -> None:
     world.claim("kept")
     pod = world.pod("p1", "kept")
@@ -190,34 +171,6 @@ def test_after_a_kill_claims_are_where_they_were(world: World, plane: ControlPla
         again.plugin.post_filter(pod, again.view, (), rejections)
         assert eventually(lambda: again.fits(pod) == {"a", "b"}, LONG)
         assert again.devices("kept") == []
-
-
-def test_a_claim_for_extended_resources_is_accepted_and_goes_again(world: World) -> None:
-    world.writer.create(device_class("backed", extendedResourceName="example.com/gpu"))
-    assert eventually(lambda: "example.com/gpu" in world.table.class_resources, LONG)
-    asked = {"example.com/gpu": "2", "deviceclass.resource.kubernetes.io/gpu": "1"}
-    container = {"name": "main", "image": "i", "resources": {"requests": asked, "limits": asked}}
-    written = {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [container]}}
-    made = world.writer.create(written | {"metadata": {"name": "asks", "namespace": "default"}})
-    pod = decode_pod(made)
-    assert world.fits(pod) == {"a", "b"} and world.reserve(pod, "b").is_success and world.used() == 3
-    assert world.pre_bind(pod, "b").is_success
-
-    def status() -> Manifest:
-        (found,) = [one for one in world.writer.list_all("pods") if one["metadata"]["name"] == "asks"]
-        recorded: Manifest = found["status"]["extendedResourceClaimStatus"]
-        return recorded
-
-    name = status()["resourceClaimName"]
-    first, second = ("container-0-request-0=b/0", "container-0-request-1=b/1")
-    assert world.devices(name) == [first, second, "container-0-request-1=b/2"] and world.users(name) == [pod.uid]
-    named = [(one["resourceName"], one["requestName"]) for one in status()["requestMappings"]]
-    assert named == [(kind, f"container-0-request-{at}") for at, kind in enumerate(sorted(asked))]
-    assert eventually(lambda: not world.table.in_flight, LONG) and world.used() == 3
-    world.plugin.unreserve(pod, "b")
-    assert eventually(world.is_as_before, LONG)
-    assert name not in {one["metadata"]["name"] for one in world.writer.list_all("resourceclaims")}
-    world.writer.delete(made)
 
 
 @pytest.mark.skipif(kubernetes_version() == "1.36", reason="1.36 does not serve DeviceTaintRules by default")

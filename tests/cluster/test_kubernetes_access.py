@@ -15,12 +15,11 @@ import yaml
 from forecast.errors import InputError
 from kube.client.kubernetes_client import api_client
 from scorer.service.app import create_app
-from serving.kubernetes_access import AccessLimits, KubernetesAccess
+from serving.kubernetes_access import KubernetesAccess
 from serving.kubernetes_reviews import Ask, api_server_ask, check_delegation
 from testing.processes.scorer_process import ROOT, eventually
 from testing.processes.webhook_process import Api, Refused, plain_pod
 from testing.servers.control_plane.control_plane import ControlPlane
-from testing.servers.control_plane.tcp_proxy import TcpProxy
 from tests.scorer.service.fake_scorer import FakeScorer
 from tests.serving.served import served
 
@@ -55,10 +54,6 @@ class Accounts:
         for role in roles:
             self._api.request("POST", f"{RBAC}/clusterrolebindings", bound(name, role))
         return self.token(name)
-
-    def withdraw(self, name: str, role: str) -> None:
-        """Take a role from an account."""
-        self._api.request("DELETE", f"{RBAC}/clusterrolebindings/{bound(name, role)['metadata']['name']}")
 
     def token(self, name: str, *audiences: str) -> str:
         """Meant for these audiences; none = for the API server."""
@@ -123,28 +118,6 @@ def test_a_token_must_be_meant_for_us_where_audiences_are_set(accounts: Accounts
         assert [ask(token) for token in (ours, theirs, the_api_servers)] == [401, 401, 200]
     with asked(KubernetesAccess(accounts.ask("delegate"), ["forecast-scheduler"])) as ask:
         assert [ask(token) for token in (ours, theirs, the_api_servers)] == [200, 401, 401]
-
-
-def test_a_withdrawn_right_and_an_api_server_that_is_away(plane: ControlPlane, accounts: Accounts) -> None:
-    limits = AccessLimits(allowed_seconds=1.5, refused_seconds=0.5)
-    viewer, stranger = accounts.token("viewer"), accounts.token("stranger")
-    leaver = accounts.add("leaver", viewer_role()["metadata"]["name"])
-    with (
-        TcpProxy(plane.api_server.port) as proxy,
-        asked(KubernetesAccess(accounts.ask("delegate", url=proxy.url), limits=limits)) as ask,
-    ):
-        assert eventually(lambda: ask(leaver) == 200)
-        accounts.withdraw("leaver", viewer_role()["metadata"]["name"])
-        assert eventually(lambda: ask(leaver) == 403)
-        assert ask(viewer) == ask(viewer, "/metrics") == 200
-        proxy.refuse(True)
-        proxy.cut()
-        assert ask(viewer) == 200  # remembered
-        assert ask(stranger) == 503
-        assert eventually(lambda: ask(viewer) == 503)
-        assert (ask(viewer, "/metrics"), ask(leaver, "/metrics"), ask(stranger, "/metrics")) == (200, 503, 503)
-        proxy.refuse(False)
-        assert eventually(lambda: ask(viewer) == 200)
 
 
 def test_the_admission_policy_of_the_docs_refuses_the_annotation_it_names(plane: ControlPlane) -> None:

@@ -119,33 +119,6 @@ def test_an_api_server_that_is_away_ends_leading_and_comes_back(plane: ControlPl
         cut_off.stop()
 
 
-def test_never_two_while_connections_fail_again_and_again(plane: ControlPlane, make: Make) -> None:
-    """Watched from outside, thousands of times, while the connection of the first is cut and silent in turn."""
-    with TcpProxy(plane.api_server.port) as proxy:
-        kubeconfig = plane.write_kubeconfig("admin", plane.token, url=proxy.url)
-        replicas = [make("a", SHORT, kubeconfig), make("b")]
-        over, both, turns = threading.Event(), [], 0
-
-        def watch() -> None:
-            while not over.wait(0.001):
-                if replicas[0].may_write() and replicas[1].may_write():
-                    both.append(time.monotonic())
-
-        watching = threading.Thread(target=watch)
-        watching.start()
-        try:
-            for trouble in (proxy.cut, proxy.freeze, lambda: proxy.lose_answers(2), proxy.cut):
-                assert eventually(lambda: any(replica.may_write() for replica in replicas))
-                trouble()
-                turns += 1
-                time.sleep(0.5)
-        finally:
-            over.set()
-            watching.join()
-        assert turns == 4 and not both
-        replicas[0].stop()
-
-
 _ALONE = """
 import sys, time
 from pathlib import Path

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -21,7 +19,7 @@ from kube.decoding.decoding import Kind
 from kube.decoding.jobs import JobInfo
 from kube.objects.kubernetes_version import KubernetesVersion
 from kube.objects.objects import NodeInfo, PodInfo, ReplicaSetInfo
-from testing.servers.cluster_objects import ClusterWriter, Manifest, job, node, pod, replica_set, running
+from testing.servers.cluster_objects import ClusterWriter, job, node, pod, replica_set, running
 from testing.servers.control_plane.binaries import kubernetes_version
 from testing.servers.control_plane.control_plane import ControlPlane
 from tests.cluster.stored_objects import StoredObjects, eventually
@@ -78,45 +76,6 @@ def test_what_exists_is_listed_in_pages_and_every_change_arrives(plane: ControlP
         assert source.status()[Kind.PODS].relists == 0
 
 
-def test_no_pod_is_lost_while_lists_and_changes_cross(plane: ControlPlane, writer: ClusterWriter) -> None:
-    """Sources that start while pods come and go all end up with what the server has."""
-    enough = threading.Event()
-    failed: list[BaseException] = []
-
-    def churn(seed: int) -> None:
-        rng, count = random.Random(seed), 0
-        alive: list[Manifest] = []
-        try:
-            while not enough.is_set():
-                if alive and rng.random() < 0.45:
-                    writer.delete(alive.pop(rng.randrange(len(alive))))
-                else:
-                    alive.append(writer.create(pod(f"churn-{seed}-{count}")))
-                    count += 1
-        except BaseException as error:
-            failed.append(error)
-
-    threads = [threading.Thread(target=churn, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    sinks = [StoredObjects() for _ in range(3)]
-    try:
-        with started(plane, sinks[0], page_size=5) as first, started(plane, sinks[1], page_size=50) as second:
-            assert first.wait_synced(15) and second.wait_synced(15)
-            with started(plane, sinks[2], page_size=500) as third:
-                assert third.wait_synced(15)
-                assert eventually(lambda: first.status()[Kind.PODS].events >= 1_000)
-                enough.set()
-                for thread in threads:
-                    thread.join(10)
-                assert not failed
-                for sink in sinks:
-                    assert eventually(lambda sink=sink: sink.equals_server(writer))  # type: ignore[misc]
-    finally:
-        enough.set()
-    assert [sink.mistakes for sink in sinks] == [[], [], []]
-
-
 def test_missing_rights_are_named_and_once_granted_used(plane: ControlPlane, writer: ClusterWriter) -> None:
     powerless = api_client(plane.write_kubeconfig("nobody", plane.powerless_token))
     with pytest.raises(InputError, match=r"forbids to list nodes .* ClusterRole"):
@@ -138,26 +97,6 @@ def test_missing_rights_are_named_and_once_granted_used(plane: ControlPlane, wri
         assert source.wait_synced(10)
         assert sink.equals_server(writer)
         assert source.status()[Kind.PODS].last_error == ""
-    finally:
-        source.stop()
-
-
-def test_a_wrong_token_is_named_and_a_renewed_one_used(plane: ControlPlane, writer: ClusterWriter) -> None:
-    api = api_client(plane.write_kubeconfig("admin", "stale"))
-    with pytest.raises(InputError, match=r"does not accept these credentials \(401\)"):
-        check_access(api)
-    token = {"now": "stale"}
-    api.configuration.refresh_api_key_hook = lambda settings: settings.api_key.update(
-        BearerToken=f"Bearer {token['now']}"
-    )
-    sink = StoredObjects()
-    source = KubernetesSource(api, sink, timing=QUICK)
-    source.start()
-    try:
-        assert eventually(lambda: "401" in source.status()[Kind.NODES].last_error)
-        token["now"] = plane.token
-        assert source.wait_synced(10)
-        assert sink.equals_server(writer)
     finally:
         source.stop()
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from forecast_scheduler.settings.document import load_settings
-from forecast_scheduler.settings.schedule_options import profile_names
 from kube.decoding.decoding import decode_pod
 from placement.devices.demand import demand_mistake, gpu_demand
 from placement.devices.options import DeviceOptions
@@ -21,7 +20,6 @@ from testing.processes.webhook_process import Api
 from testing.servers.cluster_objects import ClusterWriter, node, pod
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
-from testing.servers.kustomize import DEPLOY
 
 NAMESPACE = "forecast-scheduler"
 
@@ -89,20 +87,6 @@ def test_the_example_gpus_say_nothing_that_cannot_be_read() -> None:
         asked[one["metadata"]["name"]] = None if demand is None else (demand.count, demand.milli)
         assert training_terms(pod_made.annotations).mistakes == ""
     assert asked == {"train": (2, 1000), "answer": (1, 500), "thumbnails": None}
-
-
-def test_the_shipped_settings_are_settings() -> None:
-    settings = load_settings(DEPLOY / "base" / "common" / "settings.yaml", {})
-    assert settings.schedule.host == "0.0.0.0" and settings.schedule.drain == 5
-    assert settings.schedule.lease.enabled and settings.schedule.lease.namespace == NAMESPACE
-    (deployment,) = [one for one in documents("base/schedule/schedule.yaml") if one["kind"] == "Deployment"]
-    spec = deployment["spec"]["template"]["spec"]
-    (container,) = spec["containers"]
-    asked = container["args"][container["args"].index("--profile") + 1]
-    assert profile_names(asked) == ["online", "job"]
-    assert container["ports"][0]["containerPort"] == settings.schedule.port
-    takes = settings.schedule.drain + 15 + settings.schedule.binding_timeout
-    assert spec["terminationGracePeriodSeconds"] > takes  # requests in flight have 15 s
 
 
 def test_the_example_jobs_say_nothing_that_cannot_be_read() -> None:

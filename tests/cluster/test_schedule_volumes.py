@@ -152,22 +152,6 @@ def test_a_pod_is_bound_once_its_claim_is(
     assert controllers.nominated("first") == "" == controllers.nominated("plain")
 
 
-def test_where_the_provisioner_gives_up_another_node_is_tried(
-    process: ScorerProcess, writer: ClusterWriter, controllers: Controllers
-) -> None:
-    writer.create_many([claim("hard", "made"), using("second", "hard")])
-    sees(process, lambda: controllers.selected("hard") != "")
-    chosen = controllers.selected("hard")
-    sees(process, lambda: controllers.nominated("second") == chosen)
-    writer.patch(controllers.find("persistentvolumeclaims", "hard"), {"metadata": {"annotations": {SELECTED: None}}})
-    sees(process, lambda: controllers.selected("hard") not in ("", chosen))
-    other = controllers.selected("hard")
-    assert {chosen, other} == {"a", "b"} and controllers.node_of("second") == ""
-    sees(process, lambda: controllers.nominated("second") == other)
-    controllers.provision("hard", other)
-    sees(process, lambda: controllers.node_of("second") == other)
-
-
 def test_pods_share_out_local_volumes(process: ScorerProcess, writer: ClusterWriter, controllers: Controllers) -> None:
     names = ("one", "two")
     writer.create_many([volume("local-a", "local", "a"), volume("local-b", "local", "b")])

@@ -5,15 +5,13 @@ There is no kubelet: a pod that is evicted stays, terminating, until the test en
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
 
-from kube.client.kubernetes_client import api_client, send
+from kube.client.kubernetes_client import api_client
 from kube.client.kubernetes_source import KubernetesSource
 from kube.decoding.decoding import SCORED_KINDS
 from kube.events.event_recorder import api_server_post
@@ -28,8 +26,6 @@ from testing.servers.control_plane.kube_scheduler import KubeScheduler
 from tests.cluster.stored_objects import eventually
 
 OURS = "forecast-scheduler"
-UNDISTURBED = {"key": "undisturbed", "effect": "NoSchedule"}
-"""Keeps kube-scheduler's pods away that found no room in an earlier test; who binds directly is not asked."""
 READY = {"conditions": [{"type": "Ready", "status": "True"}]}
 
 
@@ -137,56 +133,3 @@ def test_both_place_at_once(
     assert eventually(lambda: sharing.metric("forecast_overcommit_evictions_total", outcome="evicted") == n_evicted)
     assert sharing.metric("forecast_overcommits_total", cause="own") == 0
     assert sharing.metric("forecast_overcommitted_nodes", cause="shared") == 0
-
-
-def budget(name: str, app: str, *, allowed: int) -> tuple[Manifest, Mapping[str, Any]]:
-    """A disruption budget, and the status that its controller would give it."""
-    selector = {"matchLabels": {"app": app}}
-    manifest = {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"minAvailable": 2, "selector": selector},
-    }
-    counts = {"disruptionsAllowed": allowed, "currentHealthy": 2, "desiredHealthy": 2, "expectedPods": 2}
-    return manifest, {"status": {"observedGeneration": 1, **counts}}
-
-
-def test_a_disruption_budget_that_forbids_is_heeded_and_told(writer: ClusterWriter, sharing: Sharing) -> None:
-    path = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
-
-    def write(method: str, where: str, what: Mapping[str, Any]) -> None:
-        kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
-        answer = send(sharing.api, method, where, json.dumps(what).encode(), content_type=kind, seconds=30)
-        assert answer.status < 300, answer.data
-
-    made, status = budget("held", "held", allowed=0)
-    write("POST", path, made)
-    write("PATCH", f"{path}/held/status", status)
-    writer.create(node("held", cpu="1", reserved_cpu="0m", taints=[UNDISTURBED]))
-    owner = writer.create(replica_set("held-7d9f", deployment="held"))
-    for i in range(2):
-        writer.create(pod(f"held-{i}", owner=owner, cpu="700m", scheduler_name=OURS, labels={"app": "held"}))
-        start_on(writer, f"held-{i}", "held")
-
-    def told() -> list[str]:
-        answer = send(sharing.api, "GET", "/api/v1/namespaces/default/events?limit=1000", seconds=30)
-        events = json.loads(answer.data)["items"]
-        return [e["message"] for e in events if e["involvedObject"] == EVENT_OBJECT and e["reason"] == REASON]
-
-    assert eventually(lambda: sharing.metric("forecast_overcommits_unrepaired") == 1, 60)
-    assert eventually(lambda: len(told()) == 1, 60)
-    assert told()[0].startswith(
-        "our pods there that may be evicted do not give back enough: short of 400 of cpu; 2 may"
-    )
-    assert all("deletionTimestamp" not in one["metadata"] for one in on(writer, "held"))
-
-    write("PATCH", f"{path}/held/status", budget("held", "held", allowed=1)[1])
-
-    assert eventually(lambda: end_evicted(writer) and len(on(writer, "held")) == 1, 90)
-    assert eventually(lambda: sharing.metric("forecast_overcommits_unrepaired") == 0, 60)
-    assert sharing.metric("forecast_overcommit_evictions_total", outcome="refused") >= 2
-
-
-REASON = "OvercommitNotRepaired"
-EVENT_OBJECT = {"apiVersion": "v1", "kind": "Node", "name": "held", "uid": "held"}
