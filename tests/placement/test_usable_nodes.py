@@ -146,6 +146,13 @@ def test_nodes_that_a_policy_rather_keeps_for_others_are_used_if_there_is_no_oth
     assert LiveCluster(CLUSTER[5:6], cards=SOFT).by(pod_with()) == "gpu"
 
 
+def test_our_own_loops_run_the_policys_rule_of_cards_even_if_its_filters_leave_it_out() -> None:
+    own = node_named("own", allocatable=GPUS, labels={DOMAIN_LABEL: "ours"})
+    tested = LiveCluster([CLUSTER[5], own], names_cards=False)
+    assert tested.by(pod_with({"schedulerName": "ours"})) == ""
+    assert tested.by(pod_with()) == "gpu"
+
+
 def test_pods_with_equal_constraints_share_a_mask_until_nodes_change() -> None:
     tested = LiveCluster(CLUSTER)
     pods = [pod_with(name=f"p{i}", labels={"app": str(i)}) for i in range(20)]

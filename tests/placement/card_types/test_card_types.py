@@ -90,17 +90,6 @@ def test_hard_keeps_rare_nodes_for_pods_that_name_them() -> None:
     assert "a100" not in world.place(pods(20))
 
 
-def test_the_least_scarce_cards_are_never_rare_by_measure_but_by_name_they_are() -> None:
-    wanted = [*pods(8, "A100", prefix="a"), *pods(8, "T4", prefix="t")]
-    both = [node for node in NODES if node.name in ("a100", "t4")]
-    world = CardWorld(both, wanted, protection=Protection.HARD)
-    assert world.look() == {A100: 1.0, T4: 1.0}
-    assert names(world, [world.plugin], typed("p")) == {"a100", "t4"}
-    listed = CardWorld(both, protection=Protection.HARD, rare_types=("A100", "T4"))
-    assert listed.look() == {A100: 1.0, T4: 1.0}
-    assert names(listed, [listed.plugin], typed("p")) == set()
-
-
 def test_what_is_wanted_and_has_no_card_counts_against_what_is_free() -> None:
     world = CardWorld(NODES, pods(4, "A100"))
     assert world.look()[A100] == 0.5
@@ -108,6 +97,18 @@ def test_what_is_wanted_and_has_no_card_counts_against_what_is_free() -> None:
     assert world.look()[A100] == 1.0
     world.assume(typed("p-0", "A100"), "a100")
     assert world.look()[A100] == 1.0
+
+
+def test_pods_that_name_scarce_types_are_not_kept_off_them() -> None:
+    world = scarce(even=Even.OFF)
+    rows = np.array([world.state.row_of[name] for name in ("a100", "t4")])
+    assert world.plugin.prefer(typed("p"), 1, world.view, rows).rows.tolist() == [2]
+    assert world.plugin.prefer(typed("p", "A100,T4"), 1, world.view, rows).rows.tolist() == [1, 2]
+
+
+def test_who_accepts_every_model_there_is_makes_none_scarce() -> None:
+    world = CardWorld(NODES, pods(8, "A100,T4,V100"))
+    assert set(world.look().values()) == {0.0}
 
 
 def test_a_batch_sees_what_is_rare_as_it_was_at_its_begin() -> None:
@@ -119,13 +120,6 @@ def test_a_batch_sees_what_is_rare_as_it_was_at_its_begin() -> None:
     assert names(world, [world.plugin], pod) == before
     at_once = scarce().place(pods(20, n=0))
     assert scarce().place(pods(20, n=0), one_by_one=True) == at_once
-
-
-def test_nodes_of_a_model_that_is_new_since_the_last_look_are_not_scarce() -> None:
-    world = scarce(Protection.HARD, rare_from=0.7)
-    world.put(card_node("new", 8, model="H200"))
-    assert "new" in names(world, [world.plugin], typed("p"))
-    assert set(world.place(pods(12, prefix="q"))) == {"t4", "new"}
 
 
 # Fairness
@@ -151,18 +145,6 @@ def test_pods_that_name_no_type_are_evened_out_only_on_demand() -> None:
 
 
 # Who is told
-
-
-def test_a_change_of_what_is_scarce_is_told_once() -> None:
-    world = scarce(Protection.HARD, rare_from=0.7)
-    told: list[int] = []
-    world.scarcity.on_change.append(lambda: told.append(1))
-    world.look()
-    assert not told
-    world.put(*pods(4, "T4", prefix="t"))
-    world.look()
-    world.look()
-    assert len(told) == 1
 
 
 def event(kind: EventKind, node: NodeInfo | None = None, before: NodeInfo | None = None) -> ClusterEvent:

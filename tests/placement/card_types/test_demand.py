@@ -63,14 +63,6 @@ def test_what_was_wanted_fades_by_halves() -> None:
     assert world.demand.wanted() == []
 
 
-def test_a_clock_that_is_set_back_takes_nothing_away() -> None:
-    world = CardWorld(NODES)
-    world.put(typed("p", "A100"))
-    world.delete("p")
-    world.now -= 1e6
-    assert recent(world, "A100") == 1000
-
-
 def test_anybody_may_name_anything_and_little_of_it_is_remembered() -> None:
     world = CardWorld(NODES)
     for i in range(2000):

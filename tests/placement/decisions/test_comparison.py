@@ -152,19 +152,6 @@ def test_a_name_that_comes_back_is_another_pod() -> None:
     assert list(zip(moves.source, moves.target, moves.first, moves.end, strict=True)) == [(0, 2, 48, 72)]
 
 
-def test_a_pod_bound_late_in_a_slot_moves_with_what_it_used_in_it() -> None:
-    history, pods = cluster(("shop/a", 0, 61, N_SLOTS))
-    pods.present.reshape(1, -1)[0, 60] = 1 / 3
-    pods.usage.reshape(1, -1, N_SLOTS)[0, CPU, 60] = 3.0
-    decisions = [decided("shop/a", 60, "n0", "n2", minutes=20)]
-    span = span_of(history, decisions)
-    moves = moves_of(history, pods.pods, decisions, span)
-    shift = blank_shift(history, span)
-    add_moved_usage(shift, moves, during(pods, slice(span.first, N_DAYS)), history, span)
-    assert shift[2, CPU, 10:14] == pytest.approx([0, 0, 1, 4])  # slots 58 to 61
-    assert shift[0, CPU] == pytest.approx(-shift[2, CPU])
-
-
 @pytest.mark.parametrize(
     ("changed", "fate"),
     [

@@ -28,15 +28,6 @@ def test_points_and_rank_of_the_node_chosen(node: str, points: int | None, rank:
     assert (made.advised_node, made.advised_points, made.runner_up, made.margin, made.nodes) == ("n1", 12, "n6", 3, 6)
 
 
-def test_nodes_left_out_of_a_shortened_reply_have_0_points() -> None:
-    nodes = [f"n{number}" for number in range(1, 9)]
-    points = {"n1": 4, "n2": -2}
-    assert decision(points, "n8", nodes=nodes).rank == 2
-    assert decision(points, "n2", nodes=nodes).rank == 8
-    assert decision({"n2": -2}, "n3", nodes=nodes).rank == 1
-    assert decision(points, "n8", nodes=nodes).top == {"n1": 4}
-
-
 def test_the_best_five_are_named_and_equals_by_name() -> None:
     points = {f"n{number:02d}": 5 for number in range(40)} | {"z": 9, "y": 8}
     assert list(decision(points, "z").top.items()) == [("z", 9), ("y", 8), ("n00", 5), ("n01", 5), ("n02", 5)]

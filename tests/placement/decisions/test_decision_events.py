@@ -82,14 +82,13 @@ def test_events_are_posted_to_the_pods_namespace_and_limited() -> None:
     assert sink.figures == EventFigures(posted=4, limited=7, dropped=0, failed=0)
 
 
-def test_a_shadow_leaves_no_traces_on_pods() -> None:
+def test_a_namespace_that_is_a_path_leads_nowhere_else() -> None:
     server = Server()
     sink = EventSink(server, controller="us", instance="one")
     sink.start()
-    sink.take(binding(advice({"n1": 1}, is_shadow=True), "n1"))
-    sink.take(binding(advice({"n1": 1}), "n1"))
+    sink.take(binding(advice({"n1": 1}, pod="..%2f?x#/cart"), "n1"))
     sink.stop()
-    assert [event["reportingController"] for _, event in server.posted] == ["us"]
+    assert server.posted[0][0] == "/apis/events.k8s.io/v1/namespaces/..%252f%3Fx%23/events"
 
 
 @pytest.mark.parametrize(

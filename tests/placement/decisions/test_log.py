@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-import orjson
 import pytest
 
 from forecast.errors import InputError
@@ -22,20 +21,6 @@ def write(log: DecisionLog, *uids: str) -> None:
     for number, uid in enumerate(uids):
         log.take(binding(advice({"n1": 2, "n2": 1}, uid=uid, pod=f"shop/{uid}"), "n2", at=AT + number))
     log.stop()
-
-
-def test_why_a_pod_is_elsewhere_is_written_and_read_back(tmp_path: Path) -> None:
-    path, why = tmp_path / "decisions.jsonl", "TaintToleration: node(s) had untolerated taint(s)"
-    log = open_decision_log(path)
-    log.start()
-    log.take(binding(advice({"n1": 2, "n2": 1}), "n2", because=why))
-    log.stop()
-    assert orjson.loads(path.read_bytes())["elsewhere_because"] == why
-    old = orjson.loads(path.read_bytes()) | {"uid": "another"}
-    del old["elsewhere_because"]
-    with path.open("ab") as file:
-        file.write(orjson.dumps(old) + b"\n")  # of an earlier version
-    assert [one.elsewhere_because for one in read_decisions([path]).decisions] == [why, ""]
 
 
 def test_a_place_that_cannot_be_written_is_told_at_once(tmp_path: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 
 from placement.decisions.advice import Advice
@@ -130,23 +128,3 @@ def test_the_oldest_lose_their_lists_when_these_grow_too_large(taken: Taken, clo
         records.advised(advice(points, uid=f"later-{number}"))
         records.bound(pod(f"later-{number}", node="n50"))
     assert [len(one.advice.points) for one in taken.bindings[5:]] == [100, 100]
-
-
-def test_from_many_threads_every_pod_is_one_decision(taken: Taken, clock: SettableClock[float]) -> None:
-    records = recorder(taken, clock)
-
-    def place(first: int) -> None:
-        for number in range(first, first + 200):
-            records.advised(advice({"n1": 1, "n2": 0}, uid=f"uid-{number}"))
-
-    def bind(first: int) -> None:
-        for number in range(first, first + 200):
-            records.bound(pod(f"uid-{number}"))
-
-    threads = [threading.Thread(target=act, args=(first,)) for first in range(0, 800, 200) for act in (place, bind)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(one.advice.uid for one in taken.bindings) == sorted(f"uid-{number}" for number in range(800))
-    assert records.figures().pending == 0

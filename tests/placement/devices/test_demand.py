@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from forecast.errors import InputError
-from kube.decoding.decoding import decode_pod
 from kube.objects.objects import PodInfo
 from placement.devices.annotations import card_memory, indices_of, sharing_annotations
 from placement.devices.demand import GpuDemand, asks_by_name, demand_mistake, gpu_demand
@@ -49,12 +48,6 @@ def test_what_contradicts_itself_is_a_mistake() -> None:
     assert gpu_demand(replace(both, requests={GPU: 0.0, "amd.com/gpu": 2.0}), options) == GpuDemand(2, 1000)
     for right in (card_pod("p"), card_pod("p", n=1), card_pod("p", n=1, milli=1000), card_pod("p", memory=1, milli=1)):
         assert demand_mistake(right, OPTIONS) == ""
-
-
-def test_containers_of_a_pod_ask_together() -> None:
-    container = {"name": "c", "image": "", "resources": {"limits": {GPU: "1"}, "requests": {GPU: "1"}}}
-    manifest = {"metadata": {"name": "p", "namespace": "n", "uid": "u"}, "spec": {"containers": [container] * 2}}
-    assert gpu_demand(decode_pod(manifest), OPTIONS) == GpuDemand(2, 1000)
 
 
 def test_a_share_by_memory_is_rounded_down_and_the_larger_of_two_counts() -> None:
@@ -114,3 +107,9 @@ def test_what_the_plugin_is_told_can_be_read_by_it() -> None:
 def test_names_that_cannot_be_resources_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(InputError):
         DeviceOptions(**wrong)  # type: ignore[arg-type]
+
+
+def test_sharing_can_be_left_out() -> None:
+    options = DeviceOptions(shared_memory_resource="", count_resource="")
+    assert gpu_demand(card_pod("p", memory=4), options) is None
+    assert gpu_demand(card_pod("p", n=1), options) == GpuDemand(1, 1000)

@@ -78,15 +78,6 @@ def test_of_pods_of_others_nobody_knows_more_than_that_they_are_there() -> None:
         assert world.free("a") == [0, 0, 0, 0, 600, 1000]
 
 
-def test_devices_that_are_gone_are_kept_by_those_who_have_them_and_counted() -> None:
-    world = DeviceWorld([card_node("a", 4)], [card_pod("p", "a", n=2, said={INDEX: "1,3"})])
-    world.put(card_node("a", 2))
-    assert world.devices("p") == (1, 3) and world.free("a") == [1000, 0] and world.table.conflicts() == 1
-    assert world.table.free_milli[0].tolist() == [1000, 0] + [-1] * 6
-    world.put(card_node("a", 4))
-    assert world.free("a") == [1000, 0, 1000, 0] and world.table.conflicts() == 0
-
-
 def test_more_devices_than_ever_before_make_room_for_their_columns() -> None:
     world = DeviceWorld([card_node("a", 2), card_node("b", 20)], [card_pod("p", "a", milli=1)])
     assert world.table.free_milli.shape == (2, 20) and world.free("a") == [999, 1000]
@@ -137,15 +128,6 @@ def test_a_unit_of_memory_counts_where_it_is_less_than_a_thousandth() -> None:
     assert world.table.most_free_memory[0] == 297 and not world.table.conflicts()
 
 
-def test_a_table_that_comes_late_chooses_for_the_oldest_first() -> None:
-    world = DeviceWorld([card_node("a", 4)], [card_pod("known", "a", n=1, said={INDEX: "0"}, created=9)])
-    world.assume(card_pod("young", n=1, created=5), "a")
-    world.assume(card_pod("old", n=1, created=1), "a")
-    assert world.devices("young") == (1,) and world.devices("old") == (2,)
-    late = world.new_table()
-    assert late.devices_of("default/old") == (1,) and late.devices_of("default/young") == (2,)
-
-
 def test_whoever_chooses_is_asked_and_what_is_not_free_is_not_taken() -> None:
     asked: list[tuple[int, GpuDemand, str]] = []
     answers: list[tuple[int, ...] | None] = [(3,), (3,), (0, 0), (9,), None]
@@ -162,25 +144,6 @@ def test_whoever_chooses_is_asked_and_what_is_not_free_is_not_taken() -> None:
     assert world.assume(card_pod("r", n=2), "a") == (1, 2)
     assert world.assume(card_pod("s", milli=400), "a") == (0,)
     assert world.assume(card_pod("t", milli=400), "a") == (3,)
-
-
-def test_who_is_placed_where_there_is_no_room_sits_where_the_most_is_left() -> None:
-    world = DeviceWorld([card_node("a", 2)], [card_pod("old", "a", n=1, said={INDEX: "0"})])
-    world.assume(card_pod("p", milli=600), "a")
-    world.assume(card_pod("q", milli=600), "a")
-    assert world.devices("q") == (1,) and world.table.conflicts() == 1
-    assert world.table.annotations_of(world.state.pods["default/q"], "a") == {}
-    world.delete("p")
-    assert world.free("a") == [0, 400] and world.table.conflicts() == 0
-
-
-def test_batches_of_like_pods_take_their_seats_one_after_the_other() -> None:
-    world = DeviceWorld([card_node("a", 2), card_node("b", 2)])
-    pods = [card_pod(f"p{i}", milli=400) for i in range(6)]
-    world.put(*pods)
-    world.cluster.assume_all([world.state.pods[pod.uid] for pod in pods], [0, 1, 0, 1, 0, 0], until=1e9)
-    assert [world.devices(f"p{i}") for i in range(6)] == [(0,), (0,), (0,), (0,), (1,), (1,)]
-    assert world.free("a") == [200, 200] and world.free("b") == [200, 1000]
 
 
 def test_a_list_of_all_pods_confirms_those_that_were_assumed() -> None:

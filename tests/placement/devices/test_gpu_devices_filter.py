@@ -12,10 +12,9 @@ from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.devices.filter import GpuDevices
 from placement.devices.options import DeviceOptions
-from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.plugins import CountsRoom, EnqueueExtensions, Hint
 from testing.placement.views import passing
-from tests.placement.devices.device_world import IDX, INDEX, DeviceWorld, card_node, card_pod
+from tests.placement.devices.device_world import IDX, INDEX, MILLI, DeviceWorld, card_node, card_pod
 from tests.placement.small_cluster import rejections
 
 NODES = (
@@ -33,7 +32,7 @@ PODS = (
     card_pod("e", "shares", memory=12, said={INDEX: "1"}),
 )
 TAKEN, NO_SHARE = "node(s) had too few free devices", "node(s) had no device with enough free thousandths"
-NO_DEVICES, TOO_FEW = "node(s) had no devices", "node(s) had too few devices"
+NO_DEVICES = "node(s) had no devices"
 TOO_SMALL = "node(s) had no device that is large enough"
 
 
@@ -71,6 +70,13 @@ TOO_SMALL = "node(s) had no device that is large enough"
 def test_where_a_pod_cannot_go(pod: PodInfo, expected: dict[str, tuple[str, bool]]) -> None:
     world = DeviceWorld(NODES, PODS)
     assert rejections(GpuDevices(world.table), pod, world.view) == expected
+
+
+def test_pods_with_mistakes_go_nowhere() -> None:
+    world = DeviceWorld(NODES)
+    said = rejections(GpuDevices(world.table), card_pod("p", milli="a lot"), world.view)
+    reason = f"annotation {MILLI} is 'a lot': it must be a whole number from 1 to 1000"
+    assert said == {node.name: (reason, False) for node in NODES}
 
 
 def test_whole_and_shared_cards_can_be_kept_apart() -> None:
@@ -144,24 +150,6 @@ def test_room_is_how_many_pods_go_there_one_after_the_other(
             placed += 1
         assert placed == expected
     assert not world.table.conflicts()
-
-
-@settings(max_examples=40, deadline=None)
-@given(counts=st.lists(st.integers(1, 4), max_size=6), wanted=st.integers(1, 5))
-def test_of_whole_devices_alone_it_says_what_node_resources_fit_says(counts: list[int], wanted: int) -> None:
-    world = DeviceWorld([card_node("x", 4), card_node("y", 8)])
-    fit, tested = NodeResourcesFit(), GpuDevices(world.table)
-    for i, count in enumerate(counts):
-        pod = card_pod(f"q{i}", n=count)
-        if nodes := passing(fit, pod, world.view):
-            if i % 2:
-                world.put(replace(pod, node=min(nodes)))
-            else:
-                world.assume(pod, min(nodes))
-    pod = card_pod("p", n=wanted)
-    assert passing(tested, pod, world.view) == passing(fit, pod, world.view)
-    ours = {name: preemptible for name, (_, preemptible) in rejections(tested, pod, world.view).items()}
-    assert ours == {name: preemptible for name, (_, preemptible) in rejections(fit, pod, world.view).items()}
 
 
 def test_what_may_let_a_pod_in() -> None:

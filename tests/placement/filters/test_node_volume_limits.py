@@ -115,29 +115,6 @@ def test_volumes_to_be_made_by_a_migrated_provisioner_count_for_its_driver() -> 
     assert cluster.reasons(NodeVolumeLimits(), pod("new", *volumes_of("pending"))) == FULL
 
 
-def test_a_node_without_a_csi_node_has_no_limit() -> None:
-    cluster = cluster_of(["csi two"], 2, 0)
-    new = pod("new", *volumes_of("csi one"))
-    assert cluster.reasons(NodeVolumeLimits(), new) == FULL
-    cluster.delete(csi_node("n", {}))
-    assert cluster.reasons(NodeVolumeLimits(), new) == {}
-    cluster.put(csi_node("n", {EBS: 2}))
-    assert cluster.reasons(NodeVolumeLimits(), new) == FULL
-    cluster.put(csi_node("n", {EBS: 3}))
-    assert cluster.reasons(NodeVolumeLimits(), new) == {}
-
-
-def test_limits_and_attachments_follow_the_node_to_another_row() -> None:
-    cluster = cluster_of([], 2, 2)
-    new = pod("new", *volumes_of("csi one"))
-    assert cluster.reasons(NodeVolumeLimits(), new) == FULL
-    cluster.delete(node("n"))
-    cluster.put(node("third"))
-    assert cluster.reasons(NodeVolumeLimits(), new) == {}
-    cluster.put(node("n"))
-    assert cluster.reasons(NodeVolumeLimits(), new) == FULL
-
-
 @pytest.mark.parametrize(
     ("owner", "pods", "limit", "reason"),
     [
@@ -154,19 +131,6 @@ def test_claims_of_ephemeral_volumes(owner: str | None, pods: list[str], limit: 
         cluster.put(claim("abc-xyz", storage_class="csi-sc", namespace="test", owner=owner))
     new = pod("abc", *PODS["ephemeral"], namespace="test", uid="12345")
     assert cluster.reasons(NodeVolumeLimits(), new).get("n", {}) == ({reason: "exceed" in reason} if reason else {})
-
-
-def test_what_a_claim_counts_as_follows_its_volume() -> None:
-    cluster = cluster_of(["missing PV", "running"], 2, 0)
-    new = pod("new", *volumes_of("csi one"))
-    assert cluster.reasons(NodeVolumeLimits(), new) == FULL
-    of_another_driver = volume("missing-in-action", csi={"driver": GCE, "volumeHandle": "x"})
-    cluster.put(of_another_driver)
-    assert cluster.reasons(NodeVolumeLimits(), new) == {}
-    cluster.delete(of_another_driver)
-    assert cluster.reasons(NodeVolumeLimits(), new) == FULL
-    cluster.delete(storage_class("csi-sc"))
-    assert cluster.reasons(NodeVolumeLimits(), new) == {}
 
 
 @pytest.mark.parametrize(

@@ -163,17 +163,6 @@ def test_capacity(capacities: list[tuple[str, dict[str, str] | None, str, str]],
     assert reasons(cluster_of(*made), *using("make")) == [], "the driver does not take part"
 
 
-def test_capacity_that_changes_is_followed() -> None:
-    cluster = cluster_of(driver=True)
-    assert reasons(cluster, *using("make")) == [NO_SPACE]
-    cluster.put(capacity("c", "make", HERE, "1Gi"))
-    assert reasons(cluster, *using("make")) == []
-    cluster.put(capacity("c", "make", HERE, "1Mi"))
-    assert reasons(cluster, *using("make")) == [NO_SPACE]
-    cluster.put(csi_driver(PROVISIONER, reports_capacity=False))
-    assert reasons(cluster, *using("make")) == []
-
-
 ZONE, GKE_ZONE = "failure-domain.beta.kubernetes.io/zone", "topology.gke.io/zone"
 
 
@@ -247,6 +236,14 @@ def test_a_volume_that_is_being_deleted_is_not_free() -> None:
     going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     cluster.put(going)
     assert reasons(cluster, *using("c")) == [BIND_CONFLICT]
+
+
+def test_the_beta_annotation_names_the_class_before_the_field() -> None:
+    beta = {"volume.beta.kubernetes.io/storage-class": "wait"}
+    free = volume("pv", storage_class="now")
+    free["metadata"]["annotations"] = beta
+    cluster = cluster_of(free, claim("c", storage_class="now", annotations=beta))
+    assert reasons(cluster, *using("c")) == []
 
 
 def test_the_smaller_claim_takes_the_smaller_volume_on_each_node() -> None:

@@ -24,20 +24,6 @@ def met(
     return [(one.term, one.by_row) for one in table.meaning(pod, namespaces)]
 
 
-def test_weights_that_cancel_out_come_apart_again() -> None:
-    terms = AffinityTerms()
-    near = term("zone", is_in("app", "web"))
-    likes = pod_of("likes", constraints=PodConstraints(preferred_affinity=(PreferredPodTerm(5, near),)))
-    shuns = pod_of("shuns", constraints=PodConstraints(preferred_anti_affinity=(PreferredPodTerm(5, near),)))
-    terms.count(0, likes, 1)
-    terms.count(0, shuns, 1)
-    assert met(terms.preferences, pod_of("new", {"app": "web"})) == []
-    terms.count(0, likes, -1)
-    assert met(terms.preferences, pod_of("new", {"app": "web"})) == [(near, {0: -5})]
-    terms.count(0, shuns, -1)
-    assert not len(terms.preferences) and not terms.preferences._at
-
-
 def test_a_pod_is_held_against_the_terms_of_its_own_service_only(monkeypatch: pytest.MonkeyPatch) -> None:
     table = TermTable()
     for i in range(1000):

@@ -82,24 +82,3 @@ def test_sets_of_taints_that_nobody_has_are_forgotten(rows: list[tuple[int, list
     in_use = {tuple(one) for one in taints_of(table)}
     assert {one for one in table.sets if one} == in_use - {()}
     assert len(table.sets) <= 4 + 2, "a number for each row, that of no taints, and one while a row changes"
-
-
-def test_the_first_to_name_an_image_says_its_size() -> None:
-    table = NodeImages()
-    table.node_changed(0, node_named("a", images=[NodeImage(("x",), 10)]))
-    table.node_changed(1, node_named("b", images=[NodeImage(("x",), 30)]))
-    assert images_named_x(table) == (10, {0, 1})
-
-    table.node_changed(0, node_named("a"))
-    assert images_named_x(table) == (10, {1})
-
-    table.node_changed(1, None)
-    assert table.find("x") is None
-    table.node_changed(1, node_named("b", images=[NodeImage(("x",), 30)]))
-    assert images_named_x(table) == (30, {1})
-
-
-def images_named_x(table: NodeImages) -> tuple[int, set[int]]:
-    image = table.find("x")
-    assert image is not None
-    return image.size, image.rows

@@ -16,7 +16,6 @@ from placement.machine_groups.options import Borrow, Group, GroupOwner
 from placement.node_rule_options import NodeRuleOptions
 from placement.plugins import Hint
 from placement.policies.filter_choice import FilterOptions, chosen_filters
-from scheduler.cycle.order_dependence import is_asked_once
 from scheduler.filter_hints import FILTER_HINTS
 from testing.placement.views import PASSES, Verdict, passing, verdicts
 from tests.placement.machine_groups.group_world import BORROW, KEY, GroupWorld, group_node, of_team
@@ -173,13 +172,6 @@ def test_who_borrows_is_told_when_owners_wait_no_more() -> None:
     world.put(replace(second, created=world.now))
     world.place([replace(second, created=world.now)])
     assert told == [False, False, False]
-
-
-def test_batches_are_for_pods_that_land_without_changing_what_is_lent() -> None:
-    world = GroupWorld(NODES, (), lends(0.5))
-    assert is_asked_once([world.filter], of_team("p", "search", "search"), world.view)
-    assert not is_asked_once([world.filter], borrower("p"), world.view)
-    assert is_asked_once([GroupWorld(NODES, (), lends()).filter], borrower("p"), world.view)
 
 
 # Who is told

@@ -17,8 +17,6 @@ from kube.client.api_answer import Answer
 from kube.objects.objects import PodInfo
 from placement.pod_groups.by_annotation import CREATED_FOR, MIN_MEMBER, minima_of, name_of_owner, supposed_group
 from placement.pod_groups.labels import GROUP_LABEL, group_of
-from placement.pod_groups.minima import Minima
-from placement.pod_groups.role_minima import MIN_PER_ROLE
 from scheduler.gangs.decoding import POD_GROUPS
 from scheduler.gangs.group_creator import GroupCreator, suppose_groups
 from tests.scheduler.gangs.made_up import NOW, Scene, group, member
@@ -38,11 +36,9 @@ def stating(uid: str, text: str = "2", *, owner: Owner = Owner("Job", "train"), 
     ("owner", "labels", "name"),
     [
         (Owner("Job", "train"), {}, "train.job"),
-        (Owner("StatefulSet", "train"), {}, "train.statefulset"),
         (Owner("ReplicaSet", "web-5d4f"), {"pod-template-hash": "5d4f"}, "web.deployment"),
         (Owner("ReplicaSet", "web-5d4f"), {}, "web-5d4f.replicaset"),
         (Owner("TFJob", "t" * 253), {}, f"{'t' * 242}-"),
-        (NO_OWNER, {}, "pod-a.pod"),
     ],
 )
 def test_the_group_is_named_after_the_owner(owner: Owner, labels: dict[str, str], name: str) -> None:
@@ -66,13 +62,6 @@ def test_a_mistake_is_named_with_the_way_out(text: str) -> None:
     assert scene.directory.gate(stating("a")).reason.startswith(
         f"PodGroup {TRAIN_JOB} does not exist: {MIN_MEMBER}: must"
     )
-
-
-def test_minima_per_role_come_along() -> None:
-    pod = replace(stating("a", "4"), annotations={MIN_MEMBER: "4", MIN_PER_ROLE: '{"ps": 1}'})
-    assert minima_of(pod) == Minima(4, {"ps": 1})
-    with pytest.raises(InputError, match=f"^{MIN_PER_ROLE}: role 'ps' must"):
-        minima_of(replace(pod, annotations={MIN_MEMBER: "4", MIN_PER_ROLE: '{"ps": "one"}'}))
 
 
 def test_a_pod_without_controller_is_refused() -> None:
@@ -166,12 +155,13 @@ def test_the_group_of_a_deployment_is_owned_by_it() -> None:
     assert server.groups["web.deployment"]["metadata"]["ownerReferences"][0]["uid"] == "uid-of-web"
 
 
-def test_somebody_who_was_faster_is_no_failure() -> None:
+def test_only_the_replica_that_leads_writes() -> None:
     server = Server(Scene())
     server.put(stating("a"))
-    server.status = 409
+    server.leads = False
+    assert server.step() == []
+    server.leads = True
     assert server.step() == [("POST", "podgroups")]
-    assert server.scene.directory.gate(stating("a")).reason == f"PodGroup {TRAIN_JOB} does not exist"
 
 
 @pytest.mark.parametrize(
@@ -234,6 +224,12 @@ def test_a_group_of_that_name_that_somebody_made_is_left_alone() -> None:
     server.put(stating("a"))
     assert server.step() == []
     assert "1 of 5 pods" in server.scene.directory.gate(stating("a")).reason
+
+
+def test_pods_of_other_schedulers_create_nothing() -> None:
+    server = Server(Scene())
+    server.put(stating("a", scheduler_name="default-scheduler"))
+    assert server.step() == []
 
 
 def test_a_dry_run_supposes_the_groups() -> None:

@@ -111,6 +111,10 @@ def test_pools_are_selectors_in_the_order_given() -> None:
     assert [[one.key for one in pool.requirements] for pool in pools.pools] == [["pool"], ["spot"]]
 
 
+def test_resources_that_are_not_named_count_nothing() -> None:
+    assert one("resources: {memory: 0.25, cpu: 1}").scoring.resource_weights == (1.0, 0.25, 0.0, 0.0, 0.0)
+
+
 @pytest.mark.parametrize(
     ("text", "place", "says"),
     [

@@ -33,14 +33,6 @@ def test_a_document_is_read_as_it_is_written() -> None:
     assert batch.scores is not None and batch.scores.shape == {0: 10, 100: 0} and batch.scores.usage_weights is None
 
 
-@pytest.mark.parametrize(
-    ("written", "seconds"), [("100ms", 0.1), ("0.5s", 0.5), ("0.1m", 6.0), ("10s", 10.0), ("null", None)]
-)
-def test_a_deadline(written: str, seconds: float | None) -> None:
-    document = read_document(f"policies: {{a: {{deadline: {written}}}}}")
-    assert document.policies["a"].deadline == (None if seconds is None else pytest.approx(seconds))
-
-
 def test_aliases_and_merge_keys_are_written_out() -> None:
     document = read_document(
         "policies:\n  a: &a {scores: {weights: &w {predicted_peak: 1}}}\n  b: {<<: *a, deadline: 1s}\n"
@@ -48,11 +40,6 @@ def test_aliases_and_merge_keys_are_written_out() -> None:
     )
     assert document.policies["b"].scores == document.policies["a"].scores == document.policies["c"].scores
     assert document.policies["b"].deadline == 1.0
-
-
-def test_off_is_a_mode_although_yaml_takes_it_for_a_truth_value() -> None:
-    cards = read_document("policies: {a: {cards: {protection: off}}}").policies["a"].cards
-    assert cards is not None and cards.protection == "off"
 
 
 IN_A = "policies: {{a: {{{}}}}}"
@@ -63,37 +50,26 @@ IN_RULE = "rules: [{{policy: a, {}}}]"
     ("text", "place", "says"),
     [
         ("", "", "is empty: write `policies: {}`"),
-        ("# only a comment", "", "is empty"),
         ("[a]", "", "is a list: write `policies:`"),
-        ("text", "", "is a str"),
         ("polices: {}", "polices", "did you mean policies?"),
         ("x: {}", "x", "known are: default, policies, rules"),
         ("policies: [a]", "policies", "must be a map, found a list"),
         ("policies: {a: 3}", "policies.a", "must be a map, found 3"),
         ("policies: {yes: {}}", "policies.True", "must be text, found True: put it in quotes"),
-        ("policies: {3: {}}", "policies.3", "must be text, found 3: put it in quotes"),
         ("policies: {'a b': {}}", "policies.a b", "this is no name"),
-        ("policies: {'': {}}", "policies.", "this is no name"),
         (f"default: {'x' * 64}", "default", "this is no name"),
         (IN_A.format("scors: {}"), "policies.a.scors", "did you mean scores?"),
         (IN_A.format("filters: MachineGroup"), "policies.a.filters", "must be a list, found 'MachineGroup'"),
         (IN_A.format("filters: [3]"), "policies.a.filters.1", "must be text, found 3"),
         (IN_A.format("deadline: 5y"), "policies.a.deadline", "write a duration with its unit, such as 100ms"),
-        (IN_A.format("deadline: '5'"), "policies.a.deadline", "write a duration with its unit, such as 100ms"),
-        (IN_A.format("deadline: 0.1"), "policies.a.deadline", "write a duration with its unit"),
         (IN_A.format("deadline: \u0663s"), "policies.a.deadline", "write a duration with its unit"),
         (IN_A.format("deadline: 11s"), "policies.a.deadline", "less than or equal to 10"),
         (IN_A.format("deadline: 0ms"), "policies.a.deadline", "greater than 0"),
-        (IN_A.format("deadline: .inf"), "policies.a.deadline", "write a duration with its unit"),
-        (IN_A.format("deadline: []"), "policies.a.deadline", "write a duration with its unit"),
         (IN_A.format("highest_peaks: {cpu: 0}"), "policies.a.highest_peaks.cpu", "greater than 0"),
-        (IN_A.format("highest_peaks: {cpu: 80%}"), "policies.a.highest_peaks.cpu", "must be a number, found '80%'"),
         (IN_A.format("scores: {weights: {}}"), "policies.a.scores.weights", "is empty: leave it out"),
         (IN_A.format("scores: {weights: {x: '1'}}"), "policies.a.scores.weights.x", "must be a number, found '1'"),
-        (IN_A.format("scores: {weights: {x: true}}"), "policies.a.scores.weights.x", "must be a number, found True"),
         (IN_A.format("scores: {weights: {x: .nan}}"), "policies.a.scores.weights.x", "must be a finite number"),
         (IN_A.format("scores: {weights: {x: -1}}"), "policies.a.scores.weights.x", "greater than or equal to 0"),
-        (IN_A.format("scores: {wieghts: {x: 1}}"), "policies.a.scores.wieghts", "did you mean weights?"),
         (IN_A.format("scores: {water_levels: {}}"), "policies.a.scores.water_levels", "no such key"),
         (IN_A.format("scores: {shape: [0, 1]}"), "policies.a.scores.shape", "must be a map"),
         (IN_A.format("cards: {protection: of}"), "policies.a.cards.protection", "'soft' or 'hard', found 'of'"),
@@ -134,11 +110,8 @@ IN_RULE = "rules: [{{policy: a, {}}}]"
         (MERGE_BOMB, "", "more than 200000 values"),
         ("[" * 500_000, "", "nested more than 32 deep"),
         ("a: " + "9" * 5_000, "", "a number has 5000 characters: put it in quotes, line 1"),
-        ("a: 1" + ":1" * 300_000, "", "a number has 600001 characters"),
         ("a: " + ":".join(["1"] * 300_000) + ".5", "", "characters"),
         ("a: !!int '" + "9" * 41 + "'", "", "a number has 41 characters"),
-        ("a: 2026-99-99", "", "not valid YAML"),
-        ("? [a]\n: b", "", "not valid YAML"),
         ("a: \x00", "", "not valid YAML"),
         ("a: " + "x" * (1 << 20), "", "1048576 are allowed"),
         ("policies: {" + ", ".join(f"p{i}: {{}}" for i in range(201)) + "}", "policies", "at most 200 items"),

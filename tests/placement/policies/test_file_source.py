@@ -98,23 +98,6 @@ def test_what_cannot_be_read_is_refused_and_the_last_good_one_stays(tmp_path: Pa
     assert provider.status.refusal is None
 
 
-def test_it_says_when_it_last_knew_what_is_there(tmp_path: Path, provider: PolicyProvider) -> None:
-    path, now = tmp_path / "policies.yaml", [1.0]
-    file = PolicyFile(path, provider, clock=lambda: now[0])
-    assert PolicyFile(path, provider).last_contact is None
-    file.look()  # there is none: that is an answer
-    assert file.last_contact == 1.0
-    now[0] = 2.0
-    path.write_text(A)
-    file.look()
-    assert file.last_contact == 2.0
-    now[0] = 3.0
-    path.unlink()
-    path.mkdir()
-    file.look()
-    assert file.last_contact == 2.0
-
-
 @pytest.fixture
 def running(tmp_path: Path, provider: PolicyProvider) -> Iterator[Path]:
     path = tmp_path / "policies.yaml"

@@ -23,15 +23,6 @@ def provider(clock: SettableClock[float] | None = None) -> PolicyProvider:
     return PolicyProvider(PolicyDefaults(), source="file policies.yaml", clock=clock or SettableClock(1000.0))
 
 
-def test_the_settings_apply_until_there_is_a_document() -> None:
-    policies = provider()
-    chosen = policies.choose(pod())
-    assert (chosen.policy.name, chosen.because) == ("settings", "")
-    assert policies.scoring(pod()).policy is chosen.policy.scoring
-    status = policies.status
-    assert (status.version, status.since, status.refusal, status.policies) == (None, None, None, ("settings",))
-
-
 def test_a_good_document_takes_effect_as_a_whole() -> None:
     clock = SettableClock(1000.0)
     policies = provider(clock)
@@ -63,27 +54,6 @@ def test_a_broken_document_leaves_the_last_good_one_in_effect_and_is_told_once()
     again = policies.offer(DOCUMENT, "v4")
     assert again is not None and again.kind is OutcomeKind.ACCEPTED
     assert policies.status.refusal is None and policies.status.version == "v4"
-
-
-def test_a_document_that_is_gone_stays_in_effect_until_there_is_another() -> None:
-    policies = provider()
-    policies.offer(DOCUMENT, "v1")
-    outcome = policies.gone()
-    assert outcome is not None and outcome.kind is OutcomeKind.GONE
-    assert outcome.message == "there is no file policies.yaml; version v1 stays in effect"
-    assert policies.gone() is None
-    assert policies.choose(pod()).policy.name == "balanced"
-    again = policies.offer(DOCUMENT, "v2")  # the same text, from a ConfigMap that was made anew
-    assert again is not None and again.kind is OutcomeKind.ACCEPTED and policies.status.refusal is None
-
-
-def test_waiting_for_the_first_document_is_told_unless_there_is_word_of_it() -> None:
-    policies = provider()
-    policies.still_waiting("no answer")
-    assert policies.status.refusal is not None and policies.status.refusal.message == "no answer"
-    policies.offer(DOCUMENT)
-    policies.still_waiting("no answer")
-    assert policies.status.refusal is None
 
 
 def test_a_mistake_of_ours_costs_the_document_only(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -58,14 +57,6 @@ def test_the_tightest_level_that_holds_the_gang(
     if level:
         assert set(placed.values()) == nodes
     assert world.topology is not None and world.topology.chosen[level] == 1
-
-
-def test_members_of_other_roles_go_there_too() -> None:
-    """The worker with the most cards decides with the rest in mind: rack c could hold it, and not the others."""
-    nodes = [gpu_node("a0", 8, rack="a"), gpu_node("a1", 0, rack="a", cpu=32), gpu_node("c0", 8, rack="c", cpu=6)]
-    pods = [worker("ps", cpu=16.0, role="ps"), *workers(4, 2)]
-    placed = GangWorld(nodes).place(gang(5, RACK, roles={"ps": 1}), pods)
-    assert set(placed.values()) <= {"a0", "a1"} and len(placed) == 5
 
 
 def test_if_all_do_not_fit_anywhere_the_fewest_that_can_run_count() -> None:
@@ -169,15 +160,6 @@ def test_nodes_without_the_label_are_in_no_domain() -> None:
     message = decisions.rejected[0].message
     assert "1 node(s) didn't have the label example.com/rack" in message and "(at most 4 in one)" in message
     assert set(world.place(gang(3, HOST, required=RACK), []).values()) == {"a0"}
-
-
-def test_a_domain_whose_nodes_are_closed_to_the_gang_is_none() -> None:
-    """Room alone is not enough: what other filters reject does not count."""
-    closed = replace(gpu_node("b0", 8, rack="b"), unschedulable=True)
-    world = GangWorld([gpu_node("a0", 4, rack="a"), gpu_node("a1", 4, rack="a"), closed])
-    assert racks(world.place(gang(8, required=RACK), workers(8))) == {"a": 8}
-    again = GangWorld([gpu_node("a0", 4, rack="a"), gpu_node("a1", 4, rack="a"), closed])
-    assert racks(again.place(gang(8, RACK), workers(8))) == {"a": 8}
 
 
 def test_pods_in_no_gang_are_not_its_business() -> None:

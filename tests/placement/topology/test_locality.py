@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.topology.locality import choose_local, crossings, distance, local_room
+from placement.topology.locality import choose_local, crossings, distance
 from placement.topology.node_zones import Groups
 
 HALVES: Groups = ((0, 1, 2, 3), (4, 5, 6, 7))
@@ -82,18 +82,6 @@ def test_crossings_are_those_of_the_choice(free: set[int], groups: Groups, count
     everyone = (*groups, (8,), (9,))
     expected = len(everyone) if chosen is None else n_groups(chosen, everyone) - 1
     assert crossings(has, groups, count).tolist() == [expected]
-
-
-def test_groups_of_cards_that_are_not_there() -> None:
-    assert crossings(np.ones((1, 4), dtype=bool), HALVES, 4).tolist() == [0]
-    assert crossings(np.ones((1, 4), dtype=bool), HALVES, 5).tolist() == [2], "there are not so many"
-
-
-def test_local_room() -> None:
-    free = np.array([[True] * 8, [True] * 3 + [False] * 2 + [True] * 3])
-    assert local_room(free, HALVES, 2).tolist() == [4, 2]
-    assert local_room(free, HALVES, 3).tolist() == [2, 2]
-    assert local_room(free, PAIRS, 2).tolist() == [4, 2]
 
 
 def test_distance_is_the_mean_and_unknown_is_far() -> None:

@@ -50,12 +50,6 @@ def test_links_come_before_zones() -> None:
     assert preferred(made, plugin, 2)[0] == ["linked"]
 
 
-def test_zones_decide_where_links_join_all() -> None:
-    switch = CardLayout((tuple(range(8)),), HALVES, (0, 1))
-    made, plugin = world_of({"split": "0145", "whole": "0123"}, eight("split", switch), eight("whole", switch))
-    assert preferred(made, plugin, 3)[0] == ["whole"]
-
-
 def test_the_nearer_zones_where_several_are_needed() -> None:
     near = {0: {0: 10, 1: 12}, 1: {0: 12, 1: 10}}
     far = {0: {0: 10, 1: 32}, 1: {0: 32, 1: 10}}

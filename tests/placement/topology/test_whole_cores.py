@@ -82,17 +82,6 @@ def test_the_label_of_node_feature_discovery(labels: dict[str, str], is_refused:
     assert found == ({"full": (PART, False)} if is_refused else {})
 
 
-def test_pods_given_to_the_node_since_take_whole_cores() -> None:
-    made = world_of(node("full", 8.0, 8.0, cpus=FULL, policy=Policy.NONE))
-    plugin, asks = NodeResourceTopologyMatch(made.zones), pod("a", cpu=6)
-    row = np.array([made.state.row_of["full"]])
-    assert plugin.room(asks, made.view, row).tolist() == [2]
-    for n in range(2):
-        assert rejections(plugin, asks, made.view) == {}
-        made.assume(pod(f"new-{n}", cpu=6), "full")
-    assert rejections(plugin, asks, made.view) == {"full": (FEW, False)}
-
-
 # What is preferred
 
 
@@ -102,13 +91,6 @@ def test_a_core_in_use_is_filled_before_another_is_broken() -> None:
     assert preferred(made, pod("a", cpu=3), 9) == (["broken"], 1)
     assert preferred(made, pod("a", cpu=2), 9) == (["broken", "whole", "silent-0"], 9)
     assert preferred(made, pod("a", cpu=1, qos=QosClass.BURSTABLE), 9)[1] == 9
-
-
-def test_the_zone_that_the_kubelet_takes_counts() -> None:
-    """One CPU: the first zone has a core in use, of the second node only the second."""
-    made = world_of(node("first", 3.0, 8.0), node("second", 8.0, 3.0))
-    assert preferred(made, pod("a", cpu=1))[0] == ["first"]
-    assert preferred(made, pod("a", cpu=7))[0] == ["first", "second"], "only whole zones hold it"
 
 
 def test_pods_that_are_new_count_where_the_kubelet_has_probably_put_them() -> None:

@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from kube.objects.objects import Phase
 from placement.topology.alignment import NOWHERE
-from placement.topology.node_zones import NO_LAYOUT, CardLayout, Policy, Scope
+from placement.topology.node_zones import NO_LAYOUT, Policy, Scope
 from placement.topology.options import TopologyOptions
 from placement.topology.zone_table import ZoneChanges
 from tests.placement.devices.device_world import GPU
@@ -54,14 +54,6 @@ def test_a_pod_counts_in_every_zone_until_something_is_published_after_its_start
     world.cluster.delete_pod("default/a")
     world.put(pod("a", "n1", n=2, cpu=4, started=NOW + 5))
     assert world.left("n1") == [2, 4], "nor is one that was only taken out to see what happens then"
-
-
-def test_a_pod_bound_elsewhere_counts_there() -> None:
-    world = World({"n1": 8, "n2": 8})
-    world.publish(zones("n1", FOUR), zones("n2", FOUR))
-    world.assume(pod("a", n=1), "n1")
-    world.put(pod("a", "n2", n=1))
-    assert (world.left("n1"), world.left("n2")) == ([4], [3])
 
 
 def test_nodes_may_come_after_their_objects_and_go_before_them() -> None:
@@ -113,13 +105,6 @@ def test_more_zones_and_resources_than_there_is_space_for() -> None:
     assert world.left("n1", "example.com/r3") == [1] * 5
     left = world.zones.left(np.array([0]))
     assert len(left.kinds) == 64 and (left.units[0, 0, : len(left.kinds)] != NOWHERE).all()
-
-
-def test_layouts_are_kept_once() -> None:
-    world = World({"n1": 8, "n2": 8, "n3": 0})
-    linked = CardLayout(nvlink=((0, 1), (2, 3)))
-    world.publish(zones("n1", FOUR, layout=linked), zones("n2", FOUR, layout=CardLayout(nvlink=((0, 1), (2, 3)))))
-    assert world.zones.layout.tolist() == [1, 1, 0] and world.zones.layouts == [NO_LAYOUT, linked]
 
 
 class Following(RuleBasedStateMachine):
