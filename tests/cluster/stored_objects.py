@@ -25,7 +25,6 @@ class StoredObjects:
         self._kinds = kinds
         self._objects: dict[Kind, dict[str, ApiObject]] = {kind: {} for kind in kinds}
         self.mistakes: list[str] = []
-        self.fail_next_put = False
 
     def replace(self, kind: Kind, objects: Sequence[ApiObject]) -> None:
         by_key = {_key(obj): obj for obj in objects}
@@ -36,9 +35,6 @@ class StoredObjects:
 
     def put(self, kind: Kind, obj: ApiObject) -> None:
         with self._lock:
-            if self.fail_next_put:
-                self.fail_next_put = False
-                raise ZeroDivisionError("a mistake in the sink")
             self._objects[kind][_key(obj)] = obj
 
     def delete(self, kind: Kind, obj: ApiObject) -> None:

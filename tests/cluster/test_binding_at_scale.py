@@ -196,24 +196,6 @@ def test_an_outage_longer_than_a_binding_may_take_is_not_known_and_settled_later
     assert_true(storm, ended, writer)
 
 
-def test_others_bind_delete_and_replace_pods_meanwhile(
-    writer: ClusterWriter, burst: Callable[..., Burst], plane: ControlPlane
-) -> None:
-    """409 and 404: what somebody else did to a pod before we came is told, with what it was."""
-    pods = created(writer, 160)
-    by_rival, deleted, replaced = pods[:40], pods[40:80], pods[80:120]
-    writer.in_parallel(lambda one: writer.bind(one["metadata"]["name"], "node-rival"), by_rival)
-    writer.delete_many([*deleted, *replaced])
-    writer.create_many(pod(one["metadata"]["name"]) for one in replaced)
-    storm = burst()
-    storm.start(pods)
-    ended = storm.settle()
-    assert_true(storm, ended, writer)
-    outcomes = [storm.done.only(one["metadata"]["uid"]) for one in pods]
-    assert all(one.is_elsewhere and one.node == "node-rival" for one in outcomes[:40])
-    assert all(one.is_gone for one in outcomes[40:120]) and all(one.is_bound for one in outcomes[120:])
-
-
 def test_an_api_server_that_is_killed_and_comes_back_loses_none(
     plane: ControlPlane, writer: ClusterWriter, burst: Callable[..., Burst]
 ) -> None:

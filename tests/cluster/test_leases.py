@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import secrets
-import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -23,7 +19,6 @@ from testing.servers.control_plane.tcp_proxy import TcpProxy
 from tests.scheduler.binding.made_up import eventually
 
 SHORT = LeaseOptions(namespace="default", duration=3, renew_deadline=2, retry_period=0.3)
-LONG = LeaseOptions(namespace="default", duration=15, renew_deadline=10, retry_period=2)
 # Long enough that a leader does not lose it because the machine is busy.
 CALM = LeaseOptions(namespace="default", duration=60, renew_deadline=40, retry_period=0.2)
 
@@ -117,80 +112,3 @@ def test_an_api_server_that_is_away_ends_leading_and_comes_back(plane: ControlPl
         proxy.refuse(False)
         assert eventually(cut_off.may_write)
         cut_off.stop()
-
-
-_ALONE = """
-import sys, time
-from pathlib import Path
-from kube.leader_election.options import LeaseOptions
-from kube.leader_election.lease import Lease
-from kube.client.kubernetes_client import api_client
-
-kubeconfig, options = sys.argv[1:]
-lease = Lease(api_client(Path(kubeconfig)), LeaseOptions.model_validate_json(options), identity="child")
-lease.start()
-for question in sys.stdin:  # asked, so that it is known when it was answered
-    print(int(lease.may_write()), flush=True)
-lease.stop()
-"""
-
-
-class Child:
-    """A replica in a process of its own, to be stopped and killed."""
-
-    def __init__(self, kubeconfig: Path, name: str, timing: LeaseOptions) -> None:
-        options = timing.replace(name=name).model_dump_json()
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", _ALONE, str(kubeconfig), options],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env=os.environ | {"OMP_NUM_THREADS": "1"},
-        )
-
-    def ask(self) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write("?\n")
-        self.process.stdin.flush()
-
-    def answer(self) -> bool:
-        assert self.process.stdout is not None
-        return self.process.stdout.readline() == "1\n"
-
-    def may_write(self) -> bool:
-        self.ask()
-        return self.answer()
-
-    def __enter__(self) -> Child:
-        return self
-
-    def __exit__(self, *unused: object) -> None:
-        self.process.kill()
-        self.process.communicate()
-
-
-@pytest.mark.parametrize(
-    "timing", [pytest.param(SHORT, id="short"), pytest.param(LONG, id="15 s", marks=pytest.mark.long)]
-)
-def test_a_killed_leader_is_followed_when_its_lease_is_over(
-    plane: ControlPlane, make: Make, name: str, timing: LeaseOptions
-) -> None:
-    with Child(plane.kubeconfig, name, timing) as child:
-        assert eventually(child.may_write)
-        heir = make("heir", timing)
-        assert eventually(lambda: heir.status().holder == "child")
-        child.process.send_signal(signal.SIGKILL)
-        assert eventually(heir.may_write)
-        assert in_lease(plane, name)["leaseTransitions"] == 1 and heir.status().holder == "heir"
-
-
-def test_a_leader_that_was_paused_does_not_write_when_it_wakes_up(plane: ControlPlane, make: Make, name: str) -> None:
-    with Child(plane.kubeconfig, name, SHORT) as child:
-        assert eventually(child.may_write)
-        heir = make("heir")
-        assert eventually(lambda: heir.status().holder == "child")
-        child.process.send_signal(signal.SIGSTOP)
-        assert eventually(heir.may_write)
-        child.ask()  # it reads that as the first thing after it wakes up
-        child.process.send_signal(signal.SIGCONT)
-        assert not child.answer()

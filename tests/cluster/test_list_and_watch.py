@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -28,8 +29,10 @@ QUICK = Timing(backoff=Backoff(longest=0.5))
 
 
 @contextmanager
-def started(plane: ControlPlane, sink: Sink, *, page_size: int = 500) -> Iterator[KubernetesSource]:
-    source = KubernetesSource(api_client(plane.kubeconfig), sink, page_size=page_size, timing=QUICK)
+def started(
+    plane: ControlPlane, sink: Sink, *, page_size: int = 500, timing: Timing = QUICK
+) -> Iterator[KubernetesSource]:
+    source = KubernetesSource(api_client(plane.kubeconfig), sink, page_size=page_size, timing=timing)
     source.start()
     try:
         yield source
@@ -106,3 +109,20 @@ def test_the_server_says_its_version_and_has_no_field_that_is_not_known(plane: C
     version = ApiServerVersion(api, said.append).read()
     assert said == [version] and str(version) == kubernetes_version()
     assert unknown_fields(send(api, "GET", OPENAPI_PATH, seconds=30.0).data) == []
+
+
+def test_a_server_that_lost_its_memory_is_listed_again(plane: ControlPlane, writer: ClusterWriter) -> None:
+    """As after etcd is restored from a backup: resource versions begin again, below the one the watch resumes from."""
+    writer.create_many(pod(f"lost-{i}") for i in range(60))
+    sink = StoredObjects()
+    with started(plane, sink, timing=replace(QUICK, watch_read_seconds=1.0)) as source:
+        assert source.wait_synced(10)
+        known = int(source.status()[Kind.PODS].resource_version)
+        plane.api_server.kill()
+        plane.etcd.wipe()
+        plane.api_server.start()
+        with ClusterWriter(plane) as restarted:
+            created = restarted.create(pod("first"))
+            assert int(created["metadata"]["resourceVersion"]) < known
+            assert eventually(lambda: sink.equals_server(restarted))
+            assert sink.names(Kind.PODS) == {"first"}
