@@ -11,7 +11,7 @@ import pytest
 
 from forecast.service_key import Owner
 from kube.objects.constraints import PodConstraints
-from kube.objects.objects import NodeInfo, PodInfo
+from kube.objects.objects import NodeInfo
 from placement.card_types.metrics import CardCollector
 from placement.card_types.options import Even, Protection
 from placement.cluster_events import ClusterEvent, EventKind
@@ -178,13 +178,3 @@ def test_metrics_say_the_latest() -> None:
     assert found["forecast_gpu_card_rare", A100] == 1 and found["forecast_gpu_card_rare", T4] == 0
     assert found["forecast_gpu_card_wanted_thousandths", V100] == 3000
     assert found["forecast_gpu_card_waiting_thousandths", V100] == 3000
-
-
-def pod_of_the_daemon_set() -> PodInfo:
-    return typed("agent", owner=Owner("DaemonSet", "agent"))
-
-
-def test_pods_of_a_daemon_set_go_everywhere() -> None:
-    world = scarce()
-    preferred = world.plugin.prefer(pod_of_the_daemon_set(), 3, world.view, np.arange(4))
-    assert len(preferred.rows) == 4

@@ -1,5 +1,4 @@
-"""The table is what a new one would be, whatever happened before: in any order, with pods of anybody. And where all
-pods come through the filter, no device is ever held twice."""
+"""The table is what a new one would be, whatever happened before: in any order, with pods of anybody."""
 
 from __future__ import annotations
 
@@ -11,17 +10,13 @@ from typing import Any
 import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from kube.objects.objects import Phase, PodInfo
-from kube.objects.pod_accounting import waits
+from kube.objects.objects import Phase
 from placement.devices.annotations import card_memory, indices_of
 from placement.devices.demand import gpu_demand
 from placement.devices.device_table import DeviceTable
-from placement.devices.filter import GpuDevices
-from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.what_if import WithoutPods
-from testing.placement.views import passing
 from tests.placement.devices.device_world import INDEX, DeviceWorld, card_node, card_pod
 
 NAMES = st.integers(0, 9).map(lambda i: f"p{i}")
@@ -203,75 +198,5 @@ class AnythingGoes(RuleBasedStateMachine):
         assert all(not node.holders and node.free == [1000] * node.cards.n for node in table._nodes.values())
 
 
-class ThroughTheFilter(RuleBasedStateMachine):
-    """Pods are placed where the filters let them go, the scheduler dies now and then, and cards come and go."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.nodes = {"a": card_node("a", 2), "b": card_node("b", 4, shared=4, memory=16), "c": card_node("c", 1)}
-        self.world = DeviceWorld(self.nodes.values())
-        self.known: dict[str, tuple[int, ...]] = {}  # devices of pods that are bound and say so
-        self.n = 0
-
-    @rule(asks=st.sampled_from(({"n": 1}, {"n": 2}, {"milli": 300}, {"milli": 700}, {"memory": 1}, {"memory": 5})))
-    def come(self, asks: dict[str, Any]) -> None:
-        self.n += 1
-        self.world.put(card_pod(f"p{self.n}", created=self.n, **asks))
-
-    @precondition(lambda self: any(waits(pod) for pod in self.world.state.pods.values()))
-    @rule(data=st.data())
-    def place(self, data: st.DataObject) -> None:
-        world = self.world
-        pod = data.draw(st.sampled_from([pod for pod in world.state.pods.values() if waits(pod)]), label="pod")
-        nodes = passing(GpuDevices(world.table), pod, world.view) & passing(NodeResourcesFit(), pod, world.view)
-        if nodes:
-            world.cluster.assume(pod, data.draw(st.sampled_from(sorted(nodes)), label="node"), until=1e9)
-            assert world.devices(pod.name)
-
-    @precondition(lambda self: bool(len(self.world.cluster.assumed)))
-    @rule(data=st.data(), fails=st.booleans())
-    def bind(self, data: st.DataObject, fails: bool) -> None:
-        world = self.world
-        name = data.draw(st.sampled_from(world.cluster.assumed.uids())).removeprefix("default/")
-        if fails:
-            world.forget(name)
-            return
-        devices = world.devices(name)
-        world.bind(name)
-        self.known[name] = devices
-
-    @precondition(lambda self: bool(self.world.state.pods))
-    @rule(data=st.data())
-    def end(self, data: st.DataObject) -> None:
-        name = data.draw(st.sampled_from(sorted(pod.name for pod in self.world.state.pods.values())))
-        self.known.pop(name, None)
-        self.world.delete(name)
-
-    @rule(name=st.sampled_from(("a", "b", "c")), gone=st.booleans())
-    def flap(self, name: str, gone: bool) -> None:
-        if gone:
-            self.world.cluster.apply(self.world.state.delete_node(name))
-        self.world.put(self.nodes[name])
-
-    @rule(back=st.randoms(use_true_random=False))
-    def restart(self, back: Any) -> None:
-        """Nothing is left but what the API server has: what was assumed waits again."""
-        assumed = self.world.cluster.assumed
-        pods: list[PodInfo] = [pod for pod in self.world.state.pods.values() if pod.uid not in assumed]
-        pods += [replace(self.world.state.pods[uid], node="") for uid in assumed.uids()]
-        back.shuffle(pods)
-        self.world = DeviceWorld(self.nodes.values(), pods)
-
-    @invariant()
-    def nothing_is_held_twice(self) -> None:
-        assert not self.world.table.conflicts()
-
-    @invariant()
-    def nobody_has_moved(self) -> None:
-        assert {name: self.world.devices(name) for name in self.known} == self.known
-
-
 AnythingGoes.TestCase.settings = settings(max_examples=30, stateful_step_count=25, deadline=None)
-ThroughTheFilter.TestCase.settings = settings(max_examples=25, stateful_step_count=35, deadline=None)
 TestAnythingGoes = AnythingGoes.TestCase
-TestThroughTheFilter = ThroughTheFilter.TestCase

@@ -62,6 +62,7 @@ CASES: list[tuple[str, str, list[str], int | None, int, dict[str, dict[str, bool
     ("a limit of none at all", "csi one", [], 0, 0, FULL),
     ("volumes that are there need no room", "csi two", ["csi two", "running"], 2, 0, {}),
     ("an attachment of a pod's volume counts once", "csi one", ["csi two"], 3, 2, {}),
+    ("an attachment alone does not make a volume known", "csi two", [], 3, 2, FULL),
 ]
 
 
@@ -163,3 +164,12 @@ def test_a_driver_may_keep_pods_from_nodes_without_it(
     assert cluster.reasons(NodeVolumeLimits(), pending).get("n", {}) == expected
     cluster.put(csi_node("n", {EBS: None, GCE: None}, migrated=IN_TREE))
     assert "n" not in cluster.reasons(NodeVolumeLimits(), pending)
+
+
+@pytest.mark.parametrize("limits", [{}, {GCE: 0}])
+def test_of_several_drivers_one_that_is_missing_is_told_and_no_limit_beside_it(limits: dict[str, int]) -> None:
+    cluster = cluster_of([], 0, 0)
+    for one in (csi_driver(EBS, is_required=True), csi_driver(GCE, is_required=True), csi_node("n", limits)):
+        cluster.put(one)
+    found = cluster.reasons(NodeVolumeLimits(), pod("new", *volumes_of("csi one"), *volumes_of("gce two")))
+    assert found["n"] == {f"{EBS} CSI driver is not installed on the node": True}

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +11,7 @@ from placement.policies.compiling import PolicyDefaults
 from placement.policies.file_source import PolicyFile
 from placement.policies.provider import PolicyProvider
 from placement.policies.status import OutcomeKind
-from tests.placement.policies.made_up import DOCUMENT, pod
+from tests.placement.policies.made_up import pod
 
 A, B = "default: a\npolicies: {a: {}}", "default: b\npolicies: {b: {}}"
 
@@ -96,22 +94,3 @@ def test_what_cannot_be_read_is_refused_and_the_last_good_one_stays(tmp_path: Pa
     file.look()
     file.look()
     assert provider.status.refusal is None
-
-
-@pytest.fixture
-def running(tmp_path: Path, provider: PolicyProvider) -> Iterator[Path]:
-    path = tmp_path / "policies.yaml"
-    path.write_text(DOCUMENT)
-    file = PolicyFile(path, provider, every_seconds=0.02)
-    file.start()
-    yield path
-    file.stop()
-
-
-def test_it_follows_by_itself(running: Path, provider: PolicyProvider) -> None:
-    assert in_effect(provider) == "balanced"
-    running.write_text(B)
-    deadline = time.monotonic() + 30
-    while in_effect(provider) != "b":
-        assert time.monotonic() < deadline
-        time.sleep(0.01)

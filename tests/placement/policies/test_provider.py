@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Collection
 
 import pytest
@@ -124,43 +123,6 @@ def test_names_of_pods_and_policies_that_come_and_go_take_bounded_room() -> None
     assert policies.status.unknown == 25_000
     assert len(policies.pods) <= 1_000
     assert len(policies._unknown._seen) == 10_000
-
-
-def test_readers_never_wait_and_never_see_a_half_of_a_set() -> None:
-    """Each document has one policy, whose name, weight and rule go together."""
-    texts = [
-        f"policies: {{p{n}: {{scores: {{weights: {{balance: {n}}}}}, deadline: {n}ms}}}}\n"
-        f"rules: [{{policy: p{n}, description: d{n}, namespaces: [shop]}}]"
-        for n in range(1, 8)
-    ]
-    policies = provider()
-    policies.offer(texts[0])
-    mistakes: list[str] = []
-    seen: set[str] = set()
-    done = threading.Event()
-
-    def read() -> None:
-        while not done.is_set():
-            chosen = policies.choose(pod())
-            number = chosen.policy.name[1:]
-            seen.add(number)
-            weights, deadline = chosen.policy.scoring.weights, chosen.policy.deadline_seconds
-            if chosen.because != f"rule 1: d{number}" or weights != {"balance": float(number)}:
-                mistakes.append(f"{chosen.because} {weights}")
-            if deadline is None or round(deadline * 1000) != int(number):
-                mistakes.append(f"{number} {deadline}")
-
-    readers = [threading.Thread(target=read) for _ in range(4)]
-    for reader in readers:
-        reader.start()
-    try:
-        for turn in range(200):
-            policies.offer(texts[turn % len(texts)] if turn % 3 else "policies: [")
-    finally:
-        done.set()
-        for reader in readers:
-            reader.join()
-    assert not mistakes and len(seen) > 1
 
 
 def test_a_policy_says_what_the_webhook_does_with_its_pods() -> None:

@@ -104,11 +104,6 @@ def test_pods_that_are_new_count_where_the_kubelet_has_probably_put_them() -> No
     assert made.left("n1", "cpu", expected=True) == [-1000, 0], "more than there is room for: whatever it says is right"
 
 
-def test_a_kubelet_that_spreads_threads_fills_no_core() -> None:
-    made = world_of(node("spreads", 7.0, cpus=replace(SMT, spreads_threads=True)), node("broken", 7.0))
-    assert preferred(made, pod("a", cpu=1))[0] == ["broken"]
-
-
 def test_best_effort_nodes_that_can_align_come_first() -> None:
     plain = CpuManager()
     split = node("split", 3.0, 3.0, cpus=plain, policy=Policy.BEST_EFFORT)
