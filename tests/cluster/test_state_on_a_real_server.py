@@ -1,4 +1,4 @@
-"""ClusterState behind the source, while everything happens at once: the tables equal what the API server has."""
+"""The live tables behind the source, while everything happens at once: the tables equal what the API server has."""
 
 from __future__ import annotations
 
@@ -15,55 +15,15 @@ from kube.client.kubernetes_contract import Timing
 from kube.client.kubernetes_source import KubernetesSource
 from kube.client.kubernetes_steps import Backoff
 from kube.decoding.decoding import ApiObject, Kind, decode_list
-from kube.decoding.jobs import JobInfo
-from kube.objects.objects import NodeInfo, PodInfo, ReplicaSetInfo
+from kube.objects.objects import NodeInfo, PodInfo
 from kube.tables.self_check import self_check
-from kube.tables.state import ClusterState
+from scorer.live_tables import LiveTables
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod, replica_set, running
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.tcp_proxy import TcpProxy
 from tests.cluster.stored_objects import eventually
 
 N_NODES = 12
-
-
-class StateSink:
-    """A ClusterState under one lock, as the scorer keeps it."""
-
-    def __init__(self) -> None:
-        self.state, self.lock = ClusterState(), threading.Lock()
-
-    def replace(self, kind: Kind, objects: Sequence[ApiObject]) -> None:
-        with self.lock:
-            self.state.replace(kind, objects)
-
-    def put(self, kind: Kind, obj: ApiObject) -> None:
-        with self.lock:
-            match obj:
-                case NodeInfo():
-                    self.state.put_node(obj)
-                case PodInfo():
-                    self.state.put_pod(obj)
-                case ReplicaSetInfo():
-                    self.state.put_replica_set(obj)
-                case JobInfo():
-                    self.state.put_job(obj)
-                case _:
-                    raise AssertionError(f"{kind.value} were not asked for")
-
-    def delete(self, kind: Kind, obj: ApiObject) -> None:
-        with self.lock:
-            match obj:
-                case NodeInfo():
-                    self.state.delete_node(obj.name)
-                case PodInfo():
-                    self.state.delete_pod(obj.uid)
-                case ReplicaSetInfo():
-                    self.state.delete_replica_set(obj.uid)
-                case JobInfo():
-                    self.state.delete_job(obj.uid)
-                case _:
-                    raise AssertionError(f"{kind.value} were not asked for")
 
 
 def requested_cores(objects: Sequence[ApiObject]) -> dict[str, float]:
@@ -75,14 +35,14 @@ def requested_cores(objects: Sequence[ApiObject]) -> dict[str, float]:
     return cores
 
 
-def agrees(sink: StateSink, writer: ClusterWriter) -> bool:
+def agrees(tables: LiveTables, writer: ClusterWriter) -> bool:
     """Whether the state holds the server's pods and nodes, and its columns their sums."""
     listed = {
         kind: decode_list(kind, json.dumps({"items": writer.list_all(kind.value)}).encode()).objects
         for kind in (Kind.NODES, Kind.PODS)
     }
-    with sink.lock:
-        state = sink.state
+    with tables.reading() as cluster:
+        state = cluster.state
         pods = {obj.uid: obj for obj in listed[Kind.PODS] if isinstance(obj, PodInfo)}
         nodes = {obj.name: obj for obj in listed[Kind.NODES] if isinstance(obj, NodeInfo)}
         if state.pods != pods or {n.name: n for n in state.nodes if n is not None} != nodes:
@@ -92,6 +52,16 @@ def agrees(sink: StateSink, writer: ClusterWriter) -> bool:
             state.requested[row, state.kinds["cpu"]] == pytest.approx(cores.get(name, 0.0))
             for name, row in state.row_of.items()
         )
+
+
+def is_consistent(tables: LiveTables) -> bool:
+    with tables.reading() as cluster:
+        return self_check(cluster.state) == ()
+
+
+def knows(tables: LiveTables, replicas: Manifest) -> bool:
+    with tables.reading() as cluster:
+        return replicas["metadata"]["uid"] in cluster.state.replica_sets
 
 
 class Churn:
@@ -147,11 +117,11 @@ def test_tables_stay_true_through_churn_cuts_and_a_killed_server(plane: ControlP
         for name in ("cart", "shop")
         for i in range(2)
     )
-    sink = StateSink()
+    tables = LiveTables()
     timing = Timing(backoff=Backoff(first=0.05, longest=0.3))
     with TcpProxy(plane.api_server.port) as proxy:
         api = api_client(plane.write_kubeconfig("admin", plane.token, url=proxy.url))
-        source = KubernetesSource(api, sink, page_size=10, timing=timing)
+        source = KubernetesSource(api, tables, page_size=10, timing=timing)
         source.start()
         try:
             with Churn("before", writer, owners):
@@ -160,8 +130,8 @@ def test_tables_stay_true_through_churn_cuts_and_a_killed_server(plane: ControlP
                     before = source.status()[Kind.PODS].events
                     assert eventually(lambda before=before: source.status()[Kind.PODS].events > before + 60)  # type: ignore[misc]
                     proxy.cut()
-            assert eventually(lambda: agrees(sink, writer))
-            assert self_check(sink.state) == ()
+            assert eventually(lambda: agrees(tables, writer))
+            assert is_consistent(tables)
             plane.api_server.kill()
             plane.etcd.compact()
             plane.api_server.start()
@@ -170,9 +140,10 @@ def test_tables_stay_true_through_churn_cuts_and_a_killed_server(plane: ControlP
                     before = source.status()[Kind.PODS].events
                     assert eventually(lambda: source.status()[Kind.PODS].events > before + 100)
                 restarted.delete(owners[3])
-                assert eventually(lambda: agrees(sink, restarted))
-            assert eventually(lambda: owners[3]["metadata"]["uid"] not in sink.state.replica_sets)
+                assert eventually(lambda: agrees(tables, restarted))
+            assert eventually(lambda: not knows(tables, owners[3]))
         finally:
             source.stop()
-    assert self_check(sink.state) == ()
-    assert ServiceKey("default", "Deployment", "cart") in sink.state.service_of
+    assert is_consistent(tables)
+    with tables.reading() as cluster:
+        assert ServiceKey("default", "Deployment", "cart") in cluster.state.service_of

@@ -90,15 +90,6 @@ def test_hard_keeps_rare_nodes_for_pods_that_name_them() -> None:
     assert "a100" not in world.place(pods(20))
 
 
-def test_what_is_wanted_and_has_no_card_counts_against_what_is_free() -> None:
-    world = CardWorld(NODES, pods(4, "A100"))
-    assert world.look()[A100] == 0.5
-    world.assume(typed("x", n=4), "a100")  # somebody who could have gone elsewhere
-    assert world.look()[A100] == 1.0
-    world.assume(typed("p-0", "A100"), "a100")
-    assert world.look()[A100] == 1.0
-
-
 def test_pods_that_name_scarce_types_are_not_kept_off_them() -> None:
     world = scarce(even=Even.OFF)
     rows = np.array([world.state.row_of[name] for name in ("a100", "t4")])

@@ -48,23 +48,6 @@ def test_exclusive_demand_is_what_one_at_a_time_says(accepts: Bools, amounts: Fl
     np.testing.assert_allclose(exclusive_demand(accepts, amounts, supply), slow, rtol=1e-9, atol=1e-9)
 
 
-@given(
-    wanted=arrays(float, FEW, elements=AMOUNTS),
-    unserved=arrays(float, FEW, elements=AMOUNTS),
-    supply=arrays(float, FEW, elements=AMOUNTS),
-    free=arrays(float, FEW, elements=AMOUNTS),
-    more=AMOUNTS,
-)
-def test_more_demand_never_makes_a_model_less_scarce_nor_does_more_of_it_make_it_scarcer(
-    wanted: Floats, unserved: Floats, supply: Floats, free: Floats, more: float
-) -> None:
-    before = scarcities(wanted, unserved, supply, free)
-    assert ((before >= 0) & (before <= 1)).all()
-    assert (scarcities(wanted + more, unserved + more, supply, free) >= before).all()
-    there = supply > 0
-    assert (scarcities(wanted, unserved, supply + more, free + more)[there] <= before[there]).all()
-
-
 def test_a_class_changes_only_where_scarcity_clearly_leaves_it() -> None:
     def band(scarcity: float, before: int) -> int:
         return int(classes(floats(scarcity), np.array([before]), 0.25)[0])

@@ -152,6 +152,19 @@ def test_a_name_that_comes_back_is_another_pod() -> None:
     assert list(zip(moves.source, moves.target, moves.first, moves.end, strict=True)) == [(0, 2, 48, 72)]
 
 
+def test_a_pod_bound_late_in_a_slot_moves_with_what_it_used_in_it() -> None:
+    history, pods = cluster(("shop/a", 0, 61, N_SLOTS))
+    pods.present.reshape(1, -1)[0, 60] = 1 / 3
+    pods.usage.reshape(1, -1, N_SLOTS)[0, CPU, 60] = 3.0
+    decisions = [decided("shop/a", 60, "n0", "n2", minutes=20)]
+    span = span_of(history, decisions)
+    moves = moves_of(history, pods.pods, decisions, span)
+    shift = blank_shift(history, span)
+    add_moved_usage(shift, moves, during(pods, slice(span.first, N_DAYS)), history, span)
+    assert shift[2, CPU, 10:14] == pytest.approx([0, 0, 1, 4])  # slots 58 to 61
+    assert shift[0, CPU] == pytest.approx(-shift[2, CPU])
+
+
 @pytest.mark.parametrize(
     ("changed", "fate"),
     [
@@ -196,6 +209,15 @@ def test_the_extender_and_the_report_agree_on_who_is_elsewhere_in_the_shadow(
         assert [NODES[target] for target in moves.target] == ([] if shadow is None else [shadow])
 
 
+def test_only_the_last_days_and_pods_that_were_still_there() -> None:
+    history, pods = cluster(("shop/old", 0, 0, N_SLOTS), ("shop/gone", 1, 0, 90), ("shop/new", 1, 100, N_SLOTS))
+    both = [decided(name, slot, node, "n2") for name, slot, node in (("shop/old", 0, "n0"), ("shop/gone", 0, "n1"))]
+    moves, result = moved(history, pods, *both, decided("shop/new", 100, "n1", "n2"), days=1)
+    assert result.days == history.days[2:]
+    assert moves.fates[Fate.MOVED] == sum(moves.fates.values()) == 2
+    assert set(moves.pod) == {"shop/old", "shop/new"}
+
+
 def test_gaps_of_an_hour_are_bridged_and_longer_ones_left_out_on_both_sides() -> None:
     history, pods = cluster(("shop/a", 0, 48, N_SLOTS))
     usage = history.node_usage.reshape(N_NODES, -1, N_SLOTS)
@@ -215,6 +237,13 @@ def test_a_history_of_another_time_is_refused() -> None:
         span_of(history, [decided("shop/a", 10 * SLOTS_PER_DAY, "n0", "n1")])
     with pytest.raises(InputError, match="before the first day of the history, 2026-10-05"):
         span_of(history, [decided("shop/a", -10 * SLOTS_PER_DAY, "n0", "n1")])
+
+
+def test_nodes_of_unknown_size_are_told() -> None:
+    history, pods = cluster(("shop/a", 0, 0, N_SLOTS))
+    history.capacity[:] = np.nan
+    with pytest.raises(InputError, match=r"fill in capacity\.parquet"):
+        moved(history, pods, decided("shop/a", 0, "n0", "n1"))
 
 
 def test_agreement_by_level() -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import gzip
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import orjson
 import pytest
 
 from forecast.errors import InputError
-from placement.decisions.log import DecisionLog, LogFigures, open_decision_log
+from placement.decisions.log import STDOUT, DecisionLog, LogFigures, open_decision_log
 from placement.decisions.log_reader import read_decisions
 from placement.decisions.rotating_file import RotatingFile
 from tests.placement.decisions.made_up import AT, advice, binding
@@ -21,6 +23,11 @@ def write(log: DecisionLog, *uids: str) -> None:
     for number, uid in enumerate(uids):
         log.take(binding(advice({"n1": 2, "n2": 1}, uid=uid, pod=f"shop/{uid}"), "n2", at=AT + number))
     log.stop()
+
+
+def test_standard_output(capfd: pytest.CaptureFixture[str]) -> None:
+    write(open_decision_log(STDOUT), "a")
+    assert orjson.loads(capfd.readouterr().out)["uid"] == "a"
 
 
 def test_a_place_that_cannot_be_written_is_told_at_once(tmp_path: Path) -> None:
@@ -93,6 +100,31 @@ def test_a_full_disk_is_counted_said_once_and_over_when_it_is_over(caplog: pytes
     write(log, "d")
     assert log.figures == LogFigures(written=1, dropped=0, failed=3)
     assert len(written) == 1
+
+
+def test_a_disk_that_hangs_holds_nobody_up_and_memory_stays_bounded() -> None:
+    free, at_work = threading.Event(), threading.Event()
+
+    def hang(lines: bytes) -> None:
+        at_work.set()
+        assert free.wait(30)
+        lengths.append(lines.count(b"\n"))
+
+    lengths: list[int] = []
+    log = DecisionLog(hang, name="test")
+    log.start()
+    points = {f"n{number}": number for number in range(1_000)}
+    given = advice(points)
+    log.take(binding(given, "n1"))
+    assert at_work.wait(10)
+    for _ in range(2_500):
+        log.take(binding(given, "n1"))
+    assert log._outbox.weight <= 500_000
+    assert log.figures.dropped == 500
+    free.set()
+    log.stop(timeout=30)
+    assert log.figures == LogFigures(written=2_001, dropped=500, failed=0)
+    assert sum(lengths) == 2_001
 
 
 def test_what_cannot_be_written_as_json_is_lost_alone(tmp_path: Path) -> None:

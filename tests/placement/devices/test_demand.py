@@ -6,7 +6,7 @@ import pytest
 
 from forecast.errors import InputError
 from kube.objects.objects import PodInfo
-from placement.devices.annotations import card_memory, indices_of, sharing_annotations
+from placement.devices.annotations import indices_of
 from placement.devices.demand import GpuDemand, asks_by_name, demand_mistake, gpu_demand
 from placement.devices.options import DeviceOptions
 from tests.placement.devices.device_world import GPU, IDX, INDEX, MILLI, card_pod
@@ -79,19 +79,6 @@ def test_of_memory_the_card_that_the_plugin_was_told_of_counts() -> None:
     assert indices_of(both, GpuDemand(1, 500)) == (0,)
     assert indices_of(card_pod("p", memory=1, said={INDEX: "0", IDX: "-1"}), GpuDemand(1, 1, 1)) == (0,)
     assert indices_of(card_pod("p"), GpuDemand(1, 500)) is None
-
-
-def test_what_the_plugin_is_told_can_be_read_by_it() -> None:
-    said = sharing_annotations(3, 4, 16, now=1795370000.25)
-    assert {key.removeprefix("ALIYUN_COM_GPU_MEM_"): value for key, value in said.items()} == {
-        "IDX": "3",
-        "POD": "4",
-        "DEV": "16",
-        "ASSIGNED": "false",
-        "ASSUME_TIME": "1795370000250000000",
-    }
-    assert card_memory(card_pod("p", said=said)) == 16
-    assert card_memory(card_pod("p", said={"ALIYUN_COM_GPU_MEM_DEV": "-2"})) == 0
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 
-from kube.decoding.decoding import Kind
+import pytest
+
 from kube.objects.objects import Phase, PodInfo
 from placement.devices.demand import GpuDemand
 from placement.devices.options import DeviceOptions
@@ -51,15 +52,6 @@ def test_a_pod_that_is_bound_without_its_annotation_keeps_what_was_chosen() -> N
         what_if.take("default/p")
         assert world.free("a") == [1000, 1000, 1000]
     assert world.devices("p") == (1,)
-
-
-def test_a_share_that_grows_while_it_is_assumed_keeps_its_device_and_one_of_other_size_chooses_anew() -> None:
-    world = DeviceWorld([card_node("a", 2)])
-    world.assume(card_pod("p", milli=300), "a")
-    world.put(card_pod("p", milli=800))
-    assert world.devices("p") == (0,) and world.free("a") == [200, 1000]
-    world.put(replace(card_pod("p", n=2), uid="default/p"))
-    assert world.devices("p") == (0, 1) and world.free("a") == [0, 0]
 
 
 def test_of_pods_of_others_nobody_knows_more_than_that_they_are_there() -> None:
@@ -146,17 +138,13 @@ def test_whoever_chooses_is_asked_and_what_is_not_free_is_not_taken() -> None:
     assert world.assume(card_pod("t", milli=400), "a") == (3,)
 
 
-def test_a_list_of_all_pods_confirms_those_that_were_assumed() -> None:
-    world = DeviceWorld([card_node("a", 3)])
-    world.assume(card_pod("p", n=1), "a")
-    world.assume(card_pod("q", n=1), "a")
-    world.cluster.replace_pods([world.bound("q"), card_pod("new", "a", n=1)])
-    assert world.devices("q") == (1,) and world.devices("new") == (0,) and world.devices("p") == ()
-    assert not world.table._choices and world.state.pods.keys() == {"default/q", "default/new"}
-    world.cluster.apply(world.state.replace(Kind.PODS, []))
-    assert world.free("a") == [1000] * 3
-
-
 def test_devices_by_other_names() -> None:
     world = DeviceWorld([card_node("a", 2)], options=DeviceOptions(resources=("example.com/npu", GPU)))
     assert world.assume(replace(card_pod("p"), requests={GPU: 1.0}), "a") == (0,)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_an_annotation_that_is_edited_is_followed(kept: bool) -> None:
+    world = DeviceWorld([card_node("a", 3)], [card_pod("p", "a", n=1, said={INDEX: "2"})])
+    world.put(card_pod("p", "a", n=1, said={INDEX: "1"} if kept else {}))
+    assert world.devices("p") == ((1,) if kept else (0,))

@@ -17,7 +17,7 @@ from kube.objects.constraints import (
     Requirement,
     Toleration,
 )
-from kube.objects.objects import NodeInfo, PodInfo, Taint
+from kube.objects.objects import PodInfo, Taint
 from placement.filters.filter import ClusterView, Filter
 from placement.filters.node_affinity import NodeAffinity
 from placement.filters.node_ports import NodePorts
@@ -195,19 +195,3 @@ def test_node_affinity_score(pod: PodInfo, cluster: list[per_node.OneNode]) -> N
     expected = {name: 100 * total // most if most else 0 for name, total in sums.items()}
 
     assert scores(NodeAffinityScore(), pod, view(cluster)) == expected
-
-
-@given(cluster=clusters())
-def test_a_node_that_went_and_came_back_counts_as_it_is_now(cluster: list[per_node.OneNode]) -> None:
-    """Rows are used again, and what was concluded from their last node must not stay."""
-    seen, first = view(cluster), cluster[0].node
-    pod = replace(pod_with(), constraints=PodConstraints(node_selector=(("zone", "new"),)))
-    changed: NodeInfo = replace(first, labels={"zone": "new"}, taints=(), unschedulable=False)
-    assert first.name not in {name for name, one in verdicts(NodeAffinity(), pod, seen).items() if not one.reasons}
-
-    seen.index.apply(seen.state.delete_node(first.name))
-    seen.index.apply(seen.state.put_node(changed))
-
-    assert not verdicts(NodeAffinity(), pod, seen)[first.name].reasons
-    assert not verdicts(TaintToleration(), pod, seen)[first.name].reasons
-    assert not verdicts(NodeUnschedulable(), pod, seen)[first.name].reasons

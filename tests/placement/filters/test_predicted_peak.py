@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from forecast.errors import InputError
+from forecast.errors import InputError, UnknownName
 from forecast.resources import CPU, DISK
 from forecast.service_key import Owner
 from kube.decoding.decoding import Kind
@@ -101,3 +101,8 @@ def test_a_node_that_came_after_the_tables_were_made() -> None:
 def test_thresholds_that_are_no_shares(threshold: float) -> None:
     with pytest.raises(InputError, match="no share of capacity"):
         PredictedPeak({"cpu": threshold})
+
+
+def test_resources_that_are_not_predicted() -> None:
+    with pytest.raises(UnknownName, match="gpu"):
+        PredictedPeak({"gpu": 0.9})

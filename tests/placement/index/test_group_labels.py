@@ -58,6 +58,25 @@ def test_chooses_what_the_selector_chooses_one_by_one(
         assert table.matching(selector, accepted).tolist() == expected
 
 
+@settings(max_examples=60, deadline=None)
+@given(before=groups, after=groups, selector=maybe_selectors)
+def test_no_trace_is_left_of_earlier_groups(
+    before: list[tuple[str, dict[str, str]] | None],
+    after: list[tuple[str, dict[str, str]] | None],
+    selector: LabelSelector | None,
+) -> None:
+    table, fresh = GroupLabels(), GroupLabels()
+    put_all(table, before)
+    table.matching(selector, table.in_namespaces(NAMESPACES))  # makes the columns
+    for number, group in enumerate(before):
+        if group is not None:
+            table.drop(number)
+    put_all(table, after)
+    put_all(fresh, after)
+    expected = fresh.matching(selector, fresh.in_namespaces(NAMESPACES))
+    assert table.matching(selector, table.in_namespaces(NAMESPACES)).tolist() == expected.tolist()
+
+
 def test_values_of_pods_that_went_are_forgotten() -> None:
     table = GroupLabels()
     table.put(0, "default", {"pod": "0"})

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from forecast.service_key import Owner
@@ -11,7 +9,6 @@ from placement.index.pod_groups import PodGroups
 from placement.index.topology import PodsByRow
 from tests.placement.small_cluster import chosen, pod_of
 
-WEB = {"app": "web"}
 ALL = chosen()
 
 
@@ -62,21 +59,3 @@ def test_only_pods_of_spreading_controllers_are_kept_by_owner() -> None:
     groups.count(0, pod_of("c", owner=Owner("ReplicaSet", "web"), owner_uid="rs", terminating=True), 1)
     assert by_row(groups.owned.pods_of("rs")) == {0: 1}
     assert by_row(groups.owned.pods_of("ds")) == {}
-
-
-def test_many_alike_pods_are_counted_as_one_by_one() -> None:
-    many, single = PodGroups(), PodGroups()
-    web = replace(pod_of("like", WEB), owner=Owner("ReplicaSet", "web"), owner_uid="rs")
-    rows = [*list(range(100)), 7, 7, 3]
-    for goes in (False, True):
-        like = replace(web, terminating=goes)
-        many.count_all(rows, like)
-        for row in rows:
-            single.count(row, like, 1)
-    for groups in (many, single):
-        groups.count(99, web, -1)
-    for leaving in (True, False):
-        found = [by_row(groups.pods_of(groups.chosen_by(ALL, "default"), leaving=leaving)) for groups in (many, single)]
-        assert found[0] == found[1]
-        assert found[0][7] == (6 if leaving else 3)
-    assert by_row(many.owned.pods_of("rs")) == by_row(single.owned.pods_of("rs"))

@@ -56,6 +56,14 @@ def test_a_namespace_whose_labels_are_not_known_is_chosen_by_name_only() -> None
     assert index.first(pod(), {"shop": {"team": "web"}}.get) == 0
 
 
+def test_more_namespaces_than_are_remembered_are_answered_alike() -> None:
+    index = RuleIndex([Rule(1, "a", namespace_selector=LabelSelector((Requirement("n", Operator.IN, ("7",)),)))])
+    for _ in range(2):
+        answers = [index.first(pod(namespace=f"n{i}"), lambda name: {"n": name[1:]}) for i in range(5_000)]
+        assert answers == [0 if i == 7 else None for i in range(5_000)]
+        assert len(index._known) <= 4096
+
+
 class Counted(dict[str, str]):
     """Labels that count how often somebody looks."""
 
@@ -94,6 +102,19 @@ def test_a_pod_s_labels_are_looked_up_a_few_times_however_many_rules_fail(shape:
     assert index.first(replace(pod(), labels=Counted(labels)), TEAMS.get) is None
     assert Counted.looks <= 20
     assert not any(one.holds(pod(labels), TEAMS.get) for one in made)
+
+
+@pytest.mark.parametrize("operator", [Operator.IN, Operator.NOT_IN])
+def test_the_first_pod_of_a_namespace_does_not_try_all_rules(operator: Operator) -> None:
+    teams = [Requirement("team", operator, (f"team-{n}",)) for n in range(1000)]
+    index = RuleIndex([Rule(n, "a", namespace_selector=LabelSelector((PROD, one))) for n, one in enumerate(teams)])
+    for number in (0, 7, 999):
+        Counted.looks = 0
+        labels = Counted({"env": "prod", "team": f"team-{number}"})
+        assert index.first(pod(namespace=f"ns-{number}"), {f"ns-{number}": labels}.get) == (
+            number if operator is Operator.IN else int(number == 0)
+        )
+        assert Counted.looks <= 20
 
 
 KEYS, VALUES, NAMESPACES = ["a", "b", "c"], ["1", "2", "3"], ["n1", "n2", "n3", "n4"]

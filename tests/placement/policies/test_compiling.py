@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from forecast.errors import InputError
 from placement.card_types.listed_cards import ListedCards
 from placement.card_types.options import CardOptions, Protection
 from placement.devices.options import DeviceOptions
@@ -196,3 +197,16 @@ def test_a_deadline_is_none_beyond_which_a_scorer_elsewhere_is_not_waited_for() 
     assert one("deadline: 201ms").deadline_seconds == pytest.approx(0.201)
     with pytest.raises(DocumentMistake, match=r"policies\.a\.deadline: .*extender\.deadline, 0\.2 s: found 0\.201 s"):
         one("deadline: 201ms", elsewhere)
+
+
+@pytest.mark.parametrize(
+    "defaults",
+    [
+        PolicyDefaults(weights={"nothing": 1.0}),
+        PolicyDefaults(filters=FilterOptions(standard=("Nothing",))),
+        PolicyDefaults(filters=FilterOptions(highest_peaks={"gpu": 1.0})),
+    ],
+)
+def test_settings_that_are_wrong_are_refused_before_any_document(defaults: PolicyDefaults) -> None:
+    with pytest.raises(InputError):
+        settings_policy(defaults)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from forecast.errors import InputError
-from placement.policies.document import read_document
+from placement.policies.document import PolicyDocument, read_document
+from placement.policies.document_errors import first_mistake
 from placement.policies.mistakes import DocumentMistake
 from tests.placement.policies.made_up import DOCUMENT
 
@@ -133,6 +135,14 @@ def read_or_refused(text: str) -> object:
         return read_document(text)
     except InputError as error:
         return str(error).encode()
+
+
+def test_a_number_that_cannot_be_shown_is_a_mistake_like_any_other() -> None:
+    values = {"rules": 10**5_000}
+    with pytest.raises(ValidationError) as caught:
+        PolicyDocument.model_validate(values)
+    mistake = first_mistake(caught.value, values, PolicyDocument)
+    assert str(mistake) == "rules: this must be a list, found a value of type int"
 
 
 @given(st.text(max_size=60) | st.text("[]{}:,-&*<\n a1'\"|>!?#%@", max_size=60))

@@ -55,6 +55,15 @@ def test_a_broken_document_leaves_the_last_good_one_in_effect_and_is_told_once()
     assert policies.status.refusal is None and policies.status.version == "v4"
 
 
+def test_waiting_for_the_first_document_is_told_unless_there_is_word_of_it() -> None:
+    policies = provider()
+    policies.still_waiting("no answer")
+    assert policies.status.refusal is not None and policies.status.refusal.message == "no answer"
+    policies.offer(DOCUMENT)
+    policies.still_waiting("no answer")
+    assert policies.status.refusal is None
+
+
 def test_a_mistake_of_ours_costs_the_document_only(monkeypatch: pytest.MonkeyPatch) -> None:
     policies = provider()
     policies.offer(DOCUMENT, "v1")

@@ -9,6 +9,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from placement.policies.mistakes import DocumentMistake
 from placement.policies.yaml_text import read_yaml
 
 VALUES: Any = st.recursive(
@@ -51,3 +52,8 @@ def test_odd_documents_are_read_as_pyyaml_reads_them(text: str) -> None:
 def test_an_anchor_that_is_there_twice_means_the_last_one_before_the_alias() -> None:
     """As YAML 1.1 has it, 3.2.2.2; PyYAML refuses it."""
     assert read_yaml("a: &x 1\nb: *x\nc: &x 2\nd: *x") == {"a": 1, "b": 1, "c": 2, "d": 2}
+
+
+def test_an_alias_needs_an_anchor() -> None:
+    with pytest.raises(DocumentMistake, match="there is no anchor 'x' before this alias, line 1"):
+        read_yaml("[*x, &x 1]")

@@ -13,6 +13,7 @@ import pytest
 from forecast.service_key import Owner
 from kube.decoding.watched_kinds import UndecodableObject
 from kube.objects.objects import PodInfo
+from kube.tables.changes import PodChange
 from placement.machine_groups.membership import Membership
 from placement.machine_groups.plugins import MachineGroupOrder
 from placement.node_order import in_order
@@ -120,6 +121,14 @@ def test_a_kept_node_comes_before_pools_and_machine_groups(world: World) -> None
     plain = Policy(scoring_policy(ScorerOptions()))
     assert in_order(plain, (groups, world.reserved)) == (world.reserved, groups)
     assert in_order(replace(plain, pools=pools), (world.reserved, groups)) == (world.reserved, pools, groups)
+
+
+def test_changes_of_a_seat_that_is_known_mean_nothing(world: World) -> None:
+    world.reserved.plans.put(plan())
+    world.put(of_cart("first", "c"))
+    seat = world.state.seat_of["default/first"]
+    world.reserved.apply([PodChange(of_cart("first", "b"), seat, seat)])
+    assert world.preferred(of_cart("new"))[0] == ["b"]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -49,3 +50,12 @@ def test_upstream(terms: list[Json], nodes: list[int], expected: list[int]) -> N
     view = view_of([node_named(f"node{number}", labels=LABELS[number]) for number in nodes])
 
     assert list(scores(NodeAffinity(), pod_with(spec(*terms)), view).values()) == expected
+
+
+@pytest.mark.parametrize(("weight", "expected"), [(-5, 0), (0, 0), (10**30, 100)])
+def test_weights_that_no_api_server_accepts(weight: int, expected: int) -> None:
+    pod = pod_with(spec(*ONE))
+    (term,) = pod.constraints.preferred_node_terms
+    odd = replace(pod, constraints=replace(pod.constraints, preferred_node_terms=(replace(term, weight=weight),)))
+
+    assert scores(NodeAffinity(), odd, view_of([node_named("n", labels=LABELS[1])])) == {"n": expected}

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from forecast.service_key import NO_OWNER, Owner
-from kube.objects.constraints import LabelSelector, PodConstraints, TopologySpreadConstraint
+from kube.objects.constraints import PodConstraints, TopologySpreadConstraint
 from kube.objects.objects import NodeInfo, PodInfo
 from placement.scores.pod_topology_spread import PodTopologySpread
 from tests.placement.small_cluster import chosen, is_in, node_of, pod_of, scores, view_of
@@ -23,10 +23,6 @@ def replica(i: int, node: str = "", *, owner: Owner = REPLICA_SET, owner_uid: st
     return pod_of(f"web-{i}", {"app": "web"}, node=node, owner=owner, owner_uid=owner_uid)
 
 
-def soft(key: str, selector: LabelSelector | None = WEB) -> PodConstraints:
-    return PodConstraints(spread=(TopologySpreadConstraint(1, key, hard=False, selector=selector),))
-
-
 def test_pods_of_a_controller_are_spread_over_hosts_and_zones_by_default() -> None:
     nodes = [in_zone("a", "z1"), in_zone("b", "z1"), in_zone("c", "z2")]
     view = view_of(nodes, [replica(0, "a"), replica(1, "a"), replica(2, "b")])
@@ -36,12 +32,6 @@ def test_pods_of_a_controller_are_spread_over_hosts_and_zones_by_default() -> No
     assert raw == [13, 12, 6]
     expected = {"a": 100 * (13 + 6 - 13) // 13, "b": 100 * (13 + 6 - 12) // 13, "c": 100}
     assert scores(PodTopologySpread(), replica(9), view, ["a", "b", "c"]) == expected
-
-
-def test_pods_on_nodes_that_do_not_exist_are_in_no_zone_not_even_the_nameless_one() -> None:
-    nodes = [in_zone("a", ""), in_zone("b", "z2")]
-    pods = [replica(i, "gone") for i in range(5)]
-    assert scores(PodTopologySpread(), replica(9), view_of(nodes, pods), ["a", "b"]) == {"a": 100, "b": 100}
 
 
 @pytest.mark.parametrize(
@@ -56,14 +46,6 @@ def test_pods_on_nodes_that_do_not_exist_are_in_no_zone_not_even_the_nameless_on
 def test_other_pods_are_not_spread_by_default(probe: PodInfo) -> None:
     view = view_of([in_zone("a", "z1"), in_zone("b", "z2")], [replica(0, "a")])
     assert scores(PodTopologySpread(), probe, view, ["a", "b"]) == {"a": 0, "b": 0}
-
-
-def test_nodes_without_a_key_do_not_stretch_the_scores_of_the_others() -> None:
-    nodes = [in_zone("a", "z1"), in_zone("b", "z2"), node_of("c", {HOSTNAME: "c"})]
-    pods = [replica(0, "a"), *(replica(i, "c") for i in range(1, 9))]
-    both = PodConstraints(spread=soft(ZONE).spread + soft(HOSTNAME).spread)
-    probe = pod_of("new", {"app": "web"}, constraints=both)
-    assert scores(PodTopologySpread(), probe, view_of(nodes, pods), ["a", "b", "c"]) == {"a": 0, "b": 100, "c": 0}
 
 
 @pytest.mark.parametrize("max_skew", [-(2**31), -1, 0, 2**31 - 1])

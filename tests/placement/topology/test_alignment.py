@@ -105,20 +105,6 @@ def test_one_node_of_single_zones(
     np.testing.assert_array_equal(of.units, before)
 
 
-@pytest.mark.parametrize(
-    ("asked", "zones", "total", "is_aligned"),
-    [
-        ({"cpu": 6000}, [[4000, 0], [4000, 0]], [8000, 0], False),  # one zone would do on the empty node
-        ({"cpu": 10_000}, [[6000, 0], [4000, 0]], [8000, 0], True),  # two are needed anyway
-        ({"cpu": 10_000}, [[3000, 0], [4000, 0], [6000, 0]], [8000, 0], True),  # the second and the third
-        ({"cpu": 10_000, GPU: 3}, [[8000, NOWHERE], [8000, NOWHERE]], [8000, 0], True),  # no zone reports cards
-    ],
-)
-def test_one_restricted_node(asked: dict[str, int], zones: list[list[int]], total: list[int], is_aligned: bool) -> None:
-    of = left(zones, total=total)
-    assert walk((asked,), of, every(of)).is_aligned.tolist() == [is_aligned]
-
-
 @dataclass(frozen=True)
 class Machine:
     """A node before its first pod."""

@@ -162,17 +162,6 @@ def test_nodes_without_the_label_are_in_no_domain() -> None:
     assert set(world.place(gang(3, HOST, required=RACK), []).values()) == {"a0"}
 
 
-def test_pods_in_no_gang_are_not_its_business() -> None:
-    world = world_of("88 88 88 88", worker("alone", 1, of=""))
-    assert world.topology is not None
-    rows = np.arange(8)
-    pod = worker("alone", 1, of="")
-    with world.scorer.tables.reading():
-        assert world.topology.filter(pod, world.view) == ()
-        preferred = world.topology.prefer(pod, 3, world.view, rows)
-    assert preferred.rows is rows and preferred.most == 3
-
-
 def test_hints() -> None:
     world = world_of("88 88 88 88")
     topology, pod = world.topology, worker("w00", 1)

@@ -61,20 +61,6 @@ def test_as_few_groups_as_any_choice_has(free: set[int], levels: tuple[Groups, .
 
 
 @settings(max_examples=50)
-@given(st.sets(st.integers(0, 7), min_size=1), st.sampled_from([HALVES, PAIRS]), st.integers(1, 4))
-def test_no_whole_group_is_broken_where_another_choice_breaks_none(free: set[int], groups: Groups, count: int) -> None:
-    chosen = choose_local(free, (groups,), count)
-    if chosen is None:
-        return
-
-    def broken(cards: tuple[int, ...]) -> int:
-        return sum(free.issuperset(group) and 0 < len(set(group) & set(cards)) < len(group) for group in groups)
-
-    ways = combinations(sorted(free), count)
-    assert broken(chosen) == min(broken(way) for way in ways if n_groups(way, groups) == n_groups(chosen, groups))
-
-
-@settings(max_examples=50)
 @given(st.sets(st.integers(0, 9), min_size=1), st.sampled_from([HALVES, PAIRS, ACROSS]), st.integers(1, 8))
 def test_crossings_are_those_of_the_choice(free: set[int], groups: Groups, count: int) -> None:
     has = np.array([[card in free for card in range(10)]])

@@ -67,26 +67,6 @@ def test_room() -> None:
     assert plugin.counts_all_room(pod("a", n=1)) and not plugin.counts_all_room(two)
 
 
-def test_who_was_rejected_is_awaited() -> None:
-    made = world()
-    told: list[int] = []
-    made.zones.on_room.append(lambda: told.append(1))
-    plugin = NodeResourceTopologyMatch(made.zones)
-    plugin.filter(pod("a", n=1), made.view)
-    made.zones.tick()
-    assert not told
-    plugin.filter(pod("a", n=9), made.view)
-    made.zones.tick()
-    assert told
-
-
-def test_news_that_have_just_come_count() -> None:
-    made = world()
-    made.zones.news.put(zones("pods", {GPU: 8.0}))
-    plugin = NodeResourceTopologyMatch(made.zones)
-    assert rejections(plugin, pod("a", n=3), made.view) == {"containers": (CONTAINER, False), "wide": (POD, False)}
-
-
 def test_hints() -> None:
     plugin = NodeResourceTopologyMatch(world().zones)
     asks = pod("a", n=3)

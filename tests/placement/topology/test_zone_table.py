@@ -56,6 +56,18 @@ def test_a_pod_counts_in_every_zone_until_something_is_published_after_its_start
     assert world.left("n1") == [2, 4], "nor is one that was only taken out to see what happens then"
 
 
+def test_a_pod_is_included_after_a_while_although_nothing_is_published() -> None:
+    world = world_of_one(settle=60.0)
+    world.put(pod("a", "n1", n=1, started=NOW))
+    assert world.left("n1") == [3, 3]
+    world.now += 59
+    world.zones.catch_up()
+    assert world.left("n1") == [3, 3]
+    world.now += 2
+    world.zones.catch_up()
+    assert world.left("n1") == [4, 4]
+
+
 def test_nodes_may_come_after_their_objects_and_go_before_them() -> None:
     world = World({})
     world.publish(zones("n1", FOUR))
