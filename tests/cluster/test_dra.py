@@ -155,24 +155,6 @@ def test_an_allocation_is_accepted_seen_and_taken_back(world: World) -> None:
     assert world.reserve(world.pod("p2", "bound-together"), "a").is_success
 
 
-def test_after_a_kill_claims_are_where_they_were(world: World, plane: ControlPlane) -> None:
-    world.claim("kept")
-    pod = world.pod("p1", "kept")
-    assert world.reserve(pod, "b").is_success and world.pre_bind(pod, "b").is_success
-    with World(plane.kubeconfig, world.writer) as again:
-        assert again.fits(pod) == {"b"} and again.used() == 1
-        assert again.reserve(pod, "b").is_success and again.pre_bind(pod, "b").is_success
-        assert again.users("kept") == ["p1"]
-        again.plugin.unreserve(pod, "b")
-        assert eventually(lambda: again.users("kept") == [], LONG)
-        assert again.devices("kept") == ["r=b/0"]
-        # It cannot go to b now: the claim is deallocated, for the pod to go elsewhere.
-        rejections = again.plugin.filter(pod, again.view)
-        again.plugin.post_filter(pod, again.view, (), rejections)
-        assert eventually(lambda: again.fits(pod) == {"a", "b"}, LONG)
-        assert again.devices("kept") == []
-
-
 @pytest.mark.skipif(kubernetes_version() == "1.36", reason="1.36 does not serve DeviceTaintRules by default")
 def test_a_rule_of_the_server_keeps_pods_away_until_it_is_gone(world: World) -> None:
     rule = taint_rule("broken", driver=DRIVER, pool="a")

@@ -181,19 +181,6 @@ def test_what_is_declared_does_move(name: str) -> None:
         assert (changed != raw(nodes, pod, cluster)).all()
 
 
-@pytest.mark.parametrize("table", TABLES)
-@given(case=cases(min_nodes=2, all_known=True))
-def test_most_available_follows_the_scarcest_resource(table: str, case: Case) -> None:
-    """If the scarcest resource leaves 10 % of capacity more, no other resource outweighs that."""
-    nodes, pod, cluster = case
-    counts = np.array([TABLES[table] is SCORES or resource.name in TUNED.usage_weights for resource in RESOURCES])
-    left = ((nodes.virtual_available - pod.virtual_request) / nodes.capacity)[:, counts].min(axis=1)
-    scarcest = 100 * np.clip(left, 0.0, 1.0)
-    result = TABLES[table]["most_available"].compute(nodes, pod, cluster)
-    clearly = scarcest[:, None] > scarcest + 10.0
-    assert (result[:, None] > result)[clearly].all()
-
-
 @every_score
 @given(case=cases(min_nodes=2, all_known=True))
 def test_a_node_nobody_knows_gets_the_median_and_leaves_the_others_alone(score: RegisteredScore, case: Case) -> None:

@@ -7,24 +7,13 @@ from dataclasses import replace
 import numpy as np
 
 from forecast.service_key import Owner
-from kube.decoding.decoding import Kind
 from kube.objects.objects import NodeInfo, PodInfo
-from placement.filters.filter import ClusterView
-from placement.index.index import PlacementIndex
 from placement.kube_scheduler_choice import expected_choice
 from placement.scores.default_scores import default_scores
-from scorer.options import ScorerOptions
-from scorer.tracking import TrackedCluster
+from testing.placement.views import view_of
 from tests.scorer.live_cluster import node, pod_of
 
 GIB = 2.0**30
-
-
-def view_of(nodes: list[NodeInfo], pods: list[PodInfo]) -> ClusterView:
-    cluster = TrackedCluster(ScorerOptions(), now=0.0)
-    cluster.apply(cluster.state.replace(Kind.NODES, nodes))
-    cluster.apply(cluster.state.replace(Kind.PODS, pods))
-    return ClusterView(cluster, PlacementIndex(cluster.state))
 
 
 def sized(name: str, cores: float, gib: float) -> NodeInfo:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -14,6 +14,7 @@ from placement.filters.volume_restrictions import VolumeRestrictions
 from placement.filters.volume_zone import VolumeZone
 from tests.placement.random_storage import ephemeral_claims, random_storage, random_volumes
 from tests.placement.storage_cluster import StorageCluster
+from tests.placement.storage_manifests import pod
 
 Manifest = dict[str, Any]
 FILTERS = (VolumeRestrictions(), NodeVolumeLimits(), VolumeZone(), VolumeBinding())
@@ -33,20 +34,15 @@ def random_nodes(rng: random.Random) -> list[Manifest]:
     return nodes
 
 
-def pod(name: str, volumes: Sequence[Mapping[str, Any]], node: str = "") -> Manifest:
-    spec = {"nodeName": node, "volumes": list(volumes), "containers": [{"name": "main"}]}
-    return {"kind": "Pod", "metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}"}, "spec": spec}
-
-
 def random_cluster(rng: random.Random) -> tuple[list[Manifest], list[Manifest]]:
     """Objects in any order, and pods to place."""
     nodes = random_nodes(rng)
     storage = random_storage(rng, nodes)
     sitting = [
-        pod(f"p{number}", random_volumes(rng, storage), node=rng.choice(nodes)["metadata"]["name"])
+        pod(f"p{number}", *random_volumes(rng, storage), node=rng.choice(nodes)["metadata"]["name"])
         for number in range(rng.randint(0, 12))
     ]
-    probes = [pod(f"probe{number}", random_volumes(rng, storage, ephemeral=True)) for number in range(6)]
+    probes = [pod(f"probe{number}", *random_volumes(rng, storage, ephemeral=True)) for number in range(6)]
     made = [claim for probe in probes if rng.random() < 0.8 for claim in ephemeral_claims(probe)]
     objects = [*nodes, *storage, *sitting, *made]
     rng.shuffle(objects)

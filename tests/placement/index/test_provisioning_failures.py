@@ -21,14 +21,6 @@ def test_a_failure_counts_for_a_while() -> None:
     assert not failures.nodes("one")
 
 
-def test_a_clock_that_is_set_back_prolongs_no_failure() -> None:
-    clock = SettableClock(0.0)
-    failures = ProvisioningFailures(seconds=100, clock=clock)
-    failures.add("one", "a")
-    clock.now = -3600
-    assert not failures.nodes("one")
-
-
 def test_it_does_not_grow_without_end() -> None:
     clock = SettableClock(0.0)
     failures = ProvisioningFailures(seconds=100, clock=clock)

@@ -62,21 +62,3 @@ def test_what_is_kept_is_what_is_worked_out_anew(steps: list[object]) -> None:
                 expected = allocation_scores(size, view, every, PLUGIN_WEIGHTS, landed=landed)
                 kept = kept_allocation_scores(size, view, PLUGIN_WEIGHTS, landed=landed)
                 np.testing.assert_array_equal(kept, expected)
-
-
-def test_only_rows_that_changed_are_worked_out() -> None:
-    state = ClusterState()
-    for name in NAMES:
-        state.put_node(node(name, 8.0))
-    kept, asked = view_of_state(state).index.kept, []
-
-    def work_out(rows: np.ndarray | slice) -> np.ndarray:
-        found = np.arange(len(NAMES))[rows]
-        asked.append(found.tolist())
-        return found
-
-    kept.column("any", work_out)
-    kept.column("any", work_out)
-    state.put_pod(pod("p0", NAMES[4], 1.0))
-    kept.column("any", work_out)
-    assert asked == [[0, 1, 2, 3, 4, 5], [4]]
