@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from kube.client.pod_writes import MERGE
 from testing.processes.scorer_process import eventually
-from testing.servers.applying import Applier, NotApplied
+from testing.servers.applying import Applier
 from testing.servers.audit import Audit, Right
 from testing.servers.control_plane.control_plane import ControlPlane
 
@@ -57,17 +56,6 @@ class Account:
     url: str
     token: str
     ca_file: Path
-
-
-def is_refused(by: Applier, path: str, change: Any, policies: str, *, kind: str = MERGE) -> bool:
-    """Whether a policy whose name begins so refuses a patch; another refusal is raised."""
-    try:
-        by.send("PATCH", path, change, kind=kind)
-    except NotApplied as error:
-        if f"ValidatingAdmissionPolicy '{policies}" not in error.message:
-            raise
-        return True
-    return False
 
 
 class Installed:

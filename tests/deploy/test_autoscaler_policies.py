@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import pytest
@@ -13,13 +11,11 @@ from autoscaling.requests.pod_resources import ORIGINAL, RESIZE_LABEL, RESIZED_L
 from kube.client.pod_writes import MERGE
 from kube.status.pod_conditions import STRATEGIC_MERGE
 from testing.processes.scorer_process import eventually
-from testing.servers.applying import Applier, Manifest, NotApplied
-from testing.servers.audit import Audit
-from testing.servers.cluster_objects import ClusterWriter, node, pod, running
-from testing.servers.control_plane.pool import control_plane
-from testing.servers.kustomize import built_from
-from tests.deploy.rights import Account, Installed, is_refused
+from testing.servers.applying import NotApplied
+from testing.servers.cluster_objects import node, pod, running
+from tests.deploy.conftest import Policed
 
+PART: Final = "autoscaler"
 NODE: Final = "/api/v1/nodes/a"
 PODS: Final = "/api/v1/namespaces/default/pods"
 KARPENTER: Final = "karpenter.sh/do-not-disrupt"
@@ -27,55 +23,25 @@ MARK: Final = {"metadata": {"annotations": {KEPT_UNTIL: "2026-01-01T00:00:00Z", 
 RECORD: Final = {"metadata": {"annotations": {ORIGINAL: "{}"}, "labels": {RESIZED_LABEL: "true"}}}
 
 
-@dataclass(frozen=True)
-class World:
-    """admin may everything, the autoscaler what is shipped."""
-
-    admin: Applier
-    autoscaler: Applier
-    writer: ClusterWriter
-    manifests: Sequence[Manifest]
-
-    def make_node(self) -> None:
-        """Make node a anew."""
-        self.writer.delete_many(self.writer.list_all("nodes"))
-        made = node("a")
-        made["metadata"]["annotations"] = {"kept": "yes"}
-        self.writer.create(made)
-
-    def make_pod(self, name: str, *, asks: bool) -> str:
-        """Make it anew; returns its path."""
-        self.writer.delete_many(one for one in self.writer.list_all("pods") if one["metadata"]["name"] == name)
-        status = running()
-        status["containerStatuses"][0]["resources"] = {"requests": {"cpu": "1", "memory": "128Mi"}}
-        labels = {RESIZE_LABEL: "true"} if asks else {"app": "t"}
-        made = pod(
-            name, node="a", cpu="1", limits={"cpu": "4"}, labels=labels, annotations={"kept": "yes"}, status=status
-        )
-        self.writer.create(made)
-        return f"{PODS}/{name}"
+@pytest.fixture
+def world(policed: Policed) -> Policed:
+    """With node a, made anew."""
+    policed.writer.delete_many(policed.writer.list_all("nodes"))
+    made = node("a")
+    made["metadata"]["annotations"] = {"kept": "yes"}
+    policed.writer.create(made)
+    return policed
 
 
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    directory = tmp_path_factory.mktemp("policies")
-    components = ["components/autoscaler", "components/autoscaler-writes"]
-    manifests = built_from(directory / "built", resources=["overlays/observe"], components=components)
-    with control_plane() as plane, Applier(plane) as admin, ClusterWriter(plane) as writer:
-        installed = Installed(plane, admin, Audit(directory, []), manifests)
-        token = installed.token("forecast-scheduler-autoscaler")
-        with Applier(Account(plane.url, token, plane.ca_file)) as autoscaler:
-            made = World(admin, autoscaler, writer, manifests)
-            made.make_node()
-            # A policy counts a moment after it was written.
-            assert eventually(lambda: _refused(made.autoscaler, NODE, {"spec": {"unschedulable": True}}), 30)
-            made.make_node()
-            yield made
-            writer.delete_many(writer.list_all("pods"))
-
-
-def _refused(by: Applier, path: str, change: Any, kind: str = MERGE) -> bool:
-    return is_refused(by, path, change, "forecast-scheduler-autoscaler-", kind=kind)
+def _pod(world: Policed, name: str, *, asks: bool, **spec: Any) -> str:
+    """Make it anew; returns its path."""
+    world.writer.delete_many(one for one in world.writer.list_all("pods") if one["metadata"]["name"] == name)
+    status = running()
+    status["containerStatuses"][0]["resources"] = {"requests": {"cpu": "1", "memory": "128Mi"}}
+    labels = {RESIZE_LABEL: "true"} if asks else {"app": "t"}
+    made = pod(name, node="a", cpu="1", limits={"cpu": "4"}, labels=labels, annotations={"kept": "yes"}, status=status)
+    world.writer.create(made | {"spec": made["spec"] | spec})
+    return f"{PODS}/{name}"
 
 
 NODE_ATTACKS: Final[dict[str, dict[str, Any]]] = {
@@ -89,20 +55,16 @@ NODE_ATTACKS: Final[dict[str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("attack", NODE_ATTACKS)
-def test_of_a_node_nothing_changes_but_our_mark(attack: str, world: World) -> None:
-    before = world.admin.send("GET", NODE)["metadata"].get("annotations")
-    assert _refused(world.autoscaler, NODE, NODE_ATTACKS[attack])
-    assert world.admin.send("GET", NODE)["metadata"].get("annotations") == before
+def test_of_a_node_nothing_changes_but_our_mark(attack: str, world: Policed) -> None:
+    assert world.refuses(PART, NODE, NODE_ATTACKS[attack])
 
 
-def test_our_mark_comes_and_goes_and_that_of_others_stays(world: World) -> None:
-    gone = {"metadata": {"annotations": dict.fromkeys(MARK["metadata"]["annotations"])}}
-    assert not _refused(world.autoscaler, NODE, MARK)
-    assert not _refused(world.autoscaler, NODE, gone)
+def test_our_mark_comes_and_goes_and_that_of_others_stays(world: Policed) -> None:
+    world.write(PART, NODE, MARK)
+    world.write(PART, NODE, {"metadata": {"annotations": dict.fromkeys(MARK["metadata"]["annotations"])}})
     world.admin.send("PATCH", NODE, {"metadata": {"annotations": {KARPENTER: "true"}}}, kind=MERGE)
-    assert _refused(world.autoscaler, NODE, {"metadata": {"annotations": {KARPENTER: None}}})
-    assert _refused(world.autoscaler, NODE, MARK), "taken over by a mark of ours, it could be removed next"
-    world.make_node()
+    assert world.refuses(PART, NODE, {"metadata": {"annotations": {KARPENTER: None}}})
+    assert world.refuses(PART, NODE, MARK), "taken over by a mark of ours, it could be removed next"
 
 
 POD_ATTACKS: Final[dict[str, dict[str, Any]]] = {
@@ -118,57 +80,59 @@ POD_ATTACKS: Final[dict[str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("attack", POD_ATTACKS)
-def test_a_pod_that_does_not_ask_stays_as_it_is(attack: str, world: World) -> None:
-    path = world.make_pod("quiet", asks=False)
-    assert _refused(world.autoscaler, path, POD_ATTACKS[attack], STRATEGIC_MERGE)
+def test_a_pod_that_does_not_ask_stays_as_it_is(attack: str, world: Policed) -> None:
+    assert world.refuses(PART, _pod(world, "quiet", asks=False), POD_ATTACKS[attack], STRATEGIC_MERGE)
 
 
-def _resized(**resources: dict[str, str]) -> dict[str, Any]:
-    return {"spec": {"containers": [{"name": "main", "resources": resources}]}}
+def _resized(part: str = "containers", **resources: dict[str, str]) -> dict[str, Any]:
+    return {"spec": {part: [{"name": "main" if part == "containers" else "side", "resources": resources}]}}
 
 
-def test_a_pod_is_resized_only_once_its_requests_are_recorded(world: World) -> None:
-    path = world.make_pod("asking", asks=True)
+def test_a_pod_is_resized_only_once_its_requests_are_recorded(world: Policed) -> None:
+    path = _pod(world, "asking", asks=True)
     less = _resized(requests={"cpu": "500m"})
-    assert _refused(world.autoscaler, f"{path}/resize", less, STRATEGIC_MERGE)
-    assert not _refused(world.autoscaler, path, RECORD)
-    assert not _refused(world.autoscaler, f"{path}/resize", less, STRATEGIC_MERGE)
-    assert _refused(world.autoscaler, f"{path}/resize", _resized(limits={"cpu": "8"}), STRATEGIC_MERGE)
+    assert world.refuses(PART, f"{path}/resize", less, STRATEGIC_MERGE)
+    world.write(PART, path, RECORD)
+    world.write(PART, f"{path}/resize", less, STRATEGIC_MERGE)
+    assert world.refuses(PART, f"{path}/resize", _resized(limits={"cpu": "8"}), STRATEGIC_MERGE)
     requests = world.admin.send("GET", path)["spec"]["containers"][0]["resources"]["requests"]
     assert requests == {"cpu": "500m", "memory": "128Mi"}
 
 
-def test_a_pod_of_a_namespace_that_asks_may_be_recorded(world: World) -> None:
-    path = world.make_pod("quiet", asks=False)
+def test_a_pod_of_a_namespace_that_asks_may_be_recorded(world: Policed) -> None:
+    path = _pod(world, "quiet", asks=False)
+    declines = _pod(world, "declining", asks=False)
     space = "/api/v1/namespaces/default"
+
+    def is_recorded() -> bool:
+        try:
+            world.write(PART, path, RECORD)
+        except NotApplied:
+            return False
+        return True
+
     world.admin.send("PATCH", space, {"metadata": {"labels": {RESIZE_LABEL: "true"}}}, kind=MERGE)
-    assert eventually(lambda: not _refused(world.autoscaler, path, RECORD), 30)
-    declines = world.make_pod("declining", asks=False)
+    assert eventually(is_recorded, 30)
     world.admin.send("PATCH", declines, {"metadata": {"labels": {RESIZE_LABEL: "false"}}}, kind=MERGE)
-    assert _refused(world.autoscaler, declines, RECORD), "the pod's own label wins"
+    assert world.refuses(PART, declines, RECORD), "the pod's own label wins"
     world.admin.send("PATCH", space, {"metadata": {"labels": {RESIZE_LABEL: None}}}, kind=MERGE)
-    assert eventually(lambda: _refused(world.autoscaler, path, {"metadata": {"annotations": {ORIGINAL: "{ }"}}}), 30)
-    back = {"metadata": {"annotations": {ORIGINAL: None}, "labels": {RESIZED_LABEL: None}}}
-    assert not _refused(world.autoscaler, path, back)
+    assert world.refuses(PART, path, {"metadata": {"annotations": {ORIGINAL: "{ }"}}})
+    world.write(PART, path, {"metadata": {"annotations": {ORIGINAL: None}, "labels": {RESIZED_LABEL: None}}})
 
 
-def test_sidecars_are_not_resized(world: World) -> None:
-    made = pod("with-sidecar", node="a", cpu="1", labels={RESIZE_LABEL: "true"}, status=running())
+def test_sidecars_are_not_resized(world: Policed) -> None:
     sidecar = {"name": "side", "image": "side:1", "restartPolicy": "Always", "resources": {"requests": {"cpu": "1"}}}
-    made["spec"]["initContainers"] = [sidecar]
-    made["status"]["containerStatuses"][0]["resources"] = {"requests": {"cpu": "1", "memory": "128Mi"}}
-    world.writer.create(made)
-    path = f"{PODS}/with-sidecar"
-    assert not _refused(world.autoscaler, path, RECORD)
-    less = {"spec": {"initContainers": [{"name": "side", "resources": {"requests": {"cpu": "500m"}}}]}}
-    assert _refused(world.autoscaler, f"{path}/resize", less, STRATEGIC_MERGE)
+    path = _pod(world, "with-sidecar", asks=True, initContainers=[sidecar])
+    world.write(PART, path, RECORD)
+    less = _resized("initContainers", requests={"cpu": "500m"})
+    assert world.refuses(PART, f"{path}/resize", less, STRATEGIC_MERGE)
 
 
 @pytest.mark.parametrize(
     ("priority_class", "refused"),
     [("system-cluster-critical", True), (None, True), ("forecast-scheduler-buffer", False)],
 )
-def test_pods_of_buffers_take_the_place_of_no_other(priority_class: str | None, refused: bool, world: World) -> None:
+def test_pods_of_buffers_take_the_place_of_no_other(priority_class: str | None, refused: bool, world: Policed) -> None:
     made = pod(f"buffer-{refused}-{priority_class}".lower(), namespace="forecast-scheduler-buffers")
     if priority_class is not None:
         made["spec"]["priorityClassName"] = priority_class

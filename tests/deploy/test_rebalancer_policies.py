@@ -4,10 +4,8 @@ templates, replicas of others, labels of pods. What it writes itself passes: its
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -21,17 +19,13 @@ from rebalancer.execution.observation import DeploymentSeen, PodSeen, Reply
 from rebalancer.execution.requests import MoveRequests
 from rebalancer.execution.wire import MoveSpec, MoveStatus
 from rebalancer.execution.wire_seen import MOVE_BY_SURGE, SURGED_FOR, deployment_seen, pod_seen
-from testing.processes.scorer_process import eventually
 from testing.servers.applying import Applier, NotApplied
-from testing.servers.audit import Audit
-from testing.servers.control_plane.pool import control_plane
-from testing.servers.kustomize import built
-from tests.deploy.rights import Account, Installed
+from tests.deploy.conftest import JSON, Policed
 
+PART: Final = "rebalancer"
 DEPLOYMENTS: Final = "/apis/apps/v1/namespaces/default/deployments"
 PODS: Final = "/api/v1/namespaces/default/pods"
 COST: Final = "controller.kubernetes.io/pod-deletion-cost"
-_BY_POLICY: Final = "ValidatingAdmissionPolicy 'forecast-scheduler-rebalancer-"
 
 
 @dataclass(frozen=True)
@@ -48,15 +42,6 @@ class Sent:
         except NotApplied as error:
             return answered(error.status, msgspec.json.encode({"message": error.message}))
         return answered(200, msgspec.json.encode(found))
-
-
-@dataclass(frozen=True)
-class World:
-    """admin may everything, the rebalancer what is shipped."""
-
-    admin: Applier
-    rebalancer: Applier
-    requests: MoveRequests
 
 
 RESERVATIONS: Final = "/apis/forecast-scheduler.io/v1alpha1/namespaces/default/reservations"
@@ -84,33 +69,9 @@ def _reservation(name: str = "move-u", **changes: Any) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with control_plane() as plane, Applier(plane) as admin:
-        audit = Audit(tmp_path_factory.mktemp("policies"), [])
-        installed = Installed(plane, admin, audit, built("overlays/rebalancer"))
-        token = installed.token("forecast-scheduler-rebalancer")
-        account = Applier(Account(plane.url, token, Path(plane.ca_file)))
-        label = {"metadata": {"labels": {"a": "b"}}}
-        for path in (_deployment(admin, "first"), _pod(admin, "first"), f"{_pod(admin, 'first')}/status"):
-            # a policy counts a moment after it was made
-            assert eventually(lambda path=path: _refused(account, f"{path}?dryRun=All", label), 30)  # type: ignore[misc]
-        admin.apply_all(built("crds/reservations"))
-        stranger = _reservation("stranger")
-        assert eventually(lambda: _refused(account, f"{RESERVATIONS}?dryRun=All", stranger, "POST"), 30)
-        yield World(admin, account, MoveRequests(Sent(account), clock=lambda: 0.0))
-
-
-def _refused(by: Applier, path: str, body: Any, method: str = "PATCH") -> bool:
-    """Whether a policy of ours refuses it; another refusal is raised."""
-    try:
-        by.send(method, path, body, kind=MERGE if method == "PATCH" else "application/json")
-    except NotApplied as error:
-        if error.status == 404 and RESERVATIONS in path:
-            return False  # it is not served yet
-        if _BY_POLICY not in error.message:
-            raise
-        return True
-    return False
+def world(policed: Policed) -> Policed:
+    policed.admin.path(_reservation())  # waits until they are served
+    return policed
 
 
 def _deployment(admin: Applier, name: str, *, allows: bool = True, mark: str = "", replicas: int = 1) -> str:
@@ -160,11 +121,8 @@ DEPLOYMENT_ATTACKS: Final[dict[str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("attack", DEPLOYMENT_ATTACKS)
-def test_of_a_deployment_nothing_changes_but_one_replica_with_its_mark(attack: str, world: World) -> None:
-    path = _deployment(world.admin, "web")
-    before = world.admin.send("GET", path)
-    assert _refused(world.rebalancer, path, DEPLOYMENT_ATTACKS[attack])
-    assert world.admin.send("GET", path) == before
+def test_of_a_deployment_nothing_changes_but_one_replica_with_its_mark(attack: str, world: Policed) -> None:
+    assert world.refuses(PART, _deployment(world.admin, "web"), DEPLOYMENT_ATTACKS[attack])
 
 
 @pytest.mark.parametrize(
@@ -188,19 +146,21 @@ def test_of_a_deployment_nothing_changes_but_one_replica_with_its_mark(attack: s
         "one less of what others scaled",
     ],
 )
-def test_a_surge_ends_with_the_replica_less_that_it_added(replicas: int, change: dict[str, Any], world: World) -> None:
+def test_a_surge_ends_with_the_replica_less_that_it_added(
+    replicas: int, change: dict[str, Any], world: Policed
+) -> None:
     path = _deployment(world.admin, "web", mark="u:3", replicas=replicas)
-    assert _refused(world.rebalancer, path, change)
-    assert not _refused(world.admin, path, change), "others scale as before"
+    assert world.refuses(PART, path, change)
+    world.admin.send("PATCH", path, change, kind=MERGE)  # others scale as before
 
 
-def test_without_the_owners_consent_there_is_no_surge(world: World) -> None:
+def test_without_the_owners_consent_there_is_no_surge(world: Policed) -> None:
     path = _deployment(world.admin, "web", allows=False)
     surge = {"spec": {"replicas": 2}, "metadata": {"annotations": {SURGED_FOR: "u:1"}}}
-    assert _refused(world.rebalancer, path, surge)
+    assert world.refuses(PART, path, surge)
     consent = {"spec": {"template": {"metadata": {"annotations": {MOVE_BY_SURGE: "true"}}}}}
-    assert not _refused(world.admin, path, consent)
-    assert not _refused(world.rebalancer, path, surge), "the template allows it"
+    world.admin.send("PATCH", path, consent, kind=MERGE)
+    world.write(PART, path, surge)
 
 
 POD_ATTACKS: Final[dict[str, dict[str, Any]]] = {
@@ -213,15 +173,13 @@ POD_ATTACKS: Final[dict[str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("attack", POD_ATTACKS)
-def test_of_a_pod_nothing_changes_but_its_deletion_cost(attack: str, world: World) -> None:
-    path = _pod(world.admin, "web")
-    before = world.admin.send("GET", path)
-    body = POD_ATTACKS[attack]
+def test_of_a_pod_nothing_changes_but_its_deletion_cost(attack: str, world: Policed) -> None:
+    path, body = _pod(world.admin, "web"), POD_ATTACKS[attack]
     if attack == "more tolerations":  # a merge replaces the list, and those of Kubernetes must stay
-        body = {"spec": {"tolerations": [*before["spec"].get("tolerations", []), {"operator": "Exists"}]}}
-    assert _refused(world.rebalancer, path, body)
-    assert world.admin.send("GET", path) == before
-    assert not _refused(world.rebalancer, path, {"metadata": {"annotations": {COST: "-5"}}})
+        there = world.admin.send("GET", path)["spec"].get("tolerations", [])
+        body = {"spec": {"tolerations": [*there, {"operator": "Exists"}]}}
+    assert world.refuses(PART, path, body)
+    world.write(PART, path, {"metadata": {"annotations": {COST: "-5"}}})
 
 
 @pytest.mark.parametrize(
@@ -235,40 +193,25 @@ def test_of_a_pod_nothing_changes_but_its_deletion_cost(attack: str, world: Worl
     ],
     ids=["not ready", "failed", "another address", "labels", "annotations"],
 )
-def test_of_a_status_nothing_changes_but_the_nomination(body: dict[str, Any], world: World) -> None:
-    path = _pod(world.admin, "web")
-    assert _refused(world.rebalancer, f"{path}/status", body)
+def test_of_a_status_nothing_changes_but_the_nomination(body: dict[str, Any], world: Policed) -> None:
+    assert world.refuses(PART, f"{_pod(world.admin, 'web')}/status", body)
 
 
-def test_it_neither_binds_nor_deletes_nor_scales_past_the_policy(world: World) -> None:
-    path, deployment = _pod(world.admin, "web"), _deployment(world.admin, "web")
-    binding = {"apiVersion": "v1", "kind": "Binding", "target": {"kind": "Node", "name": "node"}}
-    for method, where, body in (
-        ("POST", f"{path}/binding", binding | {"metadata": {"name": "web"}}),
-        ("DELETE", path, {}),
-        ("DELETE", deployment, {}),
-        ("PATCH", f"{deployment}/scale", {"spec": {"replicas": 0}}),
-    ):
-        with pytest.raises(NotApplied, match="forbidden") as refused:
-            world.rebalancer.send(method, where, body, kind=MERGE if method == "PATCH" else "application/json")
-        assert refused.value.status == 403
-
-
-def _seen(world: World, name: str) -> tuple[MoveSpec, MoveStatus, PodSeen]:
+def _seen(world: Policed, name: str) -> tuple[MoveSpec, MoveStatus, PodSeen]:
     body = msgspec.json.encode(world.admin.send("GET", _pod(world.admin, name)))
     pod = pod_seen(body)
     move = MoveSpec("default", name, pod.uid, f"Deployment/{name}", "from", "to", surge=True)
     return move, MoveStatus(pod.uid, MoveState.SURGING, datetime.now(UTC), replicas=1), pod
 
 
-def _read(world: World, path: str) -> DeploymentSeen:
+def _read(world: Policed, path: str) -> DeploymentSeen:
     return deployment_seen(msgspec.json.encode(world.admin.send("GET", path)), b"{}")
 
 
-def test_its_own_requests_pass(world: World) -> None:
+def test_its_own_requests_pass(world: Policed) -> None:
     """A surge that is carried out, one that is withdrawn, one that other clients interfere with; a nomination."""
     move, record, pod = _seen(world, "web")
-    path, requests = _deployment(world.admin, "web"), world.requests
+    path, requests = _deployment(world.admin, "web"), MoveRequests(Sent(world.by(PART)), clock=lambda: 0.0)
 
     def attempt(made: Any) -> None:
         found = asyncio.run(made)
@@ -282,12 +225,12 @@ def test_its_own_requests_pass(world: World) -> None:
     attempt(requests.withdraw(move, record, _read(world, path), pod))
     assert (_read(world, path).replicas, _read(world, path).surged_for) == (1, "")
     attempt(requests.surge(move, record, _read(world, path)))
-    assert not _refused(world.admin, path, {"spec": {"replicas": 6}})
+    world.admin.send("PATCH", path, {"spec": {"replicas": 6}}, kind=MERGE)
     attempt(requests.withdraw(move, record, _read(world, path), pod))
     assert (_read(world, path).replicas, _read(world, path).surged_for) == (6, "")
-    assert not _refused(world.admin, path, {"spec": {"replicas": 1}})
+    world.admin.send("PATCH", path, {"spec": {"replicas": 1}}, kind=MERGE)
     attempt(requests.surge(move, record, _read(world, path)))
-    assert not _refused(world.admin, path, {"spec": {"replicas": 0}})
+    world.admin.send("PATCH", path, {"spec": {"replicas": 0}}, kind=MERGE)
     attempt(requests.withdraw(move, record, _read(world, path), pod))
     assert (_read(world, path).replicas, _read(world, path).surged_for) == (0, "")
     assert asyncio.run(requests.nominate(move, pod)) == ""
@@ -308,8 +251,8 @@ RESERVATION_ATTACKS: Final[dict[str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("attack", RESERVATION_ATTACKS)
-def test_it_reserves_room_for_moves_only(attack: str, world: World) -> None:
-    assert _refused(world.rebalancer, RESERVATIONS, _reservation(**RESERVATION_ATTACKS[attack]), "POST")
+def test_it_reserves_room_for_moves_only(attack: str, world: Policed) -> None:
+    assert world.refuses(PART, RESERVATIONS, _reservation(**RESERVATION_ATTACKS[attack]), JSON, "POST")
 
 
 @pytest.mark.parametrize(
@@ -321,22 +264,21 @@ def test_it_reserves_room_for_moves_only(attack: str, world: World) -> None:
     ],
     ids=["another node", "ends it", "says that a pod has it"],
 )
-def test_of_the_status_of_its_reservation_it_writes_that_the_room_is_held(status: Any, world: World) -> None:
+def test_of_the_status_of_its_reservation_it_writes_that_the_room_is_held(status: Any, world: Policed) -> None:
     world.admin.delete(_reservation())
-    world.rebalancer.send("POST", RESERVATIONS, _reservation(), kind="application/json")
+    world.write(PART, RESERVATIONS, _reservation(), JSON, "POST")
     path = f"{RESERVATIONS}/move-u/status"
-    assert _refused(world.rebalancer, path, {"status": status})
-    assert not _refused(world.rebalancer, path, {"status": {"phase": "Available", "node": "to"}})
-    assert not _refused(world.admin, path, {"status": {"phase": "Taken", "takenBy": {"name": "x", "uid": "x"}}})
-    assert _refused(world.rebalancer, path, {"status": {"phase": "Available", "takenBy": None}}), "it is over"
-    assert not _refused(world.rebalancer, f"{RESERVATIONS}/move-u", {}, "DELETE")
+    assert world.refuses(PART, path, {"status": status})
+    world.write(PART, path, {"status": {"phase": "Available", "node": "to"}})
+    taken = {"status": {"phase": "Taken", "takenBy": {"name": "x", "uid": "x"}}}
+    world.admin.send("PATCH", path, taken, kind=MERGE)
+    assert world.refuses(PART, path, {"status": {"phase": "Available", "takenBy": None}}), "it is over"
+    world.write(PART, f"{RESERVATIONS}/move-u", {}, JSON, "DELETE")
 
 
-def test_reservations_of_users_stay_as_they_are(world: World) -> None:
+def test_reservations_of_users_stay_as_they_are(world: Policed) -> None:
     theirs = _reservation("release", metadata={"labels": {"team": "theirs"}})
     world.admin.delete(theirs)
-    world.admin.send("POST", RESERVATIONS, theirs, kind="application/json")
-    assert _refused(
-        world.rebalancer, f"{RESERVATIONS}/release/status", {"status": {"phase": "Available", "node": "to"}}
-    )
-    assert _refused(world.rebalancer, f"{RESERVATIONS}/release", {}, "DELETE")
+    world.create(RESERVATIONS, theirs)
+    assert world.refuses(PART, f"{RESERVATIONS}/release/status", {"status": {"phase": "Available", "node": "to"}})
+    assert world.refuses(PART, f"{RESERVATIONS}/release", {}, JSON, "DELETE")
