@@ -26,11 +26,3 @@ def test_each_part_warns_once_until_it_succeeds(caplog: pytest.LogCaptureFixture
     assert _messages(caplog)[2:] == ["is written again"]
     notice.failed("refused", part="a")
     assert _messages(caplog)[3:] == ["is not written"]
-
-
-def test_without_a_text_the_end_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
-    notice = FailureNotice(logging.getLogger("here"), "is not sent")
-    notice.failed("refused")
-    notice.succeeded()
-    assert _messages(caplog) == ["is not sent"]

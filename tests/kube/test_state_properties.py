@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -160,62 +159,19 @@ def wanted_deployments(state: ClusterState) -> dict[str, Any]:
     return {**view, "replicas": {key: n for key, n in view["replicas"].items() if key in present}}
 
 
-@given(st.lists(steps, max_size=30))
-def test_any_sequence_of_events_ends_in_the_tables_of_what_is_there(sequence: list[Step]) -> None:
-    state = ClusterState(now=T0)
-    listener = Listener(state)
-    for one in sequence:
-        listener.hear(one.on(state))
-        listener.check()
-    assert self_check(state) == ()
-    assert wanted_deployments(state) == wanted_deployments(rebuilt(state))
-
-
-@given(st.lists(steps, max_size=30))
-def test_numbers_of_services_are_used_again_without_confusion(sequence: list[Step]) -> None:
+@pytest.mark.parametrize("kept_empty", [services_module.KEPT_EMPTY, 0])
+@given(sequence=st.lists(steps, max_size=30))
+def test_any_sequence_of_events_ends_in_the_tables_of_what_is_there(kept_empty: int, sequence: list[Step]) -> None:
+    """Also where numbers of services are used again as soon as these have no pods."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(services_module, "KEPT_EMPTY", 0)
+        patch.setattr(services_module, "KEPT_EMPTY", kept_empty)
         state = ClusterState(now=T0)
         listener = Listener(state)
         for one in sequence:
             listener.hear(one.on(state))
             listener.check()
         assert self_check(state) == ()
-
-
-@given(st.data())
-def test_the_order_of_arrival_does_not_matter(data: st.DataObject) -> None:
-    objects: dict[str, list[Any]] = {
-        "put_pod": data.draw(st.lists(pods(), unique_by=lambda p: p.uid)),
-        "put_node": data.draw(st.lists(nodes(), unique_by=lambda n: n.name)),
-        "put_replica_set": data.draw(st.lists(replica_sets, unique_by=lambda r: r.uid)),
-        "put_job": data.draw(st.lists(jobs, unique_by=lambda j: j.uid)),
-    }
-    arrivals = [Step(method, (one,)) for method, some in objects.items() for one in some]
-    arrivals.append(Step("expire", (data.draw(times),)))
-    views = []
-    for order in (arrivals, data.draw(st.permutations(arrivals))):
-        state = ClusterState(now=T0)
-        for arrival in order:
-            arrival.on(state)
-        views.append(wanted_deployments(state))
-    assert views[0] == views[1]
-
-
-@given(st.lists(steps, max_size=20), pods())
-def test_adding_and_removing_a_pod_is_the_identity(sequence: list[Step], newcomer: PodInfo) -> None:
-    state = ClusterState(now=T0)
-    for one in sequence:
-        one.on(state)
-    state.put_node(node("n1", **{"nvidia.com/gpu": 1.0}))
-    newcomer = replace(newcomer, uid="new", name="new", node="n1")
-    tables = ("requested", "requested_nonzero", "pod_count", "qos_pods", "capacity", "allocatable", "alive")
-    before, view = [getattr(state, table).copy() for table in tables], wanted_deployments(state)
-    state.put_pod(newcomer)
-    state.delete_pod("new")
-    for table, was in zip(tables, before, strict=True):
-        assert np.array_equal(getattr(state, table), was)
-    assert wanted_deployments(state) == view
+        assert wanted_deployments(state) == wanted_deployments(rebuilt(state))
 
 
 @given(st.lists(steps, max_size=20))

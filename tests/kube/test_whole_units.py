@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from kube.decoding.decoding import decode_pod
 from kube.tables.columns import whole_units
 from kube.tables.state import ClusterState
 from tests.kube.api_objects import node, pod
@@ -42,35 +39,3 @@ def test_nodes_and_pods_in_the_same_units() -> None:
 
     state.delete_pod("uid-a")
     assert state.requested_units[0, [cpu, memory]].tolist() == [200, 0]
-
-
-def test_more_nodes_and_resources_than_there_was_room_for() -> None:
-    state = ClusterState()
-    kinds = [f"example.com/device-{i}" for i in range(30)]
-    for i in range(200):
-        state.put_node(node(f"n{i}", **{kinds[i % 30]: float(i)}))
-
-    for i in range(200):
-        assert state.allocatable_units[state.row_of[f"n{i}"], state.kinds[kinds[i % 30]]] == i
-
-
-def test_a_row_that_is_used_again_starts_from_nothing() -> None:
-    state = ClusterState()
-    state.put_node(node("old", **{"nvidia.com/gpu": 8.0}))
-    state.delete_node("old")
-    assert not state.allocatable_units.any()
-
-    state.put_node(replace(node("new"), allocatable={"pods": 5.0}))
-    assert state.row_of["new"] == 0
-    assert state.allocatable_units[0].tolist() == [5 if kind == "pods" else 0 for kind in state.kinds]
-
-
-def test_image_volumes_are_told_from_containers() -> None:
-    spec = {
-        "containers": [{"name": "a", "image": "x"}],
-        "initContainers": [{"name": "b", "image": "y"}],
-        "volumes": [{"name": "v", "image": {"reference": "z"}}, {"name": "w", "emptyDir": {}}],
-    }
-    decoded = decode_pod({"metadata": {"name": "p"}, "spec": spec})
-
-    assert (decoded.images, decoded.image_volumes) == (("y", "x", "z"), 1)

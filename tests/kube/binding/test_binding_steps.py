@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from hypothesis import given
@@ -121,15 +121,17 @@ def test_the_time_that_the_server_asks_for_is_left_to_it() -> None:
     assert clock.now >= 6.0 and methods == ["POST"] * 3
 
 
-def test_the_binding_names_that_very_pod() -> None:
-    steps = binding_steps(REQUEST, seconds=10.0, attempt_seconds=2.0, clock=SettableClock(0.0))
-    step = next(steps)
+@pytest.mark.parametrize("annotations", [{}, {"example.com/index": "3"}])
+def test_the_binding_names_that_very_pod_and_gives_it_annotations(annotations: dict[str, str]) -> None:
+    request = replace(REQUEST, annotations=annotations)
+    step = next(binding_steps(request, seconds=10.0, attempt_seconds=2.0, clock=SettableClock(0.0)))
     assert isinstance(step, Send)
     assert (step.path, step.seconds) == ("/api/v1/namespaces/shop/pods/cart-1/binding", 2.0)
+    metadata = {"namespace": "shop", "name": "cart-1", "uid": "uid-1"}
     assert json.loads(step.body) == {
         "apiVersion": "v1",
         "kind": "Binding",
-        "metadata": {"namespace": "shop", "name": "cart-1", "uid": "uid-1"},
+        "metadata": metadata | ({"annotations": annotations} if annotations else {}),
         "target": {"apiVersion": "v1", "kind": "Node", "name": "node-1"},
     }
 
@@ -226,15 +228,3 @@ def test_no_verdict_is_wrong_whatever_happens(script: list[tuple[str, str]]) -> 
         assert not (model.exists and model.uid == "uid-1" and model.node == "node-1")
     assert len({uid for uid, _ in model.bound}) == len(model.bound), "a pod was bound twice"
     assert clock.now < 10.5 + 0.1
-
-
-def test_annotations_go_with_the_binding() -> None:
-    def body(request: BindingRequest) -> dict[str, dict[str, object]]:
-        step = next(binding_steps(request, seconds=10.0, attempt_seconds=3.0, clock=SettableClock(0.0)))
-        assert isinstance(step, Send)
-        found: dict[str, dict[str, object]] = json.loads(step.body)
-        return found
-
-    with_index = BindingRequest("shop", "cart-1", "uid-1", "node-1", {"example.com/index": "3"})
-    assert body(with_index)["metadata"]["annotations"] == {"example.com/index": "3"}
-    assert "annotations" not in body(REQUEST)["metadata"]

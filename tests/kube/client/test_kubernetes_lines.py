@@ -31,11 +31,5 @@ def test_a_line_of_megabytes_is_joined_once() -> None:
     assert splitter.feed(b"\n") == [piece * 2000]
 
 
-def test_the_rest_of_a_stream_that_broke_is_not_a_line() -> None:
-    splitter = LineSplitter()
-    assert splitter.feed(b'{"a":1}\n{"b"') == [b'{"a":1}']
-    assert splitter.unfinished == 4
-
-
 def test_empty_lines_are_left_out() -> None:
     assert LineSplitter().feed(b"\n\na\n\n") == [b"a"]

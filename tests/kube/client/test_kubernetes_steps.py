@@ -18,11 +18,6 @@ def after(step: Step, *outcomes: StepOutcome) -> Step:
     return step
 
 
-def test_a_complete_list_is_followed_by_a_watch_at_once() -> None:
-    step = after(LISTING, StepOutcome(Result.LISTED))
-    assert (step.action, step.wait_seconds) == (Action.WATCH, 0)
-
-
 def test_a_watch_that_brought_something_and_ended_is_opened_again_at_once() -> None:
     assert after(WATCHING, StepOutcome(Result.ENDED, progressed=True)) == WATCHING
 
@@ -74,10 +69,6 @@ def test_pauses_stay_between_half_the_first_and_the_longest(failures: int, seed:
     seconds = BACKOFF.seconds(failures, random.Random(seed))
     assert 0.1 <= seconds <= 30
     assert seconds >= min(30, 0.2 * 2 ** min(failures - 1, 60)) / 2
-
-
-def test_pauses_of_two_clients_differ() -> None:
-    assert BACKOFF.seconds(5, random.Random(1)) != BACKOFF.seconds(5, random.Random(2))
 
 
 @pytest.mark.parametrize(

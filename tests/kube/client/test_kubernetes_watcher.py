@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -144,16 +143,6 @@ def test_a_resource_is_read_in_the_first_version_that_is_served(tmp_path: Path) 
             source.stop()
 
 
-def test_an_expired_continue_token_starts_a_list_without_pages(tmp_path: Path) -> None:
-    sink = StoredObjects()
-    script = in_order(
-        page(pod_json("stale"), token="next"), Answer(410, [b"{}"]), page(pod_json("a"), pod_json("b"), pod_json("c"))
-    )
-    with pods_from(script, tmp_path, sink) as (server, _):
-        assert eventually(lambda: names(sink) == {"a", "b", "c"})
-        assert server.queries[2] == {}
-
-
 def test_a_list_that_breaks_halfway_changes_nothing(tmp_path: Path) -> None:
     half = Answer(chunks=[b'{"metadata":{"resourceVersion":"1"},"items":['], broken=True)
     script = in_order(page(pod_json("a")), Answer(410, [b"{}"]), half, Answer(chunks=[b"{]"]), page(pod_json("b")))
@@ -168,21 +157,6 @@ def test_a_list_that_breaks_halfway_changes_nothing(tmp_path: Path) -> None:
     with pods_from(script, tmp_path, sink):
         assert eventually(lambda: names(sink) == {"b"})
     assert seen == [{"a"}, {"b"}]
-
-
-def test_retry_after_is_honoured(tmp_path: Path) -> None:
-    sink = StoredObjects()
-    busy = Answer(429, [b"slow down"], {"Retry-After": "1"})
-    times: list[float] = []
-
-    def script(number: int, query: dict[str, str]) -> Answer:
-        times.append(time.monotonic())
-        return (busy, page(pod_json("a")))[number] if number < 2 else IDLE
-
-    with pods_from(script, tmp_path, sink) as (_, status):
-        assert eventually(lambda: "429 slow down" in status().last_error)
-        assert eventually(lambda: names(sink) == {"a"})
-    assert times[1] - times[0] >= 1.0  # a lower bound: it cannot fail for being slow
 
 
 def test_a_watch_resumes_where_the_last_event_or_bookmark_left_it(tmp_path: Path) -> None:
@@ -221,15 +195,6 @@ def test_an_event_that_says_nothing_new_is_not_read_and_comes_again_when_the_wat
         assert status().events == 2 and [line + b"\n" for line in lines[:3]] == [event("ADDED", known)] * 3
 
 
-def test_an_event_cut_in_the_middle_is_not_applied(tmp_path: Path) -> None:
-    sink = StoredObjects()
-    whole = event("ADDED", pod_json("b"))
-    script = in_order(page(pod_json("a")), Answer(chunks=[whole[:40]], broken=True), Answer(chunks=[whole]))
-    with pods_from(script, tmp_path, sink) as (_, status):
-        assert eventually(lambda: names(sink) == {"a", "b"})
-        assert (status().events, status().undecodable) == (1, 0)
-
-
 def test_an_error_event_410_lists_again(tmp_path: Path) -> None:
     sink = StoredObjects()
     too_old = event("ERROR", {"kind": "Status", "code": 410, "message": "too old resource version"})
@@ -237,14 +202,6 @@ def test_an_error_event_410_lists_again(tmp_path: Path) -> None:
     with pods_from(script, tmp_path, sink) as (_, status):
         assert eventually(lambda: names(sink) == {"b"})
         assert status().relists == 1
-
-
-@pytest.mark.parametrize("status_code", [400, 404])
-def test_a_watch_that_is_rejected_lists_again(tmp_path: Path, status_code: int) -> None:
-    sink = StoredObjects()
-    script = in_order(page(pod_json("a")), Answer(status_code, [b"no"]), page(pod_json("b")))
-    with pods_from(script, tmp_path, sink):
-        assert eventually(lambda: names(sink) == {"b"})
 
 
 def test_an_unreadable_event_is_passed_over_said_once_and_mended_by_a_later_list(
@@ -289,26 +246,9 @@ def test_a_failing_list_is_said_in_the_status_and_not_once_per_attempt_in_the_lo
     assert 1 <= len(caplog.records) <= 8
 
 
-def test_large_events_in_small_chunks(tmp_path: Path) -> None:
-    sink = StoredObjects()
-    big = event("ADDED", pod_json("big", status={"message": "ü" * 1_000_000}))
-    chunks = [big[i : i + 4001] for i in range(0, len(big), 4001)]
-    with pods_from(in_order(page(), Answer(chunks=chunks)), tmp_path, sink):
-        assert eventually(lambda: names(sink) == {"big"})
-
-
 def test_a_watch_that_stays_mute_is_replaced_by_a_list(tmp_path: Path) -> None:
     sink = StoredObjects()
     script = in_order(page(pod_json("a"), version="900"), Answer(hold=30), page(pod_json("b"), version="40"))
     with pods_from(script, tmp_path, sink, replace(QUICK, watch_read_seconds=0.2)) as (server, _):
         assert eventually(lambda: names(sink) == {"b"})
         assert [query.get("resourceVersion") for query in server.queries[:3]] == [None, "900", None]
-
-
-def test_a_watch_that_falls_silent_after_news_is_resumed(tmp_path: Path) -> None:
-    sink = StoredObjects()
-    script = in_order(page(pod_json("a"), version="10"), Answer(chunks=[bookmark("11")], hold=30))
-    with pods_from(script, tmp_path, sink, replace(QUICK, watch_read_seconds=0.2)) as (server, status):
-        assert eventually(lambda: len(server.queries) >= 3)
-        assert server.queries[2]["resourceVersion"] == "11"
-        assert status().relists == 0

@@ -45,20 +45,6 @@ def test_the_first_rule_that_matches_a_disruption_decides(rules: Any, expected: 
     assert failing == Failing(3, expected, replaces_only_ended=True)
 
 
-@pytest.mark.parametrize(
-    ("spec", "expected"),
-    [
-        ({}, Failing(6, OnDisruption.COUNTS, replaces_only_ended=False)),
-        ({"backoffLimit": 0}, Failing(0)),
-        ({"backoffLimit": 2**31 - 1, "backoffLimitPerIndex": 1}, Failing(1)),
-        ({"podReplacementPolicy": "TerminatingOrFailed"}, Failing(6)),
-        ({"podReplacementPolicy": "Failed"}, Failing(6, replaces_only_ended=True)),
-    ],
-)
-def test_without_a_policy_every_pod_that_goes_counts(spec: dict[str, Any], expected: Failing) -> None:
-    assert decode(spec).failing == expected
-
-
 def test_what_the_controller_is_about_to_count_is_read() -> None:
     run = decode({}, failed=2, terminating=3, uncountedTerminatedPods={"failed": ["a", "b"], "succeeded": ["c"]})
     assert (run.failed, run.uncounted_failed, run.terminating) == (2, 2, 3)

@@ -10,14 +10,12 @@ import pytest
 
 from forecast.errors import InputError
 from forecast.service_key import NO_OWNER, Owner, owner_from_references
-from kube.decoding import shared_json
 from kube.decoding.decoding import Kind, decode_object, decode_pod
 from kube.decoding.watched_kinds import UndecodableObject
 from kube.objects.kubernetes_version import COMPARED
 from kube.objects.objects import (
     ContainerRequests,
     DeviceAsk,
-    NamespaceInfo,
     NodeImage,
     NodeInfo,
     Phase,
@@ -103,14 +101,6 @@ def test_a_replica_set_by_its_metadata() -> None:
         odd = changed(whole, "metadata.annotations", {"deployment.kubernetes.io/revision": revision})
         decoded, _ = decode_object(Kind.REPLICA_SETS, raw(odd))
         assert isinstance(decoded, ReplicaSetInfo) and decoded.revision is None
-
-
-def test_a_namespace_with_our_annotations() -> None:
-    annotations = {"forecast-scheduler.io/rebalance": "never", "other": "x", "karpenter.sh/do-not-disrupt": "true"}
-    namespace = {"metadata": {"name": "shop", "labels": {"team": "a"}, "annotations": annotations}}
-    assert decode_object(Kind.NAMESPACES, raw(namespace))[0] == NamespaceInfo(
-        "shop", {"team": "a"}, {"forecast-scheduler.io/rebalance": "never"}
-    )
 
 
 def test_what_go_writes_for_nothing_is_nothing() -> None:
@@ -295,25 +285,6 @@ def test_a_pod_prepares_while_its_init_containers_run(state: dict[str, Any], exp
     assert not decode_pod(both).is_preparing, "it has started"
 
 
-def test_a_pod_that_goes_on_has_not_finished_when_one_container_has() -> None:
-    assert decode_pod(changed(POD, "status.containerStatuses", ended("2026-11-21T16:10:00Z"))).finished is None
-
-
-def test_a_long_piece_decodes_like_a_short_one() -> None:
-    labels = {f"label-{i}": "x" * 50 for i in range(100)}
-    containers = [{"name": f"c{i}", "resources": {"requests": {"cpu": "1m", "memory": "1Mi"}}} for i in range(200)]
-    pod = decode_pod(raw(changed(changed(POD, "metadata.labels", labels), "spec.containers", containers)))
-    assert pod.labels == labels
-    assert pod.requests == {"cpu": 0.25, "memory": 200 * 2.0**20}
-
-
-def test_a_long_piece_is_not_kept() -> None:
-    kept = shared_json._totals.cache_info().currsize
-    for i in range(10):
-        decode_pod(changed(POD, "spec.overhead", {f"example.com/{i}-{'x' * 5000}": "1"}))
-    assert shared_json._totals.cache_info().currsize == kept
-
-
 @pytest.mark.parametrize(
     ("reason", "cores"),
     [
@@ -346,8 +317,3 @@ def test_the_claims_of_a_pod_are_those_named_and_those_made_from_templates() -> 
     claims = [(one.name, one.claim) for one in pod.resource_claims]
     assert claims == [("own", "a"), ("made", "cart-made-x7"), ("unneeded", None), ("to-come", "")]
     assert decode_pod(POD).resource_claims == ()
-
-
-def test_annotations_of_shared_cards_are_kept() -> None:
-    said = {"ALIYUN_COM_GPU_MEM_IDX": "2", "example.com/other": "x"}
-    assert decode_pod(changed(POD, "metadata.annotations", said)).annotations == {"ALIYUN_COM_GPU_MEM_IDX": "2"}

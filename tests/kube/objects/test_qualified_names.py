@@ -12,7 +12,6 @@ from kube.objects.qualified_names import (
     NAMESPACE,
     QUALIFIED_NAME,
     is_label_value,
-    is_namespace,
     is_qualified_name,
 )
 
@@ -50,14 +49,6 @@ def test_keys_of_labels(text: str, is_one: bool) -> None:
 )
 def test_values_of_labels(text: str, is_one: bool) -> None:
     assert is_label_value(text) is is_one
-
-
-@pytest.mark.parametrize(
-    ("text", "is_one"),
-    [("", False), ("a-9", True), ("n" * 63, True), ("n" * 64, False), ("A", False), ("a.b", False), ("a\n", False)],
-)
-def test_names_of_namespaces(text: str, is_one: bool) -> None:
-    assert is_namespace(text) is is_one
 
 
 def test_the_schemas_of_the_custom_resources_have_the_same_patterns() -> None:

@@ -59,14 +59,6 @@ def test_only_deployments_have_rollouts() -> None:
     assert not rollouts.is_superseded(alone.uid, T0)
 
 
-def test_a_replica_set_that_changes_hands_touches_both() -> None:
-    rollouts = Rollouts()
-    rollouts.put(revision(1))
-    other = replica_set("cart-1", deployment="basket")
-    assert set(rollouts.put(other)) == {CART, ServiceKey("shop", "Deployment", "basket")}
-    assert len(rollouts.of(CART)) == 0
-
-
 def test_what_the_clock_turns() -> None:
     rollouts = Rollouts()
     rollouts.put(revision(1, created=T0 - 9000))

@@ -8,14 +8,6 @@ def key(number: int) -> ServiceKey:
     return ServiceKey("shop", "Pod", f"p{number}")
 
 
-def test_a_service_keeps_its_number_between_pods() -> None:
-    services = Services()
-    assert services.join(key(0), serves=True) == (0, True)
-    services.leave(0, served=True)
-    services.join(key(1), serves=True)
-    assert services.join(key(0), serves=True) == (0, False)
-
-
 def test_numbers_of_services_that_come_and_go_are_used_again() -> None:
     services = Services()
     services.join(key(0), serves=True)  # stays
@@ -27,26 +19,6 @@ def test_numbers_of_services_that_come_and_go_are_used_again() -> None:
     assert all(services.keys[index] == name for name, index in services.index_of.items())
     assert key(1) not in services.index_of  # the longest empty went first
     assert key(10 * KEPT_EMPTY - 1) in services.index_of
-
-
-def test_a_service_that_has_pods_again_is_not_given_up() -> None:
-    services = Services()
-    services.join(key(0), serves=True)
-    services.leave(0, served=True)
-    services.join(key(0), serves=True)
-    for number in range(1, 3 * KEPT_EMPTY):
-        services.leave(services.join(key(number), serves=True)[0], served=True)
-    assert services.index_of[key(0)] == 0 and services.keys[0] == key(0)
-
-
-def test_as_many_empty_services_are_kept_as_have_pods() -> None:
-    services = Services()
-    n = 2 * KEPT_EMPTY
-    for number in range(n):
-        services.join(key(number), serves=True)
-    for number in range(n, 2 * n):
-        services.leave(services.join(key(number), serves=True)[0], served=True)
-    assert len(services.index_of) == 2 * n
 
 
 def test_only_serving_pods_change_the_replicas() -> None:

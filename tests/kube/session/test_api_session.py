@@ -35,19 +35,6 @@ def test_a_request_is_sent_as_it_is_and_its_answer_comes_back() -> None:
     assert headers["user-agent"] == "forecast-scheduler" and "content-type" not in seen[1][3]
 
 
-def test_what_the_server_refuses_is_an_answer() -> None:
-    refusal = Scripted(429, {"message": "slow down"}, headers=[("Retry-After", "2")])
-    with scripted_server(lambda *_: refusal) as url, session_to(url) as session:
-        answer = ask(session, "POST", b"{}")
-    assert (answer.status, answer.text, answer.retry_after_seconds) == (429, "429 slow down", 2.0)
-
-
-def test_a_redirect_is_not_followed() -> None:
-    redirect = Scripted(302, headers=[("Location", "http://127.0.0.1:9/")])
-    with scripted_server(lambda *_: redirect) as url, session_to(url) as session:
-        assert ask(session, "POST", b"{}").status == 302
-
-
 def test_nobody_there_a_connection_that_ends_and_silence_are_no_answer() -> None:
     over = threading.Event()
 
@@ -113,22 +100,6 @@ def test_after_the_end_nothing_is_taken() -> None:
     with pytest.raises(SessionOver):
         session.call_soon(print)
     session.stop()
-
-
-def test_connections_are_few_and_used_again() -> None:
-    ports = set()
-
-    def script(method: str, path: str, body: bytes, headers: dict[str, str]) -> Scripted:
-        ports.add(headers[":port"])
-        return Scripted(200)
-
-    with scripted_server(script) as url, session_to(url, connections=2) as session:
-
-        async def many() -> list[Answer]:
-            return await asyncio.gather(*(session.request("GET", "/", None, seconds=60) for _ in range(50)))
-
-        assert all(answer.status == 200 for answer in session.submit(many()).result(60))
-    assert 1 <= len(ports) <= 2
 
 
 def test_a_certificate_that_is_none_is_said_before_anything_starts(tmp_path: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +10,8 @@ from kubernetes import client
 
 from kube.client.api_answer import NO_ANSWER, Answer
 from kube.session.api_session import ApiSession
-from kube.session.connection import connection_of
 from testing.servers.bad_proxy import BadProxy, first, self_signed
-from tests.scheduler.binding.made_up import Scripted, scripted_server, session_to
+from tests.scheduler.binding.made_up import Scripted, scripted_server
 
 
 def configuration(host: str, **settings: Any) -> client.Configuration:
@@ -73,18 +70,3 @@ def test_requests_go_through_the_proxy_that_is_set() -> None:
     with scripted_server(script) as url:
         assert asked(configuration("http://kubernetes.invalid:6443", proxy=url)).status == 200
     assert seen == ["http://kubernetes.invalid:6443/"]
-
-
-def test_what_a_configuration_means() -> None:
-    plain = connection_of(configuration("http://127.0.0.1:8001/"))
-    assert (plain.host, plain.tls, plain.arguments) == ("http://127.0.0.1:8001", None, {"allow_redirects": False})
-    loose = connection_of(configuration("https://a", verify_ssl=False)).tls
-    assert loose is not None and loose.verify_mode is ssl.CERT_NONE and not loose.check_hostname
-    unnamed = connection_of(configuration("https://a", assert_hostname=False)).tls
-    assert unnamed is not None and unnamed.verify_mode is ssl.CERT_REQUIRED and not unnamed.check_hostname
-
-
-def test_it_does_without_uvloop(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "uvloop", None)
-    with scripted_server(lambda *_: Scripted(200)) as url, session_to(url) as session:
-        assert session.submit(session.request("GET", "/", None, seconds=30)).result(60).status == 200

@@ -141,14 +141,6 @@ def test_what_is_worth_it_is_tried_again(
     assert Counter(one["uid"] for one in server.seen) == {"uid-cart-1": tries, "uid-cart-2": 1}
 
 
-def test_another_pod_of_the_name_is_left_alone(server: Server) -> None:
-    server.says, server.bodies = [422], [{"details": {"causes": [{"field": "metadata.uid"}]}}]
-    with writing(server) as writer:
-        writer.put(waiting("cart-1"))
-        assert eventually(lambda: writer.figures == ConditionFigures(0, 0, 1, 0))
-    assert len(server.seen) == 1
-
-
 def test_a_pod_that_was_bound_meanwhile_is_not_told_that_it_waits(server: Server) -> None:
     """The first try fails while it is forgotten; another would overwrite PodScheduled=True."""
     server.says = [503]

@@ -9,7 +9,7 @@ import yaml
 
 from forecast.errors import InputError
 from kube.decoding.decoding import Kind
-from kube.tables.cluster_file import EXPORT_FOR_FILTERS, load_into, parse_cluster, read_cluster_file
+from kube.tables.cluster_file import load_into, parse_cluster, read_cluster_file
 from kube.tables.self_check import self_check
 from kube.tables.state import ClusterState
 from scheduler.profiles.job.objects.cron_jobs import WATCHED_CRON_JOBS
@@ -96,12 +96,6 @@ def test_namespaces_and_storage_are_read_if_they_are_there() -> None:
     assert parse_cluster(json.dumps({"items": [NODE]}).encode()).others == {}
 
 
-def test_the_export_for_filters_names_every_kind_once() -> None:
-    kinds = EXPORT_FOR_FILTERS.split()[2].split(",")
-    assert sorted(kinds) == sorted(kind.value for kind in Kind)
-    assert EXPORT_FOR_FILTERS.replace(EXPORT_FOR_FILTERS.split()[2], "X") == "kubectl get X -A -o json"
-
-
 def test_further_resources_are_decoded_for_the_tables_that_read_them() -> None:
     cron_job = api_object("CronJob", "nightly", "batch/v1", spec={"schedule": "0 2 * * *"})
     theirs = api_object("CronJob", "theirs", "example.org/v1", spec={"schedule": "0 2 * * *"})
@@ -110,13 +104,6 @@ def test_further_resources_are_decoded_for_the_tables_that_read_them() -> None:
     assert [one.name for one in objects.of(WATCHED_CRON_JOBS)] == ["nightly"]
     assert objects.unread([WATCHED_CRON_JOBS]) == {"CronJob.example.org": 1, "Service": 1}
     assert objects.unread([]) == {"CronJob.batch": 1, "CronJob.example.org": 1, "Service": 1}
-
-
-def test_a_further_object_that_cannot_be_decoded_is_named() -> None:
-    cron_job = api_object("CronJob", "nightly", "batch/v1", spec={"schedule": 5})
-    objects = parse_cluster(json.dumps({"items": [NODE, cron_job]}).encode())
-    with pytest.raises(InputError, match="CronJob nightly cannot be read"):
-        objects.of(WATCHED_CRON_JOBS)
 
 
 def test_pods_that_only_name_their_priority_class_get_its_priority() -> None:
@@ -171,13 +158,6 @@ def test_what_is_no_cluster_is_refused_with_the_way_out(tmp_path: Path, content:
         read_cluster_file(path)
     assert str(refused.value).startswith(f"cluster file {path}: ")
     assert "\n" not in str(refused.value)
-
-
-def test_a_bad_object_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "cluster.json"
-    path.write_text(json.dumps({"items": [NODE, api_object("Pod", "p2", spec={"nodeName": 5})]}))
-    with pytest.raises(InputError, match=r"Pod p2 cannot be read: .*nodeName.*; mend the object or leave it out"):
-        read_cluster_file(path)
 
 
 @pytest.mark.parametrize("content", ["a: [", "a: !!python/object/apply:os.getcwd []", "\x00"])
