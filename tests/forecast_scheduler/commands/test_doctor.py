@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from forecast_scheduler.cli import run
-from tests.forecast_scheduler.small_history import COLUMNS, small_tables
+from tests.forecast_scheduler.small_history import small_tables
 
 
 def test_findings_are_a_table_and_lines_with_advice(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -48,32 +48,3 @@ def test_a_calendar_in_the_settings_is_no_finding(tmp_path: Path, capfd: pytest.
     assert run(["doctor", "--history", str(history), "--config", str(config), "-o", "json"]) == 0
     figures = json.loads(capfd.readouterr().out)
     assert "no holidays" in figures["not_found"] and figures["time_zone"] == "Europe/Berlin"
-
-
-def test_usage_that_is_nowhere_measured_is_a_finding(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    tables = small_tables()
-    tables.usage[list(COLUMNS)] = np.nan
-    tables.nodes[list(COLUMNS)] = np.nan
-    assert run(["doctor", "--history", str(tables.write(tmp_path))]) == 0
-    assert "neither services nor nodes were measured in cpu, memory, disk, network, log" in capfd.readouterr().out
-
-
-def test_one_day_is_enough_for_a_report(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert run(["doctor", "--history", str(small_tables(1).write(tmp_path))]) == 0
-    assert "short history: 1 whole local days" in capfd.readouterr().out
-
-
-@pytest.mark.parametrize("damage", ["empty", "truncated", "hours"])
-def test_unusable_input_is_one_line_and_status_2(
-    damage: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    tables = small_tables(1)
-    if damage == "hours":
-        tables.usage = tables.usage[tables.usage["timestamp"].dt.hour < 3]
-    if damage != "empty":
-        tables.write(tmp_path)
-    if damage == "truncated":
-        (tmp_path / "usage.parquet").write_bytes((tmp_path / "usage.parquet").read_bytes()[:1000])
-    assert run(["doctor", "--history", str(tmp_path)]) == 2
-    said = capfd.readouterr()
-    assert said.out == "" and said.err.count("\n") == 1

@@ -74,28 +74,11 @@ def test_the_figures(url: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capfd.readouterr().out)["jobs"] == []
 
 
-def test_a_latest_start_beyond_the_calendar_is_no_limit(capfd: pytest.CaptureFixture[str]) -> None:
-    job = PlannedJob("batch", "report", "u", "CronJob/r", moment(NOW), moment(1e15), 1200.0, "in the valley")
-    with served(app_of(JobReports(clock=lambda: NOW, jobs=lambda: [job]), ServiceOptions())) as url:
-        assert run(["jobs", "--server", url]) == 0
-    text = capfd.readouterr().out
-    assert "no limit" in text and "9999" not in text
-
-
 def test_nothing_to_show(capfd: pytest.CaptureFixture[str]) -> None:
     empty = JobReports(clock=lambda: NOW, no_forecast_because=lambda: "no model has been published")
     with served(app_of(empty, ServiceOptions())) as url:
         assert run(["jobs", "--server", url]) == 0
     assert capfd.readouterr().out.strip() == "no job is held: no model has been published"
-
-
-def test_a_token(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    token = tmp_path / "token"
-    token.write_text("let-me-in-please-0123456789\n")
-    with served(app_of(FULL, ServiceOptions(token_files=(token,)))) as url:
-        assert run(["jobs", "--server", url]) == 2
-        assert "answered 401" in capfd.readouterr().err
-        assert run(["jobs", "--server", url, "--token-file", str(token)]) == 0
 
 
 def test_the_port_of_the_settings_is_asked_by_default(

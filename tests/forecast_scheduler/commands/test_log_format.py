@@ -36,12 +36,6 @@ def test_both_have_message_fields_and_traceback_and_hide_secrets() -> None:
     assert "secret" not in text and "secret" not in json.dumps(document)
 
 
-def test_a_field_does_not_take_the_place_of_the_level_and_any_value_is_written() -> None:
-    record = _record("x", level="no", what={1, 2})
-    document = json.loads(formatter_of(LogFormat.JSON, with_time=True).format(record))
-    assert document["level"] == "warning" and document["what"] == "{1, 2}"
-
-
 def test_a_figure_that_json_does_not_have_is_text() -> None:
     record = _record("x", share=math.nan, most=-math.inf, size=np.float64(0.5), pods=np.int64(3), ready=True, node=None)
     document = json.loads(formatter_of(LogFormat.JSON, with_time=False).format(record), parse_constant=pytest.fail)

@@ -11,7 +11,6 @@ import pytest
 
 from forecast_scheduler.cli import run
 from forecast_scheduler.reports.model_tables import model_facts, models_table
-from testing.servers.prometheus import free_port
 from tests.forecast.artefacts import manifest_of
 from tests.forecast_scheduler.small_history import small_tables
 
@@ -46,19 +45,6 @@ def test_a_published_model_is_listed(
     text = capfd.readouterr().out
     assert f"* {second['version']}" in text and "not compared" in text and "is refused" in text
     assert "used by" not in text
-
-
-def test_models_are_listed_although_prometheus_does_not_answer(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("forecast_scheduler.commands.model_users._PATIENCE_SECONDS", 0.1)
-    history, models = small_tables().write(tmp_path / "history"), str(tmp_path / "models")
-    assert run(["train", "--history", str(history), "--models", models]) == 0
-    capfd.readouterr()
-    assert run(["models", "list", "--models", models, "--prometheus", f"http://127.0.0.1:{free_port()}"]) == 0
-    printed = capfd.readouterr()
-    assert "not compared" in printed.out and "used by" not in printed.out
-    assert "note: who uses the models is not known: " in printed.err
 
 
 @pytest.mark.parametrize("source", ["backtest", "gate"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,10 +13,8 @@ from forecast_scheduler.cli import run
 from forecast_scheduler.commands.scorer.setup import Inputs, open_scorer
 from forecast_scheduler.settings.document import Settings
 from scorer.service.app import create_app
-from scorer.service.options import ServiceOptions
 from testing.servers.prometheus import free_port
 from tests.forecast_scheduler.recorded_evening import MOMENT, Evening, recorded_evening
-from tests.scorer.service.fake_scorer import FakeScorer
 from tests.serving.served import served
 
 
@@ -99,15 +96,6 @@ def test_without_a_model_it_says_so(evening: Evening, capfd: pytest.CaptureFixtu
     assert "there is no forecast" in capfd.readouterr().out
     assert run(["node", "node-0", *evening.options(models=False)]) == 0
     assert "no model has been published" in capfd.readouterr().out
-
-
-def test_a_token(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    token = tmp_path / "token"
-    token.write_text("let-me-in-please-0123456789\n")
-    with served(create_app(FakeScorer(3), ServiceOptions(token_files=(token,)))) as url:
-        assert run(["nodes", "--scorer", url]) == 2
-        assert "answered 401: " in said(capfd)
-        assert run(["nodes", "--scorer", url, "--token-file", str(token)]) == 0
 
 
 def test_bad_input_is_one_sentence(evening: Evening, url: str, capfd: pytest.CaptureFixture[str]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -63,28 +62,3 @@ def test_json_and_yaml_are_the_figures_of_json(
     assert plain and known(json.loads(said("--output", "json"))) == known(plain)
     assert known(yaml.safe_load(said("-o", "yaml"))) == known(plain)
     assert "\u250f" in said()  # a table, as ever
-
-
-def test_another_format_is_refused(capfd: pytest.CaptureFixture[str]) -> None:
-    assert run(["models", "list", "-o", "xml"]) == 2
-    assert "'xml' is not one of 'table', 'json', 'yaml'" in capfd.readouterr().err
-
-
-def test_json_and_yaml_do_not_share_standard_output(
-    evening: Evening, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    nodes = ["nodes", *evening.options()]
-    assert run([*nodes, "--json", "-", "--output", "yaml"]) == 2
-    printed = capfd.readouterr()
-    assert not printed.out and "choose one of them" in printed.err
-    # A file beside it, or the same JSON, are no contradiction.
-    file = tmp_path / "nodes.json"
-    assert run([*nodes, "--json", str(file), "--output", "yaml"]) == 0
-    assert yaml.safe_load(capfd.readouterr().out)["nodes"] and json.loads(file.read_text())["nodes"]
-    assert run([*nodes, "--json", "-", "--output", "json"]) == 0
-    assert json.loads(capfd.readouterr().out)["nodes"]
-
-
-def test_a_scheduler_that_follows_its_cluster_has_no_figures(capfd: pytest.CaptureFixture[str]) -> None:
-    assert run(["schedule", "--output", "json"]) == 2
-    assert "pass --cluster FILE" in capfd.readouterr().err

@@ -23,17 +23,6 @@ def test_a_log_gets_one_line_for_a_slow_stage_and_none_for_a_quick_one() -> None
     assert file.getvalue() == "slow [5]: 3 done in 3 s\n"
 
 
-def test_a_stage_may_run_again() -> None:
-    file, clock = io.StringIO(), SettableClock(0.0)
-    with show_progress(Console(file=file, width=100), clock=clock) as progress:
-        for start in (0.0, 10.0):
-            clock.now = start
-            progress("fit", 0, 1)
-            clock.now = start + 2
-            progress("fit", 1, 1)
-    assert file.getvalue() == "fit: 1 done in 2 s\n" * 2
-
-
 def test_a_terminal_gets_bars_that_disappear_when_done() -> None:
     file = io.StringIO()
     console = Console(file=file, force_terminal=True, width=100, color_system=None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -88,49 +87,6 @@ def test_the_control_group_is_asked_what_would_be(told: Canary) -> None:
     assert POOLS[service["shaped"]["node"]] == "fast"
     assert figures["what_if"]["mean_peak_with"] == service["shaped"]["peak_share"] > 0
     assert figures["what_if"]["mean_peak_without"] == service["without"]["peak_share"] > 0
-
-
-def test_no_pod_counts_against_itself(told: Canary, trial: Path, tmp_path: Path) -> None:
-    cluster = json.loads(trial.read_text())
-    on = Counter(one["spec"]["nodeName"] for one in cluster["items"] if one["kind"] == "Pod")
-    for one in cluster["items"]:
-        if one["kind"] == "Node":
-            one["status"]["allocatable"]["pods"] = str(on[one["metadata"]["name"]])  # no room for another one
-    (tmp_path / "full.json").write_text(json.dumps(cluster))
-    figures = told("cart-pool", "--templates", TEMPLATES, cluster=tmp_path / "full.json")
-    (service,) = figures["what_if"]["services"]
-    for how in ("without", "shaped"):
-        assert (service[how]["node"], service[how]["feasible"]) == ("node-0", 1), "where cart-0 sits"
-
-
-def test_policies_place_the_control_pods(told: Canary, tmp_path: Path) -> None:
-    policies = tmp_path / "policies.yaml"
-    policies.write_text("default: full\npolicies: {full: {filters: [PredictedPeak], highest_peaks: {cpu: 0.0001}}}")
-    (service,) = told("cart-pool", "--templates", TEMPLATES, "--policies", policies)["what_if"]["services"]
-    assert service["shaped"]["node"] is None
-    assert service["shaped"]["why_not"].startswith("0/6 nodes are available")
-
-
-def test_people_read_the_same(
-    evening: Evening, trial: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
-    given = ["--cluster", trial, "--at", MOMENT, "--models", evening.models, "--templates", TEMPLATES]
-    assert run(["canary", "cart-pool", *map(str, given)]) == 0
-    text = capfd.readouterr().out
-    assert "cart-pool: canary pods sit on nodes whose peak is " in text
-    assert "Were cart-pool applied to all" in text
-    assert "without the template" in text
-    assert "shop/Deployment/cart" in text
-    assert "a forecast, no experiment's proof" in text
-
-
-def test_a_binding_that_would_not_shape_them_says_why(told: Canary, tmp_path: Path) -> None:
-    text = TEMPLATES.read_text().replace("owner: {kind: Deployment, name: cart}", "owner: {kind: Job, name: cart}")
-    (tmp_path / "other.yaml").write_text(text)
-    (service,) = told("cart-pool", "--templates", tmp_path / "other.yaml")["what_if"]["services"]
-    assert service["untold"] == "the binding does not mean it any more"
-    assert service["shaped"] is None
 
 
 def test_without_templates_or_trials_it_says_so(

@@ -93,11 +93,6 @@ def test_requests_and_capacities_are_those_recorded() -> None:
             assert node.allocatable["cpu"] == node.capacity["cpu"]
 
 
-def test_all_pods_run_since_long_before() -> None:
-    state = state_at(MOMENT)
-    assert {pod.started for pod in state.pods.values()} == {MOMENT.timestamp() - 86_400}
-
-
 def test_a_day_that_is_not_in_the_history_is_refused() -> None:
     with pytest.raises(InputError, match="2026-06-01"):
         cluster_at(history(), pods(history()), datetime(2026, 6, 1, tzinfo=UTC))

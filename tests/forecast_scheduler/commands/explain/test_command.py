@@ -85,17 +85,6 @@ def test_without_measurements_and_without_a_model_it_says_so(
     assert "What each score contributes" in text
 
 
-def test_a_server_that_does_not_answer_is_a_reason_and_no_failure(
-    evening: Evening, capfd: pytest.CaptureFixture[str]
-) -> None:
-    capfd.readouterr()
-    options = [*evening.options(history=False), "--prometheus", "http://127.0.0.1:9"]
-    assert run(["explain", "shop/cart-0", *options]) == 0
-    text = " ".join(capfd.readouterr().out.split())
-    assert "usage is measured on 0 of 2 nodes: " in text
-    assert "127.0.0.1:9" in text
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -120,13 +109,9 @@ def test_what_is_not_there_is_one_line_and_status_2(
 @pytest.mark.parametrize(
     "content",
     [
-        "[1, 2]",
         "{",
-        "a: [",
         "kind: Pod\nspec: 7",
-        "\x00",
         "kind: Node\nmetadata: {name: x}",
-        "--- \na: 1\n---\nb: 2\n",
         "",
     ],
     ids=repr,
@@ -140,21 +125,6 @@ def test_a_manifest_that_is_none_is_one_line_and_status_2(
     assert capfd.readouterr().err.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    "content", ["", "{}", "[]", '{"kind": "List", "items": []}', "[" * 100_000, "\x00"], ids=lambda c: c[:9]
-)
-def test_a_file_that_is_no_cluster_is_one_line_and_status_2(
-    content: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "cluster.json"
-    path.write_text(content)
-    for command in (["explain", "shop/cart-0"], ["scorer", "--port", "0"]):
-        assert run([*command, "--cluster", str(path), "--models", str(tmp_path / "models")]) == 2
-        said = capfd.readouterr().err
-        assert str(path) in said
-        assert said.count("\n") == 1, said
-
-
 def test_misnamed_scores_in_the_settings_are_refused(
     evening: Evening, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -162,16 +132,6 @@ def test_misnamed_scores_in_the_settings_are_refused(
     config.write_text("scorer: {scores: {weights: {predicted_peek: 1}}}\n")
     assert run(["explain", "shop/cart-0", *evening.options(), "--config", str(config)]) == 2
     assert "did you mean predicted_peak" in capfd.readouterr().err
-
-
-def test_weights_of_the_settings_count(evening: Evening, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    config = tmp_path / "config.yaml"
-    config.write_text("scorer: {scores: {weights: {predicted_peak: 3, least_allocated: 1}}}\n")
-    found = explained(capfd, "shop/cart-0", *evening.options(), "--config", str(config))
-    assert {part["name"]: part["weight"] for part in found["nodes"][0]["contributions"]} == {
-        "predicted_peak": 3.0,
-        "least_allocated": 1.0,
-    }
 
 
 def test_it_says_where_the_pod_could_go_and_why_not_elsewhere(
@@ -229,16 +189,3 @@ def test_the_policy_is_named_and_its_filters_count(
     found = explained(capfd, *asked, *evening.options())
     assert (found["policy"], found["policy_because"]) == ("settings", "no rule holds")
     assert found["namespaces_not_known"] == {"count": 1, "first": ["shop"]}
-
-
-@pytest.mark.parametrize(("text", "says"), [(None, "cannot be read"), ("default: x", "there is no policy 'x'")])
-def test_policies_that_are_missing_or_broken_are_refused(
-    evening: Evening, tmp_path: Path, capfd: pytest.CaptureFixture[str], text: str | None, says: str
-) -> None:
-    policies = tmp_path / "policies.yaml"
-    if text is not None:
-        policies.write_text(text)
-    capfd.readouterr()
-    assert run(["explain", "shop/cart-0", "--policies", str(policies), *evening.options()]) == 2
-    said = capfd.readouterr()
-    assert says in said.err and said.err.count("\n") == 1 and said.out == ""

@@ -10,7 +10,6 @@ import pytest
 
 from forecast_scheduler.cli import run
 from placement.decisions.decision import Decision
-from placement.decisions.log import STDOUT
 from tests.placement.decisions.made_up import AT, decision
 
 
@@ -72,13 +71,6 @@ def test_a_missing_log_of_the_settings_is_named(tmp_path: Path, capfd: pytest.Ca
     missing = tmp_path / "no" / "log.jsonl"
     assert run(["explain", "shop/cart-1", "--last", "--config", with_log(missing, folder=tmp_path)]) == 2
     assert f"there is no file {missing}: pass --decisions FILE" in "".join(capfd.readouterr().err.splitlines())
-
-
-def test_standard_output_as_log_of_the_settings_cannot_be_read(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["explain", "shop/cart-1", "--last", "--config", with_log(STDOUT, folder=tmp_path)]) == 2
-    assert "the settings name no decision log in a file" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -71,22 +71,6 @@ def test_amounts_are_in_units_people_use(value: float, unit: str, text: str) -> 
     assert amount(value, unit) == text
 
 
-def test_nodes_come_with_their_peaks_hours_and_notes() -> None:
-    text = shown(EXPLANATION)
-    assert "shop/cart-1 (shop/Deployment/cart) on 7 nodes, best first" in text
-    row = next(line for line in text.splitlines() if "node-1" in line)
-    for part in (
-        "3 │",
-        "71.2",
-        "45 -> 52 % cpu",
-        "52 -> 52 % cpu",
-        "Tue 20:00: 21.00 cores, at most 24.00 cores; it runs here",
-    ):
-        assert part in row
-    assert "–" in next(line for line in text.splitlines() if "node-2" in line)
-    assert "What each score contributes" not in text
-
-
 def test_contributions_are_shown_where_several_scores_count() -> None:
     parts = (ExplainedScore("predicted_peak", 80.0, 3.0, 60.0), ExplainedScore("qos_balance", 50.0, 1.0, 12.5))
     text = shown(replace(EXPLANATION, nodes=(replace(NODE, contributions=parts),)))
@@ -117,10 +101,6 @@ def test_remarks_tell_margin_age_level_and_virtual_request() -> None:
 def test_names_that_look_like_markup_are_shown_as_they_are() -> None:
     assert "a/[/b] (x) on 7 nodes" in shown(replace(EXPLANATION, pod="a/[/b]", service="x"))
     assert shown(replace(EXPLANATION, nodes=(replace(NODE, node="[/n]"),)))
-
-
-def test_no_nodes_are_an_empty_table() -> None:
-    assert "on 0 nodes" in shown(replace(EXPLANATION, nodes=(), n_nodes=0, margin=None))
 
 
 def test_assumed_capacities_are_marked() -> None:

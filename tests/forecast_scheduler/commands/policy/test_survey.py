@@ -48,36 +48,11 @@ def surveyed(*of: PodInfo, top: int = 50) -> Survey:
     return survey(of, service_of, of_settings, by_annotation, lambda a, b: a.name == b.name, top=top)
 
 
-def test_pods_are_counted_by_policy_and_by_what_chose_it() -> None:
-    found = surveyed(*pods("cart", 3, "fast"), *pods("mail", 5), *pods("scan", 1, "batch"))
-    assert found.choices == (
-        ChoiceCount("settings", "no rule holds", 5),
-        ChoiceCount("fast", "its annotation", 3),
-        ChoiceCount("batch", "its annotation", 1),
-    )
-    assert (found.pods, found.touched_pods) == (9, 4)
-
-
 def test_pods_that_are_over_or_going_do_not_count() -> None:
     one = pods("cart", 1, "fast")[0]
     over = [replace(one, phase=phase) for phase in (Phase.SUCCEEDED, Phase.FAILED)]
     found = surveyed(*over, replace(one, terminating=True))
     assert (found.pods, found.choices, found.touched) == (0, (), ())
-
-
-def test_names_of_no_policy_are_told_with_a_pod_that_has_them() -> None:
-    found = surveyed(*pods("cart", 2, "fsat"), *pods("mail", 1, "x" * 1000), *pods("scan", 1))
-    assert [(one.name, one.pods, one.pod) for one in found.unknown] == [
-        ("fsat", 2, "default/cart-0"),
-        ("x" * 63 + "...", 1, "default/mail-0"),
-    ]
-    assert (found.unknown_pods, found.touched_pods) == (3, 0)
-    assert found.choices == (ChoiceCount("settings", "no rule holds", 4),)
-
-
-def test_so_many_made_up_names_are_not_all_told() -> None:
-    found = surveyed(*(replace(pod_of(f"cart-{i}"), annotations={POLICY_ANNOTATION: f"no-{i}"}) for i in range(500)))
-    assert (len(found.unknown), found.unknown_pods) == (100, 500)
 
 
 def test_one_pod_stands_for_those_of_its_service_with_the_same_policies() -> None:
@@ -95,11 +70,6 @@ def test_pods_that_come_with_their_node_are_counted_but_not_compared() -> None:
     found = surveyed(daemon)
     assert found.choices == (ChoiceCount("fast", "its annotation", 1),)
     assert found.touched_pods == 0
-
-
-def test_policies_that_place_alike_touch_nobody() -> None:
-    found = survey(pods("cart", 3, "fast"), service_of, of_settings, by_annotation, lambda a, b: True, top=50)
-    assert (found.touched, found.touched_pods) == ((), 0)
 
 
 def test_beyond_the_top_it_is_said_what_was_left_out() -> None:

@@ -10,20 +10,15 @@ from typing import Any
 import pytest
 import yaml
 
-from admission.templates.pod_arguments import ARGUMENTS_ANNOTATION
 from admission.templates.shaping_annotations import (
     CONTROL_ANNOTATION,
     TEMPLATES_ANNOTATION,
-    Applied,
-    control_text,
-    record_text,
 )
 from forecast_scheduler.cli import run
 from forecast_scheduler.commands.render.text import EXCLUDED_NAMESPACES
 
 ROOT = Path(__file__).parents[4]
 EXAMPLES = Path(__file__).parents[2] / "templates.yaml"
-SHIPPED = ROOT / "deploy" / "crds" / "examples"
 
 FAST_ELSE_GENERAL = {
     "nodeAffinity": {
@@ -101,61 +96,6 @@ def test_a_deployment_gets_its_pool(write: Write, rendered: Render) -> None:
     assert figures["changed"]
 
 
-def test_arguments_of_the_pod_are_shown_and_what_is_wrong_with_them(write: Write, rendered: Render) -> None:
-    cart = manifest("Deployment")
-    arguments = cart["spec"]["template"]["metadata"].setdefault("annotations", {})
-    arguments[ARGUMENTS_ANNOTATION] = json.dumps({"weight": 30})
-    figures = rendered(write(cart))
-    assert (outcomes(figures)["cart-pool"], reason(figures, "cart-pool")) == (
-        "applied",
-        "by arguments of the pod: weight 30",
-    )
-    preferred = figures["affinity"]["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
-    assert (preferred[0]["weight"], figures["warnings"]) == (30, [])
-    arguments[ARGUMENTS_ANNOTATION] = json.dumps({"weight": 300, "wait": 1})
-    figures = rendered(write(cart))
-    assert (outcomes(figures)["cart-pool"], figures["affinity"]) == ("applied", FAST_ELSE_GENERAL)
-    assert "argument weight: 300 is above maximum 100" in reason(figures, "cart-pool")
-    assert ["no template of the pod has a parameter 'wait'" in figures["warnings"][0], len(figures["warnings"])] == [
-        True,
-        2,
-    ]
-
-
-@pytest.mark.parametrize(
-    ("kind", "name", "owner"),
-    [
-        ("Deployment", "other", "Deployment/other"),
-        ("StatefulSet", "cart", "StatefulSet/cart"),
-        ("DaemonSet", "cart", "DaemonSet/cart"),
-        ("Job", "cart", "Job/cart"),
-        ("Pod", "cart", ""),
-    ],
-)
-def test_another_owner_is_said(write: Write, rendered: Render, kind: str, name: str, owner: str) -> None:
-    figures = rendered(write(manifest(kind, name)))
-    assert outcomes(figures)["cart-pool"] == "not matched"
-    assert reason(figures, "cart-pool") == (f"its top owner is {owner}" if owner else "it has no owner")
-    assert figures["affinity"] is None
-    assert not figures["changed"]
-
-
-def test_the_jobs_of_a_cron_job_belong_to_it(write: Write, rendered: Render) -> None:
-    cron = {
-        "apiVersion": "batch/v1",
-        "kind": "CronJob",
-        "metadata": {"name": "night", "namespace": "shop"},
-        "spec": {"jobTemplate": {"spec": {"template": pod_template()}}},
-    }
-    assert reason(rendered(write(cron)), "cart-pool") == "its top owner is CronJob/night"
-
-
-def test_all_conditions_that_do_not_hold_are_named(write: Write, rendered: Render) -> None:
-    pod = manifest("Deployment", "cart")
-    pod["metadata"]["namespace"] = "other"
-    assert reason(rendered(write(pod)), "cart-pool") == "namespace other is none of shop"
-
-
 def test_pods_that_the_webhook_is_not_asked_about_are_told(write: Write, capfd: pytest.CaptureFixture[str]) -> None:
     (webhook,) = yaml.safe_load((ROOT / "deploy" / "base" / "webhook" / "configuration.yaml").read_text())["webhooks"]
     (names,) = webhook["namespaceSelector"]["matchExpressions"]
@@ -168,26 +108,6 @@ def test_pods_that_the_webhook_is_not_asked_about_are_told(write: Write, capfd: 
         assert said is (namespace != "shop")
 
 
-def test_what_a_suspended_binding_gave_before_is_not_shown_as_applied(write: Write, rendered: Render) -> None:
-    found = list(yaml.safe_load_all(EXAMPLES.read_text()))
-    for one in found:
-        one["spec"] |= {"suspended": True} if one["kind"] == "SchedulerConfigBinding" else {}
-    pod = manifest("Deployment")
-    shaped = rendered(write(pod))
-    pod["spec"]["template"]["spec"]["affinity"] = shaped["affinity"]
-    pod["spec"]["template"]["metadata"]["annotations"] = shaped["annotations"]
-    figures = rendered(write(pod), templates=write(*found, name="suspended.yaml"))
-    assert outcomes(figures)["cart-pool"] == "suspended" and not figures["changed"]
-    assert "has what it gave before" in reason(figures, "cart-pool")
-
-
-def test_the_shipped_examples_can_be_tried(write: Write, rendered: Render) -> None:
-    figures = rendered(write(manifest("Deployment", labels={"app": "cart", "spread": "zones"})), templates=SHIPPED)
-    applied = {name for name, outcome in outcomes(figures).items() if outcome == "applied"}
-    assert applied == {"cart-evening", "zones"}
-    assert set(figures["affinity"]) == {"nodeAffinity", "podAntiAffinity"}
-
-
 def test_it_reads_as_a_diff(write: Write, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["render", str(write(manifest("Deployment"))), "--templates", str(EXAMPLES)]) == 0
     text = capfd.readouterr().out
@@ -197,13 +117,6 @@ def test_it_reads_as_a_diff(write: Write, capfd: pytest.CaptureFixture[str]) -> 
     assert "+            - fast" in text
     removed = [line for line in text.splitlines() if line.startswith("-") and not line.startswith("---")]
     assert not removed
-
-
-def test_nothing_changes_where_nothing_applies(write: Write, capfd: pytest.CaptureFixture[str]) -> None:
-    assert run(["render", str(write(manifest(name="lonely"))), "--templates", str(EXAMPLES)]) == 0
-    text = capfd.readouterr().out
-    assert "0 of 3 bindings" in text
-    assert "nothing changes: the pod stays as it is" in text
 
 
 def test_yaml_can_be_passed_on(write: Write, rendered: Render, capfd: pytest.CaptureFixture[str]) -> None:
@@ -232,13 +145,6 @@ def test_trials_choose_as_they_are_told(write: Write, rendered: Render) -> None:
     assert outcomes(passed_over)["search-apart"] == "control"
     assert passed_over["affinity"] is None
     assert passed_over["annotations"] == {CONTROL_ANNOTATION: "search-apart"}
-
-
-def test_a_pod_keeps_what_it_records_unless_told_otherwise(write: Write, rendered: Render) -> None:
-    annotations = {CONTROL_ANNOTATION: control_text(["search-apart"])}
-    path = write(manifest(labels={"app": "search"}, annotations=annotations))
-    assert outcomes(rendered(path))["search-apart"] == "control"
-    assert outcomes(rendered(path, "--all-canaries", "in"))["search-apart"] == "applied"
 
 
 def test_a_pod_of_an_exported_cluster(write: Write, rendered: Render, capfd: pytest.CaptureFixture[str]) -> None:
@@ -277,24 +183,6 @@ def test_templates_of_an_exported_cluster_and_labels_of_its_namespaces(
     assert "holds no SchedulerConfigBinding: pass the templates with --templates" in capfd.readouterr().err
 
 
-def test_conflicts_and_suspended_bindings_are_told(write: Write, rendered: Render) -> None:
-    documents = list(yaml.safe_load_all(EXAMPLES.read_text()))
-    documents[3]["spec"]["onConflict"] = "Merge"
-    documents[5]["spec"] |= {"suspended": True, "pods": {"namespaces": ["shop"]}}
-    templates = write(*documents, name="templates.yaml")
-    elsewhere = manifest("Deployment", nodeSelector={"pool": "slow"})
-    figures = rendered(write(elsewhere), templates=templates)
-    assert outcomes(figures)["cart-pool"] == "contradiction"
-    assert outcomes(figures)["web-no-gpu"] == "suspended"
-    assert any(text.startswith("cart-pool: ") for text in figures["warnings"])
-    assert not figures["changed"]
-    documents[3]["spec"]["onConflict"] = "KeepPod"
-    figures = rendered(write(elsewhere), templates=write(*documents, name="templates.yaml"))
-    assert outcomes(figures)["cart-pool"] == "applied in part", "its preference stays"
-    assert reason(figures, "cart-pool") == "left out on pool"
-    assert set(figures["affinity"]["nodeAffinity"]) == {"preferredDuringSchedulingIgnoredDuringExecution"}
-
-
 def test_policies_are_named(write: Write, rendered: Render) -> None:
     document = """
 default: calm
@@ -329,8 +217,6 @@ spec:
     [
         ({"template": {"kind": "NodeSchedulerConfig", "name": "nothing"}}, "nothing"),
         ({"arguments": [{"name": "unheardOf", "string": "x"}]}, "unheardOf"),
-        ({"arguments": [{"name": "first", "integer": 3}]}, "first"),
-        ({"canary": {"percent": 200}}, "percent"),
         ({"pods": {}}, "pods"),
         ({"shoe": 3}, "shoe"),
     ],
@@ -391,9 +277,3 @@ def test_what_cannot_be_used_is_one_line_and_status_2(
     assert message in said.err
     assert said.err.count("\n") == 1, said.err
     assert said.out == ""
-
-
-def test_the_record_of_a_binding_that_is_gone_is_taken_away(write: Write, rendered: Render) -> None:
-    annotations = {TEMPLATES_ANNOTATION: record_text([Applied("gone", 1, "NodeSchedulerConfig/gone", 1)])}
-    figures = rendered(write(manifest(annotations=annotations)))
-    assert figures["annotations"] == {TEMPLATES_ANNOTATION: None}

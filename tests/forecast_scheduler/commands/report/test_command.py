@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from placement.decisions.decision import Decision
 from tests.forecast_scheduler.small_history import COLUMNS, LEVELS, Tables
 from tests.placement.decisions.made_up import decision
 
-SAMPLE = Path("data/sample")
 START = pd.Timestamp("2026-10-05", tz="UTC")
 N_SLOTS = 3 * 48
 RELEASE = START + pd.Timedelta("28h")  # 04:00 on the second day
@@ -124,31 +122,6 @@ def test_the_answer_known_by_hand(history: str, tmp_path: Path, capfd: pytest.Ca
     )
 
 
-def test_the_last_day_alone(history: str, tmp_path: Path) -> None:
-    file = tmp_path / "report.json"
-    log = write_log(tmp_path / "log", *DECISIONS)
-    assert run(["report", "--decisions", log, "--history", history, "--days", "1", "--json", str(file)]) == 0
-    placements = json.loads(file.read_text())["placements"]
-    assert placements["days"] == ["2026-10-07", "2026-10-07"]
-    assert placements["real"]["hot_share"] == pytest.approx(4 / (3 * 48))
-
-
-def test_an_active_log_reports_agreement_and_needs_no_history(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    log = write_log(
-        tmp_path / "log",
-        decided("cart-a", "n0", "n0", is_shadow=False),
-        decided("cart-b", "n0", "n1", is_shadow=False),
-    )
-    assert run(["report", "--decisions", log, "--json", "-"]) == 0
-    said = capfd.readouterr()
-    figures = json.loads(said.out)
-    assert set(figures) == {"decisions"}
-    assert (figures["decisions"]["shadow"], figures["decisions"]["all"]["agreement"]) == (0, 0.5)
-    assert "2 decisions (active)" in said.err
-
-
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -166,65 +139,3 @@ def test_what_is_missing_is_said_in_one_line(
     assert run(["report", "--decisions", log, *filled]) == 2
     said = capfd.readouterr().err
     assert sentence in said and said.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("decisions", "sentence"),
-    [
-        ((), "holds nothing"),
-        ((decided("cart-a", "n0", "n2", RELEASE + timedelta(days=30)),), "wait for the next nightly run"),
-        ((decided("cart-a", "n0", "n2", RELEASE - timedelta(days=30)),), "before the first day of the history"),
-    ],
-)
-def test_decisions_and_history_of_different_times(
-    decisions: tuple[Decision, ...], sentence: str, history: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["report", "--decisions", write_log(tmp_path / "log", *decisions), "--history", history]) == 2
-    assert sentence in capfd.readouterr().err
-
-
-def test_on_the_sample_every_move_is_what_a_slow_loop_finds(tmp_path: Path) -> None:
-    """200 pods of the last days, each advised to the next node of the list."""
-    columns = ["timestamp", "namespace", "pod", "node", "cpu_cores"]
-    since = pd.Timestamp("2026-02-08 23:00", tz="UTC")  # midnight in Berlin
-    usage = pd.read_parquet(SAMPLE / "usage.parquet", columns=columns)
-    older = set(usage.loc[usage["timestamp"] < since, "pod"])
-    rows: dict[str, list[Any]] = {}
-    for row in usage.loc[usage["timestamp"] >= since].itertuples(index=False, name=None):
-        if row[2] not in older and (row[2] in rows or len(rows) < 200):
-            rows.setdefault(row[2], []).append(row)
-    assert len(rows) == 200
-
-    capacity = pd.read_parquet(SAMPLE / "capacity.parquet")
-    names = [str(name) for name in capacity["node"]]
-    advised_of = {pod: names[(names.index(first[0][3]) + 1) % len(names)] for pod, first in rows.items()}
-    decisions = [
-        decided(pod, node, advised_of[pod], at + pd.Timedelta("5min"), namespace=namespace)
-        for pod, [(at, namespace, _, node, _), *_] in rows.items()
-    ]
-    file = tmp_path / "report.json"
-    log = write_log(tmp_path / "log", *decisions)
-    assert run(["report", "--decisions", log, "--history", str(SAMPLE), "--json", str(file)]) == 0
-    placements = json.loads(file.read_text())["placements"]
-    assert placements["pods"]["moved"] == 200
-
-    nodes = pd.read_parquet(SAMPLE / "nodes.parquet", columns=["timestamp", "node", "cpu_cores"])
-    n_slots = 4 * 48
-    assert (placements["n_days"] * 48, placements["nodes"]) == (n_slots, len(names))
-    real = np.full((len(names), n_slots), np.nan)
-    for at, node, cores in nodes.loc[nodes["timestamp"] >= since].itertuples(index=False, name=None):
-        real[names.index(node), (at - since) // timedelta(minutes=30)] = cores
-    shadow = real.copy()
-    for pod, samples in rows.items():
-        for at, _, _, node, cores in samples:
-            if np.isfinite(cores):
-                slot = (at - since) // timedelta(minutes=30)
-                shadow[names.index(node), slot] -= cores
-                shadow[names.index(advised_of[pod]), slot] += cores
-    assert not np.array_equal(real, shadow)
-    for name, load in (("real", real), ("shadow", shadow)):
-        share = load / capacity["cpu_cores"].to_numpy()[:, None]
-        peaks = share.reshape(len(names), -1, 48).max(axis=2)  # (n_nodes, n_days)
-        spread = (peaks.std(axis=0) / peaks.mean(axis=0)).mean()
-        assert placements[name]["max_peak"]["cpu"] == pytest.approx(peaks.max(), rel=1e-5)
-        assert placements[name]["peak_cv"]["cpu"] == pytest.approx(spread, rel=1e-5)

@@ -67,17 +67,9 @@ def test_decisions_and_peaks_share_a_page(evening: Evening, tmp_path: Path, capf
     ("arguments", "sentence"),
     [
         ([], "nothing to report on"),
-        (["--html", "{tmp}/page.html"], "no history named"),
-        (["--history", "{tmp}/missing", "--html", "{tmp}/page.html"], "does not exist"),
         (
             ["--history", "{history}", "--models", "{tmp}/none", "--html", "{tmp}/page.html"],
             "no model has been published",
-        ),
-        (["--history", "{other}", "--models", "{models}", "--html", "{tmp}/page.html"], "of one cluster"),
-        (["--history", "{empty}", "--models", "{models}", "--json", "-"], "usage.parquet"),
-        (
-            ["--history", "{history}", "--models", "{models}", "--html", "{tmp}/missing/page.html"],
-            "there is no directory",
         ),
         (["log.jsonl", "--history", "{history}"], "without --decisions"),
     ],
@@ -86,13 +78,7 @@ def test_what_is_missing_is_said_in_one_line(
     arguments: list[str], sentence: str, evening: Evening, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "empty").mkdir()
-    tables = small_tables(2)
-    for table in (tables.usage, tables.nodes, tables.capacity):
-        table["node"] = table["node"] + "-of-another"
-    for table in (tables.usage, tables.pods):
-        table["namespace"] = "another"
-    other = tables.write(tmp_path / "other")
-    places = {"tmp": tmp_path, "history": evening.history, "models": evening.models, "other": other}
+    places = {"tmp": tmp_path, "history": evening.history, "models": evening.models}
     filled = [argument.format(**places, empty=tmp_path / "empty") for argument in arguments]
     assert run(["report", *filled]) == 2
     said = [line for line in capfd.readouterr().err.splitlines() if not line.startswith("reading ")]  # a slow disk's

@@ -89,11 +89,3 @@ def test_what_contradicts_itself_is_refused(
     given = [str(evening.history) if one == "HISTORY" else one for one in options]
     assert run(["requests", *given]) == 2
     assert said in capfd.readouterr().err
-
-
-def test_without_a_forecast_it_says_how_to_get_one(
-    evening: Evening, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    options = ["--cluster", str(evening.cluster), "--at", MOMENT, "--models", str(tmp_path / "none")]
-    assert run(["requests", *options]) == 2
-    assert "forecast-scheduler train" in capfd.readouterr().err

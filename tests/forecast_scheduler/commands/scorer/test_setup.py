@@ -41,17 +41,6 @@ def test_a_moment_without_an_offset_is_local_time_and_the_clock_runs_on_from_it(
     assert clock_from(None, BERLIN) is time.time
 
 
-def test_a_cluster_from_a_file_is_read_at_once(cluster: Path, tmp_path: Path) -> None:
-    inputs = Inputs(cluster=cluster, models=str(tmp_path / "models"), at=datetime(2026, 7, 1, 17))
-    with open_scorer(Settings(time_zone="Europe/Berlin"), inputs) as (scorer, background):
-        background.wait_synced(0.0)
-        background.look_for_model()
-        status = scorer.status()
-    assert (status.ready, status.nodes, status.model) == (True, 1, None)
-    assert status.now.astimezone(UTC).hour == 15
-    assert status.sources == {"cluster": "file cluster.json, as it was exported"}
-
-
 @pytest.mark.parametrize(
     ("settings", "hour"), [(Settings(), 15), (Settings(time_zone="America/New_York"), 21)], ids=["model", "settings"]
 )

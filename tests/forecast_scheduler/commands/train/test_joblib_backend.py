@@ -13,7 +13,6 @@ from forecast.parallel import run_all
 from forecast.published_models import Registry
 from forecast_scheduler.cli import run
 from forecast_scheduler.commands.train.joblib_backend import work_on
-from testing.servers.prometheus import free_port
 from tests.forecast_scheduler.small_history import small_tables
 
 
@@ -48,15 +47,6 @@ def test_loky_takes_it_to_other_processes() -> None:
 def test_a_wrong_choice_is_told(backend: str | None, scheduler: str | None, message: str) -> None:
     with pytest.raises(InputError, match=message), work_on(backend, -1, scheduler):
         pass
-
-
-@pytest.mark.long  # it waits for one
-def test_a_cluster_that_is_not_there_is_told(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    history = small_tables().write(tmp_path / "history")
-    command = ["train", "--history", str(history), "--models", str(tmp_path / "models"), "--backend", "dask"]
-    assert run([*command, "--dask-scheduler", f"tcp://127.0.0.1:{free_port()}"]) == 2
-    assert "does not answer" in capfd.readouterr().err
-    assert Registry(str(tmp_path / "models")).latest() is None
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
