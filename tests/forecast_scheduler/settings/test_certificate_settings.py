@@ -1,34 +1,18 @@
 from __future__ import annotations
 
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from admission.certificates.options import CertificateOptions, Lifetimes, Named
+from admission.certificates.options import CertificateOptions
 from admission.webhook.options import WebhookOptions
 from forecast.errors import InputError
 from forecast_scheduler.commands.webhook.setup import open_webhook
 from forecast_scheduler.settings.document import load_settings
 
 PAGE = Path(__file__).parents[3] / "docs" / "operate" / "certificates.md"
-
-
-def test_every_setting_counts() -> None:
-    settings = CertificateOptions.model_validate(
-        {
-            "secret": "a/b",
-            "service": "d/e",
-            "lifetime": "10d",
-            "authority_lifetime": "90d",
-            "ahead": "2d",
-            "settle": "20s",
-        }
-    )
-    lifetimes = Lifetimes(timedelta(days=10), timedelta(days=90), timedelta(days=2), timedelta(seconds=20))
-    assert (settings.secret, settings.service, settings.lifetimes) == (Named("a", "b"), Named("d", "e"), lifetimes)
 
 
 @pytest.mark.parametrize(

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from forecast.errors import InputError
 from forecast_scheduler.settings.document import Settings, with_options
 from forecast_scheduler.settings.schedule_options import (
-    profile_names,
     schedule_policy,
+    schedule_policy_defaults,
     schedule_service_options,
     sharing_options,
 )
+from placement.card_types.options import Even, Protection
 from placement.filters.domain import Domain
-from placement.filters.node_resources_fit import NodeResourcesFit
-from placement.policies.policy import OnePolicy
-from scheduler.assembly import standard_profile
-from scheduler.binding.binding_plugins import BindingPlugins
-from scheduler.dry_run import DryRun
-from scheduler.profiles.online.profile import ONLINE
+from placement.machine_groups.options import Borrow, Group, GroupOwner
+from scheduler.profiles.gpu.fragmentation.balanced import Balanced
+from scheduler.profiles.gpu.fragmentation.packing_cost import Packing
+from scheduler.profiles.gpu.fragmentation.shapes import PodShape, ShapeMix
+from scheduler.profiles.gpu.tables import judge_maker, with_dry_run
+from scheduler.profiles.gpu.tide.options import TideOptions
+from tests.scheduler.profiles.gpu.fragmentation.cases import node_states
 
 
 def _settings(**schedule: object) -> Settings:
@@ -29,15 +32,9 @@ def _settings(**schedule: object) -> Settings:
     ("changed", "message"),
     [
         ({"lease": {"duration": "7s"}}, "a duration of 7 s, .* duration must be above renew_deadline"),
-        (
-            {"lease": {"retry_period": "6s"}},
-            r"retry_period of 6 s protects .* renew_deadline above 1\.2 times retry_period",
-        ),
         ({"lease": {"duration": "1500ms"}}, "duration must be whole seconds"),
-        ({"lease": {"name": ""}}, "at least 1 character"),
         ({"backoff": {"initial": "20s"}}, "longest must be at least initial"),
         ({"share_nodes": ["", "forecast-scheduler"]}, "share_nodes names 'forecast-scheduler'"),
-        ({"domain": "", "share_nodes": [""]}, "share_nodes names ''"),
         ({"profiles": []}, "at least 1 item"),
         ({"profiles": ["online", "online"]}, "each profile may be named once"),
         (
@@ -46,10 +43,12 @@ def _settings(**schedule: object) -> Settings:
         ),
         ({"queues": [{"name": "etl"}, {"name": "etl"}]}, "queue etl is there twice"),
         ({"job": {"queues": [{"name": "etl"}]}}, "'schedule.job.queues', which is 'schedule.queues' now"),
-        ({"job": {"online_weight": 2}}, "'schedule.job.online_weight', which is 'schedule.unqueued_weight' now"),
-        ({"assume_timeout": "11m"}, "less than or equal to 300"),
-        ({"colocation": {"ceiling": 1.2}}, "less than or equal to 1"),
         ({"highest_peaks": {"cpu": 0}}, "greater than 0"),
+        ({"gpu": {"placement": "random"}}, "schedule.gpu.placement"),
+        ({"gpu": {"idle_cpu": {"hours": 1, "lead": "2h"}}}, "schedule.gpu.idle_cpu"),
+        ({"gpu": {"tide": {"every": 0}}}, "schedule.gpu.tide.every"),
+        ({"gpu": {"devices": {}}}, "'schedule.gpu.devices', which is 'node_rules.devices' now"),
+        ({"gpu": {"groups": {}}}, "'schedule.gpu.groups', which is 'node_rules.machine_groups' now"),
     ],
 )
 def test_what_cannot_work_is_refused(changed: dict[str, object], message: str) -> None:
@@ -57,15 +56,26 @@ def test_what_cannot_work_is_refused(changed: dict[str, object], message: str) -
         _settings(**changed)
 
 
-def test_defaults_keep_off_the_nodes_of_others_and_write_under_a_lease() -> None:
-    ours = Settings().schedule
-    assert (ours.scheduler_name, ours.profiles, ours.domain, ours.share_nodes) == (
-        "forecast-scheduler", ["online"], "forecast-scheduler", []
-    )  # fmt: skip
-    assert (ours.lease.enabled, ours.lease.duration, ours.lease.renew_deadline, ours.lease.retry_period) == (
-        True, 10, 7, 1
-    )  # fmt: skip
-    assert not ours.dry_run and ours.bounded_scan == 0
+def test_rules_about_nodes_get_to_every_profile() -> None:
+    lent = {"name": "search", "owners": [{"namespaces": ["a"]}], "borrow": "idle", "keep_free": 0.1}
+    said = {"protection": "hard", "even": "all", "half_life": "1h"}
+    settings = with_options(Settings(), {"node_rules": {"cards": said, "machine_groups": [lent]}})
+    cards, (group,) = settings.node_rules.cards, settings.node_rules.machine_groups
+    assert (cards.protection, cards.even, cards.half_life) == (Protection.HARD, Even.ALL, 3600)
+    assert group == Group(name="search", owners=(GroupOwner(namespaces=("a",)),), borrow=Borrow.IDLE, keep_free=0.1)
+    assert schedule_policy_defaults(settings).filters.groups == (group,)
+    with pytest.raises(InputError, match="keep_free"):
+        with_options(Settings(), {"node_rules": {"machine_groups": [lent | {"keep_free": 2}]}})
+
+
+def test_what_is_set_for_gpus_gets_there() -> None:
+    gpu = _settings(gpu={"idle_cpu": {"memory_per_gpu": 2}, "tide": {"grace": "10m"}}).schedule.gpu
+    assert gpu.idle_cpu.memory_bytes_per_gpu == 2 * 2**30 and gpu.tide == TideOptions(grace=600)
+    # A tide may be tried out while pods are placed.
+    assert with_dry_run(gpu.tide, True).dry_run and not with_dry_run(gpu.tide, False).dry_run
+    mix, nodes = ShapeMix((PodShape(1000, 0, 1, 1000),), np.ones(1)), node_states([(8000, 8192, 0, [1000])])
+    assert isinstance(judge_maker(gpu)(mix, ["T4"], nodes), Packing)
+    assert isinstance(judge_maker(_settings(gpu={"placement": "balanced"}).schedule.gpu)(mix, ["T4"], nodes), Balanced)
 
 
 def test_settings_become_the_options_of_the_parts() -> None:
@@ -81,25 +91,3 @@ def test_settings_become_the_options_of_the_parts() -> None:
     assert schedule_service_options(settings).max_concurrent == 7
     (domain,) = [one for one in schedule_policy(settings).filters if isinstance(one, Domain)]
     assert (domain.domain, domain.shared) == ("blue", frozenset({"", "green"}))
-
-
-def test_a_dry_run_repairs_nothing() -> None:
-    assert not sharing_options(_settings(dry_run=True).schedule, "x").repair
-
-
-def test_all_of_kube_schedulers_filters_run_and_ours_as_switched_on() -> None:
-    def filters(settings: Settings) -> list[str]:
-        policy = schedule_policy(settings)
-        binding = BindingPlugins(bind=(DryRun(),))
-        profile = standard_profile(ONLINE, "ours", OnePolicy(policy), binding, fit=NodeResourcesFit())
-        return [one.name for one in profile.filters_for(policy)]
-
-    names = filters(_settings())
-    assert names[-3:] == ["Domain", "MachineGroup", "CardTypes"]
-    assert {"NodeResourcesFit", "InterPodAffinity", "VolumeBinding", "TaintToleration"} <= set(names)
-    more = _settings(highest_peaks={"cpu": 0.9})
-    assert set(filters(more)) - set(names) == {"PredictedPeak"}
-
-
-def test_profiles_are_named_with_commas() -> None:
-    assert profile_names(" online, gpu ,") == ["online", "gpu"]

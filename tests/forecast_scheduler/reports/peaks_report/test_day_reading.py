@@ -9,7 +9,7 @@ import pytest
 
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.model import PEAK_QUANTILES
-from forecast.resources import CPU, MEMORY
+from forecast.resources import CPU
 from forecast.service_key import ServiceKey
 from forecast_scheduler.reports.peaks_report.day_reading import read_day, runs_of_day, runs_that_stay
 from tests.forecast_scheduler.reports.peaks_report.nights import N_DAYS, history, model_at
@@ -35,23 +35,6 @@ def test_a_node_is_its_base_and_its_pods() -> None:
     )
 
 
-def test_older_models_have_wider_bounds_and_the_same_expectation() -> None:
-    model, known, day = model_at(DAY), history(), history().days[DAY]
-    fresh, old = (read_day(model, known, day, runs_of_day(known, DAY), REPLICAS, widen=w) for w in (1.0, 2.0))
-    assert (old.node_bound > fresh.node_bound).all()
-    assert (old.node_mean == fresh.node_mean).all()
-    assert (old.node_peaks[..., 0] == fresh.node_peaks[..., 0]).all()
-
-
-def test_twice_the_pods_share_the_load_but_not_the_memory() -> None:
-    model, known, day = model_at(DAY), history(), history().days[DAY]
-    usual, doubled = (
-        read_day(model, known, day, runs_of_day(known, DAY), REPLICAS * n, widen=1.0).service_mean for n in (1, 2)
-    )
-    assert doubled[:, CPU] == pytest.approx(usual[:, CPU], rel=1e-4)
-    assert doubled[:, MEMORY] == pytest.approx(2 * usual[:, MEMORY], rel=1e-4)
-
-
 def test_what_the_model_does_not_know_is_left_open() -> None:
     known, day = history(), history().days[DAY]
     model = replace(
@@ -64,12 +47,6 @@ def test_what_the_model_does_not_know_is_left_open() -> None:
     assert np.isnan(reading.service_mean[0]).all() and np.isfinite(reading.service_bound[1:]).all()
     # Pods of the unknown service sit on every node.
     assert not reading.understood.any()
-
-
-def test_pods_of_the_last_half_hour_stay_for_a_day() -> None:
-    stay = runs_that_stay(history(), model_at(DAY))
-    assert len(stay.pod) == len(history().placements.pod)
-    assert set(stay.first.tolist()) == {0} and set(stay.end.tolist()) == {SLOTS_PER_DAY}
 
 
 def test_pods_of_a_job_stay_until_their_run_ends() -> None:

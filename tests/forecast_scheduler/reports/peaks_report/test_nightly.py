@@ -43,12 +43,6 @@ def test_a_page_that_cannot_be_written_is_a_note(
     assert "forecast_train_peaks_report_written 0.0" in metrics.read_text()
 
 
-def test_without_the_setting_there_is_no_page_and_no_figure(history: Path, tmp_path: Path) -> None:
-    metrics = tmp_path / "train.prom"
-    assert run(["train", "--history", str(history), "--models", str(tmp_path / "m"), "--metrics", str(metrics)]) == 0
-    assert "forecast_train_peaks_report_written" not in metrics.read_text()
-
-
 def test_a_history_in_an_object_store_has_no_page(tmp_path: Path) -> None:
     why = write_peaks_report(tmp_path / "report.html", history="s3://bucket/history", models="s3://bucket", config=None)
     assert why is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ from forecast.artefact import NoModel
 from forecast.calendar import Calendar
 from forecast.errors import InputError
 from forecast.history import History
-from forecast.model import PeakModel
 from forecast.published_models import Registry
 from forecast.resources import CPU
 from forecast_scheduler.reports.peaks_report.figures_json import figures_json
@@ -75,17 +74,6 @@ def test_no_forecast_of_a_past_day_knows_that_day(tmp_path: Path) -> None:
         == before.nodes.expected[np.argsort(before.nodes.chosen)][:, :, 3:5]
     ).all()
     assert changed.scores[known.days[-1]].coverage[CPU] == 0
-
-
-def test_a_rehearsal_is_fitted_on_what_lay_before_it(tmp_path: Path) -> None:
-    seen: list[date] = []
-
-    def fit(known: History) -> PeakModel:
-        seen.append(known.days[-1])
-        return model_at(known.n_days)
-
-    view_of(registry_of(tmp_path), fit=fit, days=14)
-    assert seen == [history().days[N_DAYS - 8]]
 
 
 def test_only_so_many_are_drawn_and_figures_are_over_all(tmp_path: Path) -> None:
