@@ -46,9 +46,8 @@ def made_pod(name: str, *, cpu: str = "1", scheduler: str = "forecast-scheduler"
     }
 
 
-def seated(pod: dict[str, Any], node: str) -> dict[str, Any]:
+def seated(pod: dict[str, Any], node: str, *, started: str = "2026-10-13T10:00:00Z") -> dict[str, Any]:
     """The same pod, running on a node."""
-    started = "2026-10-13T10:00:00Z"
     containers = [{"name": "main", "ready": True, "state": {"running": {"startedAt": started}}}]
     status = {"phase": "Running", "startTime": started, "containerStatuses": containers}
     return {**pod, "spec": {**pod["spec"], "nodeName": node}, "status": status}

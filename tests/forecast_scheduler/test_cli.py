@@ -6,7 +6,6 @@ Most tests call `run`, which is all that the console command does; a few start t
 from __future__ import annotations
 
 import errno
-import json
 import os
 import subprocess
 import sys
@@ -23,7 +22,6 @@ from forecast_scheduler import cli
 from forecast_scheduler.cli import app, run
 from tests.forecast_scheduler.command_tree import commands
 
-COMMANDS = ["demo", "train", "doctor", "backtest", "replay", "scorer", "explain", "models"]
 COMMAND = Path(sys.executable).with_name("forecast-scheduler")
 
 
@@ -41,22 +39,6 @@ def start(*arguments: str, **environment: str) -> subprocess.CompletedProcess[st
     return subprocess.run(
         [str(COMMAND), *arguments], capture_output=True, text=True, env={**os.environ, **environment}, timeout=120
     )
-
-
-def test_help_lists_every_command() -> None:
-    shown = CliRunner().invoke(app, ["--help"])
-    assert shown.exit_code == 0
-    for command in COMMANDS:
-        assert command in shown.output
-
-
-@pytest.mark.parametrize("command", [*COMMANDS, "models list", "models rollback"])
-def test_every_command_explains_itself(command: str) -> None:
-    shown = CliRunner().invoke(app, [*command.split(), "--help"], env={"COLUMNS": "200"})
-    assert shown.exit_code == 0
-    if command != "models":
-        assert "--config" in shown.output
-        assert "--verbose" in shown.output
 
 
 def test_the_version_is_that_of_the_package(capfd: pytest.CaptureFixture[str]) -> None:
@@ -78,11 +60,6 @@ def test_every_explanation_has_forty_of_eighty_columns(name: str, command: Typer
         assert text.replace("-", "").replace(" ", "") in words.replace("-", "").replace(" ", "")
 
 
-@pytest.mark.parametrize("command", ["backtest", "doctor", "replay", "explain"])
-def test_commands_that_report_can_write_json(command: str) -> None:
-    assert "--json" in CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"}).output
-
-
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -90,12 +67,9 @@ def test_commands_that_report_can_write_json(command: str) -> None:
         ("train --histroy x", "--histroy"),
         ("train", "no history named: pass --history DIR"),
         ("train --history nowhere", "history directory nowhere does not exist"),
-        ("backtest --history nowhere", "history directory nowhere does not exist"),
-        ("doctor --history nowhere", "history directory nowhere does not exist"),
         ("backtest --history . --json nowhere/out.json", "there is no directory nowhere"),
         ("replay --history . --report .", "it is a directory"),
         ("replay --history . --days 99", "less than or equal to 14"),
-        ("replay --history . --seed x", "--seed"),
         ("replay --history . --at yesterday", "--at 'yesterday' is not a time: write for instance 2026-11-14T04:00"),
         ("train --history . --config nowhere.yaml", "config file nowhere.yaml cannot be read"),
         ("train surplus --history .", "surplus"),
@@ -105,17 +79,8 @@ def test_commands_that_report_can_write_json(command: str) -> None:
             "--at and --history are for a cluster from a file: pass --cluster",
         ),
         ("explain shop/a --cluster a --kubeconfig b", "--cluster and --kubeconfig name two clusters: pass one of them"),
-        ("explain shop/a --cluster a --at yesterday", "--at 'yesterday' is not a time"),
         ("explain shop/a --cluster a --history b --prometheus http://c", "both say what is used now: pass one of them"),
-        ("explain shop/a --cluster nowhere.json", "nowhere.json"),
-        ("explain shop/a --kubeconfig nowhere.yaml", "nowhere.yaml"),
-        ("explain shop/a --top 0", "--top"),
-        ("explain shop/a --json nowhere/out.json", "there is no directory nowhere"),
-        ("scorer --cluster a --kubeconfig b", "--cluster and --kubeconfig name two clusters: pass one of them"),
-        ("scorer --history .", "pass --cluster FILE"),
-        ("scorer --kubeconfig nowhere.yaml", "nowhere.yaml"),
         ("scorer --port 70000", "--port"),
-        ("scorer --tls-cert nowhere.pem --cluster nowhere.json", "nowhere"),
     ],
 )
 def test_bad_usage_is_one_line_and_status_2(line: str, message: str, capfd: pytest.CaptureFixture[str]) -> None:
@@ -124,32 +89,6 @@ def test_bad_usage_is_one_line_and_status_2(line: str, message: str, capfd: pyte
     assert message in said.err
     assert said.err.count("\n") == 1, said.err
     assert said.out == ""
-
-
-@pytest.mark.parametrize("command", ["train", "doctor", "backtest", "replay"])
-def test_an_empty_history_directory_is_one_line_and_status_2(
-    command: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    assert run([command, "--history", str(empty)]) == 2
-    said = capfd.readouterr().err
-    assert "usage.parquet" in said
-    assert said.count("\n") == 1, said
-
-
-def test_a_bad_history_leaves_no_trace_where_models_are_published(tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    models = tmp_path / "models"
-    assert run(["train", "--history", str(tmp_path / "empty"), "--models", str(models)]) == 2
-    assert not models.exists() or not any(models.iterdir())
-
-
-def test_unknown_config_keys_are_refused_with_a_suggestion(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    config = tmp_path / "config.yaml"
-    config.write_text("histroy: /data\n")
-    assert run(["train", "--config", str(config)]) == 2
-    assert "unknown key 'histroy': did you mean 'history'?" in capfd.readouterr().err
 
 
 def test_the_history_may_come_from_the_settings(
@@ -212,19 +151,3 @@ def test_the_process_exits_with_the_status_and_no_traceback() -> None:
     assert refused.returncode == 2
     assert refused.stderr.startswith("forecast-scheduler: history directory nowhere does not exist")
     assert refused.stderr.count("\n") == 1
-
-
-def test_settings_of_the_environment_reach_the_process() -> None:
-    refused = start("train", FORECAST_SCHEDULER_MODLES="x")
-    assert refused.returncode == 2
-    assert "did you mean 'models'" in refused.stderr
-
-
-def test_models_of_an_empty_registry_are_an_empty_list(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert run(["models", "list", "--models", str(tmp_path / "models"), "--json", "-"]) == 0
-    assert json.loads(capfd.readouterr().out) == {"versions": [], "in_use": None, "models": []}
-
-
-def test_rollback_without_models_says_so(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert run(["models", "rollback", "--models", str(tmp_path / "models")]) == 2
-    assert capfd.readouterr().err.count("\n") == 1

@@ -97,14 +97,6 @@ def test_backtest_prints_a_table_and_writes_the_agreed_json(
         assert name in said
 
 
-def test_json_on_standard_output_is_alone_there(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    nine_days = small_tables(9).write(tmp_path / "history")
-    assert run(["backtest", "--history", str(nine_days), "--json", "-"]) == 0
-    said = capfd.readouterr()
-    assert "resources" in json.loads(said.out)
-    assert "Pinball loss" in said.err
-
-
 def test_replay_prints_tables_and_writes_json_and_a_report_that_needs_no_network(
     history: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -124,16 +116,6 @@ def test_replay_prints_tables_and_writes_json_and_a_report_that_needs_no_network
     assert str(report.resolve()) in said
 
 
-def test_the_same_seed_gives_the_same_figures(history: Path, tmp_path: Path) -> None:
-    written = []
-    for file in (tmp_path / "first.json", tmp_path / "second.json"):
-        command = ["replay", "--history", str(history), "--json", str(file), "--seed", "3", "--days", "2"]
-        assert run(command) == 0
-        written.append(file.read_text())
-    assert written[0] == written[1]
-    assert json.loads(written[0])["seed"] == 3
-
-
 def test_replay_places_by_settings_that_differ_from_the_defaults(
     history: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -145,18 +127,6 @@ def test_replay_places_by_settings_that_differ_from_the_defaults(
         assert run(command) == 0
         assert ("configured" in json.loads(file.read_text())["rules"]) == is_there
         assert ("configured" in capfd.readouterr().out) == is_there
-
-
-def test_replay_begins_when_asked(history: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "replay.json"
-    command = ["replay", "--history", str(history), "--json", str(file), "--days", "1"]
-    assert run([*command, "--at", "2026-10-14T10:00"]) == 0
-    window = json.loads(file.read_text())["window"]
-    assert (window["first_day"], window["first_slot"], window["days"]) == ("2026-10-14", 20, 1)
-    for too_early_or_late in ("2026-10-06T04:00", "2027-01-01T04:00"):
-        capfd.readouterr()
-        assert run([*command, "--at", too_early_or_late]) == 2
-        assert capfd.readouterr().err.count("\n") == 1
 
 
 def test_a_trajectory_writes_every_rule_by_day(

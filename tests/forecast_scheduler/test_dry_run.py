@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from forecast_scheduler.cli import run
 from forecast_scheduler.settings.document import Settings
@@ -17,7 +16,6 @@ from scheduler.tables import schedule_tables
 from scorer.scorer import Scorer
 from tests.forecast_scheduler.made_cluster import DOMAIN, cluster_file, made_node, made_object, made_pod, seated
 from tests.forecast_scheduler.recorded_evening import Evening, recorded_evening
-from tests.scheduler.profiles.gpu.dra.manifests import DRIVER, claim, device_class, resource_slice
 
 GROUP = {"labels": {"scheduling.x-k8s.io/pod-group": "train"}}
 
@@ -43,22 +41,6 @@ def pod_group(minimum: int) -> dict[str, Any]:
     return made_object("PodGroup", "train", "scheduling.x-k8s.io/v1alpha1", spec={"minMember": minimum})
 
 
-def test_a_pod_group_is_placed_as_a_whole_or_not_at_all(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    members = [made_pod(f"member-{i}", cpu="2", metadata=GROUP) for i in range(3)]
-    single = made_pod("single", cpu="1", metadata={"creationTimestamp": "2026-10-13T13:00:00Z"})
-    small = cluster_file(tmp_path, made_node("node-a"), pod_group(3), *members, single)
-    found = by_name(plan(capfd, small))
-    assert [found[f"member-{i}"]["node"] for i in range(3)] == [None] * 3  # two would fit, which is of no use
-    assert "PodGroup shop/train is placed as a whole or not at all: 2 of 3 members fit" in found["member-0"]["message"]
-    assert found["single"]["node"] == "node-a"
-    large = cluster_file(tmp_path, made_node("node-a"), made_node("node-b"), pod_group(3), *members, single)
-    report = plan(capfd, large)
-    found = by_name(report)
-    assert {found[f"member-{i}"]["node"] for i in range(3)} == {"node-a", "node-b"}
-    assert found["member-0"]["pod_group"] == "shop/train"
-    assert "gangs" not in gaps(report)
-
-
 def test_preemption_names_whom_it_evicts_and_where_the_pod_goes(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,24 +60,6 @@ def test_preemption_names_whom_it_evicts_and_where_the_pod_goes(
     monkeypatch.setenv("COLUMNS", "200")
     assert run(["schedule", "--dry-run", "--cluster", str(cluster), "--models", str(tmp_path / "none")]) == 0
     assert "evicts shop/cheap" in capfd.readouterr().out
-
-
-def test_disruption_budgets_of_the_file_choose_the_victim(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    selector = {"selector": {"matchLabels": {"app": "cheap"}}, "minAvailable": 1}
-    budget = made_object("PodDisruptionBudget", "b", "policy/v1", spec=selector, status={"disruptionsAllowed": 0})
-    labelled = {"labels": {"app": "cheap"}}
-    cluster = cluster_file(
-        tmp_path,
-        made_node("node-a", cpu="2"),
-        made_node("node-b", cpu="2"),
-        seated(made_pod("cheap", cpu="2", metadata=labelled), "node-a"),
-        seated(made_pod("dear", cpu="2", priority=50), "node-b"),
-        budget,
-        made_pod("urgent", cpu="2", priority=100),
-    )
-    report = plan(capfd, cluster)
-    assert by_name(report)["urgent"]["evicts"] == ["shop/dear"]
-    assert "disruption budgets" not in gaps(report)
 
 
 @pytest.fixture(scope="module")
@@ -191,6 +155,7 @@ def test_what_the_file_lacks_is_listed_and_nothing_else(tmp_path: Path, capfd: p
         made_pod("member", metadata=GROUP),
         made_pod("theirs", scheduler="default-scheduler"),
         made_object("Service", "cart", "v1"),
+        {**made_node("virtual"), "metadata": {"name": "virtual", "labels": {"type": "virtual-kubelet"}}},
         {**made_pod("manifest"), "metadata": {"name": "manifest", "namespace": "shop"}},
     )
     report = plan(capfd, lacking, "--profile", "online,job,gpu")
@@ -199,7 +164,7 @@ def test_what_the_file_lacks_is_listed_and_nothing_else(tmp_path: Path, capfd: p
     assert found["ResourceClaims"]
     assert "shop/train" in found["gangs"]
     assert found["other schedulers"] == "1 pods wait for default-scheduler: where they go is not decided here"
-    assert "shop/manifest" in found["admission"]
+    assert "shop/manifest" in found["admission"] and "virtual are virtual nodes" in found["providers"]
     assert {"forecast", "live usage", "storms"} <= found.keys()
     assert report["objects_not_read"] == {"Service": 1}
     whole = cluster_file(
@@ -215,75 +180,6 @@ def test_what_the_file_lacks_is_listed_and_nothing_else(tmp_path: Path, capfd: p
     assert gaps(plan(capfd, whole, "--profile", "online,job")).keys() == {"forecast", "live usage"}
 
 
-def test_claims_are_allocated_from_the_slices_of_the_file(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    def asking(name: str, of: str) -> dict[str, Any]:
-        return made_pod(name, scheduler="gpu-scheduler", resourceClaims=[{"name": "card", "resourceClaimName": of}])
-
-    cluster = cluster_file(
-        tmp_path,
-        made_node("node-a"),
-        made_node("node-b"),
-        device_class(),
-        resource_slice("slice-b", {"name": "card-0"}, node="node-b"),
-        claim("first"),
-        claim("second"),
-        asking("one", "first"),
-        asking("two", "second"),
-    )
-    report = plan(capfd, cluster, "--profile", "gpu")
-    found = by_name(report)
-    assert found["one"]["node"] == "node-b"
-    assert found["two"]["node"] is None  # the only device went to the pod before it
-    assert "cannot allocate all claims" in found["two"]["message"]
-    assert "ResourceClaims" not in gaps(report)
-
-
-def test_cards_by_name_come_from_a_class_where_no_device_plugin_offers_them(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    def asking(name: str, scheduler: str = "gpu-scheduler") -> dict[str, Any]:
-        card = {"requests": {"cpu": "1", "nvidia.com/gpu": "1"}, "limits": {"nvidia.com/gpu": "1"}}
-        return made_pod(name, scheduler=scheduler, containers=[{"name": "main", "resources": card}])
-
-    cluster = cluster_file(
-        tmp_path,
-        made_node("node-a"),
-        made_node("node-b"),
-        device_class(extendedResourceName="nvidia.com/gpu"),
-        resource_slice("slice-b", {"name": "card-0"}, {"name": "card-1"}, node="node-b"),
-        asking("online", "forecast-scheduler"),
-        seated(asking("sits"), "node-a"),
-        *(asking(name) for name in ("one", "two", "three")),
-    )
-    found = by_name(plan(capfd, cluster, "--profile", "gpu,online"))
-    assert (found["one"]["node"], found["two"]["node"]) == ("node-b", "node-b"), found["one"]["message"]
-    assert found["three"]["node"] is None and "cannot allocate all claims" in found["three"]["message"]
-    assert found["online"]["node"] is None and "placed by the gpu profile" in found["online"]["message"]
-
-
-@pytest.mark.parametrize("broken", ["node-a", "node-b"])
-def test_cards_of_slices_are_not_broken_up_for_a_pod_with_few(
-    broken: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    def asking(name: str, cards: str) -> dict[str, Any]:
-        card = {"requests": {"cpu": "100m", "nvidia.com/gpu": cards}, "limits": {"nvidia.com/gpu": cards}}
-        return made_pod(name, scheduler="gpu-scheduler", containers=[{"name": "main", "resources": card}])
-
-    result = {"request": "r", "driver": DRIVER, "pool": broken, "device": "card-0"}
-    cards = [{"name": f"card-{i}"} for i in range(4)]
-    cluster = cluster_file(
-        tmp_path,
-        *(made_node(name) for name in ("node-a", "node-b")),
-        *(resource_slice(f"slice-{name}", *cards, node=name) for name in ("node-a", "node-b")),
-        device_class(extendedResourceName="nvidia.com/gpu"),
-        claim("lent", status={"allocation": {"devices": {"results": [result]}}}),
-        asking("few", "1"),
-        asking("many", "4"),
-    )
-    found = by_name(plan(capfd, cluster, "--profile", "gpu"))
-    assert found["few"]["node"] == broken and found["many"]["node"] is not None
-
-
 def test_with_a_forecast_and_measured_usage_neither_is_missing(
     evening: Evening, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -291,23 +187,6 @@ def test_with_a_forecast_and_measured_usage_neither_is_missing(
     capfd.readouterr()
     assert run(["schedule", "--dry-run", *options, "--json", "-"]) == 0
     assert gaps(json.loads(capfd.readouterr().out)) == {}
-
-
-def test_jobs_of_two_owners_take_turns_as_in_the_queue(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    def of(owner: str, number: int, minute: int) -> dict[str, Any]:
-        created = f"2026-10-13T12:{minute:02d}:00Z"
-        metadata = {"namespace": "batch", "labels": {"team": owner}, "creationTimestamp": created}
-        return made_pod(f"{owner}-{number}", cpu="1", scheduler="job-scheduler", metadata=metadata)
-
-    queue = {"name": "batch", "namespaces": ["batch"], "order": "drf", "owner_label": "team", "most_per_turn": 1}
-    config = tmp_path / "settings.yaml"
-    config.write_text(yaml.safe_dump({"schedule": {"queues": [queue]}}))
-    pods = [*(of("first", i, i) for i in range(4)), *(of("second", i, 10 + i) for i in range(4))]
-    cluster = cluster_file(tmp_path, made_node("node-a", cpu="4"), *pods)
-    report = plan(capfd, cluster, "--profile", "online,job", "--config", str(config))
-    assert {pod["queue"] for pod in report["pods"]} == {"batch/first", "batch/second"}
-    placed = [pod["name"].partition("-")[0] for pod in report["pods"] if pod["node"]]
-    assert sorted(placed) == ["first", "first", "second", "second"]  # not the four that are older
 
 
 def test_the_documented_export_names_every_kind_that_the_tables_read() -> None:

@@ -53,18 +53,6 @@ def test_a_pod_that_is_made_anew_is_due_when_the_first_one_was() -> None:
     assert tables.due_of(pod) == tables.due_of(replace(pod, created=3_000.0)) == 500.0 + 3_000.0
 
 
-def test_punctuality_goes_by_the_same_time() -> None:
-    live, tables = made()
-    now = live.clock.now
-    pod = of_a_job(created=now)
-    service = ServiceKey(pod.namespace, "Job", "work")
-    live.scorer.tables.put(Kind.JOBS, JobInfo(pod.namespace, "work", "u", service, created=now - 3_500.0))
-    live.put(pod)
-    live.later(101.0)
-    tables.punctuality.check()
-    assert [miss.pod.uid for miss in tables.punctuality.take_misses()] == [pod.uid]
-
-
 def test_a_process_that_starts_minutes_before_a_storm_knows_how_long_its_pods_run() -> None:
     live = LiveScorer(1 + 54 / 60, without_model=True)
     tables = the_tables(live)

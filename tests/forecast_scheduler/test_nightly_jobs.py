@@ -22,6 +22,7 @@ from forecast_scheduler.commands.scorer.setup import Inputs, open_scorer
 from forecast_scheduler.settings.document import Settings, with_options
 from kube.objects.objects import PodInfo
 from scorer.scorer import Scorer
+from tests.forecast_scheduler.made_cluster import cluster_file, made_node, made_object, made_pod, seated
 from tests.scorer.live_cluster import at
 from tests.scorer.nightly_jobs import job_of_night, nightly_model
 
@@ -31,7 +32,6 @@ CORES = {"node-0": 40, "node-1": 46, "node-2": 42, "node-3": 50}
 NODES = list(CORES)
 WITH_JOBS = NODES[:2]
 MOMENT = "2026-05-19T04:00:00+00:00"
-DOMAIN = {"forecast-scheduler.io/domain": "forecast-scheduler"}
 
 Placed = dict[str, tuple[str, float]]
 """By pod: its node, and the predicted peak of that node once all pods are there, as a share of capacity."""
@@ -41,39 +41,11 @@ def time(seconds: float) -> str:
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
-def node(name: str) -> dict[str, Any]:
-    amounts = {"cpu": str(CORES[name]), "memory": str(CORES[name]), "pods": "110"}
-    status = {
-        "capacity": amounts,
-        "allocatable": amounts,
-        "conditions": [{"type": "Ready", "status": "True"}],
-    }
-    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": DOMAIN}, "status": status}
-
-
 def pod(name: str, owner: dict[str, str], on: str = "", **metadata: Any) -> dict[str, Any]:
-    made: dict[str, Any] = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "name": name,
-            "namespace": "shop",
-            "uid": f"uid-{name}",
-            "creationTimestamp": time(at(2)),
-            "ownerReferences": [{**owner, "controller": True}],
-        }
-        | metadata,
-        "spec": {
-            "schedulerName": "forecast-scheduler",
-            "containers": [{"name": "main", "resources": {"requests": {"cpu": "500m"}}}],
-        },
-        "status": {"phase": "Pending"},
-    }
-    if on:
-        started = {"running": {"startedAt": time(at(2))}}
-        made["spec"]["nodeName"] = on
-        made["status"] = {"phase": "Running", "containerStatuses": [{"name": "main", "state": started}]}
-    return made
+    references = [{**owner, "controller": True}]
+    metadata = {"creationTimestamp": time(at(2)), "ownerReferences": references} | metadata
+    made = made_pod(name, cpu="500m", metadata=metadata)
+    return seated(made, on, started=time(at(2))) if on else made
 
 
 def evening_pod(number: int) -> dict[str, Any]:
@@ -89,22 +61,12 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
     Registry(str(folder / "models")).publish(artefact_of(nightly_model(), datetime(2026, 5, 19, tzinfo=UTC)))
     of_night = job_of_night()
     cron_job = {"kind": "CronJob", "name": "nightly", "uid": "c", "controller": True}
-    job = {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {
-            "name": of_night.name,
-            "namespace": "shop",
-            "uid": of_night.uid,
-            "creationTimestamp": time(at(2)),
-            "ownerReferences": [cron_job],
-        },
-        "spec": {},
-    }
+    metadata = {"uid": of_night.uid, "creationTimestamp": time(at(2)), "ownerReferences": [cron_job]}
+    job = made_object("Job", of_night.name, "batch/v1", metadata=metadata, spec={})
     owner = {"kind": "Job", "name": of_night.name, "uid": of_night.uid}
     running = [pod(f"{of_night.name}-{name}-{i}", owner, name) for name in WITH_JOBS for i in range(4)]
-    items = [*map(node, NODES), job, *running, *(evening_pod(number) for number in reversed(range(6)))]
-    (folder / "cluster.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    nodes = [made_node(name, cpu=str(cores), memory=str(cores)) for name, cores in CORES.items()]
+    cluster_file(folder, *nodes, job, *running, *(evening_pod(number) for number in reversed(range(6))))
     return Inputs(folder / "cluster.json", models=str(folder / "models"), at=datetime.fromisoformat(MOMENT))
 
 

@@ -59,27 +59,8 @@ def test_a_pod_goes_where_the_kubelet_admits_it(
 
 
 @every_profile
-def test_a_pod_that_asks_for_a_part_of_a_core_is_kept_off(
-    scheduler: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    full = topology("full", 16, 16, policy="none", cpuManagerPolicyOptions="full-pcpus-only=true")
-    assert planned(tmp_path, capfd, scheduler, "4", full)["node"] == "full"
-    refused = planned(tmp_path, capfd, scheduler, "3", full)
-    assert refused["node"] is None and "give whole physical cores only" in refused["message"]
-
-
-@every_profile
 def test_a_core_in_use_is_filled_first(scheduler: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """The first of two equal nodes has the core in use, then the second."""
     for left in ((15, 16), (16, 15)):
         nodes = [topology(f"n-{at}", one, one) for at, one in enumerate(left)]
         assert planned(tmp_path, capfd, scheduler, "1", *nodes)["node"] == f"n-{left.index(15)}"
-
-
-@every_profile
-def test_best_effort_nodes_that_can_align_come_first(
-    scheduler: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    for left in ((6, 6), (2, 10)), ((2, 10), (6, 6)):
-        nodes = [topology(f"n-{at}", *one, policy="best-effort") for at, one in enumerate(left)]
-        assert planned(tmp_path, capfd, scheduler, "8", *nodes)["node"] == f"n-{left.index((2, 10))}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
@@ -18,71 +17,38 @@ from forecast_scheduler.commands.canary.expected_placing import open_canary
 from forecast_scheduler.commands.extender.setup import open_extender
 from forecast_scheduler.commands.live_placing import open_placing
 from forecast_scheduler.commands.policy.follow_policies import read_policies
-from forecast_scheduler.commands.schedule.dry_run import open_plan
 from forecast_scheduler.commands.scorer.setup import Inputs, open_scorer
 from forecast_scheduler.settings.document import Settings, with_options
 from scorer.background import Background
 from scorer.scale_out import expected_scale_out
 from scorer.scorer import Scorer
+from tests.forecast_scheduler.made_cluster import DOMAIN, cluster_file, made_node, made_pod
 from tests.scorer.live_cluster import growing
 
 OURS = "forecast-scheduler"
-DOMAIN = {"forecast-scheduler.io/domain": OURS}
+OUR_DOMAIN = {DOMAIN: OURS}
 GPU = "nvidia.com/gpu"
 EVENING = slice(38, 42)
 
 
-def node(name: str, cpu: int = 40, *, labels: Mapping[str, str] | None = None, taint: str = "", **more: str) -> Any:
-    amounts = {
-        "cpu": str(cpu),
-        "memory": "40",
-        "pods": "110",
-        **{GPU if kind == "gpu" else kind: n for kind, n in more.items()},
-    }
-    taints = [{"key": taint, "value": "x", "effect": "NoSchedule"}] if taint else []
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": dict(labels or {})},
-        "spec": {"taints": taints},
-        "status": {
-            "capacity": amounts,
-            "allocatable": amounts,
-            "conditions": [{"type": "Ready", "status": "True"}],
-        },
-    }
+def node(name: str, cpu: int = 40, *, labels: Mapping[str, str] | None = None, taint: str = "", gpu: str = "") -> Any:
+    made = made_node(name, domain=None, cpu=str(cpu), memory="40", **({GPU: gpu} if gpu else {}))
+    made["metadata"]["labels"] = dict(labels or {})
+    made["spec"] = {"taints": [{"key": taint, "value": "x", "effect": "NoSchedule"}] if taint else []}
+    return made
 
 
 def pod(name: str, on: str, *, service: int | None = 5, cpu: str = "1", scheduler: str = "", **spec: Any) -> Any:
-    owner = [
-        {
-            "apiVersion": "apps/v1",
-            "kind": "ReplicaSet",
-            "name": f"service-{service}-7d9f",
-            "uid": "rs",
-            "controller": True,
-        }
-    ]
-    containers = [{"name": "main", "resources": {"requests": {"cpu": cpu, "memory": "1"}}}]
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "name": name,
-            "namespace": "shop",
-            "uid": name,
-            "creationTimestamp": "2026-05-18T00:00:00Z",
-            "labels": {"pod-template-hash": "7d9f"},
-            "ownerReferences": [] if service is None else owner,
-        },
-        "spec": {
-            "nodeName": on,
-            "containers": containers,
-            **({"schedulerName": scheduler} if scheduler else {}),
-            **spec,
-        },
-        "status": {"phase": "Running"},
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": f"service-{service}-7d9f", "uid": "rs"}
+    metadata = {
+        "creationTimestamp": "2026-05-18T00:00:00Z",
+        "labels": {"pod-template-hash": "7d9f"},
+        "ownerReferences": [] if service is None else [owner | {"controller": True}],
     }
+    containers = [{"name": "main", "resources": {"requests": {"cpu": cpu, "memory": "1"}}}]
+    wanted = {"metadata": metadata, "containers": containers, "nodeName": on, **spec}
+    made = made_pod(name, scheduler=scheduler or "default-scheduler", **wanted)
+    return made | {"status": {"phase": "Running"}}
 
 
 PLAIN = [node(f"node-{i}") for i in range(4)]
@@ -90,9 +56,9 @@ VIRTUAL = node("virtual", 10_000, labels={"type": "virtual-kubelet"}, taint="vir
 OTHERS = [
     VIRTUAL,
     node("tainted", taint="dedicated"),
-    node("private", labels=DOMAIN),
+    node("private", labels=OUR_DOMAIN),
     node("gpu", gpu="8"),
-    node("foreign", labels={"forecast-scheduler.io/domain": "somebody-else"}),
+    node("foreign", labels={DOMAIN: "somebody-else"}),
 ]
 SETTINGS = with_options(Settings(), {"node_rules": {"cards": {"without_cards": "hard"}}})
 
@@ -132,8 +98,7 @@ class Clusters:
         Registry(self._models).publish(artefact_of(growing().model, datetime(2026, 5, 18, tzinfo=UTC)))
 
     def written(self, nodes: Sequence[Any], pods: Sequence[Any]) -> Inputs:
-        path = self._folder / "cluster.json"
-        path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*nodes, *pods]}))
+        path = cluster_file(self._folder, *nodes, *pods)
         return Inputs(cluster=path, models=self._models, at=datetime(2026, 5, 19, 12, tzinfo=UTC))
 
     @contextmanager
@@ -182,7 +147,7 @@ def test_each_service_keeps_room_where_its_own_pods_may_go(clusters: Clusters) -
         )
 
     # kube-scheduler with our extender does not place on nodes of our loops, and only these have the label.
-    assert of(nodeSelector=DOMAIN) == {}
+    assert of(nodeSelector=OUR_DOMAIN) == {}
     assert of(nodeSelector={"zone": "a"}, tolerations=[{"key": "zone", "operator": "Exists"}]) == pytest.approx(
         {"node-a": total}
     )
@@ -193,81 +158,18 @@ def test_each_service_keeps_room_where_its_own_pods_may_go(clusters: Clusters) -
     assert of(containers=with_gpu) == pytest.approx({"gpu": total})
 
 
-STACK = {"spread_or_stack": 1.0}
-FULL = [pod(f"full-{i}", f"node-{i}", service=None, cpu="30") for i in range(4)]
-
-
-def stacks(scorer: Scorer, scheduler: str = "") -> float:
-    """Points that a fuller node has before an emptier one, for an ordinary pod."""
-    with scorer.tables.reading() as cluster:
-        waiting = cluster.state.find_pod("shop", "waiting")
-    assert waiting is not None
-    scores = scorer.score(waiting, ["node-0", "node-1"], STACK).scores
-    return float(scores[0] - scores[1])
-
-
-@EVERY_COMMAND
-def test_nodes_that_ordinary_pods_cannot_use_do_not_count_for_the_water_level(clusters: Clusters, opened: Open) -> None:
-    pods = [*FULL, pod("more", "node-0", service=None, cpu="4"), pod("waiting", "", service=None)]
-    with clusters.open(PLAIN, pods) as scorer:
-        before = stacks(scorer)
-    assert before > 5.0  # three quarters are requested
-    with clusters.open([*PLAIN, *OTHERS], pods, opened) as scorer:
-        assert stacks(scorer) == pytest.approx(before)
-
-
-def test_the_level_is_that_of_the_pool_of_the_profile(clusters: Clusters) -> None:
-    pods = [*FULL, pod("more", "node-0", service=None, cpu="4")]
-    with clusters.open([*PLAIN, *OTHERS], [*pods, pod("waiting", "", service=None)]) as scorer:
-        assert stacks(scorer) > 5.0
-    with clusters.open([*PLAIN, *OTHERS], [*pods, pod("waiting", "", service=None, scheduler=OURS)]) as scorer:
-        assert stacks(scorer) < -5.0  # the private node is empty
-
-
-def test_the_dry_run_names_the_level_of_each_pool_of_the_waiting_pods(clusters: Clusters) -> None:
-    jobs = {"job": {"scheduler_name": "jobs"}, "profiles": ["online", "job"]}
-    waiting = [pod("waiting", "", service=None, scheduler=OURS), pod("run", "", service=None, scheduler="jobs")]
-    full = [pod("full", "private", service=None, cpu="30")]
-    inputs = clusters.written([*PLAIN, *OTHERS], [*full, *waiting])
-    with open_plan(with_options(SETTINGS, {"schedule": jobs}), inputs) as (background, decide):
-        background.wait_synced(0.0)
-        planned = decide()
-    assert planned.stacks == {"online": 1.0, "job": 1.0}
-
-
 @pytest.mark.parametrize("opened", [as_explain, as_canary])
 def test_a_policy_document_is_read_by_the_settings_of_the_component_that_places(
     clusters: Clusters, tmp_path: Path, opened: Open
 ) -> None:
     document = tmp_path / "policies.yaml"
-    document.write_text("default: kept\npolicies:\n  kept:\n    cards: {without_cards: soft}\n")
-    settings = with_options(
-        Settings(), {"policies": {"file": str(document)}, "node_rules": {"cards": {"without_cards": "off"}}}
-    )
-    nodes = [*PLAIN, node("gpu", gpu="8"), node("private", labels=DOMAIN), node("private-gpu", labels=DOMAIN, gpu="8")]
+    document.write_text("default: kept\npolicies:\n  kept:\n    cards: {without_cards: hard}\n")
+    rules = {"cards": {"without_cards": "off"}}
+    settings = with_options(Settings(), {"policies": {"file": str(document)}, "node_rules": rules})
+    ours = [node("private", labels=OUR_DOMAIN), node("private-gpu", labels=OUR_DOMAIN, gpu="8")]
     for scheduler, expected in (("", {"node-0", "node-1", "node-2", "node-3"}), (OURS, {"private"})):
         pods = [pod("p0", "node-0", scheduler=scheduler), pod("p1", "node-1", scheduler=scheduler)]
+        nodes = [*PLAIN, node("gpu", gpu="8"), *ours]
         with clusters.open(nodes, pods, opened, settings) as scorer, scorer.tables.reading() as cluster:
-            masks, (mask,) = cluster.usable_nodes.usable_by([cluster.state.pods["p0"]])
-            names = cluster.state.names
-            assert {names[row] for row in masks[mask].nonzero()[0].tolist()} == expected
-
-
-@pytest.mark.parametrize(
-    ("of_settings", "of_policy", "usable"), [("hard", "off", "gpu plain"), ("off", "hard", "plain")]
-)
-def test_the_rule_of_cards_of_a_policy_takes_the_place_of_that_of_the_settings(
-    clusters: Clusters, tmp_path: Path, of_settings: str, of_policy: str, usable: str
-) -> None:
-    document = tmp_path / "policies.yaml"
-    document.write_text(f"default: own\npolicies:\n  own:\n    cards: {{without_cards: {of_policy}}}\n")
-    rules = {"cards": {"without_cards": of_settings}}
-    settings = with_options(Settings(), {"policies": {"file": str(document)}, "node_rules": rules})
-    nodes = [node("plain", labels=DOMAIN), node("gpu", labels=DOMAIN, gpu="8")]
-    with (
-        clusters.open(nodes, [pod("p", "plain", scheduler=OURS)], as_explain, settings) as scorer,
-        scorer.tables.reading() as cluster,
-    ):
-        masks, (mask,) = cluster.usable_nodes.usable_by([cluster.state.pods["p"]])
-        names = cluster.state.names
-    assert " ".join(sorted(names[row] for row in masks[mask].nonzero()[0].tolist())) == usable
+            masks, (mask,) = cluster.usable_nodes.usable_by([cluster.state.pods["uid-p0"]])
+            assert {cluster.state.names[row] for row in masks[mask].nonzero()[0].tolist()} == expected

@@ -15,10 +15,9 @@ from forecast_scheduler.settings.schedule_options import schedule_policy_default
 from placement.filters.catalogue import STANDARD_FILTERS
 from placement.policies.compiling import compile_document
 from placement.policies.document import read_document
-from placement.scores.plugin_weights import FURTHER_PLUGINS, PLUGIN_WEIGHTS
+from placement.scores.plugin_weights import PLUGIN_WEIGHTS
 from tests.forecast_scheduler.made_cluster import cluster_file, made_node, made_pod
-from tests.forecast_scheduler.recorded_evening import recorded_evening
-from tests.forecast_scheduler.test_dry_run import by_name, with_objects
+from tests.forecast_scheduler.test_dry_run import by_name
 from tests.forecast_scheduler.test_schedule_profiles import NAMES, made
 
 CARD = "nvidia.com/gpu"
@@ -114,43 +113,3 @@ def test_whatever_a_policy_says_of_filters_the_standard_ones_and_those_of_the_pr
         assert none >= {"Domain", "MachineGroup", "CardTypes", *STANDARD_FILTERS}
         assert none == plain, profile.name
         assert both - none == {"PredictedPeak"}
-
-
-def test_weights_of_plugins_are_noted_where_kube_scheduler_places_the_pod(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """Its weights are its own: the default ones are assumed."""
-    cluster = cluster_file(tmp_path, made_node("a", domain=None), made_pod("pod-0", scheduler="default-scheduler"))
-    document = {"default": "a", "policies": {"a": {"scores": {"plugin_weights": {"ImageLocality": 0}}}}}
-    options = ["--cluster", str(cluster), "--models", str(tmp_path), "--policies", policies(tmp_path, document)]
-    found = answer(capfd, "explain", "shop/pod-0", *options)
-    assert "plugin_weights of policy a: they count in our own loops" in found["not_applied"]
-    assert {part["name"]: part["weight"] for part in found["judgement"]["parts"]} == PLUGIN_WEIGHTS
-
-
-def test_every_score_of_a_profile_has_a_name_that_policies_know() -> None:
-    _, profiles = made(*NAMES)
-    names = {score.name for profile in profiles.values() for score, _ in profile.scores}
-    assert names == set(FURTHER_PLUGINS)
-
-
-def test_a_pod_goes_on_to_the_next_pool_where_a_ceiling_of_predicted_peaks_rejects_the_first(
-    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    options = with_objects(recorded_evening(tmp_path_factory.mktemp("evening")), tmp_path, made_pod("one", cpu="100m"))
-    nodes = answer(capfd, "explain", "shop/one", *options)["nodes"]
-    peaks = {node["node"]: node["peak_with"]["share"] for node in nodes}
-    low, high = sorted(peaks, key=peaks.__getitem__)
-    document: dict[str, Any] = {"default": "a", "policies": {"a": {"pools": [{"matchLabels": {"pool": high}}]}}}
-    cluster = Path(options[options.index("--cluster") + 1])
-    items = json.loads(cluster.read_text())["items"]
-    for item in items:
-        if item["kind"] == "Node":
-            item["metadata"]["labels"]["pool"] = item["metadata"]["name"]
-    cluster_file(tmp_path, *items)
-    placed = {}
-    for ceiling in (10.0, (peaks[low] + peaks[high]) / 2):
-        document["policies"]["a"]["highest_peaks"] = dict.fromkeys(("cpu", "memory"), ceiling)
-        found = answer(capfd, "explain", "shop/one", *options, "--policies", policies(tmp_path, document))
-        placed[ceiling] = found["judgement"]["node"]
-    assert list(placed.values()) == [high, low]

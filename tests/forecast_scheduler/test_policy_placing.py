@@ -13,9 +13,6 @@ import pytest
 from forecast_scheduler.commands.live_placing import Placing, open_placing
 from forecast_scheduler.commands.scorer.setup import Inputs
 from forecast_scheduler.settings.document import Settings
-from placement.card_types.listed_cards import ListedCards
-from placement.card_types.options import CardOptions, Protection
-from placement.machine_groups.machine_group import MachineGroup
 from placement.policies.policy import Policy
 from scorer.options import ScorerOptions
 from scorer.policy import scoring_policy
@@ -101,44 +98,6 @@ def test_afterwards_the_tables_are_as_they_were(cluster: tuple[Scorer, Placing])
         placing.best_node(one, PLAIN)
     assert str(tables()) == str(before)  # NaN is unequal to itself
     assert scorer.self_check().sound
-
-
-def test_the_filters_of_a_policy_join_those_of_kube_scheduler(cluster: tuple[Scorer, Placing]) -> None:
-    scorer, placing = cluster
-    large = scorer.find_pod("default", "large")
-    hard = ListedCards(CardOptions(without_cards=Protection.HARD))
-    kept_free = Policy(PLAIN.scoring, (MachineGroup(), hard), hard)
-    assert placing.best_node(large, PLAIN, rather="b").node == "b"  # nothing else tells them apart
-    best = placing.best_node(large, kept_free, rather="b")
-    assert (best.node, best.feasible) == ("a", 1)
-    with scorer.tables.reading() as found:  # and those of kube-scheduler hold whatever the policy says
-        found.apply(found.state.delete_node("a"))
-    nowhere = placing.best_node(large, kept_free)
-    assert (nowhere.node, nowhere.peak_share, nowhere.feasible) == (None, None, 0)
-    assert nowhere.why_not == "0/1 nodes are available: 1 node(s) had cards, and the pod asks for none"
-
-
-def test_scores_and_nodes_with_cards_decide(cluster: tuple[Scorer, Placing]) -> None:
-    scorer, placing = cluster
-    large = scorer.find_pod("default", "large")  # without it, a and b have one pod of a core each
-    small = scorer.find_pod("default", "small")
-    assert placing.best_node(small, policy(least_allocated=1)).node == "b"
-    assert placing.best_node(small, policy(most_allocated=1)).node == "a"
-    soft = Policy(policy(least_allocated=1).scoring, (ListedCards(),))
-    assert placing.best_node(small, soft).node == "a"
-    for rather in ("a", "b"):
-        assert placing.best_node(large, PLAIN, rather=rather).node == rather
-    assert placing.best_node(large, PLAIN, rather="c").node == "a"  # the first by name
-
-
-def test_a_pod_that_is_not_in_the_cluster_has_a_best_node_too(cluster: tuple[Scorer, Placing]) -> None:
-    scorer, placing = cluster
-    stranger = scorer.find_pod("default", "small")
-    with scorer.tables.reading() as found:
-        found.delete_pod("small")
-    assert placing.best_node(stranger, policy(least_allocated=1)).node == "b"
-    with scorer.tables.reading() as found:
-        assert "small" not in found.state.pods
 
 
 def test_the_forecast_leaves_the_pod_out_once(tmp_path: Path) -> None:

@@ -59,16 +59,6 @@ def test_without_settings_only_jobs_are_in_a_queue() -> None:
     assert {tables.units(None).unit_of(a_pod(profile)).flow for profile in ("online", "gpu")} == {ONLINE_FLOW}
 
 
-@pytest.mark.parametrize("profile", ALL)
-@pytest.mark.parametrize("order", ["fifo", "priority", "deadline", "drf"])
-def test_a_queue_takes_the_pods_of_the_profile_that_it_names(profile: str, order: str) -> None:
-    _, tables = with_queues(queues=[{"name": "line", "profiles": [profile], "order": order}])
-    taken = [one for one in ALL if tables.name_of(a_pod(one)).startswith("line/")]
-    assert taken == [profile]
-    flow = "line/default" if order == "drf" else "line/"
-    assert tables.units(None).unit_of(a_pod(profile)).flow == flow
-
-
 def test_a_queue_takes_pods_by_all_that_it_names_and_others_by_annotation_only_where_it_is_open() -> None:
     _, tables = with_queues(
         queues=[
@@ -123,15 +113,6 @@ def test_any_pod_has_a_latest_start(profile: str) -> None:
     assert (tables.due_of(ends), tables.due_of(runs_on)) == (4000.0, 4600.0)
     assert tables.due_of(a_pod(profile)) == math.inf
     assert tables.units(None).unit_of(ends).due == 4000.0
-
-
-@pytest.mark.parametrize("profile", ALL)
-def test_annotations_that_cannot_be_read_are_noted_in_every_profile(profile: str) -> None:
-    live, tables = with_queues(queues=[{"name": "line"}])
-    live.put(a_pod(profile, annotations={ANNOTATION_PREFIX + "deadline": "soon"}))
-    with live.scorer.tables.reading():
-        [(_, mistakes)] = tables.unread.take()
-    assert "'soon'" in mistakes
 
 
 def test_owners_are_reported_with_what_they_have_and_wait_for() -> None:

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from tests.forecast_scheduler.made_cluster import cluster_file, made_node, made_pod
-from tests.forecast_scheduler.test_dry_run import GROUP, plan, pod_group
+from tests.forecast_scheduler.test_dry_run import plan
 
 NAMES = {"online": "forecast-scheduler", "gpu": "gpu-scheduler", "job": "job-scheduler"}
 CARDS = "nvidia.com/gpu"
@@ -76,27 +76,6 @@ def test_a_policy_holds_in_every_profile(
     assert placed(tmp_path, capfd, seven(profile), queue) == PLACED[order]
 
 
-@pytest.mark.parametrize("profile", ["online", "gpu"])
-def test_without_settings_services_and_gpu_pods_go_by_priority_and_age(
-    profile: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    for profiles in ("online,gpu", "online,gpu,job"):
-        assert placed(tmp_path, capfd, seven(profile), profiles=profiles) == PLACED["priority"]
-
-
-@pytest.mark.parametrize("profile", NAMES)
-def test_queues_share_by_weight_in_every_profile(
-    profile: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """Three turns to one, though the pods of the other queue came first."""
-    pods = [a_pod(f"{team}{i}", profile, 10 * at + i) for at, team in enumerate("ab") for i in range(4)]
-    a, b = (
-        {"name": team, "namespaces": [f"team-{team}"], "order": "fifo", "weight": weight, "most_per_turn": 1}
-        for team, weight in (("a", 1), ("b", 3))
-    )
-    assert placed(tmp_path, capfd, pods, a, b) == ["a0", "b0", "b1", "b2"]
-
-
 def test_one_queue_is_shared_by_pods_of_all_profiles(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Of four cores an owner with jobs gets as much as one with services."""
     pods = [
@@ -105,29 +84,3 @@ def test_one_queue_is_shared_by_pods_of_all_profiles(tmp_path: Path, capfd: pyte
     ]
     queue = {"name": "line", "profiles": list(NAMES), "order": "drf", "most_per_turn": 1}
     assert placed(tmp_path, capfd, pods, queue) == ["a0", "a1", "b0", "b1"]
-
-
-def test_owners_share_cards_in_thousandths(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """Two halves of a card are as much as a whole one."""
-    halves = [a_pod(f"a{i}", "gpu", i, annotations={"forecast-scheduler.io/gpu-milli": "500"}) for i in range(8)]
-    for one in halves:
-        one["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "100m"}}
-    wholes = [a_pod(f"b{i}", "gpu", 10 + i) for i in range(4)]
-    queue = {"name": "cards", "profiles": ["gpu"], "order": "drf", "most_per_turn": 1}
-    assert placed(tmp_path, capfd, [*halves, *wholes], queue) == ["a0", "a1", "a2", "a3", "b0", "b1"]
-
-
-@pytest.mark.parametrize("profile", NAMES)
-@pytest.mark.parametrize("order", PLACED)
-def test_a_gang_stays_whole_in_a_queue(
-    profile: str, order: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    group = pod_group(3)
-    group["metadata"]["namespace"] = "team-g"
-    pods = [
-        *(a_pod(f"g{i}", profile, 0, labels=GROUP["labels"]) for i in range(3)),
-        *(a_pod(f"a{i}", profile, 5 + i) for i in range(3)),
-    ]
-    queue = {"name": "line", "profiles": [profile], "order": order, "most_per_turn": 1}
-    taken = placed(tmp_path, capfd, [group, *pods], queue)
-    assert taken == ["a0", "g0", "g1", "g2"]

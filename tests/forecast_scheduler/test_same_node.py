@@ -14,19 +14,11 @@ import yaml
 from forecast_scheduler.cli import run
 from forecast_scheduler.commands.extender.setup import open_extender
 from forecast_scheduler.commands.options.common import parse_moment
-from forecast_scheduler.commands.scorer.setup import Inputs, prepare_scorer
+from forecast_scheduler.commands.scorer.setup import Inputs
 from forecast_scheduler.settings.document import Settings, with_options
-from forecast_scheduler.settings.schedule_options import schedule_policy
 from placement.feasibility import feasibility
 from placement.filters.catalogue import standard_filters
-from placement.index.index import INDEXED_KINDS
 from placement.kube_scheduler_choice import expected_choice
-from placement.policies.policy import OnePolicy
-from scheduler.assembly import assembled_profiles
-from scheduler.dry_run import DryRun
-from scheduler.placing_core import placing_core
-from scheduler.profile_judgement import ProfileJudge
-from scheduler.tables import schedule_tables
 from tests.forecast_scheduler.decision_of_cycle import decision_of_cycle
 from tests.forecast_scheduler.made_cluster import DOMAIN, cluster_file, made_node, made_object, made_pod, seated
 from tests.forecast_scheduler.recorded_evening import MOMENT, Evening, recorded_evening
@@ -194,34 +186,6 @@ def test_a_pod_of_an_unknown_scheduler_is_said_to_be_nobodys(
     assert "placed by: no component of ours places it" in capfd.readouterr().out
 
 
-def test_named_nodes_say_which_filter_rejects_them(
-    evening: Evening, tmp_path: Path, settings_file: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    options = ["--cluster", str(cluster_with(evening, tmp_path, PODS["online"]()))]
-    options += ["--at", MOMENT, "--models", str(evening.models), "--node", "other-0", "--node", "gpu-0"]
-    told = explained(capfd, "shop/online", *options, "--filters")
-    notes = {node["node"]: " ".join(node["notes"]) for node in told["nodes"]}
-    assert "rejected by Domain: node(s) belonged to another scheduling domain" in notes["other-0"]
-    assert "rejected by TaintToleration" in notes["gpu-0"]
-    names = {one["filter"]: one["names"] for one in told["filters"]["rejections"]}
-    assert names["Domain"] == ["other-0", "other-1", "other-2"]
-
-
-def test_a_job_that_waits_for_the_valley_says_so_and_names_the_best_node_now(
-    evening: Evening, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    said = {"forecast-scheduler.io/latest-start": "14h", "forecast-scheduler.io/expected-run": "1h"}
-    metadata = {"annotations": said, "creationTimestamp": "2026-10-13T16:59:00Z"}
-    pod = made_pod("patient", cpu="4", scheduler="job-scheduler", metadata=metadata)
-    options = ["--cluster", str(cluster_with(evening, tmp_path, pod)), "--at", MOMENT, "--models", str(evening.models)]
-    told = explained(capfd, "shop/patient", *options)
-    assert told["judgement"]["held"].startswith("waits until 2026-10-1")
-    assert told["judgement"]["node"] is None
-    # The filter that keeps jobs off the peak rejects it now, too.
-    assert {one["filter"]: one["nodes"] for one in told["filters"]["rejections"]}["OffPeak"] == 10
-    assert told["nodes"] and not any("chosen" in node["notes"] for node in told["nodes"])
-
-
 def test_pods_that_wait_before_it_are_placed_first(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     first = made_pod("first", cpu="2", priority=10)
     cluster = cluster_file(
@@ -261,45 +225,3 @@ def test_a_running_pod_and_a_manifest_are_judged_as_if_they_waited(
     told = explained(capfd, str(manifest), *options)
     assert told["judgement"]["node"] == "node-b"
     assert "admission" in {gap["what"] for gap in told["not_covered"]}
-
-
-def test_the_explanation_of_a_running_scheduler_names_the_same_node(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    cluster = cluster_file(
-        tmp_path,
-        made_node("node-a", cpu="4"),
-        made_node("node-b", cpu="8"),
-        made_node("other", cpu="64", domain=None),
-        seated(made_pod("runs", cpu="2"), "node-b"),
-        made_pod("own", cpu="1"),
-        made_pod("theirs", cpu="1", scheduler="default-scheduler"),
-    )
-    settings = Settings()
-
-    models = str(tmp_path / "none")
-    prepared = prepare_scorer(settings, Inputs(cluster, models=models))
-    scorer = prepared.scorer
-    tables = schedule_tables(scorer, settings.schedule, settings.node_rules)
-    policies = OnePolicy(schedule_policy(settings))
-    profiles = assembled_profiles(settings.schedule, policies, tables, DryRun(), clock=scorer.tables.clock)
-    core = placing_core(scorer, tables, profiles, settings.schedule, clock=scorer.tables.clock)
-    core.attach()
-    with scorer.tables.reading() as cluster_tables:
-        view, waiting = tables.view, core.queue.waiting
-        level = lambda: scorer.tables.level()[0]  # noqa: E731
-        scorer.judge = ProfileJudge(view, cluster_tables, profiles, waiting, level, domain="forecast-scheduler")
-    with prepared.following(INDEXED_KINDS):
-        scorer.tables.tick()
-        own = scorer.explain(scorer.find_pod("shop", "own"))
-        runs = scorer.explain(scorer.find_pod("shop", "runs"))
-        theirs = scorer.explain(scorer.find_pod("shop", "theirs"))
-    told = explained(capfd, "shop/own", "--cluster", str(cluster), "--models", models)
-    assert own.judgement is not None and own.nodes[0].node == own.judgement.node == told["judgement"]["node"]
-    assert [(one.filter, one.nodes) for one in own.judgement.rejections] == [("Domain", 1)]
-    assert own.not_applied == ()
-    assert runs.not_applied == ("the pod sits on node-b: what it requests, its ports and its labels count there",)
-    assert theirs.judgement is None  # this process does not place it, and says what it leaves out
-    assert (
-        "domain and filters of the component that places pods of schedulerName default-scheduler" in theirs.not_applied
-    )

@@ -10,29 +10,14 @@ import yaml
 
 from forecast_scheduler.cli import run
 from forecast_scheduler.settings.document import Settings
-from tests.forecast_scheduler.made_cluster import DOMAIN, cluster_file, made_node, made_pod
-from tests.forecast_scheduler.recorded_evening import Evening, recorded_evening
+from tests.forecast_scheduler.made_cluster import cluster_file, made_node, made_pod
+from tests.forecast_scheduler.recorded_evening import recorded_evening
+from tests.forecast_scheduler.test_dry_run import by_name, plan, with_objects
 
 
 def _decided(capfd: pytest.CaptureFixture[str], cluster: Path, *arguments: str) -> dict[str, tuple[str | None, str]]:
     """Node and message by name of the pod, in the order in which they were decided on."""
-    capfd.readouterr()
-    models = str(cluster.with_name("no-models"))
-    command = ["schedule", "--dry-run", "--cluster", str(cluster), "--models", models, "--json", "-", *arguments]
-    assert run(command) == 0
-    figures = json.loads(capfd.readouterr().out)
-    return {pod["name"]: (pod["node"], pod["message"]) for pod in figures["pods"]}
-
-
-def test_pods_are_placed_one_after_the_other_until_nothing_is_left(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    pods = [made_pod(f"cart-{number}", cpu="1500m") for number in range(5)]
-    found = _decided(capfd, cluster_file(tmp_path, made_node("node-a"), made_node("node-b"), *pods))
-    nodes = [node for node, _ in found.values()]
-    assert sorted(str(node) for node in nodes[:4]) == ["node-a", "node-a", "node-b", "node-b"]
-    assert found["cart-4"][0] is None
-    assert str(found["cart-4"][1]).startswith("0/2 nodes are available: 2 Insufficient cpu")
+    return {pod["name"]: (pod["node"], pod["message"]) for pod in plan(capfd, cluster, *arguments)["pods"]}
 
 
 def test_higher_priority_goes_first_and_others_pods_and_gated_ones_stay(
@@ -62,88 +47,39 @@ def test_only_nodes_of_the_domain_are_used_unless_others_are_shared(
     ((node, reason),) = _decided(capfd, cluster).values()
     assert node is None
     assert reason.startswith("0/2 nodes are available: 2 node(s) belonged to another scheduling domain")
-    assert _decided(capfd, cluster, "--domain", "") == {"cart": ("plain", "")}
+    assert _decided(capfd, cluster, "--domain", "", "--profile", "online") == {"cart": ("plain", "")}
     assert _decided(capfd, cluster, "--domain", "blue") == {"cart": ("blue", "")}
     assert _decided(capfd, cluster, "--share-nodes", "") == {"cart": ("plain", "")}
-
-
-def test_pods_of_jobs_are_planned_where_their_profile_runs(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    virtual = made_node("provider-a", cpu="100")
-    virtual["spec"] = {"taints": [{"key": "virtual-kubelet.io/provider", "value": "a", "effect": "NoSchedule"}]}
-    stays = {"annotations": {"forecast-scheduler.io/place": "cluster", "forecast-scheduler.io/latest-start": "8h"}}
-    cluster = cluster_file(
-        tmp_path,
-        made_node("node-a", cpu="4"),
-        virtual,
-        made_pod("cart", cpu="2", priority=10),
-        *(made_pod(f"stays-{i}", cpu="1", scheduler="job-scheduler", metadata=stays) for i in range(3)),
-        made_pod("leaves", scheduler="job-scheduler"),
-    )
-    found = _decided(capfd, cluster, "--profile", "online,job")
-    assert found.pop("cart") == ("node-a", "")
-    assert found.pop("leaves") == ("provider-a", "")
-    assert [found[f"stays-{i}"][0] for i in range(3)] == ["node-a", "node-a", None]
-    assert "1 Insufficient cpu" in found["stays-2"][1]
-    assert set(_decided(capfd, cluster)) == {"cart"}
-
-
-def test_other_scheduler_names_and_policies_are_heeded(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    policies = tmp_path / "policies.yaml"
-    policies.write_text(yaml.safe_dump({"policies": {"careful": {"filters": ["PredictedPeak"]}}}))
-    config = tmp_path / "settings.yaml"
-    config.write_text(yaml.safe_dump({"schedule": {"highest_peaks": {"cpu": 0.9}}}))
-    cluster = cluster_file(tmp_path, made_node("node-a"), made_pod("cart", scheduler="mine"))
-    named = ("--scheduler-name", "mine", "--policies", str(policies), "--config", str(config))
-    assert _decided(capfd, cluster, *named) == {"cart": ("node-a", "")}
-    assert _decided(capfd, cluster) == {}
 
 
 def test_people_get_a_table(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     label = {"labels": {"scheduling.x-k8s.io/pod-group": "train"}}
     cluster = cluster_file(
-        tmp_path, made_node("node-a", cpu="1"), made_pod("one[red]", metadata=label), made_pod("two"), made_pod("zoo")
-    )
-    assert run(["schedule", "--dry-run", "--cluster", str(cluster), "--models", str(tmp_path / "none")]) == 0
+        tmp_path, made_node("node-a", cpu="1"), made_pod("one[red]", metadata=label), made_pod("two"), made_pod("zoo"),
+        made_pod("work", cpu="8", scheduler="job-scheduler"),
+    )  # fmt: skip
+    command = ["schedule", "--dry-run", "--cluster", str(cluster), "--profile", "online,job"]
+    assert run([*command, "--models", str(tmp_path / "none")]) == 0
     text = capfd.readouterr().out
     assert "shop/one[red]" in text and "0/1 nodes are available: 1 Insufficient cpu" in " ".join(text.split())
-    assert "1 of 3 pods would be bound" in text
+    assert "1 of 4 pods would be bound" in text and "0 of 1 waiting pods" in text
     assert "PodGroup shop/train: 0 of 1 waiting members" in text
     assert "gangs: PodGroups shop/train are not in the file: their pods wait" in text
     assert run(["schedule", "--dry-run", "--cluster", str(cluster), "--scheduler-name", "nobody"]) == 0
     assert "no pod waits for the scheduler nobody" in capfd.readouterr().out
 
 
-def test_with_a_forecast_the_peak_is_told(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    evening: Evening = recorded_evening(tmp_path)
-    cluster = json.loads(evening.cluster.read_text())
-    for item in cluster["items"]:
-        if item["kind"] == "Node":
-            item["metadata"].setdefault("labels", {})[DOMAIN] = "forecast-scheduler"
-    cluster["items"].append(made_pod("cart-new", cpu="100m"))
-    evening.cluster.write_text(json.dumps(cluster))
-    capfd.readouterr()
-    assert run(["schedule", "--dry-run", *evening.options(), "--json", "-"]) == 0
-    (pod,) = json.loads(capfd.readouterr().out)["pods"]
-    assert pod["node"] in ("node-0", "node-1")
-    assert 0 < pod["peak_share"] < 2
-
-
 def test_pods_of_low_priority_are_held_back_as_they_would_be(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    evening: Evening = recorded_evening(tmp_path)
-    cluster = json.loads(evening.cluster.read_text())
-    for item in cluster["items"]:
-        if item["kind"] == "Node":
-            item["metadata"].setdefault("labels", {})[DOMAIN] = "forecast-scheduler"
-    cluster["items"] += [made_pod("low", cpu="100m", priority=-1), made_pod("normal", cpu="100m")]
-    evening.cluster.write_text(json.dumps(cluster))
+    pods = [made_pod("low", cpu="100m", priority=-1), made_pod("normal", cpu="100m")]
+    options = with_objects(recorded_evening(tmp_path), tmp_path, *pods)
     config = tmp_path / "settings.yaml"
     config.write_text(yaml.safe_dump({"schedule": {"colocation": {"ceiling": 0.001}}}))
     capfd.readouterr()
-    assert run(["schedule", "--dry-run", *evening.options(), "--json", "-", "--config", str(config)]) == 0
-    pods = {pod["name"]: pod for pod in json.loads(capfd.readouterr().out)["pods"]}
-    assert pods["normal"]["node"] in ("node-0", "node-1") and pods["low"]["node"] is None
-    assert "predicted load of cpu would pass 0.1 % of capacity within 24 h" in pods["low"]["message"]
+    assert run(["schedule", "--dry-run", *options, "--json", "-", "--config", str(config)]) == 0
+    found = by_name(json.loads(capfd.readouterr().out))
+    assert found["normal"]["node"] in ("node-0", "node-1") and found["low"]["node"] is None
+    assert "predicted load of cpu would pass 0.1 % of capacity within 24 h" in found["low"]["message"]
 
 
 @pytest.mark.parametrize(("arguments", "enabled"), [((), False), (("--shards",), True), (("--no-shards",), False)])
@@ -186,11 +122,3 @@ def test_mistakes_are_one_line_and_status_2(
     assert run(["schedule", *arguments]) == 2
     error = capfd.readouterr().err.strip()
     assert message in error and error.startswith("forecast-scheduler: ") and "\n" not in error
-
-
-def test_a_filter_or_score_that_is_misnamed_ends_the_start(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    config = tmp_path / "settings.yaml"
-    config.write_text(yaml.safe_dump({"scorer": {"scores": {"weights": {"predicted_peek": 1}}}}))
-    cluster = cluster_file(tmp_path, made_node("node-a"), made_pod("cart"))
-    assert run(["schedule", "--dry-run", "--cluster", str(cluster), "--config", str(config)]) == 2
-    assert "predicted_peek" in capfd.readouterr().err
