@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import json
-import ssl
+import threading
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import httpx
-import pandas as pd
 import pytest
-import yaml
 
-from forecast.resources import RESOURCES
-from testing.authority import Authority
 from testing.processes.command import command
 from testing.processes.scenery import Scenery
-from testing.processes.scorer_process import ROOT, ScorerProcess, eventually
+from testing.processes.scorer_process import ScorerProcess, eventually
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.kube_scheduler import KubeScheduler, extender
+from testing.servers.control_plane.tcp_proxy import TcpProxy
 from testing.servers.prometheus import PrometheusServer, free_port
-from tests.forecast_scheduler.small_history import COLUMNS, Tables
 from tests.processes.conftest import Started
 from tests.processes.placing import Placing, counter, decisions, events
 
@@ -32,7 +26,6 @@ WEIGHT = 200
 
 VERBS = {"filterVerb": "filter", "prioritizeVerb": "prioritize", "preemptVerb": "preempt", "weight": WEIGHT}
 QUICK = {"podInitialBackoffSeconds": 1, "podMaxBackoffSeconds": 1}
-OURS = "forecast-scheduler.io/"
 POOL, CARD = "test/pool", "nvidia.com/gpu"
 Extending = Callable[..., ScorerProcess]
 
@@ -110,50 +103,51 @@ def test_a_scorer_in_a_process_of_its_own_killed_and_back_again(
     assert len([line for line in live.complaints if "/prioritize failed" in line]) == 1  # and not once for each pod
 
 
-def test_the_shipped_configuration_over_tls_with_client_certificates(
+def test_a_killed_extender_is_gone_without_and_asked_again_once_it_is_back(
+    plane: ControlPlane, extending: Extending, placing: Placing, pods: Callable[[str, int], list[Manifest]]
+) -> None:
+    live = extending("--port", str(free_port()))
+    with KubeScheduler(plane, [extender(live.url, ignorable=True, **VERBS)], settings=QUICK):
+        placing.place(pods("before", 10))
+        assert min(asked(live, "filter"), asked(live, "prioritize")) >= 10
+        live.kill()
+        placing.place(pods("without", 10))
+        live.start()
+        live.wait_ready()
+        placing.place(pods("after", 10))
+        assert min(asked(live, "filter"), asked(live, "prioritize")) >= 10
+    assert "Traceback" not in live.log, live.log.partition("Traceback")[2][:4000]
+
+
+def test_bindings_over_a_connection_that_breaks_all_the_time_lose_and_double_nothing(
     plane: ControlPlane,
+    cluster: Scenery,
     extending: Extending,
     placing: Placing,
     pods: Callable[[str, int], list[Manifest]],
-    tmp_path: Path,
 ) -> None:
-    authority = Authority(tmp_path, "authority")
-    (server, key), (mine, mine_key) = authority.issue("extender"), authority.issue("kube-scheduler")
-    live = extending("--tls-cert", server, "--tls-key", key, "--client-ca", authority.ca, ready=False)
-    trusting = ssl.create_default_context(cafile=str(authority.ca))
-    trusting.load_cert_chain(mine, mine_key)
-    live.http.close()
-    live.http = httpx.Client(base_url=live.url, verify=trusting, timeout=20)
-    live.wait_ready()
-    assert live.url.startswith("https://")
+    """--bind, and the extender's connections to the API server are reset while answers are on their way."""
+    with TcpProxy(plane.api_server.port) as proxy:
+        kubeconfig = plane.write_kubeconfig("admin", plane.token, url=proxy.url)
+        live, over = extending("--bind", kubeconfig=kubeconfig), threading.Event()
 
-    shipped = (ROOT / "deploy/kube-scheduler/scheduler-config.yaml").read_text()
-    for theirs, ours in {
-        "/etc/kubernetes/scheduler.conf": plane.kubeconfig,
-        "https://127.0.0.1:8888": live.url,
-        "/etc/forecast-scheduler/ca.crt": authority.ca,
-        "/etc/forecast-scheduler/kube-scheduler.crt": mine,
-        "/etc/forecast-scheduler/kube-scheduler.key": mine_key,
-    }.items():
-        assert shipped.count(theirs) == 1
-        shipped = shipped.replace(theirs, str(ours))
-    configuration = yaml.safe_load(shipped)
+        def trouble() -> None:
+            while not over.wait(0.05):
+                proxy.lose_answers(1)
 
-    def reached() -> tuple[float, float]:
-        # Its httpTimeout is a second: where the machine is busy an answer may come too late for kube-scheduler.
-        return tuple(asked(live, verb, "answered") for verb in ("filter", "prioritize"))  # type: ignore[return-value]
-
-    with KubeScheduler(plane, settings=configuration):
-        placing.place(pods("known", 5))
-        assert min(reached()) >= 5
-    before = reached()
-    tls = configuration["extenders"][0]["tlsConfig"]
-    del tls["certFile"], tls["keyFile"]
-    with KubeScheduler(plane, settings=configuration) as scheduler:
-        placing.place(pods("unknown", 5))
-        said = scheduler.log.read_text(errors="replace")
-        assert said.count("Skipping extender as it returned error") >= 5
-    assert reached() == before
+        troublemaker = threading.Thread(target=trouble)
+        with KubeScheduler(plane, [extender(live.url, bindVerb="bind", **VERBS)], settings=QUICK):
+            troublemaker.start()
+            try:
+                nodes = placing.place(pods("bound", 60), 150)
+                lost = proxy.lost
+            finally:
+                over.set()
+                troublemaker.join()
+            placing.place(pods("later", 20))  # what kube-scheduler believes is good for more
+        assert set(nodes.values()) <= set(cluster.nodes) and lost >= 3
+        assert asked(live, "bind") > 0
+        assert eventually(lambda: live.metric("forecast_ready") == 1)
     assert "Traceback" not in live.log, live.log.partition("Traceback")[2][:4000]
 
 
@@ -181,11 +175,6 @@ def test_a_shadow_changes_nothing_and_writes_down_what_it_would_have_advised(
     assert "forecast_decision_events" not in live.http.get("/metrics").text  # nobody is there to write any
     assert counter(live, "forecast_decisions_total", mode="shadow", outcome="elsewhere") > 0
 
-    history = _history(cluster, lines).write(tmp_path / "history")
-    figures = _report("--decisions", log, "--history", history)
-    assert (figures["decisions"]["shadow"], figures["decisions"]["all"]["decisions"]) == (20, 20)
-    moved = sum(line["points"] < line["advised_points"] for line in lines.values())
-    assert figures["placements"]["pods"]["moved"] == moved > 0
     assert not nodes.keys() & (events(plane, "ForecastShadow").keys() | events(plane, "ForecastScheduled").keys())
 
 
@@ -245,56 +234,6 @@ def test_decisions_are_logged_told_as_events_and_counted_and_soft_reservations_h
     assert figures["decisions"]["all"]["agreement"] == 1
 
 
-def test_our_filters_keep_pods_pending_with_a_reason_until_the_obstacle_is_gone(
-    plane: ControlPlane, cluster: Scenery, writer: ClusterWriter, extending: Extending, placing: Placing
-) -> None:
-    live = extending(settings={"highest_peaks": {"cpu": 0.9}}, cards={"without_cards": "hard"})
-    group = OURS + "machine-group"
-    peaks = cluster.truth.model.usage_day_type[:, 0].reshape(len(cluster.truth.model.services), -1).max(axis=1)
-    largest, size = int(peaks.argmax()), f"{max(float(peaks.max()) / 2, 0.25):.3f}"  # its peak is twice the small node
-    machines = {
-        "domain": node("domain", labels={POOL: "domain", OURS + "domain": "of-others"}),
-        "group": node("group", labels={POOL: "group", group: "batch"}),
-        "no-group": node("no-group", labels={POOL: "no-group"}),
-        "card": node("card", labels={POOL: "card"}, extended={CARD: "8"}),
-        "peak": node("peak", labels={POOL: "peak"}, cpu=size),
-    }
-    placing.make(*machines.values())
-    waiting = {pool: _in_pool(cluster.pod(f"in-{pool}"), pool) for pool in ("domain", "group", "card")}
-    waiting["no-group"] = _in_pool(cluster.pod("in-no-group", annotations={group: "batch"}), "no-group")
-    waiting["peak"] = _in_pool(cluster.pod("in-peak", service=largest), "peak", cpu="10m")
-    let_in = [
-        _in_pool(cluster.pod("of-the-group", annotations={group: "web, batch"}), "group"),
-        _in_pool(cluster.pod("opted-out", service=largest, annotations={OURS + "opt-out": "true"}), "peak", cpu="10m"),
-        _in_pool(cluster.pod("with-card", requests={CARD: "1"}, limits={CARD: "1"}), "card"),
-    ]
-    reasons = {
-        "domain": "1 node(s) belonged to another scheduling domain",
-        "group": "1 node(s) belonged to a machine group that the pod does not name",
-        "no-group": "1 node(s) belonged to no machine group, the pod names one",
-        "card": "1 node(s) had cards, and the pod asks for none",
-        "peak": "1 predicted peak of cpu would pass 90 % of capacity",
-    }
-    with KubeScheduler(plane, [extender(live.url, ignorable=True, **VERBS)], settings=QUICK):
-        placing.make(*waiting.values())
-        for pool, reason in reasons.items():
-            assert eventually(lambda p=pool, r=reason: r in placing.message(f"in-{p}"), 30), (  # type: ignore[misc]
-                pool,
-                placing.message(f"in-{pool}"),
-            )
-        assert placing.place(let_in) == {"of-the-group": "group", "opted-out": "peak", "with-card": "card"}
-        assert not any(_is_placed(writer, f"in-{pool}") for pool in waiting)
-
-        writer.patch(machines["domain"], {"metadata": {"labels": {OURS + "domain": None}}})
-        writer.patch(machines["group"], {"metadata": {"labels": {group: None}}})
-        writer.patch(machines["no-group"], {"metadata": {"labels": {group: "batch"}}})
-        writer.patch_status(machines["card"], {"capacity": {CARD: None}, "allocatable": {CARD: None}})
-        writer.patch_status(machines["peak"], {"capacity": {"cpu": "64"}, "allocatable": {"cpu": "64"}})
-        names = {f"in-{pool}": pool for pool in waiting}
-        assert placing.wait(list(names)) == names
-    assert "Traceback" not in live.log, live.log.partition("Traceback")[2][:4000]
-
-
 def _report(*arguments: object) -> dict[str, Any]:
     """What `report` says of a log, which it must be able to read."""
     ended = command("report", *arguments, "--json", "-")
@@ -308,31 +247,3 @@ def _in_pool(pod: Manifest, pool: str, *, cpu: str | None = None) -> Manifest:
     if cpu is not None:
         pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] = cpu
     return pod
-
-
-def _is_placed(writer: ClusterWriter, name: str) -> bool:
-    return any(p["spec"].get("nodeName") for p in writer.list_all("pods") if p["metadata"]["name"] == name)
-
-
-def _history(cluster: Scenery, lines: dict[str, dict[str, Any]]) -> Tables:
-    """Yesterday to tomorrow, with every pod of the log at one core where it was bound."""
-    today = pd.Timestamp(datetime.now(UTC)).normalize()
-    times = pd.date_range(today - pd.Timedelta("1D"), periods=3 * 48, freq="30min")
-    usage, requests = [], []
-    for name, line in lines.items():
-        namespace, service = line["service"].split("/", 1)
-        frame = pd.DataFrame({"timestamp": times, "cpu_cores": 1.0, "memory_bytes": 2.0**30})
-        usage.append(frame.assign(namespace=namespace, service=service, pod=name, node=line["node"]))
-        requests.append((namespace, service, name, 0.25, 2.0**29))
-    own = {name: 2.0 + sum(line["node"] == name for line in lines.values()) for name in cluster.nodes}
-    nodes = [pd.DataFrame({"timestamp": times, "cpu_cores": cores, "node": name}) for name, cores in own.items()]
-    model = cluster.truth.model
-    assert len(RESOURCES) == len(COLUMNS)
-    capacity = pd.DataFrame(model.node_capacity, columns=list(COLUMNS)).assign(node=list(model.nodes))
-    columns = ["namespace", "service", "pod", "request_cpu_cores", "request_memory_bytes"]
-    return Tables(
-        usage=pd.concat(usage, ignore_index=True),
-        pods=pd.DataFrame(requests, columns=columns),
-        nodes=pd.concat(nodes, ignore_index=True),
-        capacity=capacity,
-    )

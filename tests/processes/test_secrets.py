@@ -12,7 +12,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 
-import httpx
 import pytest
 import yaml
 
@@ -163,10 +162,3 @@ def test_a_command_that_fails_says_why_without_secrets(
     said = capfd.readouterr()
     assert says in said.err
     assert Written({"stdout": said.out, "stderr": said.err}).leaks() == []
-
-
-def test_the_search_finds_what_is_there() -> None:
-    assert Written({"log": f"x{SECRETS['url']}x"}).leaks() == [("log", SECRETS["url"])]
-    with indiscreet() as url:
-        answer = httpx.get(url, auth=("alice", SECRETS["password"]))
-    assert Written({"answer": answer.text}).leaks() == [("answer", USER_AND_PASSWORD)]

@@ -1,35 +1,30 @@
-"""The command `forecast-scheduler webhook` asked by a real API server: what becomes of pods, and what statuses say."""
+"""The command `forecast-scheduler webhook` asked by a real API server: what becomes of pods, also while it is away."""
 
 from __future__ import annotations
 
-import base64
 import json
-import os
-import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fastapi import FastAPI, Request
+import yaml
 
 from admission.certificates.options import CertificateOptions
-from admission.templates.shaping_annotations import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION, applied_to
+from admission.templates.shaping_annotations import TEMPLATES_ANNOTATION, applied_to
 from admission.webhook.options import WebhookOptions
 from forecast.errors import InputError
 from forecast_scheduler.commands.webhook.setup import open_webhook
 from scorer.opt_out import OPT_OUT_ANNOTATION
-from serving.options import ServerOptions
-from testing.authority import Authority
 from testing.processes.command import command
 from testing.processes.scorer_process import ROOT, eventually
 from testing.processes.webhook_process import (
+    WEBHOOK_NAME,
     Api,
     Refused,
     WebhookProcess,
     binding,
-    condition,
     configuration,
     manifests,
     metric,
@@ -39,7 +34,7 @@ from testing.processes.webhook_process import (
 )
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.pool import control_plane
-from tests.serving.served import served
+from testing.servers.prometheus import free_port
 
 
 @pytest.fixture(scope="module")
@@ -57,13 +52,15 @@ def api(plane: ControlPlane) -> Iterator[Api]:
 
 @pytest.fixture(scope="module")
 def webhook(plane: ControlPlane, api: Api, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebhookProcess]:
-    """Ready, and asked about every pod: without it none is created."""
-    with WebhookProcess(tmp_path_factory.mktemp("webhook"), plane.kubeconfig, forked=True) as webhook:
+    """Ready, and asked about every pod: without it none is created. Started again, it has the same address."""
+    port = str(free_port())
+    with WebhookProcess(tmp_path_factory.mktemp("webhook"), plane.kubeconfig, "--port", port, forked=True) as webhook:
         api.create(node_config("pool"))
         api.create(binding("cart", template="pool", pool="fast"))
         api.create(configuration(webhook, failurePolicy="Fail"))
         assert eventually(lambda: _pools(api, plain_pod("probe", "cart")) == ["fast"], 30), webhook.log
         yield webhook
+        assert "Traceback" not in webhook.log, webhook.log.partition("Traceback")[2][:4000]
 
 
 def _pools(api: Api, pod: dict[str, Any]) -> list[str]:
@@ -71,8 +68,22 @@ def _pools(api: Api, pod: dict[str, Any]) -> list[str]:
     return pools_of(api.create(pod, "?dryRun=All"))
 
 
-def test_a_new_pod_is_shaped_and_says_by_what(api: Api, webhook: WebhookProcess) -> None:
+def _rendered(plane: ControlPlane, wanted: object) -> dict[str, Any]:
+    """What `render` says of a manifest in a file, or of a pod that is there."""
+    ended = command("render", wanted, "--kubeconfig", plane.kubeconfig, "--json", "-")
+    assert ended.returncode == 0, ended.stderr
+    return dict(json.loads(ended.stdout))
+
+
+def test_a_new_pod_is_shaped_and_says_by_what(
+    plane: ControlPlane, api: Api, webhook: WebhookProcess, tmp_path: Path
+) -> None:
     made = api.create(plain_pod("cart-1", "cart"))
+    # The same as `render` says of the manifest, and nothing more of the pod that is there.
+    (tmp_path / "pod.yaml").write_text(yaml.safe_dump(plain_pod("cart-1", "cart")))
+    said, again = _rendered(plane, tmp_path / "pod.yaml"), _rendered(plane, "default/cart-1")
+    assert said["affinity"] == again["affinity"] == made["spec"]["affinity"] and not again["changed"]
+    assert said["annotations"] == {TEMPLATES_ANNOTATION: made["metadata"]["annotations"][TEMPLATES_ANNOTATION]}
     assert pools_of(made) == ["fast"]
     (applied,) = applied_to(made["metadata"]["annotations"])
     assert (applied.binding, applied.template, applied.version) == ("cart", "NodeSchedulerConfig/pool", 1)
@@ -139,127 +150,6 @@ def test_a_dry_run_is_answered_alike_and_leaves_no_trace(api: Api, webhook: Webh
     assert error["pod"] == "default/created" and "node" in error["message"]
 
 
-def test_statuses_count_pods_and_say_what_is_wrong(api: Api, webhook: WebhookProcess) -> None:
-    api.create(node_config("counted"))
-    half = binding("half", template="counted")
-    half["spec"]["canary"] = {"percent": 50}
-    lost = binding("lost", template="nowhere")
-    for one in (half, lost):
-        api.create(one)
-    assert eventually(lambda: condition(api.read(half)) == ("True", "Applies"), 30), api.read(half)
-    assert eventually(lambda: condition(api.read(lost)) == ("False", "TemplateNotFound"), 30), api.read(lost)
-    assert eventually(lambda: condition(api.read(node_config("counted"))) == ("True", "Valid"), 30)
-    assert eventually(lambda: api.read(node_config("counted"))["status"].get("bindings") == 1, 30)
-    pods = [api.create(plain_pod(f"half-{i}", "half")) for i in range(30)]
-    inside = [TEMPLATES_ANNOTATION in one["metadata"]["annotations"] for one in pods]
-    outside = [CONTROL_ANNOTATION in one["metadata"]["annotations"] for one in pods]
-    assert all(a != b for a, b in zip(inside, outside, strict=True)) and 2 <= sum(inside) <= 28  # 1 in 10^7 otherwise
-
-    def counted(bound: int, control: int) -> bool:
-        status = api.read(half)["status"]
-        return (status.get("boundPods"), status.get("controlPods")) == (bound, control)
-
-    assert eventually(lambda: counted(sum(inside), sum(outside)), 30), api.read(half)
-    for one in pods:
-        api.delete(one | {"kind": "Pod"})
-    assert eventually(lambda: counted(0, 0), 30), api.read(half)
-    assert metric(webhook, "forecast_webhook_bindings_broken") == 1
-    api.delete(lost)
-
-
-@contextmanager
-def _second_webhook(directory: Path) -> Iterator[tuple[str, Authority]]:
-    """Gives every pod the label changed=yes, once; its address, and who signed its certificate."""
-    app = FastAPI()
-
-    @app.post("/mutate")
-    async def mutate(request: Request) -> dict[str, Any]:
-        review = await request.json()
-        labels = review["request"]["object"]["metadata"].get("labels", {})
-        response: dict[str, Any] = {"uid": review["request"]["uid"], "allowed": True}
-        if "changed" not in labels:
-            patch = json.dumps([{"op": "add", "path": "/metadata/labels/changed", "value": "yes"}])
-            response |= {"patchType": "JSONPatch", "patch": base64.b64encode(patch.encode()).decode()}
-        return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}
-
-    authority = Authority(directory, "authority")
-    certificate, key = authority.issue("second")
-    app.state.service = app.state  # where the server says that it is ending
-    with served(app, ServerOptions(port=0, tls_cert=certificate, tls_key=key)) as url:
-        yield url, authority
-
-
-def test_asked_again_after_another_webhook_it_adds_what_now_holds_and_nothing_twice(
-    api: Api, webhook: WebhookProcess, tmp_path: Path
-) -> None:
-    api.create(
-        binding("changed-by-another", template="pool", pool="spare", selector={"matchLabels": {"changed": "yes"}})
-    )
-    assert eventually(lambda: _pools(api, plain_pod("p", "x", labels={"changed": "yes"})) == ["spare"])
-    with _second_webhook(tmp_path) as (url, authority):
-        later = configuration(webhook, "zz-after-ours", failurePolicy="Fail", name="second.example.com")
-        later["webhooks"][0]["clientConfig"] = {
-            "url": f"{url}/mutate", "caBundle": base64.b64encode(authority.ca.read_bytes()).decode(),
-        }  # fmt: skip
-        api.create(later)
-        try:
-            assert eventually(lambda: _pools(api, plain_pod("p", "x")) == ["spare"], 30)
-            reviews = metric(webhook, "forecast_webhook_duration_seconds_count")
-            made = api.create(plain_pod("twice", "cart"))
-            assert metric(webhook, "forecast_webhook_duration_seconds_count") == reviews + 2
-        finally:
-            api.delete(later)
-    assert sorted(pools_of(made)) == ["fast", "spare"] and made["metadata"]["labels"]["changed"] == "yes"
-    applied = [one.binding for one in applied_to(made["metadata"]["annotations"])]
-    assert sorted(applied) == ["cart", "changed-by-another"]
-    # Created anew from what it is now, as a restored backup is: nothing is added.
-    again = plain_pod("again", "cart", annotations=made["metadata"]["annotations"])
-    again["metadata"]["labels"] = made["metadata"]["labels"]
-    again["spec"]["affinity"] = made["spec"]["affinity"]
-    copied = api.create(again)
-    assert copied["spec"]["affinity"] == made["spec"]["affinity"]
-    assert copied["metadata"]["annotations"] == made["metadata"]["annotations"]
-
-
-def test_what_is_shipped_installs_without_warnings_and_its_rights_are_enough(
-    plane: ControlPlane, api: Api, webhook: WebhookProcess, tmp_path: Path
-) -> None:
-    del api.warnings[:]
-    files = ("common/namespace.yaml", "webhook/rbac.yaml", "webhook/webhook.yaml")
-    shipped = manifests(*(ROOT / "deploy" / "base" / name for name in files))
-    for manifest in shipped:
-        api.create(manifest)
-    (installed,) = manifests(ROOT / "deploy" / "base" / "webhook" / "configuration.yaml")
-    installed["metadata"]["name"] += "-as-shipped"
-    api.create(installed, "?dryRun=All")
-    assert api.warnings == []
-
-    account = "/api/v1/namespaces/forecast-scheduler/serviceaccounts/forecast-scheduler-webhook/token"
-    token = api.request("POST", account, {"spec": {"expirationSeconds": 3600}})["status"]["token"]
-    one = binding("rights", template="pool")
-    with (
-        WebhookProcess(tmp_path, plane.write_kubeconfig("webhook", token), forked=True) as limited,
-        _standing_still(webhook),
-    ):
-        api.create(one)
-        assert eventually(lambda: metric(limited, "forecast_webhook_bindings") > 1, 30)
-        assert eventually(lambda: condition(api.read(one)) == ("True", "Applies"), 30)
-        limited.http.close()  # its end would wait for an idle client that does not read
-        assert limited.terminate() == 0
-        assert limited.complaints == [], limited.log
-
-
-@contextmanager
-def _standing_still(webhook: WebhookProcess) -> Iterator[None]:
-    """It does nothing inside, so that it must have been another one."""
-    assert webhook.process is not None
-    os.kill(webhook.process.pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(webhook.process.pid, signal.SIGCONT)
-
-
 def test_without_one_certificate_it_does_not_start(plane: ControlPlane, tmp_path: Path) -> None:
     ended = command("webhook", "--kubeconfig", plane.kubeconfig)
     assert ended.returncode == 2 and "--tls-cert" in ended.stderr and "managed" in ended.stderr
@@ -269,3 +159,111 @@ def test_without_one_certificate_it_does_not_start(plane: ControlPlane, tmp_path
     forbidden = plane.write_kubeconfig("nobody", plane.powerless_token)
     with pytest.raises(InputError, match="403"), open_webhook(WebhookOptions(tls_cert=Path("a.pem")), forbidden):
         pass
+
+
+def test_what_render_does_not_get_of_the_api_server_is_one_line_and_status_2(
+    plane: ControlPlane, api: Api, tmp_path: Path
+) -> None:
+    path = tmp_path / "pod.yaml"
+    path.write_text(yaml.safe_dump(plain_pod("cart-1", "cart")))
+    powerless = plane.write_kubeconfig("nobody", plane.powerless_token)
+    elsewhere = plane.write_kubeconfig("admin", plane.token, url=f"{plane.url}/nowhere")
+    for named, kubeconfig, message in (
+        (path, powerless, "the API server does not let us list nodeschedulerconfigs (403)"),
+        (path, elsewhere, "knows no nodeschedulerconfigs: install the CustomResourceDefinitions of deploy/crds"),
+        ("default/nobody", plane.kubeconfig, "pod 'default/nobody' is not known"),
+        ("default/nobody", powerless, "the API server does not let us read pods (403)"),
+    ):
+        ended = command("render", named, "--kubeconfig", kubeconfig)
+        assert ended.returncode == 2, ended.stdout
+        assert message in ended.stderr
+        assert ended.stderr.count("\n") == 1, ended.stderr
+
+
+@contextmanager
+def _asked(api: Api, webhook: WebhookProcess, **changed: Any) -> Iterator[None]:
+    """The API server asks it so inside, and has noticed."""
+    usual, made = configuration(webhook, failurePolicy="Fail"), configuration(webhook, **changed)
+    api.delete(usual)
+    assert eventually(lambda: _cart(api) == [], 30)  # else it could still go by the policy before
+    api.create(made)
+    try:
+        assert eventually(lambda: _cart(api) == ["fast"], 30), webhook.log
+        yield
+    finally:
+        api.delete(made)
+        assert eventually(lambda: _cart(api) == [], 30)
+        api.create(usual)
+        assert eventually(lambda: _cart(api) == ["fast"], 30), webhook.log
+
+
+def _cart(api: Api) -> list[str] | None:
+    """What a pod of cart would prefer; None: it would be refused."""
+    try:
+        return _pools(api, plain_pod("probe", "cart"))
+    except Refused:
+        return None
+
+
+def _restart(webhook: WebhookProcess) -> None:
+    webhook.start()
+    webhook.wait_ready()
+
+
+@pytest.mark.parametrize("policy", ["Ignore", "Fail"])
+@pytest.mark.parametrize("is_killed", [True, False], ids=["away", "stopped"])
+def test_without_an_answer_its_policy_decides_until_it_is_back(
+    api: Api, webhook: WebhookProcess, policy: str, is_killed: bool
+) -> None:
+    with _asked(api, webhook, failurePolicy=policy, timeoutSeconds=10 if is_killed else 1):
+        assert webhook.process is not None
+        with ExitStack() as stack:
+            if is_killed:
+                webhook.kill()
+                stack.callback(_restart, webhook)
+            else:
+                stack.enter_context(webhook.standing_still())
+            if policy == "Ignore":
+                made = api.create(plain_pod(f"unshaped-{is_killed}".lower(), "cart"))
+                assert pools_of(made) == [] and "annotations" not in made["metadata"]
+            else:
+                with pytest.raises(Refused, match=WEBHOOK_NAME) as refused:
+                    api.create(plain_pod("refused", "cart"))
+                assert refused.value.status == 500 and "failed calling webhook" in refused.value.message
+        assert eventually(lambda: _cart(api) == ["fast"], 30)
+
+
+def test_a_deleted_definition_means_no_bindings_and_its_return_is_noticed(
+    plane: ControlPlane, api: Api, webhook: WebhookProcess
+) -> None:
+    definitions = {one["spec"]["names"]["kind"]: one for one in manifests(ROOT / "deploy" / "crds")}
+    definition = definitions["SchedulerConfigBinding"]
+    api.delete(definition)
+    assert eventually(lambda: _cart(api) == [], 30)
+    assert webhook.http.get("/readyz").status_code == 200
+    webhook.kill()  # started without the definition it is ready, too
+    _restart(webhook)
+    assert _cart(api) == []
+    api.create(definition)
+    assert eventually(api.crds_are_served, 30)
+    api.create(binding("cart", template="pool", pool="fast"))
+    assert eventually(lambda: _cart(api) == ["fast"], 30), webhook.log
+
+
+def test_a_restarted_api_server_is_followed_again(plane: ControlPlane, api: Api, webhook: WebhookProcess) -> None:
+    plane.api_server.kill()
+    assert webhook.http.get("/readyz").status_code == 200  # what it knows is good for as long as nobody says else
+    plane.api_server.start()
+    changed = binding("cart", template="pool", pool="other")
+    api.patch(changed, {"spec": changed["spec"]})
+    seen: list[list[str] | None] = []
+
+    def follows() -> bool:
+        seen.append(_cart(api))
+        return seen[-1] == ["other"]
+
+    assert eventually(follows, 30), webhook.log
+    assert [] not in seen  # at no time it took what it could not read for nothing
+    back = binding("cart", template="pool", pool="fast")
+    api.patch(back, {"spec": back["spec"]})
+    assert eventually(lambda: _cart(api) == ["fast"], 30)
