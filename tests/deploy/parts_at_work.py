@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -159,11 +158,6 @@ def is_held(writer: ClusterWriter, name: str) -> bool:
 def nominated(writer: ClusterWriter, name: str) -> str:
     """The pod's nominated node; '' = none."""
     return str(_one(writer, name)["status"].get("nominatedNodeName", ""))
-
-
-def advice(writer: ClusterWriter, name: str) -> dict[str, Any]:
-    """What the pod's annotation says; {} = there is none."""
-    return dict(json.loads(_one(writer, name)["metadata"].get("annotations", {}).get(ADVICE, "{}")))
 
 
 def _one(writer: ClusterWriter, name: str) -> Manifest:

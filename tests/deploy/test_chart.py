@@ -16,7 +16,6 @@ from testing.servers.applying import Applier
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.helm.binary import helm
 from testing.servers.kustomize import DEPLOY, built, built_from
-from tests.deploy.test_applied import OPERATORS
 
 Manifest = dict[str, Any]
 
@@ -211,20 +210,6 @@ def test_every_value_is_in_the_schema() -> None:
 def test_lint_has_nothing_to_say(chart: Path) -> None:
     done = _helm("lint", "--strict", chart)
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_the_chart_applies_on_a_real_api_server(chart: Path) -> None:
-    everything = BOTH | dict.fromkeys(
-        ("webhook", "advisor", "rebalancer", "autoscaler", "pushgateway", "monitoring"), ON
-    )
-    everything |= {"models": {"signed": True}}
-    with ControlPlane() as plane, Applier(plane) as applier:
-        applier.apply_all(yaml.safe_load_all(OPERATORS.read_text()))
-        applier.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "monitoring"}})
-        manifests = _rendered(chart, everything)
-        first = {"Namespace": 0, "CustomResourceDefinition": 1}
-        applier.apply_all(sorted(manifests, key=lambda one: first.get(one["kind"], 2)))
-        assert applier.warnings == []
 
 
 def test_helm_installs_upgrades_and_uninstalls(chart: Path) -> None:

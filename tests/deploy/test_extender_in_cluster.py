@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Final
 
 import httpx
-import pytest
 import yaml
 
 from testing.processes.scorer_process import ScorerProcess, eventually, settings_of
@@ -31,7 +30,6 @@ def _certificates(directory: Path) -> None:
     subprocess.run(["sh", "-ec", script], cwd=directory, check=True, capture_output=True)
 
 
-@pytest.mark.long
 def test_it_is_asked_by_whoever_has_a_certificate_and_by_nobody_else(tmp_path: Path) -> None:
     _certificates(tmp_path)
     shipped = yaml.safe_load((DEPLOY / "base" / "common" / "settings.yaml").read_text())["extender"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-import pytest
 import yaml
 
 from testing.processes.scorer_process import ScorerProcess, eventually, settings_of
@@ -63,20 +62,6 @@ def test_it_places_the_pods_that_name_it_by_the_extender_and_leaves_the_others(t
                 assert 'verb="prioritize"' in metrics and "forecast_ready 1.0" in metrics
                 refused = [line for line in scheduler.log.read_text().splitlines() if "orbidden" in line]
                 assert not refused, refused[:5]
-
-
-@pytest.mark.parametrize("without", ["get", "update"])
-def test_it_needs_the_rights_on_its_lease(tmp_path: Path, without: str) -> None:
-    with control_plane() as plane, ClusterWriter(plane) as writer, Api(plane) as api:
-        for path, manifest in shipped("base/common/namespace.yaml", f"{COMPONENT}/rbac.yaml"):
-            if manifest["kind"] == "Role":
-                manifest["rules"][0]["verbs"].remove(without)
-            api.request("POST", path, manifest)
-        writer.create(node("node-0"))
-        configuration = _configuration("http://127.0.0.1:1", _kubeconfig(plane, api))
-        with KubeScheduler(plane, settings=configuration) as scheduler:
-            writer.create(pod("ours", scheduler_name=NAME))
-            assert eventually(lambda: "forbidden" in scheduler.log.read_text(), 60)
 
 
 def test_it_joins_an_overlay_and_the_image_is_named_once(tmp_path: Path) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 
 import pytest
 
@@ -15,7 +13,6 @@ from kube.client.kubernetes_client import api_client
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.pool import control_plane
-from testing.servers.control_plane.tcp_proxy import TcpProxy
 
 
 @pytest.fixture(scope="module")
@@ -30,30 +27,6 @@ def writer(plane: ControlPlane) -> Iterator[ClusterWriter]:
     with ClusterWriter(plane) as writer:
         yield writer
         writer.delete_many(writer.list_all("pods"))
-
-
-@pytest.fixture
-def proxy(plane: ControlPlane) -> Iterator[TcpProxy]:
-    with TcpProxy(plane.api_server.port) as proxy:
-        yield proxy
-
-
-@pytest.fixture
-def through_proxy(plane: ControlPlane, proxy: TcpProxy) -> Iterator[Callable[..., ApiServerBinder]]:
-    """Makes binders that talk through the proxy, on connections that are open already."""
-    clients = []
-
-    def make(**settings: float) -> ApiServerBinder:
-        api = api_client(plane.write_kubeconfig("admin", plane.token, url=proxy.url), connections=32)
-        clients.append(api)
-        binder = ApiServerBinder(api, **settings)  # type: ignore[arg-type]
-        with pytest.raises(BindingFailed):
-            binder.bind(BindingRequest("default", "nobody", "uid", "node-0"))
-        return binder
-
-    yield make
-    for api in clients:
-        api.rest_client.pool_manager.clear()
 
 
 @pytest.fixture
@@ -136,103 +109,3 @@ def test_without_the_right_to_bind_it_says_so(plane: ControlPlane, writer: Clust
     with pytest.raises(BindingFailed, match=r'refused to bind .* 403 .*cannot create resource "pods/binding"'):
         ApiServerBinder(api).bind(_request(writer.create(pod("cart-1"))))
     api.rest_client.pool_manager.clear()
-
-
-def test_an_answer_that_is_lost_is_looked_after(
-    through_proxy: Callable[..., ApiServerBinder], proxy: TcpProxy, writer: ClusterWriter
-) -> None:
-    """The pod is bound, the connection resets before we hear of it: success, and one binding only."""
-    binder = through_proxy()
-    request = _request(writer.create(pod("cart-1")))
-    proxy.lose_answers(1)
-    binder.bind(request)
-    assert proxy.lost == 1 and _node_of(writer, "cart-1") == "node-1"
-
-
-def test_a_connection_cut_before_the_request_is_tried_again(
-    through_proxy: Callable[..., ApiServerBinder], proxy: TcpProxy, writer: ClusterWriter
-) -> None:
-    binder = through_proxy()
-    request = _request(writer.create(pod("cart-1")))
-    proxy.cut()
-    binder.bind(request)
-    assert _node_of(writer, "cart-1") == "node-1"
-
-
-def test_a_connection_that_falls_silent_is_given_up(
-    through_proxy: Callable[..., ApiServerBinder], proxy: TcpProxy, writer: ClusterWriter
-) -> None:
-    binder = through_proxy(attempt_seconds=0.5)
-    request = _request(writer.create(pod("cart-1")))
-    proxy.freeze()
-    binder.bind(request)
-    assert _node_of(writer, "cart-1") == "node-1"
-
-
-def test_an_api_server_that_is_away_is_an_error_in_time_and_a_second_try_binds(
-    through_proxy: Callable[..., ApiServerBinder], proxy: TcpProxy, writer: ClusterWriter
-) -> None:
-    binder = through_proxy(seconds=1.0)
-    request = _request(writer.create(pod("cart-1")))
-    proxy.refuse(True)
-    with pytest.raises(BindingFailed, match="not known to be bound within 1 s: no answer"):
-        binder.bind(request)
-    proxy.refuse(False)
-    binder.bind(request)
-    assert _node_of(writer, "cart-1") == "node-1"
-
-
-def test_an_outage_within_the_time_is_waited_out(
-    through_proxy: Callable[..., ApiServerBinder], proxy: TcpProxy, writer: ClusterWriter
-) -> None:
-    binder = through_proxy(seconds=20.0)
-    request = _request(writer.create(pod("cart-1")))
-    proxy.refuse(True)
-    back = threading.Timer(0.5, proxy.refuse, [False])
-    back.start()
-    binder.bind(request)
-    back.join()
-    assert _node_of(writer, "cart-1") == "node-1"
-
-
-def test_two_who_disagree_bind_a_pod_once(binder: ApiServerBinder, writer: ClusterWriter) -> None:
-    """Two replicas, two decisions, twenty pods: one wins each, and the other is told."""
-    created = writer.create_many(pod(f"cart-{i}") for i in range(20))
-
-    def bound(request: BindingRequest) -> bool:
-        try:
-            binder.bind(request)
-        except BindingFailed:
-            return False
-        return True
-
-    requests = [_request(one, target) for one in created for target in ("node-1", "node-2")]
-    with ThreadPoolExecutor(16) as threads:
-        won = list(threads.map(bound, requests))
-    for first, second, one in zip(won[::2], won[1::2], created, strict=True):
-        assert first != second
-        assert _node_of(writer, one["metadata"]["name"]) == ("node-1" if first else "node-2")
-
-
-def test_lost_answers_by_the_dozen_bind_every_pod_once(
-    through_proxy: Callable[..., ApiServerBinder], proxy: TcpProxy, writer: ClusterWriter
-) -> None:
-    """Connections are reset again and again while forty pods are bound: all are, each where it was to go."""
-    binder = through_proxy(seconds=20.0)
-    created = writer.create_many(pod(f"cart-{i:02d}") for i in range(40))
-    over = threading.Event()
-
-    def trouble() -> None:
-        while not over.wait(0.05):
-            proxy.cut()
-
-    troublemaker = threading.Thread(target=trouble)
-    troublemaker.start()
-    try:
-        with ThreadPoolExecutor(8) as threads:
-            list(threads.map(binder.bind, [_request(one, f"node-{i % 3}") for i, one in enumerate(created)]))
-    finally:
-        over.set()
-        troublemaker.join()
-    found = {p["metadata"]["name"]: p["spec"].get("nodeName") for p in writer.list_all("pods")}
-    assert found == {f"cart-{i:02d}": f"node-{i % 3}" for i in range(40)}
