@@ -1,4 +1,5 @@
-"""Named cases; those marked upstream are of component-helpers/resource/helpers_test.go, Kubernetes v1.36."""
+"""Beside the cases of test_upstream_pod_requests.py. Those marked upstream are of component-helpers/resource/
+helpers_test.go, Kubernetes v1.36."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from forecast.errors import InputError
-from kube.objects.kubernetes_version import COMPARED, KubernetesVersion
+from kube.objects.kubernetes_version import COMPARED
 from kube.objects.objects import QosClass
 from kube.objects.pod_requests import ContainerResources, Resources, pod_totals, qos_class
 
@@ -52,30 +53,6 @@ class Case:
 
 
 INFEASIBLE = {"resize_infeasible": True}
-
-REQUESTS = [
-    Case("sum of containers", [cpu(0.1), cpu(0.2)], {"cpu": 0.3}),
-    Case("upstream: larger init container", [cpu(1), cpu(2)], {"cpu": 8}, [cpu(8)]),
-    Case(
-        "a limit without a request is the request",
-        [container({"cpu": 1}, {"cpu": 2, "memory": 3})],
-        {"cpu": 1, "memory": 3},
-    ),
-    Case(
-        "upstream: pod-level resources, container-level resources, init and sidecar",
-        [container({"cpu": 0.002, "memory": 3 * MIB})],
-        {"cpu": 0.018, "memory": 15 * MIB},
-        [container({"cpu": 0.004, "memory": 5 * MIB}, sidecar=True), container({"cpu": 0.008, "memory": 6 * MIB})],
-        {"pod_level": container({"cpu": 0.018, "memory": 15 * MIB})},
-    ),
-]
-
-
-@pytest.mark.parametrize("version", COMPARED, ids=str)
-@pytest.mark.parametrize("case", REQUESTS, ids=str)
-def test_requests(case: Case, version: KubernetesVersion) -> None:
-    assert pod_totals(case.containers, case.init, version=version, **case.more).requests == case.requests
-
 
 DIFFERENT = [
     (Case("an ordinary init container is resized", [], {"cpu": 4}, [cpu(4, actual={"cpu": 9})]), {"cpu": 9}),
