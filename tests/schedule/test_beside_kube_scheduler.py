@@ -11,8 +11,6 @@ from testing.clusters.own_nodes import (
     assert_settled,
     bound,
     end_terminating,
-    nodes_of,
-    our_node,
     our_pod,
     overcommitted,
     reported,
@@ -32,30 +30,6 @@ def kube_scheduler(plane: ControlPlane) -> Iterator[KubeScheduler]:
     (shipped,) = documents("kube-scheduler/beside-own-loops.yaml")
     with KubeScheduler(plane, profiles=shipped["profiles"]) as running:
         yield running
-
-
-@pytest.mark.long
-def test_both_are_busy_each_on_its_own_nodes(
-    writer: ClusterWriter, kube_scheduler: KubeScheduler, start: Started
-) -> None:
-    """Each has more pods than room."""
-    room = 160
-    writer.create_many(our_node(f"ours-{i}", cpu=2) for i in range(room // 20))
-    writer.create_many(node(f"theirs-{i}", cpu="2", reserved_cpu="0m") for i in range(room // 20))
-    process = start()
-    owner = writer.create(replica_set("both-7d9f", deployment="both"))
-    names = [of for number in range(room + 20) for of in (f"mine-{number}", f"theirs-{number}")]
-    writer.create_many(
-        our_pod(name, cpu="100m", owner=owner) if name.startswith("mine") else pod(name, cpu="100m", owner=owner)
-        for name in names
-    )
-    assert eventually(lambda: bound(writer, "mine") == room, LONG), process.log[-3000:]
-    assert eventually(lambda: bound(writer, "theirs") == room, LONG), kube_scheduler.end_of_log()
-    nodes = assert_settled(writer, [process])
-    assert len(nodes) == room + 20 and all(name.startswith("mine") for name in nodes)
-    assert all(at.startswith("theirs") for at in nodes_of(writer, "theirs").values() if at)
-    for cause in ("own", "shared"):
-        assert reported(process, "forecast_overcommits_total", cause=cause) == 0
 
 
 def test_both_fill_the_same_nodes_and_what_is_too_much_is_counted_and_repaired(

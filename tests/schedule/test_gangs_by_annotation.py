@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from testing.clusters.own_nodes import LONG, assert_settled, bound, condition, groups, our_node
+from testing.clusters.own_nodes import LONG, assert_settled, bound, groups, our_node
 from testing.processes.scorer_process import eventually
 from testing.processes.shipped_schedule import shipped
 from testing.processes.webhook_process import Api
@@ -73,19 +71,6 @@ def test_a_job_that_states_a_minimum_is_placed_whole_and_once(
         (leader,) = [one for one in processes if one.metric("forecast_leader") == 1]
         assert_settled(writer, [leader])
         assert len(api.request("GET", GROUPS)["items"]) == 1
-
-
-@pytest.mark.long
-def test_a_mistake_is_what_the_pods_say(plane: ControlPlane, writer: ClusterWriter, start: Started) -> None:
-    writer.create(our_node("roomy", cpu=8))
-    start()
-    with Api(plane) as api:
-        writer.create_many(pods_of(job(api, "odd", minimum="four"), 1))
-        says = f"PodGroup default/odd.job does not exist: {MIN_MEMBER}: must be a whole number from 1 to 2147483647"
-        assert eventually(lambda: condition(writer.list_all("pods")[0])[1].startswith(says), LONG), writer.list_all(
-            "pods"
-        )[0]["status"]
-        assert bound(writer) == 0 and api.request("GET", GROUPS)["items"] == []
 
 
 def _status(api: Api, name: str) -> Manifest:

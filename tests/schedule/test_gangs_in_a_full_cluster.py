@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 
 from testing.clusters.own_nodes import (
@@ -16,10 +15,8 @@ from testing.clusters.own_nodes import (
     nodes_of,
     our_node,
     our_pod,
-    reported,
 )
 from testing.processes.scorer_process import eventually
-from testing.processes.webhook_process import Api
 from testing.servers.cluster_objects import ClusterWriter
 from testing.servers.control_plane.control_plane import ControlPlane
 from tests.schedule.conftest import Started
@@ -79,36 +76,6 @@ def test_a_minimum_of_each_role_and_members_that_trickle_in(
         assert assert_settled(writer, [process])["train-ps-0"] == "large"
         assert eventually(lambda: those.status("train").get("scheduled") == 4, LONG), those.status("train")
         assert process.metric("forecast_gang_longest_wait_seconds") == 0
-
-
-def test_a_timeout_is_written_when_it_passes(plane: ControlPlane, writer: ClusterWriter, start: Started) -> None:
-    seconds = 6
-    writer.create(our_node("small", cpu=2))
-    process = start()
-    with groups(plane) as those:
-        those.create(group("train", members=3, timeout=seconds))
-        writer.create_many(member("train", number) for number in range(3))
-        assert eventually(lambda: _said(those.status("train")) == "Unschedulable", LONG), those.status("train")
-        tried = time.monotonic()
-        within = seconds + 6.0  # two seconds on an idle machine
-        assert eventually(lambda: _said(those.status("train")) == "Timeout", within), those.status("train")
-        assert time.monotonic() - tried > seconds - 3.0, "not before it has passed"
-        words = "could not be placed within 6 s"
-
-        def members_know() -> bool:
-            return all(words in condition(one)[1] for one in writer.list_all("pods"))
-
-        left = tried + within - time.monotonic()
-        assert eventually(members_know, left), [condition(one) for one in writer.list_all("pods")]
-        assert eventually(lambda: "ScheduleTimeout" in _events(plane, "train"), LONG), _events(plane, "train")
-    assert reported(process, "forecast_pending_pods", queue="gated") == 3
-
-
-def _events(plane: ControlPlane, name: str) -> set[str]:
-    """Reasons of the events about a PodGroup."""
-    with Api(plane) as api:
-        found = api.request("GET", "/apis/events.k8s.io/v1/namespaces/default/events")["items"]
-    return {one["reason"] for one in found if one["regarding"].get("name") == name}
 
 
 def _said(status: dict[str, object]) -> str:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
-
-import pytest
 
 from testing.clusters.gpu_nodes import GPUS, devices_said, gpu_node, gpu_pod, overlapping
 from testing.clusters.own_nodes import (
@@ -14,13 +11,10 @@ from testing.clusters.own_nodes import (
     bound,
     condition,
     end_terminating,
-    group,
-    groups,
     nodes_of,
 )
 from testing.processes.scorer_process import ScorerProcess, eventually
-from testing.servers.cluster_objects import ClusterWriter, Manifest, replica_set, running
-from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.cluster_objects import ClusterWriter, Manifest, running
 from tests.schedule.conftest import Started
 
 PROFILES = {"profiles": ["gpu"]}
@@ -66,59 +60,6 @@ def test_whole_shared_and_several_of_two_types(writer: ClusterWriter, start: Sta
     settled(writer, process)
 
 
-@pytest.mark.long
-def test_killed_in_the_middle_of_a_burst(writer: ClusterWriter, start: Started) -> None:
-    """There is room for all and for no more: a device that is given out twice or lost would be seen."""
-    n_nodes, gpus, per_gpu = 10, 8, 5
-    n_pods = n_nodes * gpus * per_gpu
-    writer.create_many(gpu_node(f"node-{i}", gpus) for i in range(n_nodes))
-    owner = writer.create(replica_set("burst-7d9f", deployment="burst"))
-    first = start(**PROFILES)
-    with ThreadPoolExecutor(1) as threads:
-        pods = (gpu_pod(f"burst-{i}", milli=200, owner=owner) for i in range(n_pods))
-        made = threads.submit(writer.create_many, pods)
-        assert eventually(lambda: bound(writer) >= n_pods / 4, LONG), first.log[-3000:]
-        first.kill()
-        before = devices_said(writer.list_all("pods"))
-        assert len(before) < n_pods, "it was not killed in the middle"
-        assert all(before.values()), "a pod is bound and does not say where"
-        made.result()
-    second = start(**PROFILES)
-    assert eventually(lambda: bound(writer) == n_pods, LONG), second.log[-3000:]
-    assert all(settled(writer, second).values())
-    after = devices_said(writer.list_all("pods"))
-    assert {name: after[name] for name in before} == before, "a device was taken away from a pod that had it"
-
-    writer.create(gpu_pod("late", milli=1))
-    assert eventually(lambda: all(condition(the_pod(writer, "late"))), LONG), "no device was forgotten"
-    assert devices_said(writer.list_all("pods")) == after
-    writer.delete_many(writer.list_all("pods"))
-    assert second.metric("forecast_gpu_device_conflicts") == 0
-    writer.create_many(gpu_pod(f"whole-{i}", gpus=gpus) for i in range(n_nodes))
-    assert eventually(lambda: bound(writer, "whole") == n_nodes, LONG), f"devices leaked: {second.log[-3000:]}"
-    settled(writer, second)
-
-
-def test_a_gang_with_a_minimum_of_each_role_across_nodes(
-    plane: ControlPlane, writer: ClusterWriter, start: Started
-) -> None:
-    writer.create_many(gpu_node(f"node-{i}", 4) for i in range(2))
-    process = start(**PROFILES)
-    with groups(plane) as those:
-        those.create(group("train", members=5, roles={"ps": 1, "worker": 4}))
-        workers = [gpu_pod(f"train-worker-{i}", gpus=2, labels={GROUP: "train", ROLE: "worker"}) for i in range(4)]
-        writer.create(gpu_pod("taken", milli=100))
-        assert eventually(lambda: bound(writer, "taken") == 1, LONG), process.log[-3000:]
-        writer.create_many([*workers, gpu_pod("train-ps-0", labels={GROUP: "train", ROLE: "ps"})])
-        assert eventually(lambda: all(condition(the_pod(writer, "train-worker-0"))), LONG), process.log[-3000:]
-        assert bound(writer, "train") == 0, "a part of the group has devices"
-        writer.delete_many([the_pod(writer, "taken")])
-        assert eventually(lambda: bound(writer, "train") == 5, LONG), (nodes_of(writer), process.log[-3000:])
-        at = settled(writer, process)
-        assert sorted(node for name, node in at.items() if "worker" in name) == ["node-0"] * 2 + ["node-1"] * 2
-        assert eventually(lambda: those.status("train").get("scheduled") == 5, LONG), those.status("train")
-
-
 def test_whoever_holds_the_cheapest_device_makes_room(writer: ClusterWriter, start: Started) -> None:
     """Of two devices one is shared by three, one by two. There is no kubelet: the test ends whoever is told to go."""
     process = start(preemption={"protect_started": "0s"}, **PROFILES)
@@ -149,33 +90,3 @@ def test_whoever_holds_the_cheapest_device_makes_room(writer: ClusterWriter, sta
         assert len(at) == 6 and not any(at[one] for one in anew) and going() == set()
         writer.delete_many(writer.list_all("pods"))
         writer.delete_many(writer.list_all("nodes"))
-
-
-def test_offline_pods_take_idle_cores_and_are_the_first_to_go(writer: ClusterWriter, start: Started) -> None:
-    """Even before training of lower priority. Of 16 cores 8 are the training's and 2 kept for the idle GPU; there is no
-    forecast, so that requests stay below 12.8."""
-    writer.create(gpu_node("node", 2, cpu=16))
-    process = start(preemption={"protect_started": "0s"}, gpu={"idle_cpu": {"cores_per_gpu": 2}}, **PROFILES)
-    writer.create(gpu_pod("train", gpus=1, cpu="8"))
-    assert eventually(lambda: bound(writer, "train") == 1, LONG), process.log[-3000:]
-    writer.create_many(gpu_pod(f"image-{i}", cpu="1", priority=10, says={"offline": "true"}) for i in range(6))
-    writer.create(gpu_pod("plain"))
-    assert eventually(lambda: bound(writer, "image") == 4, LONG), (nodes_of(writer), process.log[-3000:])
-    assert eventually(lambda: all(condition(the_pod(writer, "plain"))), LONG), process.log[-3000:]
-    assert "the pod neither asks for any nor is offline" in condition(the_pod(writer, "plain"))[1]
-    at = settled(writer, process)
-    (waits, _) = [name for name, node in at.items() if name.startswith("image") and not node]
-    assert "requests or usage of cpu would pass 80 %" in condition(the_pod(writer, waits))[1]
-    assert process.metric("forecast_gpu_offline_pods") == 4
-
-    writer.create(gpu_pod("high", gpus=1, cpu="6", priority=100))
-
-    def going() -> set[str]:
-        return {one["metadata"]["name"] for one in writer.list_all("pods") if "deletionTimestamp" in one["metadata"]}
-
-    assert eventually(lambda: len(going()) == 2, LONG), (going(), process.log[-3000:])
-    assert {name.partition("-")[0] for name in going()} == {"image"}
-    end_terminating(writer)
-    assert eventually(lambda: bound(writer, "high") == 1, LONG), process.log[-3000:]
-    at = settled(writer, process)
-    assert at["train"] == "node" and not going() and at["plain"] == ""

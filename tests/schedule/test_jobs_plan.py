@@ -98,24 +98,6 @@ def test_a_job_with_slack_is_held_for_the_valley_and_others_are_not(world: JobsW
     world.awaits(lambda: _bound(world, "patient") == {"patient"})
 
 
-def test_nobody_is_held_without_slack(world: JobsWorld) -> None:
-    """The latest start is near, or over, or follows from a deadline."""
-    missed = world.process.metric("forecast_job_latest_start_missed_total")
-    met = world.process.metric("forecast_job_latest_start_met_total")
-    world.writer.create(job_pod("held", annotations={"latest-start": "8h"}))
-    world.awaits(lambda: _queued(world, "held").get("message", "").startswith("starts "))
-    in_time = {
-        "soon": {"latest-start": "90s"},
-        "run-fills-it": {"deadline": "2h", "expected-run": "118m"},
-    }
-    world.writer.create_many(job_pod(name, annotations=said) for name, said in in_time.items())
-    world.writer.create(job_pod("over", annotations={"latest-start": "2026-01-01T00:00:00Z"}))
-    world.awaits(lambda: _bound(world) == {*in_time, "over"})
-    world.awaits(lambda: world.process.metric("forecast_job_latest_start_met_total") == met + 1)
-    world.awaits(lambda: world.process.metric("forecast_job_latest_start_missed_total") == missed + 1)
-    assert [job["name"] for job in _plan(world)["jobs"]] == ["held"]
-
-
 def test_room_is_kept_for_a_cron_job(world: JobsWorld) -> None:
     """A node of 8 cores, and 7 pods of a core that are to come within minutes."""
     due = datetime.now(UTC).replace(second=0, microsecond=0) + timedelta(minutes=20)

@@ -21,15 +21,13 @@ from testing.clusters.job_world import (
     provider,
     waits_with_reason,
 )
-from testing.clusters.own_nodes import LONG, bound, nodes_of, our_node, reported
+from testing.clusters.own_nodes import LONG, our_node, reported
 from testing.processes.scorer_process import eventually
 from testing.servers.cluster_objects import ClusterWriter
 from testing.servers.control_plane.control_plane import ControlPlane
-from testing.servers.control_plane.tcp_proxy import TcpProxy
 from testing.servers.job_controller import JobController
 from testing.servers.kubelets import Conduct
 from testing.servers.provider_process import ProviderProcess, lost
-from tests.processes.placing import events
 
 N_JOBS, PARALLELISM, COMPLETIONS = 4, 15, 30
 FAILURES = {"rejecting": "rejected", "stalling": "stalled", "dying": "lost"}
@@ -73,30 +71,6 @@ def test_a_quota_is_filled_to_the_last_pod_and_the_cluster_takes_what_is_over(
         assert at() - Counter(none=n_pods) == Counter(full)
         assert history.most["alpha-0"] == quota
         assert_sound(plane, writer, process, history)
-
-
-@pytest.mark.long
-def test_killed_in_the_middle_of_a_burst_and_the_quota_is_held(
-    plane: ControlPlane, writer: ClusterWriter, history: PodHistory, proxy: TcpProxy, tmp_path: Path
-) -> None:
-    quota, on_cluster, n_pods = 80, 100, 200
-    writer.create_many([our_virtual_node("alpha-0", "alpha"), our_node("real-0", cpu=on_cluster // 10)])
-    job = _serverless(provider("alpha", most_pods=quota))
-    with jobs_process(plane, tmp_path / "first", url=proxy.url, job=job, bindings_in_flight=1) as first:
-        proxy.lag_new_connections(0.02)
-        made = writer.create_many(job_pod(f"pod-{i}", owner=f"work-{i % 3}") for i in range(n_pods))
-        assert eventually(lambda: bound(writer) >= quota // 4, LONG), first.log[-3000:]
-        first.kill()
-        before = {name: node for name, node in nodes_of(writer).items() if node}
-        assert 0 < len(before) < quota, "it was not killed in the middle"
-    with jobs_process(plane, tmp_path / "second", job=job) as second:
-        assert eventually(lambda: bound(writer) == quota + on_cluster, LONG), second.log[-3000:]
-        pods = assert_sound(plane, writer, second, history)
-        assert Counter(nodes_of(writer).values()) == {"alpha-0": quota, "real-0": on_cluster, "": n_pods - 180}
-        assert history.most["alpha-0"] == quota
-        assert {one["metadata"]["uid"] for one in made} == {one["metadata"]["uid"] for one in pods}
-        after = nodes_of(writer)
-        assert {name: after[name] for name in before} == before
 
 
 def test_providers_that_reject_stall_and_die_at_the_same_time_lose_no_pod(
@@ -172,32 +146,6 @@ def test_providers_that_reject_stall_and_die_at_the_same_time_lose_no_pod(
             assert eventually(partial(_has_started_some, history, f"{name}-0", "more-"), LONG), process.log[-3000:]
         assert eventually(partial(_is_complete, history, dict.fromkeys(work, COMPLETIONS)), LONG), _told(history)
     assert not [one for one in history.all() if len(one.nodes) > 1 or one.deleted_after_start]
-
-
-def test_a_job_that_can_afford_few_failures_does_not_fail_of_a_provider_that_stalls(
-    plane: ControlPlane, writer: ClusterWriter, history: PodHistory, tmp_path: Path
-) -> None:
-    """It has the default backoffLimit, six: five of its pods come back, and the others wait for the provider."""
-    n_pods, n_spared = 12, 5
-    writer.create(our_virtual_node("slow-0", "slow"))
-    with ExitStack() as stack:
-        slow = stack.enter_context(ProviderProcess(plane, "slow-", start_seconds=0.1))
-        slow.behave(Conduct.STALLS)
-        job = _serverless(provider("slow", start_timeout="2s"))
-        process = stack.enter_context(jobs_process(plane, tmp_path, job=job))
-        jobs = stack.enter_context(JobController(plane))
-        writer.create(a_job("careful", parallelism=n_pods, completions=n_pods, run_seconds=0.1, backoff_limit=None))
-
-        def told() -> set[str]:
-            return set(events(plane, "NotTakenBack"))
-
-        assert eventually(lambda: len(told()) >= n_pods - n_spared, LONG), (_told(history), process.log[-3000:])
-        assert not any(one.is_terminating for one in history.all() if one.name in told())
-        assert eventually(lambda: history.count(lambda one: one.is_terminating) == n_spared, LONG), _told(history)
-        slow.behave(Conduct.RUNS)
-        assert eventually(partial(_is_complete, history, {"careful": n_pods}), LONG), (_told(history), jobs.failed)
-        assert history.count(lambda one: one.is_terminating) == n_spared
-        assert jobs.errors == [] and jobs.failed == set()
 
 
 def _is_complete(history: PodHistory, completions: Mapping[str, int]) -> bool:

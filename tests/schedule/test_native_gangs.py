@@ -94,24 +94,6 @@ def test_whole_or_not_at_all_and_apart_from_our_own_group_of_that_name(
         assert those.status("train")["scheduled"] == 2
 
 
-@pytest.mark.long
-def test_pods_that_come_before_their_group_say_so_and_then_follow_it(
-    writer: ClusterWriter, native: Api, start: Started
-) -> None:
-    writer.create(our_node("roomy", cpu=8))
-    process = start()
-    writer.create(native_member("late", 0))
-    writer.create(native_member("free", 0))
-    missing = "PodGroup default/late of scheduling.k8s.io does not exist"
-    assert eventually(lambda: _why(writer, "late-native-0") == missing, LONG), process.log[-3000:]
-    native.request("POST", GROUPS, native_group("late", members=2))
-    words = "waits for members: 1 of 2 pods of PodGroup late exist"
-    assert eventually(lambda: _why(writer, "late-native-0") == words, LONG), _why(writer, "late-native-0")
-    assert said(native, "late") == ("", "", ""), "kube-scheduler writes nothing before the first attempt"
-    native.request("POST", GROUPS, native_group("free", members=0))
-    assert eventually(lambda: bound(writer, "free") == 1, LONG), process.log[-3000:]
-
-
 def test_kube_scheduler_keeps_the_groups_of_its_own_pods(
     plane: ControlPlane, writer: ClusterWriter, native: Api, start: Started
 ) -> None:
@@ -134,8 +116,3 @@ def test_kube_scheduler_keeps_the_groups_of_its_own_pods(
             if one.get("subresource") == "status"
         ]
         assert fields == ["kube-scheduler"], "only kube-scheduler writes the status of its groups"
-
-
-def _why(writer: ClusterWriter, name: str) -> str:
-    found = {one["metadata"]["name"]: condition(one)[1] for one in writer.list_all("pods")}
-    return found[name]

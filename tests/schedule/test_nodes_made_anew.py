@@ -7,21 +7,15 @@ from typing import Any
 
 import pytest
 
-from testing.clusters.gpu_nodes import GPUS, gpu_node, gpu_pod, overlapping
 from testing.clusters.own_nodes import (
     LONG,
     assert_settled,
     bound,
-    group,
-    groups,
-    member,
     our_node,
     our_pod,
-    overcommitted,
 )
 from testing.processes.scorer_process import eventually
 from testing.servers.cluster_objects import ClusterWriter, Manifest
-from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.tcp_proxy import TcpProxy
 from tests.schedule.conftest import Started
 
@@ -78,54 +72,6 @@ def test_pods_on_their_way_are_not_bound_to_another_node_of_the_name(
         assert len(wrongly) <= IN_FLIGHT, "only what had been sent may arrive"
     writer.delete_many(there if anew is not smaller else there[5:])  # as its kubelet refuses them
     assert all(assert_settled(writer, [process]).values())
-
-
-@pytest.mark.long
-def test_a_gang_is_whole_although_a_node_is_made_anew(
-    plane: ControlPlane, writer: ClusterWriter, start: Started, proxy: TcpProxy
-) -> None:
-    n_members = 16
-    writer.create_many((our_node("node", cpu=8), our_node("near", cpu=8)))
-    with groups(plane) as those:
-        those.create(group("train", members=n_members))
-        process = start(url=proxy.url, **SLOWLY)
-        proxy.lag_new_connections(0.1)
-        writer.create_many(member("train", number, cpu="1") for number in range(n_members))
-        assert eventually(lambda: process.metric("forecast_assumed_pods") > n_members / 2, LONG), process.log
-        gone = _replace(writer, smaller())
-        proxy.lag_new_connections(0.001)
-        writer.create(our_node("stays", cpu=16))
-        # Their controller makes those that had been bound there anew.
-        writer.create_many(member("train", n_members + number, cpu="1") for number in range(gone))
-        assert eventually(lambda: bound(writer) == n_members, LONG), process.log[-3000:]
-        over = overcommitted(writer.list_all("pods"), writer.list_all("nodes"))
-        assert set(over) <= {"node"} and len(_there(writer)) <= 1 + IN_FLIGHT
-        writer.delete_many(_there(writer))
-        assert all(assert_settled(writer, [process]).values())
-
-
-@pytest.mark.long
-def test_cards_of_a_node_made_anew_are_given_out_once(writer: ClusterWriter, start: Started, proxy: TcpProxy) -> None:
-    n_pods = 16
-    writer.create(gpu_node("node", 4))
-    proxy.lag_new_connections(0.3)  # the watch of nodes, too
-    process = start(url=proxy.url, profiles=["gpu"], **SLOWLY)
-    writer.create_many(gpu_pod(f"share-{number}", milli=250) for number in range(n_pods))
-    assert eventually(lambda: process.metric("forecast_assumed_pods") > n_pods / 4, LONG), process.log
-    _replace(writer, gpu_node("node", 1))
-    proxy.lag_new_connections(0.001)
-    writer.create(gpu_node("stays", 8))
-    n_left = len(writer.list_all("pods"))
-    assert eventually(lambda: bound(writer) == n_left, LONG), process.log[-3000:]
-    there = _there(writer)
-    assert len(there) <= 4 + 3 * IN_FLIGHT
-    cards = [one["metadata"]["annotations"]["forecast-scheduler.io/gpu-index"] for one in there]
-    writer.delete_many(one for one, card in zip(there, cards, strict=True) if card != "0")
-    assert all(assert_settled(writer, [process], scheduler=GPUS).values())
-    assert overlapping(writer.list_all("pods"), writer.list_all("nodes")) == []
-    writer.create_many(gpu_pod(f"more-{number}", milli=250) for number in range(8))
-    assert eventually(lambda: bound(writer, "more") == 8, LONG), process.log[-3000:]
-    assert overlapping(writer.list_all("pods"), writer.list_all("nodes")) == []
 
 
 def _there(writer: ClusterWriter) -> list[Manifest]:

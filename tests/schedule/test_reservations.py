@@ -7,13 +7,12 @@ from typing import Any, Final
 
 import pytest
 
-from testing.clusters.own_nodes import LONG, assert_settled, bound, nodes_of, our_node, our_pod
+from testing.clusters.own_nodes import LONG, assert_settled, nodes_of, our_node, our_pod
 from testing.processes.scorer_process import eventually
 from testing.processes.shipped_schedule import shipped
 from testing.processes.webhook_process import Api, Refused
 from testing.servers.cluster_objects import ClusterWriter
 from testing.servers.control_plane.control_plane import ControlPlane
-from testing.servers.control_plane.tcp_proxy import TcpProxy
 from tests.schedule.conftest import Started
 
 PATH: Final = "/apis/forecast-scheduler.io/v1alpha1/namespaces/default/reservations"
@@ -100,17 +99,6 @@ def test_strangers_do_not_get_the_room_and_its_owners_pod_takes_it(
     assert_settled(writer, [scheduler])
 
 
-def test_a_smaller_pod_releases_the_remainder(writer: ClusterWriter, start: Started, reserving: Reserving) -> None:
-    writer.create(our_node("a", cpu=4))
-    scheduler = start()
-    reserving.create("release", cpu="4")
-    assert eventually(lambda: reserving.is_in("release", "Available"), LONG), scheduler.log[-3000:]
-    writer.create(our_pod("stranger", cpu="2"))
-    writer.create(our_pod("cart-1", cpu="2", labels={"app": "cart"}))
-    assert eventually(lambda: bound(writer) == 2, LONG), scheduler.log[-3000:]
-    assert eventually(lambda: reserving.is_in("release", "Taken"), LONG)
-
-
 def test_the_room_is_where_the_template_and_the_node_say(
     writer: ClusterWriter, start: Started, reserving: Reserving
 ) -> None:
@@ -191,27 +179,4 @@ def test_killed_between_the_binding_and_the_status(
     assert eventually(lambda: nodes_of(writer)["cart-2"] == "a", LONG), second.log[-3000:]
     assert eventually(lambda: reserving.is_in("release", "Taken"), LONG), reserving.status("release")
     assert reserving.status("release")["takenBy"]["name"] == "cart-1"
-    assert_settled(writer, [second])
-
-
-def test_killed_while_owners_pods_are_bound(
-    writer: ClusterWriter, start: Started, reserving: Reserving, proxy: TcpProxy
-) -> None:
-    """Ten rooms and twenty pods on a full node: each room goes to one pod, across two leaders."""
-    writer.create(our_node("a", cpu=10))
-    first = start(url=proxy.url, bindings_in_flight=1)
-    for number in range(10):
-        reserving.create(f"room-{number}", cpu="1")
-    assert eventually(lambda: all(reserving.is_in(f"room-{n}", "Available") for n in range(10)), LONG), first.log[
-        -3000:
-    ]
-    proxy.lag_new_connections(0.2)
-    writer.create_many(our_pod(f"cart-{number}", cpu="1", labels={"app": "cart"}) for number in range(20))
-    assert eventually(lambda: bound(writer) >= 2, LONG), first.log[-3000:]
-    first.kill()
-    second = start()
-    assert eventually(lambda: all(reserving.is_in(f"room-{n}", "Taken") for n in range(10)), LONG), second.log[-3000:]
-    takers = {reserving.status(f"room-{n}")["takenBy"]["name"] for n in range(10)}
-    assert len(takers) == 10
-    assert takers == {name for name, node in nodes_of(writer).items() if node}
     assert_settled(writer, [second])

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -25,8 +23,6 @@ from testing.clusters.own_nodes import (
 from testing.processes.scorer_process import ScorerProcess, eventually
 from testing.servers.cluster_objects import ClusterWriter, Manifest, replica_set
 from testing.servers.control_plane.control_plane import ControlPlane
-from testing.servers.control_plane.tcp_proxy import TcpProxy
-from testing.servers.own_clock import HOUR, OwnClock
 from tests.schedule.conftest import Started
 
 SHARDS: Final[dict[str, Any]] = {"enabled": True, "count": 8}
@@ -79,56 +75,6 @@ def test_a_replica_that_stood_still_binds_nothing_on_nodes_that_others_have_now(
     assert eventually(lambda: replicas[0].metric("forecast_shards_owned") > 0, LONG), replicas[0].log
     assert_settled(writer, replicas)
     _assert_sound(replicas)
-
-
-def test_a_replica_that_is_cut_off_from_the_api_server_loses_its_shards(
-    writer: ClusterWriter, start: Started, proxy: TcpProxy
-) -> None:
-    cut_off = start(ready=False, url=proxy.url, lease=QUICK_LEASE, shards=SHARDS, bindings_in_flight=2)
-    other = start(ready=False, lease=QUICK_LEASE, shards=SHARDS, bindings_in_flight=2)
-    _wait_until_shared([cut_off, other])
-    with ThreadPoolExecutor(1) as threads:
-        made = threads.submit(_fill, writer)
-        assert eventually(lambda: bound(writer) > N_PODS / 8, LONG), other.log
-        proxy.refuse(True)
-        proxy.cut()
-        made.result()
-        assert eventually(lambda: bound(writer) == N_PODS, LONG), other.log
-        assert other.metric("forecast_shards_owned") == SHARDS["count"]
-        assert cut_off.metric("forecast_shards_owned") == 0
-    proxy.refuse(False)
-    _wait_until_shared([cut_off, other])
-    assert_settled(writer, [cut_off, other])
-    _assert_sound([cut_off, other])
-
-
-def test_clocks_that_differ_by_an_hour_make_no_difference(
-    writer: ClusterWriter, start: Started, tmp_path: Path
-) -> None:
-    """Leases are judged by how long they were not seen to change. A lease of 3 s would be lost on a busy machine."""
-    clock = OwnClock(tmp_path / "clock")
-    lease = {"duration": "10s", "renew_deadline": "7s"}
-    ahead = start(ready=False, environment=clock.environment, lease=lease, shards=SHARDS)
-    clock.set_to(HOUR)
-    other = start(ready=False, lease=lease, shards=SHARDS)
-    _wait_until_shared([ahead, other])
-    _fill(writer)
-    assert eventually(lambda: bound(writer) == N_PODS, LONG), _logs([ahead, other])
-    assert_settled(writer, [ahead, other])
-    _assert_sound([ahead, other])
-
-
-def test_a_new_replica_gets_its_share_and_one_that_ends_gives_it_back(writer: ClusterWriter, start: Started) -> None:
-    first, second = _sharing(start, 2)
-    writer.create_many(our_node(f"node-{i}") for i in range(N_NODES))
-    third = start(ready=False, lease=QUICK_LEASE, shards=SHARDS)
-    _wait_until_shared([first, second, third])
-    began = time.monotonic()
-    assert second.terminate() == 0, second.log
-    _wait_until_shared([first, third])
-    print(f"shards of a replica that ended were taken after {time.monotonic() - began:.1f} s")
-    writer.create_many(our_pod(f"pod-{i}", cpu="100m") for i in range(40))
-    assert eventually(lambda: bound(writer) == 40, LONG), _logs([first, third])
 
 
 def test_a_gang_that_fits_only_on_the_nodes_of_all_borrows_them(

@@ -22,7 +22,7 @@ from testing.clusters.own_nodes import (
 )
 from testing.processes.scorer_process import ScorerProcess, eventually
 from testing.processes.webhook_process import Api
-from testing.servers.cluster_objects import ClusterWriter, Manifest
+from testing.servers.cluster_objects import ClusterWriter
 from testing.servers.control_plane.control_plane import ControlPlane
 from tests.schedule.conftest import Started
 
@@ -64,25 +64,6 @@ def two_halves(api: Api, writer: ClusterWriter) -> None:
         create_quota(api, elastic_quota(tenant, {"cpu": str(N_CORES // 2)}))
 
 
-def test_a_gang_gets_back_what_was_lent(
-    plane: ControlPlane, writer: ClusterWriter, quotas: Api, start: Started
-) -> None:
-    two_halves(quotas, writer)
-    process = start(tenants=TENANTS)
-    borrow_everything(writer, process)
-    waiting = next(iter(writer.list_all("pods", field_selector="spec.nodeName=")))
-    assert eventually(lambda: "tenant borrower uses 32 cores, its min is 16 cores" in said(writer, waiting), LONG), (
-        said(writer, waiting)
-    )
-    with groups(plane) as those:
-        those.create(group("train", members=N_MEMBERS))
-        writer.create_many(member("train", number) for number in range(N_MEMBERS))
-        assert eventually(lambda: placed_with(writer), LONG), process.log[-3000:]
-        assert_settled(writer, [process])
-        assert bound(writer, "borrower") == N_CORES - N_MEMBERS, "no more pods go than the gang needs"
-        assert process.metric("forecast_preemption_victims_total") == N_MEMBERS
-
-
 def test_a_gang_gets_it_back_from_who_takes_over(
     plane: ControlPlane, writer: ClusterWriter, quotas: Api, start: Started
 ) -> None:
@@ -122,11 +103,6 @@ def test_a_max_holds_across_a_restart(writer: ClusterWriter, quotas: Api, start:
     name = next(name for name, node in nodes_of(writer, "borrower").items() if node)
     writer.delete_many(one for one in writer.list_all("pods") if one["metadata"]["name"] == name)
     assert eventually(lambda: bound(writer, "borrower") == 6, LONG), "another pod takes its place"
-
-
-def said(writer: ClusterWriter, pod: Manifest) -> str:
-    name = pod["metadata"]["name"]
-    return next((condition(one)[1] for one in writer.list_all("pods") if one["metadata"]["name"] == name), "")
 
 
 def going(writer: ClusterWriter) -> set[str]:

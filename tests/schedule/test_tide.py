@@ -22,10 +22,10 @@ from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession
 from scheduler.profiles.gpu.tide.tide_annotation import MOVES
 from scheduler.profiles.gpu.tide.training_annotations import TIDE
-from scheduler.profiles.gpu.tide.workloads import BUILT_IN, WorkloadKind, object_path
+from scheduler.profiles.gpu.tide.workloads import BUILT_IN, object_path
 from testing.processes.scorer_process import eventually
 from testing.processes.shipped_schedule import shipped
-from testing.processes.webhook_process import Api, Refused
+from testing.processes.webhook_process import Api
 from testing.servers.control_plane.control_plane import ControlPlane
 from tests.scheduler.profiles.gpu.tide.tide_api import workload
 from tests.scheduler.profiles.gpu.tide.tide_world import World, inference, trainer
@@ -34,8 +34,6 @@ ELASTIC = {"min-replicas": "1", "max-replicas": "8"}
 SERVING = [inference(n, "node-0") for n in range(4)]
 EVENING = 17.4
 """Of the 12 GPUs that training has inference needs 6 within the drain time."""
-
-CUSTOM = WorkloadKind("ml.example.com", "v1", "trainjobs", "TrainJob")
 
 
 class Between:
@@ -192,60 +190,3 @@ def test_killed_in_between_the_move_is_made_and_counted_once(api: Api, session: 
     now = now_of(api, "Deployment", "train")
     record = json.loads(now["metadata"]["annotations"][MOVES])
     assert now["spec"]["replicas"] == 3 and record["moves"] == 1
-
-
-def test_a_custom_resource_with_a_scale_subresource(api: Api, session: Between) -> None:
-    api.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", _definition())
-    _grant(api, {"": ["get", "patch"], "/scale": ["get", "patch"]})
-    path = object_path(CUSTOM, ServiceKey("lab", CUSTOM.kind, "train"))
-    made = {
-        "apiVersion": "ml.example.com/v1",
-        "kind": "TrainJob",
-        "metadata": {"name": "train", "annotations": {f"forecast-scheduler.io/{k}": v for k, v in ELASTIC.items()}},
-        "spec": {"workers": 6},
-    }
-    assert eventually(lambda: _is_created(api, path.rpartition("/")[0], made), 30)
-    uid = api.request("GET", path)["metadata"]["uid"]
-    pods = [replace(trainer(n, "node-1", kind="TrainJob"), owner_uid=uid) for n in range(6)]
-    world = World(session, EVENING, pods=[*SERVING, *pods])
-    world.tide.step()
-    now = api.request("GET", path)
-    assert now["spec"]["workers"] == 3 and MOVES in now["metadata"]["annotations"], world.tide.report.failures
-
-
-def _grant(api: Api, verbs: dict[str, list[str]]) -> None:
-    """The verbs on the custom resource and its subresources to the account of the loops."""
-    root, name = "/apis/rbac.authorization.k8s.io/v1", {"metadata": {"name": "trainjobs"}}
-    rules = [{"apiGroups": [CUSTOM.group], "resources": [CUSTOM.plural + sub], "verbs": verbs[sub]} for sub in verbs]
-    api.request("POST", f"{root}/clusterroles", name | {"rules": rules})
-    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "trainjobs"}
-    account = {"kind": "ServiceAccount", "namespace": "forecast-scheduler", "name": "forecast-scheduler-schedule"}
-    api.request("POST", f"{root}/clusterrolebindings", name | {"roleRef": role, "subjects": [account]})
-
-
-def _is_created(api: Api, path: str, made: dict[str, Any]) -> bool:
-    """A kind that is new is served a moment later."""
-    try:
-        api.request("POST", path, made)
-    except Refused as refused:
-        return refused.status == 409
-    return True
-
-
-def _definition() -> dict[str, Any]:
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    scale = {"specReplicasPath": ".spec.workers", "statusReplicasPath": ".status.workers"}
-    version = {
-        "name": CUSTOM.version,
-        "served": True,
-        "storage": True,
-        "schema": {"openAPIV3Schema": schema},
-        "subresources": {"scale": scale},
-    }
-    names = {"plural": CUSTOM.plural, "singular": "trainjob", "kind": CUSTOM.kind}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{CUSTOM.plural}.{CUSTOM.group}"},
-        "spec": {"group": CUSTOM.group, "scope": "Namespaced", "names": names, "versions": [version]},
-    }

@@ -21,7 +21,7 @@ from testing.clusters.own_nodes import (
     our_pod,
 )
 from testing.processes.scorer_process import ScorerProcess, eventually
-from testing.servers.cluster_objects import ClusterWriter, Manifest
+from testing.servers.cluster_objects import ClusterWriter
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.faulty_proxy import Fault, FaultyProxy
 from tests.schedule.conftest import Started
@@ -154,22 +154,3 @@ def test_killed_in_the_middle_of_a_plan_and_paused_after_it(
         assert eventually(ended, LONG), (nominated(writer), second.log[-3000:])
         assert bound(writer, "low") == N_VICTIMS, "the plan that was begun goes on"
         settled(writer, second)
-
-
-@pytest.mark.long
-def test_a_pod_whose_victim_never_ends_takes_other_room(writer: ClusterWriter, start: Started) -> None:
-    fill(writer, "a", "b", cores=1)
-    process = start(**PREEMPTION)
-    writer.create(our_pod("high", cpu="1", priority=100))
-    assert eventually(lambda: len(going(writer)) == 2, LONG), process.log
-    stays = {one["spec"]["nodeName"] for one in writer.list_all("pods") if "deletionTimestamp" in one["metadata"]}
-    (other,) = {"a", "b"} - stays
-    writer.delete_many(writer.list_all("pods", field_selector=f"spec.nodeName={other}"))
-    assert eventually(lambda: bound(writer, "high") == 1, LONG), process.log[-3000:]
-    assert {one["spec"]["nodeName"] for one in _named(writer, "high")} == {other}
-    end_terminating(writer)
-    settled(writer, process)
-
-
-def _named(writer: ClusterWriter, name: str) -> list[Manifest]:
-    return [one for one in writer.list_all("pods") if one["metadata"]["name"] == name]
