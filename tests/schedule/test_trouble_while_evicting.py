@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Iterator
 
@@ -14,9 +13,6 @@ from testing.clusters.own_nodes import (
     bound,
     condition,
     end_terminating,
-    group,
-    groups,
-    member,
     our_node,
     our_pod,
 )
@@ -118,39 +114,3 @@ def test_a_victim_that_a_policy_keeps_does_not_cost_others_over_and_over(
     high = next(one for one in writer.list_all("pods") if one["metadata"]["name"] == "high")
     assert all(condition(high))
     settled(writer, process)
-
-
-@pytest.mark.long
-def test_killed_in_the_middle_of_a_plan_and_paused_after_it(
-    plane: ControlPlane, writer: ClusterWriter, start: Started, faulty: FaultyProxy
-) -> None:
-    """Half of the victims of a gang are on their way when the process is killed."""
-    fill(writer, "a", "b", "c")
-    asked = Counter[str]()
-
-    def half(method: str, path: str) -> Fault:
-        asked[method] += method == "DELETE"
-        return 500 if method == "DELETE" and asked[method] > 4 else ""
-
-    with groups(plane) as those:
-        those.create(group("train", members=2))
-        first = start(url=faulty.url, **PREEMPTION)
-        faulty.fault = half
-        writer.create_many(member("train", number, cpu="4", priority=100) for number in range(2))
-        assert eventually(lambda: len(going(writer)) > 0 and asked["DELETE"] > 6, LONG), first.log[-3000:]
-        first.kill()
-        before = going(writer)
-        assert 0 < len(before) < 2 * N_VICTIMS
-        faulty.fault = lambda method, path: ""
-        second = start(url=faulty.url, **PREEMPTION)
-        plane.api_server.pause()
-        threading.Event().wait(1.0)
-        plane.api_server.resume()
-
-        def ended() -> bool:
-            end_terminating(writer)
-            return bound(writer, "train") == 2
-
-        assert eventually(ended, LONG), (nominated(writer), second.log[-3000:])
-        assert bound(writer, "low") == N_VICTIMS, "the plan that was begun goes on"
-        settled(writer, second)

@@ -4,33 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
-from threading import RLock
 
 import pytest
 
-from forecast.errors import InputError
 from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.disruption_budgets import DisruptionBudget
-from placement.plugins import EnqueueExtensions, Hint, Nomination, PostFilter
-from placement.pod_importance import cost_of
+from placement.plugins import Hint, Nomination
 from placement.status import Code, Status
 from scheduler.preemption.options import PreemptionOptions
-from scorer.checking import check
 from tests.scheduler.preemption.made_up import NOW, World, budget, node, pod
 
 
 def status(answer: Nomination | Status) -> Status:
     assert isinstance(answer, Status)
     return answer
-
-
-def test_it_is_a_plugin_of_the_framework() -> None:
-    world = World([node("a")], [])
-    plugin: PostFilter = world.preemption
-    hints: tuple[EnqueueExtensions, ...] = (world.preemption, world.nominated)
-    assert plugin.name == "DefaultPreemption" and [one.name for one in hints] == ["DefaultPreemption", "NominatedPods"]
 
 
 # Which node, by what upstream compares, one thing after the other
@@ -93,11 +81,6 @@ def test_the_node_is_chosen_of_which(case: str, names: tuple[str, str]) -> None:
     assert found is not None and found[0] == "b" and all(name.startswith("better") for name in found[1])
 
 
-def test_of_equal_nodes_the_first_is_chosen() -> None:
-    world = World([node("b"), node("a")], [pod("p", "b", cpu=4), pod("q", "a", cpu=4)])
-    assert world.preempts(pod("x", cpu=4, priority=1)) == ("b", ["p"])
-
-
 def test_pods_that_take_what_is_left_over_preempt_nobody() -> None:
     world = World([node("a")], [pod("p", "a", cpu=4)], may_preempt=lambda pod: pod.name != "x")
     assert "such pods take what is left over" in status(world.asked(pod("x", cpu=4, priority=1000))).reason
@@ -105,41 +88,6 @@ def test_pods_that_take_what_is_left_over_preempt_nobody() -> None:
 
 
 # Who goes
-
-
-def test_the_most_important_stay_and_victims_are_named_from_the_most_important_on() -> None:
-    there = [
-        pod("low", "a", cpu=1, priority=1),
-        pod("young", "a", cpu=1, priority=5, started=20.0),
-        pod("old", "a", cpu=1, priority=5, started=10.0),
-        pod("high", "a", cpu=1, priority=9),
-    ]
-    world = World([node("a")], there)
-    assert world.preempts(pod("x", cpu=1, priority=10)) == ("a", ["low"])
-    assert world.preempts(pod("x", cpu=2, priority=10)) == ("a", ["young", "low"])
-    assert world.preempts(pod("x", cpu=4, priority=10)) == ("a", ["high", "old", "young", "low"])
-
-
-def test_whoever_violates_a_budget_is_reprieved_before_more_important_pods() -> None:
-    there = [pod("kept", "a", cpu=2, priority=1, labels={"app": "db"}), pod("goes", "a", cpu=2, priority=9)]
-    world = World([node("a")], there, [budget("db", allowed=0, app="db")])
-    assert world.preempts(pod("x", cpu=2, priority=10)) == ("a", ["goes"])
-    world.budgets.put(budget("db", allowed=1, app="db"))
-    assert world.preempts(pod("x", cpu=2, priority=10)) == ("a", ["kept"])
-    world.budgets.put(budget("db", allowed=0, disrupted=("kept",), app="db"))  # it is reckoned with already
-    assert world.preempts(pod("x", cpu=2, priority=10)) == ("a", ["kept"])
-    world.budgets.delete(budget("db", allowed=0, app="db"))
-    assert world.preempts(pod("x", cpu=2, priority=10)) == ("a", ["kept"])
-
-
-def test_of_several_pods_of_a_budget_as_many_may_go_as_it_allows() -> None:
-    there = [pod(f"db-{i}", "a", cpu=1, started=float(i), labels={"app": "db"}) for i in range(4)]
-    world = World(
-        [node("a"), node("b")], [*there, pod("web", "b", cpu=4, priority=5)], [budget("d", allowed=1, app="db")]
-    )
-    # In the order of importance the first may go, the others would violate the budget and so are looked at first.
-    assert world.preempts(pod("x", cpu=1, priority=10)) == ("a", ["db-0"])
-    assert world.preempts(pod("x", cpu=2, priority=10)) == ("b", ["web"])
 
 
 @pytest.mark.parametrize("priority", [5, 6, 2_000_000_000])
@@ -157,17 +105,6 @@ def test_nodes_that_reject_for_good_are_left_out() -> None:
         "preemption: 0/2 nodes are available: 1 Preemption is not helpful for scheduling, "
         "1 No preemption victims found for incoming pod."
     )
-
-
-def test_a_port_is_freed_by_whoever_has_it() -> None:
-    there = [pod("port", "a", priority=9, ports=(80,)), pod("low", "a", priority=1)]
-    world = World([node("a")], there)
-    assert world.preempts(pod("x", priority=10, ports=(80,))) == ("a", ["port"])
-    assert world.preempts(pod("x", cpu=3, priority=10, ports=(80,))) == ("a", ["port"])
-    assert world.preempts(pod("x", cpu=4, priority=10, ports=(80,))) == ("a", ["port", "low"])
-    assert world.preempts(pod("x", priority=9, ports=(80,))) is None
-    # Trying it out left no traces.
-    assert check(world.view.cluster, RLock(), datetime.fromtimestamp(NOW, UTC)).sound
 
 
 def test_pods_that_are_being_bound_are_no_victims() -> None:
@@ -313,25 +250,6 @@ def test_pods_that_request_made_up_things_do_no_harm() -> None:
     assert world.preempts(pod("x", cpu=1, priority=1)) == ("a", ["p"])
 
 
-def test_the_cost_of_negative_priorities_grows_with_each_victim() -> None:
-    one, two = (cost_of(0, [pod(f"p{i}", priority=-5) for i in range(n)], 0) for n in (1, 2))
-    assert one < two
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"protect_started": -1.0}, "protect_started is -1.0: "),
-        ({"protect_started": float("nan")}, "protect_started is nan: "),
-        ({"least_candidates": 0}, "least_candidates is 0: "),
-        ({"candidates_share": 1.5}, "candidates_share is 1.5: "),
-    ],
-)
-def test_options_that_mean_nothing_are_refused(options: dict[str, float], words: str) -> None:
-    with pytest.raises(InputError, match=words):
-        PreemptionOptions(**options)  # type: ignore[arg-type]
-
-
 def test_how_many_nodes_are_tried_one_by_one() -> None:
     as_upstream = PreemptionOptions(least_candidates=100, candidates_share=0.1)
     assert [as_upstream.most_candidates(n) for n in (5, 100, 5000)] == [100, 100, 500]
@@ -345,16 +263,3 @@ def test_no_more_nodes_are_tried_than_that() -> None:
     assert World([node(name) for name in names], there).preempts(x) == ("n5", ["pn5"])
     options = PreemptionOptions(least_candidates=2)
     assert World([node(name) for name in names], there, options=options).preempts(x) == ("n1", ["pn1"])
-
-
-@pytest.mark.parametrize("n_pods", [1, 2, 3, 4, 7])
-def test_only_whoever_has_the_port_goes_wherever_it_comes_in_the_order(n_pods: int) -> None:
-    for place in range(n_pods):
-        there = [pod(f"p{i}", "a", cpu=0.1, priority=100 - i, ports=(80,) if i == place else ()) for i in range(n_pods)]
-        world = World([node("a")], there)
-        assert world.preempts(pod("x", cpu=0.1, priority=1000, ports=(80,))) == ("a", [f"p{place}"])
-        both = [*there, pod("q", "a", cpu=0.1, priority=-1, ports=(81,))]
-        assert World([node("a")], both).preempts(pod("x", cpu=0.1, priority=1000, ports=(80, 81))) == (
-            "a",
-            [f"p{place}", "q"],
-        )

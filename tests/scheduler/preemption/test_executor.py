@@ -140,14 +140,6 @@ def test_a_pod_of_the_same_name_as_a_victim_that_went_stays(harness: Harness) ->
     assert harness.evicted == 0 and harness.nominated.of(preemptor.uid) is not None
 
 
-def test_a_victim_that_is_gone_is_as_good_as_evicted(harness: Harness) -> None:
-    preemptor, victim = harness.create("x"), harness.create("v", on="n")
-    harness.writer.delete(pod("v"))
-    assert harness.executor.carry_out([(preemptor, Nomination("n", (victim,)))])
-    harness.wait(preemptor.uid)
-    assert not harness.failed and harness.nominated.of(preemptor.uid) is not None
-
-
 def test_nobody_is_evicted_for_a_pod_that_is_gone(harness: Harness) -> None:
     preemptor, victim = harness.create("x"), harness.create("v", on="n")
     harness.writer.delete(pod("x"))
@@ -213,20 +205,6 @@ def test_lower_nominations_to_the_node_end_and_a_nomination_can_be_withdrawn(har
     harness.executor.withdraw(higher)
     until(lambda: "nominatedNodeName" not in (harness.found("x") or {"status": {"nominatedNodeName": ""}})["status"])
     assert len(harness.nominated) == 0
-
-
-def test_a_pod_that_lost_its_nomination_does_not_keep_it_in_its_status_where_the_other_pod_is_gone(
-    harness: Harness,
-) -> None:
-    lower, preemptor = harness.create("low"), harness.create("x")
-    assert harness.executor.carry_out([(lower, Nomination("n", ()))])
-    harness.wait(lower.uid)
-    harness.writer.delete_many([harness.found("x") or {}])
-    higher = decoded_with_priority(preemptor, 5)
-    assert harness.executor.carry_out([(higher, Nomination("n", ()))])
-    harness.wait(higher.uid)
-    assert harness.nominated.of(lower.uid) is None and harness.nominated.of(higher.uid) is None
-    until(lambda: "nominatedNodeName" not in harness.found("low")["status"])  # type: ignore[index]
 
 
 def test_a_pod_that_is_nominated_anew_when_its_preemption_fails_stays_nominated(

@@ -55,15 +55,6 @@ def test_nothing_is_evicted_unless_the_whole_gang_fits_then() -> None:
     assert not len(world.nominated)
 
 
-def test_members_that_fit_take_free_room_and_are_nominated_with_the_others() -> None:
-    members = high(3)
-    there = [*full(1), low("one", "n1"), low("two", "n1")]
-    world = GangWorld(nodes_of(2), [*there, *members], [gang("high", 3)])
-    world.run(*members)
-    assert len(world.victims) == 1 and len(world.nominations) == 3
-    assert sorted(one.node for one in world.nominations.values()).count("n1") >= 2
-
-
 def test_a_gang_that_sits_in_part_asks_for_the_rest_only() -> None:
     sits = of_gang(low("high-a", "n0", priority=10), "high")
     members = high(2)
@@ -77,34 +68,6 @@ def test_only_the_members_that_are_needed_get_room() -> None:
     world = GangWorld(nodes_of(2), [*full(2), *members], [gang("high", 3)])
     world.run(*members)
     assert len(world.nominations) == 3 and len(world.victims) == 3
-
-
-def test_room_for_two_at_once_is_found_where_it_costs_less() -> None:
-    members = high(4)
-    there = [low(f"small-{i}", "n0") for i in range(4)] + [low(f"large-{i}", "n1", cpu=2.0) for i in range(2)]
-    world = GangWorld(nodes_of(2), [*there, *members], [gang("high", 4)])
-    world.run(*members)
-    assert sorted(world.victims) == ["large-0", "large-1"]
-
-
-def test_a_victim_gang_goes_whole_and_its_room_is_used_everywhere() -> None:
-    members = high(2, cpu=2.0)
-    there = [of_gang(low(f"other-{i}", f"n{i}", cpu=2.0), "other") for i in range(2)]
-    there += [low(f"rest-{i}", f"n{i}", cpu=2.0, priority=1) for i in range(2)]
-    world = GangWorld(nodes_of(2), [*there, *members], [gang("high", 2), gang("other", 2)])
-    world.run(*members)
-    assert sorted(world.victims) == ["other-0", "other-1"]
-    assert {one.node for one in world.nominations.values()} == {"n0", "n1"}
-
-
-def test_budgets_are_counted_over_the_whole_gang() -> None:
-    # Two of app a may go, and for each single member one of them would be allowed.
-    members = high(4)
-    there = [low(f"a-{i}", f"n{i % 2}", labels={"app": "a"}) for i in range(4)]
-    there += [low(f"b-{i}", f"n{i % 2}", priority=5) for i in range(4)]
-    world = GangWorld(nodes_of(2), [*there, *members], [gang("high", 4)], [budget("a", allowed=2, app="a")])
-    world.run(*members)
-    assert sum(name.startswith("a-") for name in world.victims) == 2 and len(world.victims) == 4
 
 
 def test_pods_that_have_just_started_stay() -> None:
@@ -171,16 +134,6 @@ def test_an_attempt_in_vain_while_victims_go_evicts_nobody_else() -> None:
     assert {uid for one in kept if one is not None for uid in one.victims} == {gone, stays}
     world.scorer.tables.delete(Kind.PODS, world.cluster.state.pods[stays])
     assert len(world.run(*members).placed) == 2
-
-
-def test_whoever_need_not_go_after_all_stays() -> None:
-    # `p` goes for the first member; for the second one a gang does, which leaves room beside the first.
-    members = high(2)
-    there = [of_gang(low("g0", "n0"), "other"), low("p", "n1"), of_gang(low("g1", "n1"), "other")]
-    nodes = [node("n0", cpu=1.0), node("n1", cpu=2.0)]
-    world = GangWorld(nodes, [*there, *members], [gang("high", 2), gang("other", 2)])
-    world.run(*members)
-    assert sorted(world.victims) == ["g0", "g1"]
 
 
 def test_room_is_kept_for_a_gang_against_others_and_ends_with_one_of_its_members() -> None:

@@ -57,17 +57,6 @@ def test_a_node_is_not_passed_over_for_a_victim_that_a_lost_gang_makes_needless(
     assert world(there, 2).preempts(pod("x", cpu=2, priority=10)) == ("a", ["g1", "g2"])
 
 
-def test_a_gang_with_a_member_of_the_same_priority_is_left_alone() -> None:
-    there = [member("g1", "a", cpu=4), member("g2", "b", cpu=4, priority=10), pod("p", "c", cpu=4, priority=9)]
-    assert world(there, 2).preempts(X) == ("c", ["p"])
-    assert world(there[:2], 2).preempts(X) is None
-
-
-def test_a_gang_with_a_newly_started_member_is_protected() -> None:
-    there = [member("g1", "a", cpu=4), member("g2", "b", cpu=4, started=NOW)]
-    assert world(there, 2).preempts(X) is None
-
-
 def test_budgets_of_members_elsewhere_count() -> None:
     there = [
         pod("g1", "a", cpu=4, labels={"gang": "g"}),
@@ -76,15 +65,6 @@ def test_budgets_of_members_elsewhere_count() -> None:
     ]
     assert world(there, 2, budgets=[budget("db", allowed=0, app="db")]).preempts(X) == ("c", ["p"])
     assert world(there, 2, budgets=[budget("db", allowed=1, app="db")]).preempts(X) == ("a", ["g1", "g2"])
-
-
-def test_a_gang_goes_whole_for_a_port_too() -> None:
-    there = [
-        pod("g1", "a", cpu=1, labels={"gang": "g"}, ports=(80,)),
-        member("g2", "b"),
-    ]
-    there += [pod("p", "b", priority=50, ports=(80,))]
-    assert world(there, 2).preempts(pod("x", cpu=1, priority=10, ports=(80,))) == ("a", ["g1", "g2"])
 
 
 pods = st.lists(

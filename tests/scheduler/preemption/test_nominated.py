@@ -117,14 +117,6 @@ def test_a_nomination_ends_with_the_pod_or_its_node() -> None:
     assert not world.nominated.nominate(pod("s"), "a")  # it sits already
 
 
-def test_a_pod_that_changes_keeps_as_much_room_as_it_now_asks_for() -> None:
-    world = World([node("a", cpu=4)], [])
-    world.put(pod("x", cpu=1))
-    world.nominated.nominate(pod("x", cpu=1), "a")
-    world.put(pod("x", cpu=3))
-    assert world.feasible(pod("y", cpu=2)) == set()
-
-
 def test_lower_nominations_give_way() -> None:
     world = World([node("a"), node("b")], [])
     for name, on, priority in (("low", "a", 1), ("same", "a", 5), ("elsewhere", "b", 1)):
@@ -134,17 +126,6 @@ def test_lower_nominations_give_way() -> None:
     for on in ("a", "nowhere"):
         world.nominated.clear_lower(on, 5)
     assert world.ended == [("low", "a")] and withdrawn == ["low"] and len(world.nominated) == 2
-
-
-def test_who_was_nominated_to_a_node_that_goes_is_nominated_no_more() -> None:
-    world = World([node("a"), node("b")], [])
-    withdrawn: list[str] = []
-    world.nominated.withdrawn = lambda pod: withdrawn.append(pod.uid)
-    for name, on in (("x", "a"), ("y", "b")):
-        world.put(pod(name))
-        world.nominated.nominate(pod(name), on)
-    world.view.cluster.apply(world.view.state.delete_node("a"))
-    assert withdrawn == ["x"] and world.nominated.of("y") is not None
 
 
 def test_after_a_restart_nominations_are_read_from_pods_that_wait() -> None:

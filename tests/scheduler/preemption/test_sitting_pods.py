@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from kube.tables.columns import request_units
 from placement.pod_importance import importance
 from scheduler.preemption.cumulated_room import CumulatedByPriority
-from scheduler.preemption.sitting_pods import NONE, SEVERAL, SittingPods
+from scheduler.preemption.sitting_pods import NONE, SEVERAL
 from tests.scheduler.preemption.made_up import MadeUpGangs, World, budget, node, pod
 
 NAMES = st.integers(0, 11).map(lambda i: f"p{i}")
@@ -110,13 +110,3 @@ class Following(RuleBasedStateMachine):
 
 Following.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
 TestFollowing = Following.TestCase
-
-
-def test_it_starts_from_what_sits_already_and_reads_any_resource() -> None:
-    world = World([node("a")], [pod("p", "a", cpu=1, memory=2**30), pod("q", "a", cpu=2)])
-    sitting = SittingPods(world.view.state, world.budgets)
-    sitting.settle()
-    assert {one.name for one in sitting.on(0)} == {"p", "q"}
-    assert sitting.units("memory")[: sitting.n_slots].sum() == 2**30
-    assert not sitting.units("example.com/none")[: sitting.n_slots].any()
-    assert sitting.on(5) == []
