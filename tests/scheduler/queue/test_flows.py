@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from placement.plugins import FlowHead, Pick, Turn
-from tests.scheduler.queue.queue_world import BEGIN, FIT, World, a_pod, node_added
+from tests.scheduler.queue.queue_world import BEGIN, World, a_pod
 
 
 class Asked:
@@ -28,19 +28,6 @@ class Asked:
 
 def of_flow(name: str, most: int | None = None, pick: Pick = Pick.FIRST) -> Callable[[Sequence[FlowHead]], Turn]:
     return lambda heads: Turn([head.flow for head in heads].index(name), most, pick)
-
-
-def test_the_order_says_which_flow_goes_and_with_how_many_pods() -> None:
-    order = Asked(of_flow("b", 2))
-    world = World(flows=order)
-    world.put(*(a_pod(f"a{n}", unit="a", flow="a", priority=9) for n in range(3)))
-    world.put(*(a_pod(f"b{n}", unit="b", flow="b") for n in range(3)))
-    assert world.popped() == ["b0", "b1"]
-    assert world.popped(most=1) == ["b2"]
-    order.says = of_flow("a")
-    assert world.popped() == ["a0", "a1", "a2"]
-    assert order.counts == {"a": 3, "b": 3}
-    assert world.popped() == []
 
 
 def test_flows_are_told_by_their_first_unit_and_its_first_pod() -> None:
@@ -67,49 +54,6 @@ def test_without_an_order_all_flows_are_one() -> None:
     assert list(world.all_popped()) == [["c"], ["b"], ["a"]]
 
 
-def test_the_unit_that_has_to_start_first_can_be_picked() -> None:
-    order = Asked(of_flow("", 1, Pick.DUE))
-    world = World(flows=order)
-    world.put(a_pod("whenever"), a_pod("late", due=30), a_pod("soon", due=20), a_pod("high", due=40, priority=1))
-    assert [world.popped(), world.popped(), world.popped()] == [["high"], ["soon"], ["late"]]
-    assert world.popped() == ["whenever"]  # no unit has a due time: as if it had raised
-
-
-def test_those_that_wait_longest_can_be_picked_past_those_that_were_tried_since() -> None:
-    order = Asked(of_flow("", 2))
-    world = World(flows=order)
-    world.put(*(a_pod(f"a{n}", unit="u") for n in range(5)))
-    world.after(1)
-    assert world.reject(FIT) == ["a0", "a1"]
-    world.after(2)
-    world.queue.happened(node_added())
-    assert world.parts()["a0"] == "active"
-    order.says = of_flow("", 2, Pick.LONGEST)
-    assert world.popped() == ["a2", "a3"]
-    assert order.heads[""].waits_since == BEGIN
-    assert world.popped() == ["a4", "a0"]
-    assert world.popped() == ["a1"]
-    assert order.heads[""].waits_since == BEGIN + 1
-
-
-def test_a_pod_that_was_tried_waits_since_then() -> None:
-    order = Asked()
-    world = World(flows=order)
-    world.put(a_pod("a"))
-    world.after(10)
-    world.reject(FIT)
-    assert order.heads[""].waits_since == BEGIN
-    world.after(200)
-    world.queue.happened(node_added())
-    world.after(50)
-    popped = world.pop()
-    assert popped is not None and order.heads[""].waits_since == BEGIN + 10
-    world.queue.failed(popped.pods)
-    world.after(100)
-    world.popped()
-    assert order.heads[""].waits_since == BEGIN + 260
-
-
 def test_flows_tell_how_many_pods_are_active_to_within_a_factor_of_two() -> None:
     order = Asked(of_flow("", 1))
     world = World(flows=order)
@@ -117,26 +61,6 @@ def test_flows_tell_how_many_pods_are_active_to_within_a_factor_of_two() -> None
         world.put(a_pod(f"a{n_there}", unit="u"), a_pod(f"b{n_there}", unit="u"))
         world.popped()
         assert (n_there + 1) / 2 < order.heads[""].n_pods <= n_there + 1
-
-
-def test_how_long_a_pod_waits_counts_from_when_it_was_let_in() -> None:
-    order = Asked()
-    world = World(flows=order, gated={"a": "not yet"})
-    world.put(a_pod("a"))
-    world.after(500)
-    world.gated.clear()
-    world.queue.wake_units(["pod:a"])
-    world.popped()
-    assert order.heads[""].waits_since == BEGIN + 500
-
-
-def test_a_gang_is_popped_whole_whatever_the_turn_says() -> None:
-    order = Asked(of_flow("f", 1))
-    world = World(flows=order)
-    world.put(*(a_pod(f"a{n}", gang="ns/g", flow="f", due=90 - n) for n in range(3)))
-    assert world.popped() == ["a0", "a1", "a2"]
-    assert order.heads["f"].first.due == 88  # the first that one of its pods has
-    assert order.counts == {"f": 3}
 
 
 def test_pods_that_nobody_looked_at_are_given_back() -> None:
@@ -149,24 +73,6 @@ def test_pods_that_nobody_looked_at_are_given_back() -> None:
     assert order.counts == {"": 1}
     world.popped()
     assert order.heads[""].waits_since == BEGIN  # they were not tried
-
-
-def test_a_pod_that_changes_its_flow_goes_there_with_its_unit() -> None:
-    order = Asked()
-    world = World(flows=order)
-    world.put(a_pod("a", unit="u", flow="x"))
-    world.put(a_pod("a", unit="u", flow="y"))
-    assert world.popped() == ["a"]
-    assert set(order.heads) == {"y"}
-
-
-def test_a_due_time_that_changes_is_followed() -> None:
-    order = Asked(of_flow("", 1, Pick.DUE))
-    world = World(flows=order)
-    world.put(a_pod("a", due=10), a_pod("b", due=20), a_pod("c", due=15))
-    world.put(a_pod("a", due=30))
-    world.put(a_pod("c"))
-    assert [world.popped(), world.popped(), world.popped()] == [["b"], ["a"], ["c"]]
 
 
 @pytest.mark.parametrize(

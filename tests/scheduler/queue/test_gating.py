@@ -26,25 +26,6 @@ def test_a_gated_pod_is_not_tried_and_asked_again_when_it_changes() -> None:
     assert (waiting.part, waiting.message, waiting.rejected_by) == ("active", "", frozenset())
 
 
-def test_units_that_are_woken_are_asked_about_again() -> None:
-    world = World(gated={"a": "no", "b": "no"})
-    world.put(a_pod("a", unit="u"), a_pod("b", unit="v"))
-    world.gated.clear()
-    world.queue.wake_units(["u", "nobody"])
-    assert world.parts() == {"a": "active", "b": "gated"}
-    world.queue.happened(ClusterEvent(EventKind.UNSCHEDULED_POD_CHANGED, pod=a_pod("b")))
-    assert world.parts() == {"a": "active", "b": "active"}
-
-
-def test_a_pod_that_is_active_can_be_gated_again() -> None:
-    world = World()
-    world.put(a_pod("a", unit="u"))
-    world.gated["a"] = "not any more"
-    world.queue.wake_units(["u"])
-    assert world.parts() == {"a": "gated"}
-    assert world.popped() == []
-
-
 def test_a_gate_that_asks_to_wait_lets_the_pod_through_after_that() -> None:
     world = World(waits={"a": 30.0, "b": 30.0})
     world.put(a_pod("a", unit="u"), a_pod("b", unit="v"))

@@ -25,16 +25,3 @@ def test_it_does_what_a_sorted_list_does(steps: list[tuple[str, int]]) -> None:
         assert heap.smallest(key) == [model[first] for first in sorted(model)[:key]]
         assert heap.first() == (min(model.items()) if model else None)
         assert (key in heap) == (key in model)
-
-
-def test_what_is_taken_out_does_not_pile_up() -> None:
-    heap: LazyHeap[str] = LazyHeap()
-    heap.push(0, "first, so that nothing below it comes to the top")
-    for key in range(1, 10_000):
-        heap.push(key, "short-lived")
-        heap.discard(key)
-    assert len(heap._heap) < 100
-    for _ in range(10_000):
-        heap.push(1, "again")
-        heap.discard(1)
-    assert len(heap._heap) < 100

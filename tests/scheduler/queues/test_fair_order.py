@@ -146,27 +146,11 @@ def test_the_owner_of_the_smallest_dominant_share_goes_up_to_the_next_one() -> N
     assert flows.turn(a_head("drf/c")) == Turn(0)  # alone: as many as the loop takes
 
 
-def test_a_quantum_is_no_more_than_what_was_set() -> None:
-    flows = Flows(FairOptions(quantum=4))
-    assert flows.turn(a_head("drf/a"), a_head("drf/b", since=1)) == Turn(0, 4)
-
-
 def test_owners_have_weights() -> None:
     flows = Flows()
     flows.sits("rich", 100)
     flows.sits("a", 60)
     assert flows.turn(a_head("drf/a"), a_head("drf/rich")) == Turn(1, 20)
-
-
-def test_a_queue_may_take_fewer_pods_in_a_turn() -> None:
-    assert Flows().turn(a_head("prio/")) == Turn(0, 10)
-    assert Flows().turn(a_head("fifo/")) == Turn(0)
-
-
-def test_pods_that_no_resource_counts_for_harm_nobody() -> None:
-    flows = Flows()
-    nothing = a_job_pod("p", cpu=0, memory=0)
-    assert flows.turn(a_head("drf/a", pod=nothing), a_head("drf/b", pod=nothing)) == Turn(0)
 
 
 def test_owners_whose_pods_find_no_node_do_not_stop_others() -> None:
@@ -206,13 +190,6 @@ def test_turns_grow_while_they_are_in_vain_until_there_is_room() -> None:
     assert flows.turn(*heads).most == 2
     flows.shares.apply(flows.state.put_node(a_node("more", 10, 10)))
     assert flows.turn(*heads).most == 1
-
-
-def test_owners_that_came_and_went_are_not_remembered() -> None:
-    flows = Flows()
-    for owner in range(3000):
-        flows.next(a_head(f"drf/o{owner}"), a_head("fifo/"))
-    assert len(flows.order._turns["drf"].last) <= 1026
 
 
 @settings(max_examples=30)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from forecast.errors import InputError
-from scheduler.queues.options import DEFAULT_QUEUE, FairOptions, Order, PodQueue, all_queues
+from scheduler.queues.options import DEFAULT_QUEUE, Order, PodQueue, all_queues
 
 
 def test_there_is_always_a_default_queue() -> None:
@@ -41,11 +41,3 @@ def test_a_queue_that_cannot_be_is_refused(queue: dict[str, Any], word: str) -> 
 def test_queues_that_contradict_each_other_are_refused(queues: list[PodQueue], word: str) -> None:
     with pytest.raises(InputError, match=word):
         all_queues(queues)
-
-
-@pytest.mark.parametrize(
-    "options", [{"longest_wait": -1.0}, {"due_lead": math.inf}, {"quantum": 0}, {"unqueued_weight": 0.0}]
-)
-def test_options_that_cannot_be_are_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match=next(iter(options))):
-        FairOptions(**options)

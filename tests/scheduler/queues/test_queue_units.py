@@ -74,8 +74,3 @@ def test_pods_of_a_service_in_a_queue_stay_with_their_controller_and_with_those_
     assert len({one.key, other.key, soon.key}) == 3
     assert (soon.flow, soon.due) == ("line/", 20.0)
     assert not units.unit_of(replace(pod, labels={"gang": "g"})).key.startswith("owner")
-
-
-def test_without_gangs_a_pod_that_names_one_is_on_its_own() -> None:
-    no_gangs = QueueUnits(None, is_job=is_job, due=due, queue_of=QueueOf([], PROFILES))
-    assert not no_gangs.unit_of(a_job_pod("a", labels={"gang": "g"})).is_gang
