@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kube.decoding.stored_templates import Condition
-from kube.decoding.watched_kinds import UndecodableObject
 from placement.pod_groups.minima import Minima
 from placement.pod_groups.pod_group import PodGroupInfo, PodGroupStatus
 from placement.pod_groups.role_minima import MIN_PER_ROLE
@@ -83,10 +82,6 @@ def test_without_a_number_one_member_is_enough(spec: Any) -> None:
     assert found.minima == Minima(1) and found.timeout_seconds is None and not found.problem
 
 
-def test_a_timeout_below_zero_is_none_at_all() -> None:
-    assert decoded(spec={"scheduleTimeoutSeconds": -5}).timeout_seconds == 0.0
-
-
 @pytest.mark.parametrize(
     ("parts", "says"),
     [
@@ -109,11 +104,6 @@ def test_one_with_a_mistake_is_a_group_with_a_problem(parts: dict[str, Any], say
 def test_an_odd_status_is_none(status: Any) -> None:
     found = decoded(spec={"minMember": 4}, status=status)
     assert found.status == PodGroupStatus() and found.minima == Minima(4) and not found.problem
-
-
-def test_what_has_no_name_is_no_group() -> None:
-    with pytest.raises(UndecodableObject):
-        POD_GROUPS.decoded(b'{"metadata": {}}')
 
 
 JSON = st.recursive(

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kube.objects.objects import Phase
-from placement.pod_groups.minima import Minima
-from placement.status import SUCCESS, Code, Status
+from placement.status import Code, Status
 from scheduler.gangs.directory import GangDirectory
 from scheduler.gangs.gang_gate import Reason
 from scheduler.gangs.group_watch import PodGroupSink
@@ -40,11 +39,6 @@ def test_units() -> None:
     }
     assert len(keys) == 5, "anybody may name any controller, and nobody joins others' units by that"
     assert not units(member("c", of="")).is_gang
-
-
-def test_a_pod_of_no_group_passes(scene: Scene) -> None:
-    assert scene.directory.gate(member("a", of="")) == SUCCESS
-    assert scene.directory.group_of(member("a", of="")) is None
 
 
 def test_groups_are_read_first() -> None:
@@ -92,13 +86,6 @@ def test_who_is_not_counted_is_said(scene: Scene) -> None:
     assert scene.gate().startswith("waits for members: 3 of 4 pods of PodGroup train exist (not counted: 1 term")
 
 
-def test_a_member_that_is_made_again_does_not_wait_for_those_that_are_done(scene: Scene) -> None:
-    scene.directory.put_group(group(3))
-    done = member("a", owner="job", phase=Phase.SUCCEEDED, node="n1")
-    scene.put(done, member("b", owner="job", node="n1", phase=Phase.RUNNING), member("c", owner="job"))
-    assert scene.gate() == "" and scene.directory.shortfall(TRAIN, [member("c")]) == ""
-
-
 def test_who_has_succeeded_in_this_run_is_counted_and_not_said_to_be_missing(scene: Scene) -> None:
     scene.directory.put_group(group(4))
     done = [member(uid, owner=owner, phase=Phase.SUCCEEDED, node="n1") for uid, owner in (("a", "job"), ("b", "old"))]
@@ -106,42 +93,6 @@ def test_who_has_succeeded_in_this_run_is_counted_and_not_said_to_be_missing(sce
     assert scene.gate() == (
         "waits for members: 2 of 4 pods of PodGroup train exist (not counted: 1 finished)"
     )  # fmt: skip
-
-
-def test_words_alone_are_told_of_by_the_next_tick(scene: Scene) -> None:
-    scene.directory.put_group(group(3))
-    scene.put(member("a"))
-    scene.told.clear()
-    scene.put(member("b"))
-    assert not scene.told and "2 of 3 pods" in scene.gate()
-    scene.directory.tick()
-    assert scene.told == [TRAIN]
-    scene.directory.tick()
-    assert scene.told == [TRAIN]
-
-
-def test_a_mistaken_spec_closes_the_gate_until_it_is_mended(scene: Scene) -> None:
-    scene.directory.put_group(group(1))
-    scene.put(member("a"))
-    assert scene.gate() == ""
-    scene.told.clear()
-    scene.directory.put_group(group(1, problem="min-per-role: no"))
-    assert scene.gate() == "PodGroup train cannot be used: min-per-role: no"
-    assert scene.directory.shortfall(TRAIN, [member("a")]) == "PodGroup train cannot be used: min-per-role: no"
-    assert scene.directory.minimum(TRAIN) == 0
-    scene.directory.put_group(group(1))
-    assert scene.gate() == "" and scene.told == [TRAIN] * 2
-
-
-def test_a_group_that_vanishes_closes_the_gate(scene: Scene) -> None:
-    scene.directory.put_group(group(1))
-    scene.put(member("a"))
-    scene.told.clear()
-    scene.directory.delete_group(group(1))
-    assert scene.gate() == scene.directory.shortfall(TRAIN, [member("a")]) == "PodGroup ml/train does not exist"
-    assert scene.told == [TRAIN] and scene.directory.in_placing_order(TRAIN, [member("a"), member("b")]) == [0, 1]
-    scene.cluster.delete_pod("a")
-    assert len(scene.directory) == 0 and scene.directory.report(TRAIN) is None
 
 
 def test_shortfall_counts_each_pod_once(scene: Scene) -> None:
@@ -158,32 +109,11 @@ def test_shortfall_counts_each_pod_once(scene: Scene) -> None:
     assert [pod.node for pod in scene.directory.sitting(TRAIN)] == ["n1"]
 
 
-def test_members_beyond_the_minimum_need_nobody(scene: Scene) -> None:
-    scene.directory.put_group(group(2, {"ps": 1}))
-    scene.put(member("a", "ps", node="n1"), member("b", node="n1"), member("c"))
-    assert scene.gate() == "" and scene.directory.shortfall(TRAIN, []) == ""
-    scene.directory.attempt_failed(TRAIN, "c does not fit")
-    scene.now += 1000
-    scene.directory.attempt_failed(TRAIN, "c does not fit")
-    assert scene.gate() == ""
-
-
 def test_those_that_fill_roles_are_placed_first(scene: Scene) -> None:
     scene.directory.put_group(group(3, {"ps": 1, "worker": 2}))
     scene.put(member("w", "worker", node="n1"))
     pods = [member("x"), member("y"), member("w1", "worker"), member("w2", "worker"), member("ps", "ps")]
     assert scene.directory.in_placing_order(TRAIN, pods) == [2, 4, 0, 1, 3]
-
-
-def test_a_running_gang_breaks_below_its_minimum(scene: Scene) -> None:
-    breaks = scene.directory.breaks_without
-    scene.put(*(member(f"w{n}", "worker", node="n1") for n in range(3)), member("ps", "ps", node="n2"))
-    assert not breaks(TRAIN, ["ps"]), "there is no such PodGroup"
-    scene.directory.put_group(group(2, {"ps": 1}))
-    assert scene.directory.minimum(TRAIN) == 2
-    assert not breaks(TRAIN, []) and not breaks(TRAIN, ["nobody"]) and not breaks("ml/none", ["w0"])
-    assert breaks(TRAIN, ["ps"]) and not breaks(TRAIN, ["w0", "w1"]) and breaks(TRAIN, ["w0", "w1", "w2"])
-    assert not breaks(TRAIN, ["w0", "w0", "w1", "w1", "nobody"])
 
 
 def test_a_group_that_does_not_fit_lets_others_go_first() -> None:
@@ -235,13 +165,6 @@ def test_a_timeout_that_passes_between_two_attempts_is_noticed_at_the_next_tick(
     assert reports[89] == (Reason.TIMEOUT, False, ["ml/soon", TRAIN])
     assert reports[90] == (Reason.TIMEOUT, True, ["ml/soon", TRAIN]), "tried again after the pause"
     assert scene.told.count(TRAIN) == 2, "the gate closed once and opened once"
-
-
-def test_a_timeout_of_its_own(scene: Scene) -> None:
-    scene.directory.put_group(group(1, timeout_seconds=0.0))
-    scene.put(member("a"))
-    scene.directory.attempt_failed(TRAIN, "no")
-    assert "within 0 s" in scene.gate()
 
 
 def test_the_longest_wait_is_that_of_the_gang_that_was_first_tried_in_vain(scene: Scene) -> None:
@@ -301,24 +224,6 @@ def test_a_status_that_is_written_wakes_nobody(scene: Scene) -> None:
     assert scene.directory.take_changed() == set()
 
 
-def test_a_complete_list_takes_the_place_of_what_was_there(scene: Scene) -> None:
-    scene.put(member("a"), member("b", of="other"))
-    scene.directory.put_group(group(1))
-    scene.directory.put_group(group(1, name="empty"))
-    scene.directory.replace_groups([group(1, name="other")])
-    assert scene.gate("other") == "" and scene.gate("train") == "PodGroup ml/train does not exist"
-    assert len(scene.directory) == 2
-
-
-def test_a_pod_may_change_its_group(scene: Scene) -> None:
-    scene.directory.replace_groups([group(1), group(1, name="other")])
-    scene.put(member("a"))
-    scene.put(member("a", of="other"))
-    assert scene.gate("train") and not scene.gate("other")
-    scene.put(member("a", of=""))
-    assert scene.gate("train") and scene.gate("other")
-
-
 def test_report(scene: Scene) -> None:
     scene.directory.put_group(group(3))
     scene.put(
@@ -353,15 +258,6 @@ def test_it_begins_with_what_the_tables_hold_and_follows_live_ones() -> None:
     assert directory.gate(member("a")).is_success
     sink.delete(group(2))
     assert not directory.gate(member("a")).is_success
-
-
-def test_minima_may_grow_under_those_that_sit(scene: Scene) -> None:
-    scene.directory.put_group(group(1))
-    scene.put(member("a", node="n1"), member("b"))
-    scene.directory.put_group(group(3))
-    assert scene.gate() == "waits for members: 2 of 3 pods of PodGroup train exist"
-    scene.directory.put_group(group(2, minima=Minima(2, {"x": 1})))
-    assert scene.gate() == "waits for members: role x 0 of 1 of PodGroup train"
 
 
 def test_a_gang_that_has_lost_its_seats_is_tried_as_if_for_the_first_time(scene: Scene) -> None:

@@ -5,20 +5,6 @@ from __future__ import annotations
 from scheduler.gangs.gang_attempts import UNTRIED
 
 
-def test_late_once_the_timeout_is_over_and_paused_after_each_attempt_from_then_on() -> None:
-    first = UNTRIED.failed(1000.0, "a", timeout=60)
-    assert (first.first_failed, first.message, first.is_late) == (1000.0, "a", False)
-    assert not first.is_paused(1000.0, pause=30)
-    second = first.failed(1059.9, "b", timeout=60)
-    assert not second.is_late and second.first_failed == 1000.0
-    third = second.failed(1060.0, "c", timeout=60)
-    assert third.is_late and third.message == "c"
-    assert third.is_paused(1060.0, pause=30) and third.is_paused(1089.9, pause=30)
-    assert not third.is_paused(1090.0, pause=30)
-    fourth = third.failed(1095.0, "d", timeout=60)
-    assert fourth.is_paused(1124.9, pause=30) and not fourth.is_paused(1125.0, pause=30)
-
-
 def test_the_timeout_passes_between_two_attempts_as_well() -> None:
     first = UNTRIED.failed(1000.0, "a", timeout=60)
     assert UNTRIED.after(9999.0, timeout=60) is UNTRIED
@@ -28,10 +14,6 @@ def test_the_timeout_passes_between_two_attempts_as_well() -> None:
     assert late.after(1089.9, timeout=60) is late, "the pause begins once"
     back = first.after(500.0, timeout=60)
     assert not back.after(559.9, timeout=60).is_late and back.after(560.0, timeout=60).is_late, "a clock set back"
-
-
-def test_without_time_the_first_failure_is_late() -> None:
-    assert UNTRIED.failed(1000.0, "a", timeout=0).is_paused(1000.0, pause=1)
 
 
 def test_a_clock_that_is_set_back_ends_a_pause_and_begins_the_timeout_anew() -> None:

@@ -80,12 +80,6 @@ def test_a_group_that_is_tried_in_vain() -> None:
     assert (wanted.phase, wanted.reason, len(wanted.message)) == ("Scheduling", Reason.TIMEOUT, 1024)
 
 
-def test_one_with_a_mistake() -> None:
-    wanted = of(member("a"), member("b"), info=group(2, problem="min-per-role: no"))
-    assert (wanted.phase, wanted.status, wanted.reason) == ("Pending", "False", Reason.INVALID_SPEC)
-    assert wanted.message == "PodGroup train cannot be used: min-per-role: no"
-
-
 def test_words_of_one_that_sits() -> None:
     one_waits = of(sits("a"), sits("b"), member("c"))
     assert one_waits.message == "2 members have a node, 2 members are needed, 1 more waits"

@@ -8,8 +8,7 @@ import pytest
 
 from kube.objects.objects import Phase
 from placement.pod_groups.labels import GROUP_LABEL, OLDER_GROUP_LABEL, ROLE, group_of, role_of
-from placement.pod_groups.minima import Count, Minima
-from scheduler.gangs.members import Member, Members, Standing, standing_of
+from scheduler.gangs.members import Standing, standing_of
 from tests.scheduler.gangs.made_up import member
 
 S = Standing
@@ -50,40 +49,3 @@ def test_standing(facts: dict[str, Any], sits: bool, is_ours: bool, standing: St
 def test_group_and_role(labels: dict[str, str], annotations: dict[str, str], group: str | None, role: str) -> None:
     pod = member("a", labels=labels, annotations=annotations)
     assert (group_of(pod), role_of(pod)) == (group, role)
-
-
-def test_one_that_succeeded_counts_while_its_controller_has_living_ones() -> None:
-    members, minima = Members(), Minima(3, {"worker": 2})
-    done = Member("worker", S.SUCCEEDED, owner="job")
-    stray = Member("worker", S.SUCCEEDED)
-    other = Member("worker", S.SUCCEEDED, owner="earlier")
-    runs = Member("worker", S.SITS, owner="job", is_running=True)
-    for one in (done, stray, other):
-        members.count(one, 1)
-    assert members.seated(minima) == Count(0, {"worker": 0})
-    members.count(runs, 1)
-    assert members.seated(minima) == members.present(minima) == Count(2, {"worker": 2})
-    assert members.running == 1
-    members.count(runs, -1)
-    assert members.seated(minima) == Count(0, {"worker": 0}) and members.running == 0
-
-
-def test_a_pod_is_in_the_list_of_its_standing_alone() -> None:
-    members, pod = Members(), member("a")
-    for standing, sitting, waiting in ((S.WAITS, [], ["a"]), (S.SITS, ["a"], []), (S.FAILED, [], [])):
-        members.put(pod, standing)
-        assert (list(members.sitting), list(members.waiting)) == (sitting, waiting)
-    members.put(pod, S.SITS)
-    members.drop("a")
-    assert not members.sitting and not members.waiting
-
-
-def test_nothing_is_kept_of_roles_and_owners_that_are_gone() -> None:
-    members = Members()
-    for n in range(100):
-        for standing in Standing:
-            one = Member(f"role-{n}", standing, owner=f"owner-{n}", is_assumed=n % 2 == 0)
-            for number in (3, -1, -2):
-                members.count(one, number)
-    assert len(members) == members.ours == 0
-    assert not any((members._members, members._by_role, members._assumed, members._living, members._succeeded))

@@ -181,12 +181,6 @@ def test_the_condition_is_that_of_kube_scheduler() -> None:
     assert conditions(made, placed) is None, "once True, it stays"
 
 
-def test_a_problem_is_an_error_of_the_scheduler() -> None:
-    made = scene(native_group(2, problem="spec.resourceClaims: no"))
-    made.put(native("a"))
-    assert conditions(made) == [("PodGroupInitiallyScheduled", "False", "SchedulerError")]
-
-
 def test_pods_of_other_schedulers_are_counted_apart() -> None:
     made = scene(native_group(1))
     made.put(native("theirs", scheduler_name="default-scheduler", node="n1"))

@@ -5,19 +5,9 @@ from __future__ import annotations
 import pytest
 
 from placement.cluster_events import ClusterEvent, EventKind
-from placement.plugins import EnqueueExtensions, Hint, PreEnqueue
+from placement.plugins import EnqueueExtensions, Hint
 from scheduler.gangs.plugin import Gang
-from tests.scheduler.gangs.made_up import Scene, group, member
-
-
-def test_it_asks_the_directory() -> None:
-    scene = Scene()
-    plugin: PreEnqueue = Gang(scene.directory)
-    scene.directory.put_group(group(2))
-    scene.put(member("a"))
-    assert plugin.pre_enqueue(member("a")) == scene.directory.gate(member("a"))
-    assert not plugin.pre_enqueue(member("a")).is_success and plugin.name == "Gang"
-    assert plugin.pre_enqueue(member("b", of="")).is_success
+from tests.scheduler.gangs.made_up import Scene, member
 
 
 @pytest.mark.parametrize(
@@ -35,8 +25,3 @@ def test_what_may_let_a_pod_in(event: ClusterEvent, hint: Hint) -> None:
     plugin = Gang(Scene().directory)
     assert isinstance(plugin, EnqueueExtensions)
     assert plugin.hint(member("a"), event) is hint
-
-
-def test_pods_of_no_group_are_woken_by_no_group() -> None:
-    event = ClusterEvent(EventKind.GROUP_CHANGED)
-    assert Gang(Scene().directory).hint(member("a", of=""), event) is Hint.SKIP

@@ -157,19 +157,6 @@ def test_a_watch_that_lags_costs_conflicts_and_nothing_else() -> None:
     assert len(server.run(40)) == 0
 
 
-def test_one_write_at_a_time() -> None:
-    server = Server(group(2))
-    server.holds = True
-    server.run(1)
-    server.scene.put(member("a"))
-    server.run(5)
-    assert len(server.held) == 1 and not server.written
-    server.holds = False
-    server.let_go()
-    server.run(5)
-    assert len(server.written) == 2
-
-
 def test_fields_that_the_definition_does_not_have_are_noticed(caplog: pytest.LogCaptureFixture) -> None:
     server = Server(group(2), drops=("scheduled", "conditions"))
     assert len(server.run(200)) == 1
@@ -235,14 +222,6 @@ def test_a_replica_that_does_not_lead_writes_and_tells_nothing() -> None:
 def test_thousands_are_written_some_at_a_time() -> None:
     server = Server(*(group(2, name=f"g{n}") for n in range(250)))
     assert [len(server.run(1, watch=False)) for _ in range(4)] == [100, 100, 50, 0]
-
-
-def test_nothing_is_kept_of_groups_that_are_gone() -> None:
-    server = Server(group(2))
-    server.run(3)
-    server.scene.directory.delete_group(group(2))
-    server.run(2, watch=False)
-    assert not server.writer._pacing._sent and not server.writer._turns._turns and server.writer.waiting == 0
 
 
 def test_the_clock_may_be_set_back() -> None:

@@ -29,18 +29,6 @@ def test_it_is_counted_once_after_the_grace() -> None:
     assert told.excess == {"cpu": 1000} and len(told.pods) == 5
 
 
-def test_one_that_comes_back_is_another() -> None:
-    scene = full()
-    one = pod("one too many")
-    for _ in range(2):
-        scene.put(one)
-        scene.after(0)
-        assert scene.after(1) == ["n"]
-        scene.gone(one)
-        assert scene.after(1) == []
-    assert scene.watch.counts == {Cause.SHARED: 2}
-
-
 def test_what_is_over_within_the_grace_does_not_count() -> None:
     scene = full()
     one = pod("one too many")
@@ -105,14 +93,6 @@ def test_per_resource_as_the_filter_counts(requests: dict[str, float], excess: d
     assert [one.excess for one in scene.told] == ([excess] if excess else [])
 
 
-def test_too_many_pods() -> None:
-    scene = Scene([node(pods=2)])
-    scene.put(*(pod(f"p{i}", requests={}) for i in range(3)))
-    scene.after(0)
-    scene.after(1)
-    assert [one.excess for one in scene.told] == [{"pods": 1}]
-
-
 def test_pods_of_a_node_that_is_not_there_are_no_overcommit() -> None:
     scene = Scene([])
     scene.put(pod("early", cpu=100))
@@ -128,16 +108,6 @@ def test_a_node_that_became_smaller() -> None:
     scene.put(pod("p4"))  # bound, although nothing was left even before
     assert scene.after(0) == ["n"]
     assert scene.watch.counts == {Cause.SHRUNK: 1, Cause.SHARED: 1}
-
-
-def test_a_device_plugin_that_restarts() -> None:
-    scene = Scene([node(gpu=2)])
-    scene.put(pod("trains", requests={"example.com/gpu": 2.0}))
-    scene.after(0)
-    scene.put_node(node(gpu=0))
-    scene.after(0)
-    scene.after(1)
-    assert scene.watch.counts == {Cause.SHRUNK: 1}
 
 
 def test_a_device_plugin_that_restarts_while_we_start() -> None:

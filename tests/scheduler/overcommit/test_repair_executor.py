@@ -69,13 +69,6 @@ def test_nobody_else_goes_while_the_watch_lags() -> None:
     assert tested.step() == ["p4"], "it was told to go long ago, and has not"
 
 
-def test_a_budget_refuses() -> None:
-    tested = Repairing(*pods(5))
-    tested.answers = {"p4": REFUSED, "p3": REFUSED}
-    assert tested.step() == ["p4", "p3", "p2"]
-    assert tested.repair.unrepaired == 0
-
-
 def test_all_are_refused() -> None:
     tested = Repairing(*pods(2), *pods(3, "default-scheduler", "theirs"))
     tested.answers = {"p0": REFUSED, "p1": REFUSED}
@@ -109,14 +102,6 @@ def test_without_an_answer_the_same_pod_is_asked_again() -> None:
     tested.put(pod("newer", created=99.0))
     tested.answers = {}
     assert tested.step(5) == ["p4", "newer"]  # with the newer one two are too many
-    assert tested.step() == []
-
-
-def test_what_had_no_answer_may_have_gone() -> None:
-    tested = Repairing(*pods(5))
-    tested.answers = {"p4": Eviction(Evicted.UNKNOWN, "no answer")}
-    assert tested.step(5) == ["p4"]
-    tested.put(pod("p4", created=4.0, terminating=True))
     assert tested.step() == []
 
 

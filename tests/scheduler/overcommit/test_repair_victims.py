@@ -65,40 +65,6 @@ def test_those_that_turn_out_not_to_be_needed_stay() -> None:
     assert [one.name for one in found.victims] == ["cores", "cards"]
 
 
-def test_what_does_not_request_the_resource_stays() -> None:
-    pods = [pod("memory", requests={"memory": 1.0}, created=9), pod("cores", created=1)]
-    assert victims(pods, 500) == ["cores"]
-
-
-def test_no_pod_is_evicted_in_vain() -> None:
-    pods = [pod("mine"), pod("theirs", cpu=5, scheduler="default-scheduler")]
-    found = plan_repair(overcommit(pods, {"cpu": 4000}), ours)
-    assert [one.name for one in found.victims] == [] or units_of(found.victims, "cpu") >= 2000
-    assert found.victims == () and found.unrepaired == {"cpu": 2000}
-
-
-def test_one_resource_is_repaired_where_another_cannot_be() -> None:
-    pods = [pod("mine"), pod("theirs", requests={"memory": 9.0}, scheduler="default-scheduler")]
-    found = plan_repair(overcommit(pods, {"cpu": 500, "memory": 8}), ours)
-    assert [one.name for one in found.victims] == ["mine"] and found.unrepaired == {"memory": 1}
-
-
-def test_pods_that_go_already_are_waited_for() -> None:
-    pods = [pod("a", created=2), pod("b", created=1), pod("goes", terminating=True)]
-    assert victims(pods, 2000) == []
-    assert victims(pods, 1000) == ["a"]
-    told = plan_repair(overcommit(pods, {"cpu": 1000}), ours, leaving={pods[1].uid})
-    assert told.victims == () and not told.unrepaired
-
-
-def test_the_next_newest_where_one_is_refused() -> None:
-    pods = [pod("a", created=3), pod("b", created=2), pod("theirs", scheduler="other", created=9)]
-    found = plan_repair(overcommit(pods, {"cpu": 2000}), ours, refused={pods[0].uid})
-    assert [one.name for one in found.victims] == ["b"]
-    neither = plan_repair(overcommit(pods, {"cpu": 2000}), ours, refused={one.uid for one in pods})
-    assert neither.victims == () and neither.unrepaired == {"cpu": 1000}
-
-
 KINDS = ("cpu", "memory", "pods", "example.com/gpu")
 
 
