@@ -33,16 +33,6 @@ N_PODS: Final = 400
 ZONE: Final = "topology.kubernetes.io/zone"
 
 
-def test_two_replicas_fill_the_nodes_to_the_last_bit(writer: ClusterWriter, start: Started) -> None:
-    """Many services, and one that is too large for the nodes of one replica: its last pods are passed on."""
-    replicas = _sharing(start, 2)
-    _fill(writer)
-    assert eventually(lambda: bound(writer) == N_PODS, LONG), _logs(replicas)
-    assert_settled(writer, replicas)
-    assert all(one.metric("forecast_pod_scheduling_seconds_count") > N_PODS / 10 for one in replicas)
-    _assert_sound(replicas)
-
-
 @pytest.mark.parametrize("n_killed", [0, 1])
 def test_the_shards_of_a_replica_that_was_killed_in_a_burst_are_taken_over(
     writer: ClusterWriter, start: Started, n_killed: int

@@ -72,12 +72,3 @@ def test_rounds_of_all_replicas_end(nodes: list[tuple[int, float]]) -> None:
 def test_the_largest_node_that_fits_goes_to_the_shard_with_the_least() -> None:
     nodes = [(0, 5.0), (0, 3.0), (0, 2.0), (1, 1.0), (2, 4.0), (3, 4.0), (4, 4.0), (5, 4.0)]
     assert moves_of(nodes, {0}) == [(1, 1)]
-
-
-def test_shards_about_as_large_as_the_mean_give_nothing() -> None:
-    nodes = [(number, 0.1) for number in range(COUNT) for _ in range(10 + (number == 0))]
-    assert moves_of(nodes, set(range(COUNT))) == []
-
-
-def test_full_nodes_stay() -> None:
-    assert moves_of([(0, 0.0), (0, 0.0), (0, 1.0)], {0}) == [] and moves_of([], {0}) == []

@@ -82,32 +82,6 @@ def _assert_shared(world: World) -> None:
     assert known == {one.identity for one in world.replicas}
 
 
-def test_all_replicas_share_the_shards_soon() -> None:
-    world = World(3)
-    world.seconds(8)
-    _assert_shared(world)
-    assert world.bound > 0 and all(one.keeper.seen().trouble == "" for one in world.replicas)
-
-
-@pytest.mark.parametrize("n_replicas", [1, 2, 4])
-def test_a_replica_that_joins_gets_its_share(n_replicas: int) -> None:
-    world = World(n_replicas - 1 or 1)
-    world.seconds(15)
-    if n_replicas > 1:
-        world.start()
-    world.seconds(20)
-    _assert_shared(world)
-
-
-def test_a_replica_that_ends_in_order_leaves_its_shards_free_at_once() -> None:
-    world = World(2)
-    world.seconds(10)
-    world.stop(world.replicas[0])
-    world.seconds(4)
-    _assert_shared(world)
-    assert world.replicas[0].keeper.seen().taken_over == 0
-
-
 def test_the_shards_of_one_that_was_killed_are_taken_when_they_have_expired() -> None:
     world = World(2)
     world.seconds(10)
@@ -132,28 +106,6 @@ def test_a_replica_in_trouble_owns_nothing_and_says_why(trouble: str) -> None:
     first.until.clear()
     world.seconds(30)
     _assert_shared(world)
-
-
-def test_a_list_of_one_replica_makes_no_other_one_lag() -> None:
-    """Its resourceVersion counts writes of all kinds: a watch of pods that nothing happens to does not get there."""
-    world = World(2)
-    world.seconds(10)
-    world.replicas[0].listed_at = 1_000_000
-    world.seconds(20)
-    assert [one.keeper.seen().trouble for one in world.replicas] == ["", ""]
-
-
-@pytest.mark.parametrize("seconds", range(10, 40, 3))
-def test_what_a_replica_in_trouble_sent_last_arrives_before_others_place(seconds: int) -> None:
-    world = World(2)
-    world.seconds(seconds)
-    first = world.replicas[0]
-    first.until["slow"] = 1e12
-    world.seconds(3)
-    assert first.flights
-    first.until["hangs"] = 1e12
-    world.seconds(4)
-    assert len(world.replicas[1].keeper.seen().owned) > 2, "it gives back what would be free after 10 s only"
 
 
 def test_the_leader_borrows_a_node_and_gives_it_back() -> None:
@@ -210,18 +162,6 @@ def test_one_that_begins_to_lead_looks_at_who_decides_about_waiting_pods() -> No
     other.leads_instead = True
     world.seconds(2)
     assert other.n_used > before
-
-
-@given(rooms=st.lists(st.floats(0.0, 1e-5), min_size=COUNT, max_size=COUNT))
-def test_all_replicas_send_units_by_the_same_figures(rooms: list[float]) -> None:
-    """A figure in a Lease is rounded. In a full cluster that is much of it."""
-    world = World(2)
-    world.seconds(8)
-    for one in world.replicas:
-        one.keeper._rooms = {number: rooms[number] for number in one.keeper.seen().owned}
-    world.seconds(10)
-    first, second = world.replicas
-    assert first.dispatcher.shards == second.dispatcher.shards
 
 
 @pytest.mark.parametrize("change", ["a node comes", "a node is in another shard", "a room is held", "a room is taken"])

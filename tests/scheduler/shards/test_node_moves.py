@@ -99,39 +99,10 @@ def test_a_label_that_another_client_changes_in_between_is_overwritten_and_the_m
     assert world.moves.room == 2 and world.moves.handed_over == 1
 
 
-def test_a_node_that_is_deleted_on_the_way_ends_its_move() -> None:
-    world = World(node("a", 0), owns={0})
-    world.moves.begin("a", 2)
-    world.replica.cluster.delete(node("a", 0))
-    world.moves.step(-1)
-    assert world.moves.room == 2 and world.moves.handed_over == 0
-
-
 def test_no_more_than_so_many_leave_at_once() -> None:
     world = World(*(node(name, 0) for name in "abc"), owns={0})
     assert [world.moves.begin(name, 1) for name in "abc"] == [True, True, False]
     assert not world.moves.begin("unknown", 1)
-
-
-def test_a_refused_patch_is_tried_again() -> None:
-    world = World(node("a", 0), owns={0})
-    world.moves.begin("a", 2)
-    world.fate = Fate.REFUSED
-    world.step()
-    world.fate = Fate.ANSWERED
-    world.step()
-    assert world.shard("a") == 2
-
-
-def test_a_lost_answer_counts_once() -> None:
-    world = World(node("a", 0), owns={0})
-    world.moves.begin("a", 2)
-    world.fate = Fate.ANSWER_LOST
-    world.step()
-    world.fate = Fate.ANSWERED
-    world.step()
-    world.step()
-    assert world.shard("a") in (0, 2) and world.moves.room == 2
 
 
 def test_a_node_that_the_leader_asks_for_is_lent_and_knows_its_home() -> None:
@@ -169,22 +140,6 @@ def test_the_leader_asks_once_and_again_before_its_wish_is_over() -> None:
     assert again is not None and again.until > world.wall.now
 
 
-def test_a_leader_with_another_shard_asks_for_it_there() -> None:
-    world = World(node("a", 1), owns={0})
-    world.moves.want("unit", ["a"])
-    world.step(leader_shard=0)
-    world.step(leader_shard=2)
-    again = wanted(world.server.nodes["a"])
-    assert again is not None and again.to == 2
-
-
-def test_who_does_not_lead_asks_for_nothing() -> None:
-    world = World(node("a", 1), owns={0})
-    world.moves.want("unit", ["a"])
-    world.step()
-    assert wanted(world.server.nodes["a"]) is None
-
-
 def test_a_lent_node_goes_home_when_the_unit_is_served_or_its_time_is_over() -> None:
     for ends in ("served", "time"):
         world = World(node("a", 1), owns={0})
@@ -202,14 +157,6 @@ def test_a_lent_node_goes_home_when_the_unit_is_served_or_its_time_is_over() -> 
         world.step(leader_shard=0)
         assert world.shard("a") == 1
         assert handed_over(world.server.nodes["a"]) == HandedOver(0, 1, pods_digest(()))
-
-
-def test_what_is_dropped_stays() -> None:
-    world = World(node("a", 0), owns={0})
-    world.moves.begin("a", 2)
-    world.moves.drop()
-    world.step()
-    assert world.replica.own() == {"a"} and world.shard("a") == 0
 
 
 def test_slow_answers_end_a_step_early() -> None:

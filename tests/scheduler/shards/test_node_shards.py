@@ -85,10 +85,6 @@ def test_damaged_annotations_say_nothing(text: str) -> None:
     assert wanted(annotated(WANTED, text)) is None
 
 
-def test_a_node_without_annotations_says_nothing() -> None:
-    assert handed_over(node_info("node")) is None and wanted(node_info("node")) is None
-
-
 @given(uids=st.sets(st.uuids().map(str), max_size=20), more=st.uuids().map(str))
 def test_a_digest_tells_sets_of_pods_apart_whatever_their_order(uids: set[str], more: str) -> None:
     assert pods_digest(sorted(uids)) == pods_digest(sorted(uids, reverse=True))

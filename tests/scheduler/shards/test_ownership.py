@@ -22,19 +22,6 @@ from tests.scheduler.shards.shard_world import COUNT, SETTLE, Replica, node, pod
 EMPTY = pods_digest(())
 
 
-def test_nodes_of_own_shards_are_ours() -> None:
-    replica = Replica(node("a", 0), node("b", 1), node("c", 2), owns={0, 2})
-    assert replica.own() == replica.bindable() == {"a", "c"}
-    replica.ownership.use({1})
-    replica.held = {1}
-    assert replica.own() == replica.bindable() == {"b"}
-    assert replica.ownership.has_others() and replica.ownership.owns_any()
-    replica.put(node("d", 1))
-    assert replica.own() == {"b", "d"}
-    replica.cluster.delete(node("b", 1))
-    assert replica.own() == {"d"} and replica.ownership.nodes_in(1) == ["d"] and replica.ownership.shard("b") == -1
-
-
 def test_the_filter_rejects_the_nodes_of_others_and_no_preemption_helps() -> None:
     replica = Replica(node("a", 0), node("b", 1), owns={0})
     view = ClusterView(replica.cluster, PlacementIndex(replica.cluster.state))
@@ -55,26 +42,10 @@ def test_nothing_is_bound_once_the_lease_is_lost() -> None:
     assert replica.ownership.why_not("unknown")
 
 
-def test_a_lease_alone_is_not_enough() -> None:
-    """Nodes and pods have not been read since it was taken."""
-    replica = Replica(node("a", 0))
-    replica.held = {0}
-    assert replica.own() == replica.bindable() == set()
-
-
 def test_another_thread_is_answered_without_the_lock() -> None:
     replica = Replica(node("a", 0), node("b", 1), owns={0})
     with replica.locked(), ThreadPoolExecutor(1) as threads:
         assert threads.submit(replica.bindable).result(10) == {"a"}
-
-
-def test_a_node_that_leaves_is_hidden_until_it_stays() -> None:
-    replica = Replica(node("a", 0), node("b", 0), owns={0})
-    replica.ownership.leave("a")
-    assert replica.own() == {"b"}
-    assert not replica.ownership.why_not("a"), "what is on its way there may arrive"
-    replica.ownership.stay("a")
-    assert replica.own() == {"a", "b"}
 
 
 def test_a_node_is_quiet_once_no_pod_of_ours_is_on_its_way() -> None:
@@ -130,70 +101,12 @@ def test_a_label_that_another_client_changed_lets_the_node_rest(record: HandedOv
     assert replica.ownership.welcome(read_since=replica.clock.now) and replica.own() == {"a"}
 
 
-def test_a_damaged_record_lets_the_node_rest() -> None:
-    replica = Replica(node("a", 1), owns={0})
-    replica.put(node("a", 0, annotations={"forecast-scheduler.io/shard-handed-over": '{"source":1'}))
-    replica.clock.now += SETTLE - 0.1
-    assert not replica.ownership.welcome(read_since=replica.clock.now)
-
-
-def test_a_label_that_goes_and_comes_back_counts_twice() -> None:
-    replica = Replica(node("a", 0), owns={0})
-    replica.put(node("a", 1))
-    assert replica.own() == set()
-    replica.put(node("a", 0))
-    assert replica.own() == replica.bindable() == set()
-
-
-def test_a_new_node_is_used_at_once() -> None:
-    replica = Replica(owns={0})
-    replica.put(node("a", 0, HandedOver(1, 0, pods_digest(["gone"]))))
-    assert replica.own() == {"a"}
-
-
-def test_a_node_that_is_made_anew_in_the_same_shard_is_used_at_once() -> None:
-    replica = Replica(node("a", 0), owns={0})
-    replica.cluster.delete(node("a", 0))
-    replica.put(node("a", 0))
-    assert replica.own() == {"a"}
-
-
-def test_a_node_that_is_made_anew_in_another_shard_rests() -> None:
-    """Its last owner may not have seen that it was deleted, and bind to the name."""
-    replica = Replica(node("a", 1), owns={0})
-    replica.cluster.delete(node("a", 1))
-    replica.put(node("a", 0))
-    assert replica.own() == replica.bindable() == set()
-    replica.cluster.delete(node("a", 0))
-    replica.clock.now += SETTLE
-    replica.put(node("a", 0))
-    assert replica.own() == {"a"}
-
-
-def test_a_node_that_is_gone_leaves_nothing_behind() -> None:
-    """Neither where pods name it, nor where none does."""
-    replica = Replica(node("a", 0), node("b", 0), pod("one", on="b"), owns={0})
-    for name in "ab":
-        replica.ownership.leave(name)
-        replica.cluster.delete(node(name, 0))
-    assert replica.ownership.nodes_in(0) == [] and replica.ownership.shard("b") == -1
-    replica.ownership.rebuild()
-    replica.put(node("b", 0))
-    assert replica.own() == {"b"}
-
-
 def test_stand_ins_of_reservations_are_no_pods_of_the_digest() -> None:
     """The API server has no such pods: the next owner may know another state of the Reservation."""
     replica = Replica(node("a", 0), owns={0})
     stand_in = pod_info("room", node="a", stands_in=True, requests={"cpu": 1.0})
     replica.cluster.hold_room(HeldRoom(stand_in, LabelSelector(), 0.0, 1e12))
     assert "room" in replica.cluster.state.seat_of and replica.ownership.digest("a") == EMPTY
-
-
-def test_the_digest_is_of_all_pods_on_the_node() -> None:
-    replica = Replica(node("a", 0), node("b", 0), pod("one", on="a"), pod("two", on="b"), owns={0})
-    replica.put(pod("three", on="a"), pod("waits"))
-    assert replica.ownership.digest("a") == pods_digest(["one", "three"])
 
 
 # Loans

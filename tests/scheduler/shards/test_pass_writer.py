@@ -81,9 +81,3 @@ def test_a_pod_whose_write_failed_can_be_written_again() -> None:
     session.raises.append(ValueError("broken"))
     write(session, [(pod, PassedOn(1))], [(pod, PassedOn(2))], pause=True)
     assert [said["annotations"][PASSED_ON] for _, said in session.written] == ["2"]
-
-
-def test_a_session_that_is_over_is_no_error() -> None:
-    session = Session()
-    session.is_over = True
-    assert write(session, [(pod_info("one"), PassedOn(1))]).written == 0

@@ -139,14 +139,3 @@ def test_a_node_whose_pods_cannot_be_listed_is_not_known(world: World) -> None:
     world.status = 500
     assert world.lists.read_nodes(["node-0"]) == []
     assert not world.lists.read_waiting()
-
-
-def test_slow_lists_end_a_step_early(world: World) -> None:
-    def pass_time() -> None:
-        world.clock.now += 1.5
-
-    world.while_listing = pass_time
-    assert world.lists.read_nodes(["node-0", "node-1", "node-2"]) == ["node-0", "node-1"]
-    world.status = 500
-    assert world.lists.read_nodes(["node-0", "node-1"]) == []
-    assert len(world.paths) == 3

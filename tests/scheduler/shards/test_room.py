@@ -38,16 +38,6 @@ def test_nodes_that_take_no_pods_have_none() -> None:
     assert node_rooms(cluster)[0] == pytest.approx([1 / 3, 1 / 3])
 
 
-def test_an_overcommitted_node_has_none_rather_than_less() -> None:
-    cluster = cluster_of(node("a"), node("b"))
-    cluster.put(pod_info("pod", node="a", requests={"cpu": 9.0, "memory": 1.0}))
-    assert node_rooms(cluster)[0] == pytest.approx([0.0, 7 / 16])
-
-
-def test_a_cluster_without_nodes_has_no_room() -> None:
-    assert node_rooms(cluster_of()).shape == (0, 2)
-
-
 def test_a_shard_has_the_scarcer_of_both_of_its_sums() -> None:
     rooms = np.array([[0.1, 0.3], [0.2, 0.1], [0.5, 0.5], [9.0, 9.0]])
     assert shard_rooms(rooms, np.array([0, 0, 2, -1]), 3) == pytest.approx([0.3, 0.0, 0.5])
