@@ -8,9 +8,8 @@ import pytest
 
 from forecast.service_key import Owner
 from kube.objects.objects import Phase, PodInfo
-from placement.plugins import NodePreference
 from placement.virtual_nodes.options import Provider
-from scheduler.profiles.job.failed_nodes import AVOIDED_SECONDS, FailedNodes
+from scheduler.profiles.job.failed_nodes import AVOIDED_SECONDS
 from tests.scheduler.profiles.job.serverless.providers_world import World, job_pod, provider_node, real_node
 
 
@@ -41,13 +40,6 @@ def test_the_next_pod_goes_elsewhere_for_an_hour() -> None:
     assert nodes_for(world) == {"a", "b"} - {favourite}
     world.now += 1.0
     assert nodes_for(world) == {favourite}
-
-
-def test_if_all_have_failed_it_goes_anywhere() -> None:
-    world = world_of("a", "b")
-    for node in "ab":
-        failed(world, node, name=f"p-{node}")
-    assert nodes_for(world) <= {"a", "b"}
 
 
 def test_whole_batches_keep_away() -> None:
@@ -87,37 +79,3 @@ def test_nodes_of_one_provider_are_one() -> None:
     assert nodes_for(world) == {"b"}
     failed(world, "b", name="q")
     assert nodes_for(world) == {"real"}
-
-
-def test_jobs_with_failures_are_told_apart_and_others_are_not() -> None:
-    world = world_of("a", "b")
-    preference: NodePreference = world.failed_nodes
-    failed(world, "a")
-    assert preference.tells_apart(job_pod("x")) == "uid-of-job"
-    assert preference.tells_apart(job_pod("x", job="other")) is None
-
-
-def test_it_is_found_again_after_a_restart() -> None:
-    world = world_of("a", "b")
-    pod = failed(world, "a")
-    again = FailedNodes(world.view.state, clock=lambda: world.now)
-    assert again.tells_apart(pod) == pod.owner_uid
-
-
-def test_a_clock_that_was_set_back_does_not_make_it_longer() -> None:
-    world = world_of("a", "b")
-    world.now = 1e9
-    pod = failed(world, "a")
-    world.now = 1e6
-    assert world.failed_nodes.tells_apart(pod) is None
-
-
-def test_memory_is_bounded() -> None:
-    world = world_of("a")
-    for number in range(5_000):
-        world.failed_nodes.failed(job_pod("p", job=f"job-{number}", node="a"))
-    for number in range(500):
-        world.failed_nodes.failed(job_pod("p", job="last", node=f"node-{number}"))
-    kept = world.failed_nodes._avoided
-    assert len(kept) == 4096 and "uid-of-job-0" not in kept
-    assert len(kept["uid-of-last"]) == 64 and ("", "node-499") in kept["uid-of-last"]

@@ -11,10 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from forecast.service_key import Owner, ServiceKey
+from kube.decoding.jobs import JobInfo
 from kube.objects.objects import PodInfo
-from scheduler.profiles.job.job_annotations import NO_TERMS, JobTerms, Place, terms_of
-from scorer.runs.declared_run import said_run
+from scheduler.profiles.job.job_annotations import DEADLINE_ANNOTATION, JobTerms, Place, terms_of
+from scheduler.profiles.job.run_start import DatedTerms
+from scheduler.profiles.job.unread_annotations import UnreadTerms
+from scorer.assuming_cluster import AssumingCluster
+from scorer.options import ScorerOptions
+from scorer.runs.declared_run import EXPECTED_RUN_ANNOTATION, said_run
 from tests.kube.api_objects import pod
+from tests.kube.job_table import JobTable
+from tests.scheduler.profiles.job.serverless.providers_world import job_pod
 
 CREATED = datetime(2026, 11, 21, 20, 0, tzinfo=UTC).timestamp()
 DEADLINE, LATEST_START, RUN, PLACE = "deadline", "latest-start", "expected-run", "place"
@@ -94,23 +102,6 @@ def test_a_place() -> None:
     assert terms.mistakes == ("forecast-scheduler.io/place is 'Cluster': write one of any, cluster, serverless",)
 
 
-def test_every_mistake_is_told() -> None:
-    terms = terms_of(says(dict.fromkeys((LATEST_START, DEADLINE, RUN, PLACE), "x" * 5000)))
-    assert len(terms.mistakes) == 4 and all(len(mistake) < 300 for mistake in terms.mistakes)
-    assert replace(terms, mistakes=()) == NO_TERMS
-
-
-@pytest.mark.parametrize("annotations", [{}, {"policy": "spread"}, {"queue": "night"}])
-def test_a_pod_that_says_nothing_has_no_terms(annotations: dict[str, str]) -> None:
-    assert terms_of(says(annotations)) is NO_TERMS
-    assert said_run(says(annotations).annotations) is None
-
-
-def test_a_duration_counts_from_the_creation_of_each_pod() -> None:
-    first = says({DEADLINE: "1h"})
-    assert terms_of(replace(first, created=CREATED + 60)).deadline == terms_of(first).deadline + 60
-
-
 TEXTS = st.one_of(
     st.text(max_size=30),
     st.text("0123456789-:TZ+.hms", max_size=30),
@@ -127,3 +118,80 @@ def test_anything_may_be_written(annotations: dict[str, str]) -> None:
     understood = sum((terms.latest_start < math.inf, terms.deadline < math.inf, terms.run_seconds is not None))
     understood += annotations.get(PLACE) in [place.value for place in Place]
     assert understood + len(terms.mistakes) == len(annotations)
+
+
+PREFIX = "forecast-scheduler.io/"
+POD = replace(
+    pod("a", created=5_000.0),
+    owner=Owner("Job", "work"),
+    owner_uid="u",
+    annotations={PREFIX + "deadline": "1h", PREFIX + "latest-start": "2026-11-22T06:00:00Z"},
+)
+
+
+def known(*, uid: str = "u", created: float = 1_000.0) -> DatedTerms:
+    jobs = JobTable()
+    jobs.put(JobInfo(POD.namespace, "work", uid, ServiceKey(POD.namespace, "Job", "work"), created=created))
+    return DatedTerms(jobs)
+
+
+def test_a_duration_counts_from_the_creation_of_the_job_and_a_time_is_a_time() -> None:
+    terms, plain = known().of(POD), terms_of(POD)
+    assert (terms.deadline, plain.deadline) == (4_600.0, 8_600.0)
+    assert terms.latest_start == plain.latest_start
+    again = replace(POD, uid="b", name="b", created=9_000.0)
+    assert known().of(again) == terms
+
+
+def test_without_the_job_it_counts_from_the_creation_of_the_pod() -> None:
+    for dated in (DatedTerms(JobTable()), known(uid="of an earlier Job"), known(created=0.0)):
+        assert dated.of(POD) == terms_of(POD)
+    assert known().is_settled(POD) and not known(uid="of an earlier Job").is_settled(POD)
+    other = replace(POD, owner=Owner("ReplicaSet", "work"))
+    assert known().of(other) == terms_of(POD) and known().is_settled(other)
+
+
+@pytest.mark.parametrize(
+    ("created", "succeeded", "failed", "is_open"),
+    [
+        (1_030.0, 8, 0, True),  # of the first round: it was to start with the others
+        (9_000.0, 8, 0, False),  # of a later round
+        (9_000.0, 0, 1, False),  # tried again
+        (9_000.0, 0, 0, True),  # the Job has not begun
+    ],
+)
+def test_what_a_job_makes_after_others_of_it_have_ended_was_not_to_start_by_then(
+    created: float, succeeded: int, failed: int, is_open: bool
+) -> None:
+    jobs = JobTable()
+    of = ServiceKey(POD.namespace, "Job", "work")
+    job = JobInfo(POD.namespace, "work", "u", of, created=990.0, started=1_000.0, succeeded=succeeded, failed=failed)
+    jobs.put(job)
+    said = {PREFIX + "latest-start": "30m", PREFIX + "deadline": "8h"}
+    terms = DatedTerms(jobs).of(replace(POD, created=created, annotations=said))
+    assert terms.latest_start == (990.0 + 1800 if is_open else math.inf)
+    assert terms.deadline == 990.0 + 8 * 3600
+
+
+def _world() -> tuple[AssumingCluster, UnreadTerms]:
+    cluster = AssumingCluster(ScorerOptions(), now=0.0)
+    unread = UnreadTerms(cluster.state, lambda pod: pod.scheduler_name != "other")
+    cluster.listeners.append(unread.apply)
+    return cluster, unread
+
+
+def _saying(name: str, **said: str) -> PodInfo:
+    return replace(job_pod(name, owner_uid="u"), annotations=dict(said))
+
+
+def test_a_mistake_is_told_once_for_all_pods_of_a_job() -> None:
+    cluster, unread = _world()
+    bad = {DEADLINE_ANNOTATION: "soon", EXPECTED_RUN_ANNOTATION: "20m"}
+    for name in ("a", "b"):
+        cluster.put(replace(_saying(name), annotations=bad))
+    ((pod, note),) = unread.take()
+    assert pod.name == "a" and "'soon'" in note and DEADLINE_ANNOTATION in note and "20m" not in note
+    cluster.put(replace(_saying("c"), annotations=bad))
+    assert unread.take() == []
+    cluster.put(replace(_saying("d"), annotations={DEADLINE_ANNOTATION: "later"}))
+    assert [pod.name for pod, _ in unread.take()] == ["d"]

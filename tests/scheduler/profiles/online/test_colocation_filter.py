@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +18,6 @@ from placement.index.index import PlacementIndex
 from placement.plugins import Hint
 from scheduler.profiles.online.colocation_loop import Colocation
 from scheduler.profiles.online.options import GapOptions
-from scheduler.profiles.online.upper_bounds import GAP_RESOURCES
 from scorer.predicted.node_curves import gather, node_curves
 from scorer.tracking import LIVE_HALF_LIFE_SLOTS, TrackedCluster
 from testing.placement.views import verdicts
@@ -27,7 +25,6 @@ from tests.scorer.live_cluster import at, loaded, node, pod_of
 from tests.scorer.scorer_at import LiveScorer
 
 USE = "forecast-scheduler.io/virtual-request"
-CPU_FULL = "predicted load of cpu would pass 50 % of capacity within 24 h"
 UNKNOWN = "predicted load is not known"
 
 
@@ -104,13 +101,6 @@ def test_node_by_node_as_the_curves_say(hour: float, hours: int) -> None:
         assert scene.passing(filler(uses=use)) == {name for name in names if use <= room[name]}, use
 
 
-def test_the_evening_decides_also_at_night() -> None:
-    evening = Scene(*SERVICES, hour=4.0).with_model()
-    assert evening.highest("node-0") > 0.5 > 3 * Scene(*SERVICES, hour=4.0, hours=3).with_model().highest("node-0")
-    assert CPU_FULL in evening.reasons(filler())["node-0"]
-    assert "node-0" in Scene(*SERVICES, hour=4.0, hours=3).with_model().passing(filler(uses=0.5))
-
-
 def test_who_is_of_low_priority() -> None:
     scene = Scene(*SERVICES).with_model()
     online = replace(filler(), priority=0)
@@ -168,18 +158,6 @@ def test_services_that_the_model_knows_use_what_they_declare_at_least() -> None:
     assert before_the_model.passing(filler(uses=0.1)) == set()
 
 
-def test_nothing_stays_behind_when_they_go() -> None:
-    scene = Scene(sizes=(10.0,)).with_model()
-    pods = [filler(f"f{i}", uses=1.7, on="node-0") for i in range(5)]
-    for pod in pods:
-        scene.live.put(pod)
-    assert scene.passing(filler(uses=0.1)) == set()
-    for pod in pods:
-        scene.live.delete(pod)
-    scene.colocation.bounds.refresh(scene.live.scorer.tables)
-    assert scene.passing(filler(uses=4.0)) == {"node-0"}
-
-
 @pytest.mark.parametrize("said", ["", "{", '{"cpu": -1}', '{"cpu": "NaN"}', "[" * 5000, '{"cpu": 1e300}', '{"gpu": 1}'])
 def test_anything_may_stand_in_an_annotation(said: str) -> None:
     scene = Scene(sizes=(10.0,)).with_model()
@@ -199,14 +177,6 @@ def test_a_node_of_which_nothing_is_known_yet() -> None:
     scene.live.later(61)
     scene.colocation.keep_up()
     assert scene.passing(filler()) == {"node-0", "node-7"}
-
-
-def test_a_row_that_another_node_took_over() -> None:
-    scene = Scene(sizes=(10.0, 40.0)).with_model()
-    scene.live.scorer.tables.delete(Kind.NODES, node("node-0", 10.0))
-    scene.live.scorer.tables.put(Kind.NODES, node("node-8", 40.0))
-    assert scene.cluster.state.row_of["node-8"] == 0
-    assert scene.reasons(filler()) == {"node-8": {UNKNOWN}, "node-1": frozenset()}
 
 
 def test_a_model_that_has_just_come() -> None:
@@ -233,15 +203,6 @@ def test_bounds_that_go_while_a_pod_is_filtered(monkeypatch: pytest.MonkeyPatch)
     assert scene.reasons(filler()) == before
 
 
-def test_another_day() -> None:
-    scene = Scene(*SERVICES, hour=23.9).with_model()
-    before = scene.passing(filler())
-    scene.live.at(0.1, day=1)
-    assert scene.passing(filler()) == set(), "the tables are of another day"
-    scene.colocation.keep_up()
-    assert scene.passing(filler()) == before
-
-
 def test_without_a_model_requests_and_usage_decide() -> None:
     scene = Scene(pod_of(1, "there", "node-0", cpu=3.0), sizes=(10.0, 10.0))
     assert scene.passing(filler(cpu=2.0)) == {"node-0", "node-1"}
@@ -255,29 +216,6 @@ def test_without_a_model_requests_and_usage_decide() -> None:
     assert scene.reasons(filler(cpu=0.5))["node-0"] == {
         "requests or usage of cpu would pass 50 %, there is no forecast"
     }
-
-
-def test_a_model_past_its_time_is_none() -> None:
-    scene = Scene(*SERVICES, sizes=(10.0,)).with_model()
-    assert CPU_FULL in scene.reasons(filler())["node-0"]
-    scene.live.at(4.0, day=15)
-    scene.colocation.keep_up()
-    assert scene.passing(filler()) == {"node-0"}  # their requests leave room
-
-
-def test_bounds_are_made_when_needed() -> None:
-    scene = Scene().with_model()
-    made = scene.colocation.bounds._made
-    scene.live.later(30)
-    scene.colocation.keep_up()
-    assert scene.colocation.bounds._made is made
-    scene.live.later(31)
-    scene.colocation.keep_up()
-    assert scene.colocation.bounds._made is not made
-    made = scene.colocation.bounds._made
-    scene.with_model()
-    assert scene.colocation.bounds._made is not made
-    assert len(GAP_RESOURCES) == 2
 
 
 def test_who_waits_for_bounds_is_told_when_they_are_made() -> None:
@@ -296,29 +234,6 @@ def test_who_waits_for_bounds_is_told_when_they_are_made() -> None:
     scene.live.later(61)
     scene.colocation.keep_up()
     assert told == [True, True]
-
-
-class _AnotherModelMeanwhile:
-    """Tables in which a model is put in place between two steps."""
-
-    def __init__(self, scene: Scene) -> None:
-        self.scene, self.readings = scene, 0
-
-    def reading(self) -> AbstractContextManager[TrackedCluster]:
-        self.readings += 1
-        if self.readings == 2:
-            self.scene.live.scorer.tables.install(loaded())
-        return self.scene.live.scorer.tables.reading()
-
-
-def test_a_model_that_comes_while_bounds_are_made() -> None:
-    scene = Scene().with_model()
-    made = scene.colocation.bounds._made
-    assert not scene.colocation.bounds.refresh(_AnotherModelMeanwhile(scene))
-    assert scene.colocation.bounds._made is made, "what is half of one model and half of another is thrown away"
-    assert scene.passing(filler()) == set()
-    scene.colocation.keep_up()
-    assert scene.passing(filler()) == {"node-0", "node-1", "node-2"}
 
 
 def test_what_wakes_a_pod_that_found_no_gap() -> None:

@@ -168,9 +168,3 @@ def test_what_robfig_refuses_is_refused_and_nothing_else(robfig: Robfig) -> None
     questions = [(text, "Europe/Berlin", after, after + 800 * DAY) for text in (*WHOLE, *ODD)]
     questions += [(text, "Europe/Berlin", after, after + DAY) for text in EVERY]
     assert differences(robfig, questions) == []
-
-
-@pytest.mark.long
-def test_thousands_of_random_schedules_do(robfig: Robfig) -> None:
-    rng = random.Random(8)
-    assert differences(robfig, [asked(rng) for _ in range(2000)]) == []

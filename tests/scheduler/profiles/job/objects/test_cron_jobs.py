@@ -130,10 +130,6 @@ def test_suspended_is_the_cron_job_not_what_it_starts() -> None:
     assert not decode(changed(NIGHTLY, "spec.jobTemplate.spec.suspend", True)).suspended
 
 
-def test_a_priority_that_is_written_down_is_known() -> None:
-    assert decode(changed(NIGHTLY, "spec.jobTemplate.spec.template.spec.priority", -5)).priority == -5
-
-
 @pytest.mark.parametrize(
     ("path", "value", "stays"),
     [
@@ -167,34 +163,6 @@ def test_one_that_cannot_be_read_costs_only_itself(path: str, value: Any) -> Non
         decode(odd)
     page = decode_page(WATCHED_CRON_JOBS, json.dumps({"items": [odd, NIGHTLY]}).encode())
     assert page.objects == [decode(NIGHTLY)] and len(page.undecodable) == 1
-
-
-def test_an_unknown_policy_is_the_default_one() -> None:
-    assert decode(changed(NIGHTLY, "spec.concurrencyPolicy", "Maybe")).concurrency is Concurrency.ALLOW
-
-
-def test_they_come_change_and_go() -> None:
-    heard: list[tuple[CronJobInfo, ...]] = []
-    jobs = CronJobs(listeners=[lambda some: heard.append(tuple(some))])
-    a, b = decode(changed(NIGHTLY, "metadata.name", "a")), decode(changed(NIGHTLY, "metadata.name", "b"))
-    later = decode(changed(changed(NIGHTLY, "metadata.name", "a"), "spec.suspend", True))
-    elsewhere = decode(changed(changed(NIGHTLY, "metadata.name", "a"), "metadata.namespace", "bank"))
-    versions = [jobs.version]
-    steps: list[Callable[[], None]] = [
-        lambda: jobs.replace([a, b]),
-        lambda: jobs.put(later),
-        lambda: jobs.put(elsewhere),
-        lambda: jobs.delete(a),
-        lambda: jobs.delete(a),
-        lambda: jobs.replace([b]),
-    ]
-    for step in steps:
-        step()
-        versions.append(jobs.version)
-    assert heard == [(a, b), (later,), (elsewhere,), (b,)]
-    assert len(set(versions)) == len(versions)
-    assert jobs.all() == (b,) and len(jobs) == 1
-    assert jobs.get("shop", "b") is b and jobs.get("shop", "a") is None and jobs.get("bank", "a") is None
 
 
 def test_that_runs_begin_and_end_is_no_change_of_what_is_asked_for() -> None:

@@ -50,13 +50,6 @@ def test_many_failures_at_once_are_one() -> None:
     assert health.room(50.0) == 1
 
 
-def test_what_starts_while_it_backs_off_does_not_end_that() -> None:
-    health = made()
-    health.failed("a", since=0.0, now=10.0)
-    health.started("b", 11.0)
-    assert health.health(12.0) is Health.BACKS_OFF
-
-
 def test_a_pod_that_fails_among_others_that_start_is_at_fault_itself() -> None:
     health = made()
     health.started("good", 5.0)
@@ -70,20 +63,6 @@ def test_the_third_failure_in_a_row_is_the_providers() -> None:
     health = made()
     health.started("good", 5.0)
     assert [health.failed(f"bad-{i}", since=4.0, now=6.0) for i in range(3)] == [False, False, True]
-
-
-def test_a_probe_that_never_came_makes_way_for_another() -> None:
-    health = made()
-    health.failed("a", since=0.0, now=0.0)
-    health.seated("probe", 30.0)
-    health.left("probe")
-    assert health.room(31.0) == 1
-
-
-def test_a_clock_that_is_set_back_does_not_make_a_pause_longer() -> None:
-    health = made()
-    health.failed("a", since=1e9, now=1e9)
-    assert health.room(0.0) == 1
 
 
 def test_a_gang_probes_as_a_whole_and_alone() -> None:

@@ -90,16 +90,6 @@ def test_one_that_has_started_meanwhile_stays_and_is_no_disruption(writer: Clust
     assert condition_of(now)[0] == "False"
 
 
-@pytest.mark.parametrize("state", [{"running": {}}, {"terminated": {"exitCode": 0}}])
-def test_one_whose_init_containers_run_stays(writer: ClusterWriter, session: ApiSession, state: dict[str, Any]) -> None:
-    manifest, info = created(writer, "p")
-    init = {"name": "load", "image": "", "imageID": "", "ready": False, "restartCount": 0, "state": state}
-    writer.patch_status(manifest, {"phase": "Pending", "initContainerStatuses": [init]})
-    assert taken_back(session, info).outcome is TakebackOutcome.STARTED
-    now = now_of(writer, "p")
-    assert now is not None and "deletionTimestamp" not in now["metadata"]
-
-
 def test_one_that_starts_just_before_it_is_deleted_stays(
     writer: ClusterWriter, session: ApiSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -119,16 +109,6 @@ def test_one_that_starts_just_before_it_is_deleted_stays(
     assert taken_back(session, info).outcome is TakebackOutcome.STARTED
     now = now_of(writer, "p")
     assert now is not None and condition_of(now)[0] == "False"
-
-
-def test_a_later_pod_of_the_same_name_stays(writer: ClusterWriter, session: ApiSession) -> None:
-    manifest, info = created(writer, "p")
-    writer.delete(manifest)
-    later, _ = created(writer, "p")
-    assert taken_back(session, info).outcome is TakebackOutcome.TAKEN_BACK
-    now = now_of(writer, "p")
-    assert now is not None and now["metadata"]["uid"] == later["metadata"]["uid"]
-    assert "deletionTimestamp" not in now["metadata"]
 
 
 @pytest.mark.parametrize(("method", "right"), [("PATCH", "patch on pods/status"), ("DELETE", "delete on pods")])

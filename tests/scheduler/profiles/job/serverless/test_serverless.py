@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,11 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kube.objects.constraints import HostPort, PodVolume
-from kube.objects.objects import PodInfo
+from kube.objects.objects import NodeInfo, PodInfo, Taint
 from placement.cluster_events import ClusterEvent, EventKind
-from placement.plugins import EnqueueExtensions, Hint, NodePreference
+from placement.plugins import Hint
 from placement.pod_groups.labels import GROUP_LABEL
-from placement.virtual_nodes.options import First, Provider
+from placement.virtual_nodes.options import PROVIDER_TAINT, First, Provider, ServerlessOptions
+from scheduler.profiles.job.job_annotations import PLACE_ANNOTATION
+from scheduler.profiles.job.serverless.metrics import ServerlessCollector
+from scheduler.profiles.job.serverless.pod_start_state import Failure
+from scheduler.profiles.job.serverless.pod_takeback import TakebackOutcome
+from scheduler.profiles.job.serverless.taint_toleration import ProviderToleration
+from testing.placement.views import passing, view_of
 from tests.scheduler.profiles.job.serverless.providers_world import GIB, World, job_pod, provider_node, real_node
 
 
@@ -61,23 +68,6 @@ def test_each_limit_is_kept(provider: Provider, room: int) -> None:
     assert ("provider aci" in rest) == (room < 100)
 
 
-def test_tenths_of_cores_add_up() -> None:
-    world = World([provider_node("v", "aci")], Provider(name="aci", most_cpu=0.3))
-    assert len(world.place(pods(5, cpu=0.1))) == 3
-
-
-def test_who_wants_nothing_of_a_resource_is_not_kept_out_by_it() -> None:
-    world = World([provider_node("v", "aci")], Provider(name="aci", most_cpu=0.0, most_memory=0.0))
-    assert len(world.place(pods(5, cpu=0.0, memory=0.0))) == 5
-
-
-def test_several_providers_get_shares_by_weight() -> None:
-    nodes = [provider_node("a", "heavy"), provider_node("b", "light"), provider_node("b-2", "light")]
-    world = World(nodes, Provider(name="heavy", weight=3.0), Provider(name="light", weight=1.0))
-    world.place(pods(100))
-    assert (world.use("heavy")[0], world.use("light")[0]) == (75, 25)
-
-
 def test_a_batch_goes_where_the_same_pods_go_one_by_one() -> None:
     def placed(*, one_by_one: bool) -> Counter[str]:
         nodes = [real_node(cpu=9.0), provider_node("a", "x"), provider_node("b", "y"), provider_node("c")]
@@ -118,12 +108,6 @@ def test_nodes_that_are_not_ready_get_none() -> None:
     world = World([provider_node("v", "aci"), provider_node("dead", "aci", ready=False)], Provider(name="aci"))
     assert world.reasons(job_pod("p")) == {"dead": "node(s) were virtual and not ready"}
     assert set(world.place(pods(5))) == {"v"}
-
-
-def test_a_cluster_without_virtual_nodes_is_left_alone() -> None:
-    world = World([real_node()])
-    assert world.reasons(job_pod("p")) == {}
-    assert world.place(pods(2)) == ["real", "real"]
 
 
 def test_a_provider_that_backs_off_gets_nothing_then_one_then_all() -> None:
@@ -181,12 +165,6 @@ def test_no_quota_is_ever_passed(
             world.started(pod, pod.node)
 
 
-def test_it_is_what_the_framework_asks_for() -> None:
-    preference: NodePreference = World([]).serverless
-    hints: EnqueueExtensions = World([]).serverless
-    assert preference.tells_apart(job_pod("p")) is None and hints.name == "Serverless"
-
-
 @pytest.mark.parametrize(
     ("event", "helps"),
     [
@@ -211,3 +189,99 @@ def test_room_at_a_provider_wakes_those_who_may_take_it() -> None:
     assert world.serverless.hint(job_pod("p"), event) is Hint.QUEUE
     world.place(pods(1))
     assert world.serverless.hint(job_pod("p"), event) is Hint.SKIP
+
+
+NODES = [
+    real_node(),
+    provider_node("v", "aci"),
+    replace(provider_node("evicts"), taints=(Taint("virtual-kubelet.io/provider", "aci", "NoExecute"),)),
+    replace(
+        provider_node("twice"),
+        taints=(Taint("virtual-kubelet.io/provider", "aci", "NoSchedule"), Taint("gpu", "", "NoSchedule")),
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("place", "options", "nodes"),
+    [
+        ("", ServerlessOptions(), {"real", "v"}),
+        ("cluster", ServerlessOptions(), {"real"}),
+        ("", ServerlessOptions(tolerate=False), {"real"}),
+        ("", ServerlessOptions(taints=("gpu",)), {"real"}),
+        ("", ServerlessOptions(taints=("gpu", "virtual-kubelet.io/provider")), {"real", "v", "twice"}),
+    ],
+)
+def test_who_may_leave_tolerates_the_taints_of_providers(
+    place: str, options: ServerlessOptions, nodes: set[str]
+) -> None:
+    tested = ProviderToleration(options)
+    assert passing(tested, job_pod("p", place=place), view_of(NODES)) == nodes
+
+
+REQUESTS = {"cpu": 2.0, "memory": GIB}
+
+
+def room(world: World, *, of: frozenset[str] | None = None) -> int:
+    """of: names of the nodes that jobs may use; None = all."""
+    return world.serverless.room_for(REQUESTS, world.cluster.state, lambda node: of is None or node.name in of)
+
+
+def tainted(node: NodeInfo, key: str, effect: str) -> NodeInfo:
+    return replace(node, taints=(*node.taints, Taint(key, "", effect)))
+
+
+USABLE = provider_node("v", "p", cpu=60.0)
+
+
+@pytest.mark.parametrize(
+    ("node", "pods"),
+    [
+        (USABLE, 30),
+        (tainted(USABLE, "whatever", "PreferNoSchedule"), 30),
+        (replace(USABLE, ready=False), 0),
+        (replace(USABLE, unschedulable=True), 0),
+        (tainted(USABLE, "team", "NoSchedule"), 0),
+        (tainted(USABLE, "team", "NoExecute"), 0),
+        (tainted(USABLE, "virtual-kubelet.io/provider", "NoExecute"), 0),
+        (real_node("v", cpu=60.0), 0),
+    ],
+)
+def test_nodes_that_take_no_pods_have_no_room_for_them(node: NodeInfo, pods: int) -> None:
+    assert room(World([real_node(), node], Provider(name="p"))) == pods
+
+
+def test_nodes_of_other_domains_have_none() -> None:
+    world = World([USABLE, replace(USABLE, name="w")], Provider(name="p"))
+    assert [room(world), room(world, of=frozenset({"w"})), room(world, of=frozenset())] == [60, 30, 0]
+
+
+def test_a_provider_without_limits_has_the_room_of_its_nodes_and_one_with_limits_no_more() -> None:
+    nodes = [USABLE, provider_node("w", "q", cpu=400.0), provider_node("x", cpu=10.0)]
+    world = World(nodes, Provider(name="p"), Provider(name="q", most_pods=7))
+    assert room(world) == 30 + 7 + 5
+    world.put(*(bound := [replace(job_pod(f"on-{i}", cpu=3.0), node="v") for i in range(10)]))
+    assert len(bound) == 10
+    assert room(world) == 15 + 7 + 5
+    with_card = REQUESTS | {"example.com/card": 1.0}
+    assert world.serverless.room_for(with_card, world.cluster.state) == 0, "which no node has"
+
+
+def test_none_where_providers_come_after_the_cluster_and_their_taint_counts_where_nobody_tolerates_it() -> None:
+    assert room(World([USABLE], Provider(name="p"), first=First.CLUSTER)) == 0
+    assert room(World([USABLE], Provider(name="p"), tolerate=False)) == 0
+    assert room(World([real_node()], Provider(name="p"))) == 0
+
+
+DOC = (Path(__file__).parents[5] / "docs" / "use" / "jobs.md").read_text()
+
+
+def test_every_metric_is_listed() -> None:
+    for family in ServerlessCollector(World([]).tables, None).collect():
+        assert f"`{family.name}{'_total' if family.type == 'counter' else ''}`" in DOC
+    for word in (*Failure, *TakebackOutcome, "taken_back_total"):
+        assert (word if isinstance(word, str) else f"`{word.value}`") in DOC
+
+
+def test_names_that_people_write_are_those_of_the_code() -> None:
+    assert PLACE_ANNOTATION in DOC and PROVIDER_TAINT in DOC

@@ -20,7 +20,7 @@ from kube.decoding.job_failing import Failing, OnDisruption
 from kube.decoding.jobs import JobInfo
 from kube.objects.objects import PodInfo
 from placement.virtual_nodes.options import Provider
-from scheduler.profiles.job.serverless.failure_allowance import Affording
+from scheduler.profiles.job.serverless.failure_allowance import Affording, pods_to_spare
 from scheduler.profiles.job.serverless.metrics import ServerlessCollector
 from scheduler.profiles.job.serverless.pod_takeback import TakebackOutcome
 from scheduler.profiles.job.serverless.start_watch import ProviderWatch
@@ -162,26 +162,6 @@ def test_a_job_loses_no_more_pods_than_it_can_afford() -> None:
     assert len(scene.session.deleted) == 12
 
 
-def test_a_controller_that_counts_no_failures_gets_all_its_pods_back() -> None:
-    scene = Scene(JobTable())
-    scene.stalled(12, owner=Owner("ReplicaSet", "web"))
-    scene.watch.step()
-    assert len(scene.session.deleted) == 12
-
-
-def test_a_pod_that_could_not_be_sent_for_costs_its_job_nothing() -> None:
-    jobs = JobTable()
-    jobs.put(a_job(Failing(limit=2)))
-    scene = Scene(jobs)
-    scene.stalled(2)
-    scene.session.is_over = True
-    scene.watch.step()
-    scene.session.is_over = False
-    scene.world.now += 30.0
-    scene.watch.step()
-    assert len(scene.session.deleted) == 1
-
-
 def test_a_replica_that_does_not_lead_only_looks_and_goes_on_when_it_leads() -> None:
     scene = Scene()
     scene.leads = False
@@ -191,36 +171,6 @@ def test_a_replica_that_does_not_lead_only_looks_and_goes_on_when_it_leads() -> 
     scene.leads = True
     scene.watch.step()
     assert scene.session.deleted == ["p-0"]
-
-
-def test_a_session_that_is_over_is_no_harm() -> None:
-    scene = Scene()
-    scene.stalled()
-    scene.session.is_over = True
-    scene.watch.step()
-    scene.session.is_over = False
-    scene.world.now += 30.0
-    scene.watch.step()
-    assert scene.session.deleted == ["p-0"]
-
-
-def test_nothing_is_remembered_of_pods_that_are_gone() -> None:
-    scene = Scene()
-    for pod in scene.stalled(20):
-        scene.watch.step()
-        scene.world.gone(pod)
-    scene.watch.step()
-    assert not scene.watch._asked and not scene.watch._told and not scene.watch._running
-
-
-def test_the_end_of_a_backoff_is_told_by_a_step() -> None:
-    scene = Scene()
-    scene.world.rejected(scene.world.run(job_pod("p"), "v"), "v")
-    scene.watch.step()
-    assert scene.world.told == 0
-    scene.world.now += 30.0
-    scene.watch.step()
-    assert scene.world.told == 1
 
 
 def test_figures_are_exported() -> None:
@@ -239,3 +189,63 @@ def test_figures_are_exported() -> None:
     assert value("taken_back_total", outcome="taken_back") == 3.0
     scene.world.now += 40.0
     assert value("backoff_seconds") == 0.0
+
+
+SERVICE = ServiceKey("shop", "Job", "job")
+
+
+def a_run(failing: Failing | None = None, *, uid: str = "uid-of-job", **counts: Any) -> JobInfo:
+    return JobInfo("shop", "job", uid, SERVICE, failing=failing or Failing(), **counts)
+
+
+def taken(affording: Affording, count: int, now: float, *, first: int = 0) -> int:
+    """Of so many pods."""
+    n = 0
+    affording.begin(now)
+    for number in range(first, first + count):
+        pod = job_pod(f"p-{number}")
+        if not affording.refusal(pod):
+            affording.takes(pod, now)
+            n += 1
+    return n
+
+
+@pytest.mark.parametrize(
+    ("failing", "counts", "expected"),
+    [
+        (Failing(), {}, 5),
+        (Failing(), {"failed": 3, "uncounted_failed": 1}, 1),
+        (Failing(), {"failed": 6}, 0),
+        (Failing(limit=0), {}, 0),
+        (Failing(), {"terminating": 2}, 5),
+        (Failing(replaces_only_ended=True), {"terminating": 2}, 3),
+        (Failing(on_disruption=OnDisruption.IGNORED), {"failed": 6}, None),
+        (Failing(on_disruption=OnDisruption.FATAL), {}, 0),
+    ],
+)
+def test_one_failure_is_left_to_a_job(failing: Failing, counts: dict[str, Any], expected: int | None) -> None:
+    assert pods_to_spare(a_run(failing, **counts)) == expected
+
+
+def test_what_was_taken_counts_before_and_after_the_controller_has_counted_it() -> None:
+    jobs = JobTable()
+    affording = Affording(jobs)
+    jobs.put(a_run(Failing(limit=10)))
+    assert taken(affording, 7, 100.0) == 7
+    assert taken(affording, 7, 101.0, first=7) == 2
+    jobs.put(a_run(Failing(limit=10), failed=9))
+    assert taken(affording, 7, 300.0, first=14) == 0
+    jobs.put(a_run(Failing(limit=20), failed=9))
+    assert taken(affording, 20, 301.0, first=21) == 10
+
+
+def test_a_job_that_is_not_known_loses_nothing_and_others_than_jobs_are_not_limited() -> None:
+    jobs = JobTable()
+    affording = Affording(jobs)
+    jobs.put(a_run(uid="of an earlier one of this name"))
+    affording.begin(0.0)
+    assert "not known" in affording.refusal(job_pod("p"))
+    replica = job_pod("r", owner=Owner("ReplicaSet", "job"))
+    assert affording.refusal(replica) == ""
+    affording.takes(replica, 0.0)
+    assert not affording._taken

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kube.decoding.decoding import Kind
-from kube.objects.objects import Phase, PodInfo
+from kube.objects.objects import Phase
 from placement.virtual_nodes.options import Provider
 from scheduler.profiles.job.serverless.pod_start_state import Failure
 from scheduler.profiles.job.serverless.tables import LOST_SECONDS, ProviderTables
@@ -38,31 +35,6 @@ def test_pods_count_from_the_moment_they_are_assumed_until_they_are_gone() -> No
     assert world.use("aci") == (0, 0.0, 0.0, 0)
 
 
-def test_pods_of_others_and_on_real_nodes_do_not_count() -> None:
-    world = World([provider_node("v", "aci"), real_node()], ACI)
-    world.run(job_pod("theirs", scheduler_name="default-scheduler"), "v")
-    world.run(job_pod("here"), "real")
-    assert world.use("aci")[0] == 0
-    assert world.tables.provider_at("v") == "aci" and world.tables.provider_at("real") == ""
-    assert world.tables.provider_at("unknown") == ""
-
-
-def test_pods_that_are_known_before_their_node_count_once_it_is() -> None:
-    world = World([], ACI)
-    world.run(job_pod("p"), "v")
-    world.put(provider_node("v", "aci"))
-    world.reasons(job_pod("q"))
-    assert world.use("aci")[0] == 1
-
-
-def test_a_node_may_change_hands() -> None:
-    world = World([provider_node("v", "aci")], ACI, Provider(name="eci"))
-    world.run(job_pod("p"), "v")
-    world.put(provider_node("v", "eci"))
-    world.reasons(job_pod("q"))
-    assert (world.use("aci")[0], world.use("eci")[0]) == (0, 1)
-
-
 def test_a_pod_that_does_not_start_is_given_up_after_its_time() -> None:
     world = World([provider_node("v", "aci")], ACI)
     pod = job_pod("p")
@@ -75,34 +47,6 @@ def test_a_pod_that_does_not_start_is_given_up_after_its_time() -> None:
     assert world.tables.failures == {("aci", Failure.STALLED): 1}, "but it failed once"
     world.gone(world.view.state.pods["p"])
     assert given_up(world) == []
-
-
-def test_it_has_its_time_from_when_it_was_seen_there() -> None:
-    world = World([provider_node("v", "aci")], ACI)
-    world.run(job_pod("old", created=0.0), "v")  # as after a restart
-    world.now += 99.0
-    assert given_up(world) == []
-    world.now += 1.0
-    assert given_up(world) == [("old", Failure.STALLED)]
-
-
-def test_what_starts_in_time_is_left_alone_for_good() -> None:
-    world = World([provider_node("v", "aci")], ACI)
-    world.started(world.run(job_pod("p"), "v"), "v")
-    world.now += 1e6
-    world.put(provider_node("v", "aci", ready=False))
-    world.now += 1e6
-    assert given_up(world) == []
-
-
-def test_a_clock_that_was_set_back_gives_nobody_up() -> None:
-    world = World([provider_node("v", "aci")], ACI)
-    world.now = 1e9
-    world.run(job_pod("p"), "v")
-    world.now = 1e6
-    assert given_up(world) == []
-    world.now += 100.0
-    assert given_up(world) == [("p", Failure.STALLED)]
 
 
 @pytest.mark.parametrize("goes", [True, False])
@@ -190,30 +134,6 @@ def test_that_there_is_room_is_told_twice_a_second_at_most() -> None:
     assert world.told == 3, "the last is not left out"
 
 
-def test_the_end_of_a_backoff_is_told_once() -> None:
-    world = World([provider_node("v", "aci")], ACI)
-    world.rejected(world.run(job_pod("p"), "v"), "v")
-    world.now += 29.0
-    world.tables.advance()
-    assert world.told == 0
-    world.now += 1.0
-    world.tables.advance()
-    world.tables.advance()
-    assert world.told == 1
-
-
-def test_nothing_is_remembered_of_pods_that_are_gone() -> None:
-    world = World([provider_node("v", "aci")], ACI)
-    for number in range(50):
-        pod = job_pod(f"p-{number}")
-        world.place([pod])
-        world.rejected(pod, "v", for_good=bool(number % 2))
-        world.gone(pod)
-        world.now += 1_000.0
-    assert world.use("aci") == (0, 0.0, 0.0, 0)
-    assert not world.tables._seated and not world.tables._failed and not world.tables.healths[0].probing
-
-
 _ACTS = st.tuples(
     st.sampled_from(["place", "start", "reject", "finish", "go", "lose", "heal", "list"]), st.integers(0, 9)
 )
@@ -269,15 +189,3 @@ def _by_hand(world: World) -> dict[str, tuple[int, int, frozenset[str]]]:
         starting = frozenset(pod.uid for pod in there if pod.phase is Phase.PENDING)
         found[use.provider.name] = (len(there), cpu, starting)
     return found
-
-
-def test_the_complete_list_after_a_restart_is_enough() -> None:
-    world = World([], ACI)
-    pods: list[PodInfo] = [replace(job_pod(f"p-{i}"), node="v") for i in range(5)]
-    world.cluster.replace_pods(pods)
-    world.cluster.apply(world.cluster.state.replace(Kind.NODES, [provider_node("v", "aci")]))
-    again = ProviderTables(
-        world.view.state, world.options, is_ours=lambda pod: pod.scheduler_name == OURS, clock=lambda: world.now
-    )
-    world.reasons(job_pod("q"))
-    assert _counted(again) == _counted(world.tables) and world.use("aci")[0] == 5

@@ -101,12 +101,6 @@ def test_what_cannot_be_asked(client: AppClient, query: str) -> None:
     assert client.get(f"/v1/jobs/plan{query}").status_code == 422
 
 
-def test_the_document_knows_it(client: AppClient) -> None:
-    document = client.get("/openapi.json").json()
-    assert {body.__name__ for body in bodies_of(answers)} <= set(document["components"]["schemas"])
-    assert "/v1/jobs/plan" in document["paths"]
-
-
 def test_parts_that_are_switched_off_are_empty() -> None:
     plan = JobReports(clock=lambda: NOW).plan()
     assert plan == JobPlan(moment(NOW), None, [], 0, [], [], (), ())

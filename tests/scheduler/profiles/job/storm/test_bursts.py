@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -14,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forecast.errors import InputError
 from forecast.service_key import NO_OWNER, Owner, ServiceKey
 from kube.decoding.job_templates import PodTemplate
 from kube.decoding.jobs import JobInfo
@@ -213,17 +210,6 @@ def test_one_that_misses_a_day_is_still_expected_and_one_that_ended_is_not_for_l
     assert len(world.bursts) == 0
 
 
-def test_a_burst_at_midnight() -> None:
-    world = World()
-    for day in range(3):
-        world.come(MIDNIGHT + day * DAY - 60, 8)
-        world.come(MIDNIGHT + day * DAY, 8)
-    assert world.expected(MIDNIGHT + 2 * DAY + 3600) == [
-        (DAY - 3660, "shop/Pod/task", 8),
-        (DAY - 3600, "shop/Pod/task", 8),
-    ]
-
-
 def test_what_is_known_of_the_pods_of_a_group() -> None:
     seconds = {"a": 10.0, "b": 30.0, "c": 500.0}
     world = World(run_seconds=lambda service: seconds[service.name])
@@ -295,16 +281,6 @@ def test_jobs_that_do_not_count(more: dict[str, Any]) -> None:
     assert world.expected() == []
 
 
-def test_a_suspended_job_counts_when_it_is_let_go_on() -> None:
-    world = World(MIDNIGHT + 3 * DAY)
-    jobs = daily_jobs(3)
-    world.bursts.learn_from_jobs([replace(one, started=None, suspended=True) for one in jobs])
-    world.bursts.learn_from_jobs([replace(one, started=None) for one in jobs])
-    assert world.expected() == []
-    world.bursts.learn_from_jobs([replace(one, started=(one.started or 0.0) + 3600) for one in jobs])
-    assert world.expected() == [(EIGHT + 3600, "shop/Job/load", 40)]
-
-
 def test_after_a_restart_it_is_learned_again_from_what_is_still_there() -> None:
     world, jobs = World(), daily_jobs(3)
     for day, one in enumerate(jobs):
@@ -361,22 +337,6 @@ def test_groups_of_one_do_not_push_out_bursts() -> None:
     assert [name for _, name, _ in world.expected()] == ["shop/Pod/task"], "it is daily, and they are not yet"
 
 
-def test_the_group_that_was_heard_of_longest_ago_makes_room() -> None:
-    world = World(groups=2)
-    for day in range(2):
-        for name in ("first", "second"):
-            world.come(MIDNIGHT + day * DAY + EIGHT, 20, name=name)
-    world.come(MIDNIGHT + DAY + EIGHT + 60, 20, name="third")
-    assert [name for _, name, _ in world.expected(MIDNIGHT + 2 * DAY)] == ["shop/Pod/second"]
-
-
-def test_what_was_counted_and_forgotten_does_not_count_again() -> None:
-    world, jobs = World(MIDNIGHT + 4 * DAY, counted=2), daily_jobs(4)
-    for _ in range(2):
-        world.bursts.learn_from_jobs(jobs)
-    assert world.expected() == [(EIGHT, "shop/Job/load", 40)]
-
-
 @pytest.mark.parametrize("created", [0.0, float("nan"), float("inf"), -1e18, MIDNIGHT - 8 * DAY, MIDNIGHT + DAY])
 def test_times_that_cannot_be(created: float) -> None:
     world = World()
@@ -394,37 +354,3 @@ def test_odd_requests_are_left_out() -> None:
     assert one.pods == 65_535
     assert len(one.requests) == 16
     assert set(one.requests.values()) == {1.0}
-
-
-def test_what_nobody_can_mean_is_refused() -> None:
-    with pytest.raises(InputError, match=re.escape("min_pods is 0")):
-        World(min_pods=0)
-    with pytest.raises(InputError, match="Mars"):
-        World(zone="Mars/Olympus")
-
-
-def test_within_a_minute_only_what_is_learned_of_the_past_changes_what_is_expected() -> None:
-    world = World(MIDNIGHT + 3 * DAY)
-    world.bursts.learn_from_jobs(daily_jobs(2))
-    before = world.bursts.expected(world.now)
-    assert [one.pods for one in before] == [40]
-    world.come(world.now, 50)
-    assert world.bursts.expected(world.now + 30) is before
-    world.bursts.learn_from_jobs(daily_jobs(3, pods=90)[2:])
-    assert [one.pods for one in world.bursts.expected(world.now + 30)] == [40]
-    world.bursts.learn_from_jobs([replace(one, uid=one.uid + "x") for one in daily_jobs(3)])
-    assert [one.pods for one in world.bursts.expected(world.now + 30)] == [80]
-
-
-def test_a_stream_is_no_storm() -> None:
-    world = World(MIDNIGHT + 2 * DAY)
-    every_minute: Sequence[JobInfo] = [
-        job(f"stream-{day}-{minute}", MIDNIGHT + day * DAY + 60 * minute, pods=80)
-        for day in range(2)
-        for minute in range(120)
-    ]
-    world.bursts.learn_from_jobs(every_minute)
-    made = demand_ahead((), world.bursts.expected(world.now), lambda service: 1.0, world.now)
-    assert made.arrivals[:120].tolist() == [80.0] * 120
-    assert storms(made) == []
-    assert datetime.fromtimestamp(made.start, UTC).hour == 0

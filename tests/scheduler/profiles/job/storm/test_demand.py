@@ -120,14 +120,6 @@ def test_pods_that_cannot_leave_need_room_whatever_they_say() -> None:
     assert (storm.pods, storm.may_leave) == (77, 10)
 
 
-def test_a_burst_of_several_minutes_is_one_source_of_a_storm() -> None:
-    at = MIDNIGHT + 7 * 3600
-    [storm] = storms(
-        demand(bursts=tuple(ExpectedBurst(at + 60 * n, "flows", None, 60, 30.0, {"cpu": 1.0}) for n in range(3)))
-    )
-    assert (storm.pods, storm.until - storm.start, storm.sources) == (180, 180, ("flows",))
-
-
 rows = st.lists(st.tuples(st.integers(0, 30), st.booleans(), st.integers(0, 30)), min_size=1, max_size=8)
 
 

@@ -16,7 +16,6 @@ from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView
 from scheduler.profiles.job.storm.bursts import PastBursts
 from scheduler.profiles.job.storm.headroom_filter import ReservedHeadroom
-from scheduler.profiles.job.storm.storm_watch import StormWatch
 from scheduler.profiles.job.storm.storms import Storm
 from tests.scheduler.profiles.job.storm.storm_scene import EVERYWHERE, HOUR, PODS, Scene, cron_job, of_storm, other
 from tests.scorer.live_cluster import node, pod_of
@@ -49,18 +48,6 @@ def test_room_is_kept_shrinks_as_pods_come_and_is_let_go() -> None:
     assert scene.passes(other()) == EVERYWHERE
     assert scene.watch.metrics.arrived_pods._value.get() == 60
     assert scene.watch.metrics.expected_pods._value.get() == 100
-
-
-def test_nothing_is_kept_once_all_have_come() -> None:
-    scene = Scene(cron_job())
-    scene.at(-1)
-    assert scene.kept == PODS
-    scene.at(0.1)
-    scene.come(PODS, "node-1")
-    assert scene.kept == 0
-    scene.at(0.2)
-    assert scene.kept == 0
-    assert "has come" in [report.state for report in scene.watch.storm_reports()]
 
 
 def test_a_pod_that_is_taken_back_is_awaited_again() -> None:
@@ -97,21 +84,6 @@ def test_a_job_that_has_to_start_before_the_storm_is_over_is_let_in() -> None:
     assert scene.passes(other(cpu=30.0, created=late)) != EVERYWHERE
 
 
-def test_what_virtual_nodes_take_needs_no_room() -> None:
-    scene = Scene(cron_job(), serverless_room=lambda storm: 45)
-    scene.at(-1)
-    assert scene.kept == PODS - 45
-
-
-@pytest.mark.parametrize(("room", "kept"), [(0, 0), (30, 0), (90, 0)])
-def test_no_room_is_kept_for_pods_that_must_go_to_virtual_nodes(room: int, kept: int) -> None:
-    place = {"forecast-scheduler.io/place": "serverless"}
-    scene = Scene(cron_job(annotations=place), serverless_room=lambda storm: room)
-    scene.at(-1)
-    assert len(scene.watch.headroom.held) == 1
-    assert scene.kept == kept
-
-
 def test_of_a_mixed_storm_room_is_kept_for_what_virtual_nodes_do_not_take() -> None:
     outside = cron_job("outside", pods=30, annotations={"forecast-scheduler.io/place": "serverless"})
     inside = cron_job("inside", pods=50, annotations={"forecast-scheduler.io/place": "cluster"})
@@ -139,16 +111,6 @@ def test_what_virtual_nodes_take_of_one_storm_they_do_not_take_of_the_next(room:
     scene.at(-0.9)
     by_start = sorted(scene.watch.headroom.held, key=lambda held: held.storm.start)
     assert [held.pods for held in by_start] == list(kept), "whichever was held first"
-
-
-def test_larger_pods_leave_less_of_the_room_to_the_next_storm() -> None:
-    scene = two_storms(lambda storm: int(60 / storm.pod_request["cpu"]), cpu=1.5)  # 40 pods, or 120
-    assert [held.pods for held in scene.watch.headroom.held] == [20, 60]
-
-
-def test_pods_that_must_go_to_virtual_nodes_leave_less_of_the_room_to_the_next_storm() -> None:
-    scene = two_storms(lambda storm: 80, annotations={"forecast-scheduler.io/place": "serverless"})
-    assert [held.pods for held in scene.watch.headroom.held] == [0, 40]
 
 
 def test_two_storms_that_are_near_at_once_have_room_of_their_own() -> None:
@@ -204,14 +166,6 @@ def test_jobs_that_do_not_exist_yet_are_expected_to_use_what_they_request() -> N
     assert used[MEMORY].tolist() == [0, 50, 50, 0, 50, 0, 0]
     others = [kind for kind in range(len(RESOURCES)) if kind not in (CPU, MEMORY)]
     assert not used[others].any()
-
-
-def test_nothing_is_expected_before_anybody_has_looked() -> None:
-    live = LiveScorer(HOUR, without_model=True)
-    watch = StormWatch(live.scorer.tables, lambda: [cron_job()], lambda service: 90.0, clock=live.clock)
-    assert not watch.expected_use(np.array([live.clock.now, live.clock.now + 60])).any()
-    watch.keep_up()
-    assert watch.expected_use(np.array([live.clock.now, live.clock.now + 60]))[CPU].tolist() == [30.0, 30.0]
 
 
 def test_a_burst_of_the_days_before_has_room_and_its_pods_take_it() -> None:

@@ -82,21 +82,6 @@ def test_pods_of_one_job_differ_in_whether_they_have_to_start_before() -> None:
     assert runs(scene, mixed) == [slice(0, 3), slice(3, 5), slice(5, 6)]
 
 
-def test_pods_of_a_storm_are_placed_together_also_beside_room_for_another(plans: Callable[[], int]) -> None:
-    scene = Scene(cron_job("report", cpu=1.0), cron_job("second", cpu=1.0, schedule="2 * * * *"))
-    scene.at(-1)
-    scene.at(0.1)
-    assert scene.kept == 120
-    of_first = [replace(of_storm(f"storm-{i}", scene.live.clock.now), requests={"cpu": 1.0}) for i in range(60)]
-    placed = place(scene, of_first)
-    assert len(placed.rows) == 60
-    assert 1 <= plans() <= 4
-    assert scene.kept == 60
-    # None of it is for the second's.
-    free = 40_000 - scene.cluster.state.requested_units[:4, scene.cluster.state.kinds["cpu"]]
-    assert (scene.watch.headroom.reserved("cpu")[:4] <= free).all()
-
-
 @pytest.mark.parametrize("kept_for", [60, 100, 150])
 def test_others_are_placed_together_in_what_is_left_as_one_by_one(kept_for: int, plans: Callable[[], int]) -> None:
     found = []

@@ -8,7 +8,6 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from forecast.errors import InputError
 from scheduler.profiles.job.storm.demand import Demand, demand_ahead
 from scheduler.profiles.job.storm.options import StormOptions
 from scheduler.profiles.job.storm.storms import storms
@@ -54,11 +53,6 @@ def test_what_comes_beyond_it_is_a_storm() -> None:
 @pytest.mark.parametrize(("minutes", "is_storm"), [("30-44", True), ("30-45", False)])
 def test_a_storm_is_of_a_quarter_of_an_hour_at_most(minutes: str, is_storm: bool) -> None:
     assert starts(demand(cron_job(schedule=f"{minutes} 5 * * *"))) == ([330] if is_storm else [])
-
-
-@pytest.mark.parametrize("schedule", ["0-14 0 * * *", "45-59 23 * * *"])
-def test_at_both_ends_of_the_day_ahead_as_well(schedule: str) -> None:
-    assert len(starts(demand(cron_job(schedule=schedule)))) == 1
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -137,12 +131,6 @@ def test_the_share_is_that_of_all_storms_together() -> None:
     )
     scene.at(-2.5)
     assert [held.pods for held in scene.watch.headroom.held] == [60, 20]
-
-
-@pytest.mark.parametrize("share", [0.0, -1.0, 1.5, float("nan")])
-def test_a_share_that_is_none_is_refused(share: float) -> None:
-    with pytest.raises(InputError, match="most_room"):
-        StormOptions(most_room=share)
 
 
 def test_a_cron_job_counts_for_no_more_than_the_cluster_has_places_for() -> None:

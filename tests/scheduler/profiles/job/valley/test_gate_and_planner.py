@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from forecast.composition import node_load
+from forecast.history import Placements
 from forecast.resources import CPU
-from kube.objects.objects import Phase
 from placement.cluster_events import ClusterEvent, EventKind
-from placement.plugins import EnqueueExtensions
-from placement.status import Code
-from scheduler.profiles.job.valley.expected_load import expected_load, usable_rows
+from scheduler.profiles.job.valley.expected_load import expected_load, is_real, usable_rows
+from scheduler.profiles.job.valley.forecast_error import ClusterErrors
 from scheduler.profiles.job.valley.metrics import ValleyMetrics
 from scheduler.profiles.job.valley.options import ValleyOptions
 from scheduler.profiles.job.valley.planning_loop import Planner
-from scheduler.profiles.job.valley.valley_gate import ValleyGate
-from tests.scheduler.profiles.job.valley.waiting_pods import NotingQueue, due_of, job_pod, run_seconds
-from tests.scheduler.profiles.job.valley.waiting_queue import EVENING, Waiting
+from tests.scheduler.profiles.job.valley.waiting_queue import EVENING, Waiting, job_pod, run_seconds
 from tests.scorer.live_cluster import at, model
-from tests.scorer.scorer_at import LiveScorer
+from tests.scorer.scorer_at import LiveScorer, tables
 
 
 def test_the_load_ahead_is_that_of_the_nodes() -> None:
@@ -57,13 +57,6 @@ def test_a_job_with_slack_is_held_until_the_valley_and_then_let_go() -> None:
     assert waiting.popped() == ["job"]
 
 
-def test_jobs_that_say_nothing_are_not_held() -> None:
-    waiting = Waiting()
-    waiting.put(job_pod("plain"), job_pod("odd", latest_start="whenever"))
-    assert sorted(waiting.popped()) == ["odd", "plain"]
-    assert waiting.gate.held() == {}
-
-
 def test_without_a_plan_it_waits_a_few_seconds_at_most() -> None:
     waiting = Waiting(first_wait=5.0)
     waiting.put(job_pod(created=at(19), latest_start="12h"))
@@ -99,25 +92,6 @@ def test_without_a_model_nobody_is_held() -> None:
     assert waiting.popped() == ["next"]
 
 
-def test_with_shifting_off_nobody_is_held() -> None:
-    waiting = Waiting(enabled=False)
-    waiting.put(job_pod(created=at(19), latest_start="12h"))
-    assert waiting.popped() == ["job"]
-
-
-def test_what_was_let_go_and_found_no_node_is_not_held_again() -> None:
-    waiting = Waiting(19.0)
-    waiting.put(job_pod(created=at(19), latest_start="12h"))
-    waiting.planner.plan()
-    (planned,) = waiting.planner.planned()
-    waiting.later(planned.start - at(19) + 1)
-    popped = waiting.queue.pop(most=1, wait_seconds=0.0)
-    assert popped is not None
-    waiting.queue.rejected(popped.pods, frozenset({"NodeResourcesFit"}), "no room")
-    waiting.planner.plan()
-    assert waiting.queue.lengths()["gated"] == 0
-
-
 def test_what_was_let_go_and_waits_for_a_node_is_held_no_longer() -> None:
     metrics = ValleyMetrics()
     waiting = Waiting(19.0, metrics=metrics)
@@ -139,22 +113,6 @@ def test_what_was_let_go_and_waits_for_a_node_is_held_no_longer() -> None:
     told = {one.name: one.value for one in family.samples if not one.labels}
     assert told["forecast_job_held_seconds_count"] == 1
     assert told["forecast_job_held_seconds_sum"] == pytest.approx(held_seconds, abs=1)
-
-
-def test_how_long_it_was_held_is_known_where_there_is_no_forecast_any_more() -> None:
-    metrics = ValleyMetrics()
-    waiting = Waiting(without_model=True, metrics=metrics)
-    job = job_pod(created=at(19), latest_start="12h")
-    waiting.put(job)
-    waiting.later(3)
-    waiting.planner.plan()
-    assert waiting.popped() == ["job"]
-    waiting.later(600)
-    waiting.live.put(replace(job, node="node-1"))
-    waiting.planner.plan()
-    (family,) = metrics.held_seconds.collect()
-    told = {one.name: one.value for one in family.samples if not one.labels}
-    assert told["forecast_job_held_seconds_sum"] == pytest.approx(3)
 
 
 def test_what_was_let_go_is_not_held_again_when_its_binding_fails() -> None:
@@ -181,20 +139,6 @@ def test_what_was_let_go_is_not_held_again_when_its_binding_fails() -> None:
     assert waiting.popped() == ["job"]
 
 
-def test_who_was_let_go_is_remembered_until_it_is_gone() -> None:
-    waiting = Waiting(19.0)
-    jobs = [job_pod(f"job-{n}", created=at(19), latest_start="5m") for n in range(3)]
-    waiting.put(*jobs)
-    waiting.later(241)  # a minute before their latest start
-    with waiting.live.scorer.tables.reading():
-        assert all(waiting.gate.pre_enqueue(job).is_success for job in jobs)
-    assert len(waiting.gate.all_let_go()) == 3
-    waiting.live.delete(jobs[0])
-    waiting.live.put(replace(jobs[1], node="node-1", phase=Phase.SUCCEEDED))
-    waiting.planner.plan()
-    assert waiting.gate.all_let_go() == ["uid-job-2"]
-
-
 def test_pods_that_do_not_wait_any_more_are_forgotten() -> None:
     waiting = Waiting(19.0)
     jobs = [job_pod(f"job-{n}", created=at(19), latest_start="12h") for n in range(4)]
@@ -205,38 +149,6 @@ def test_pods_that_do_not_wait_any_more_are_forgotten() -> None:
     waiting.live.put(replace(jobs[1], node="node-1"))
     waiting.planner.plan()
     assert {one.pod.uid for one in waiting.planner.planned()} == set(waiting.gate.held()) == {"uid-job-2", "uid-job-3"}
-
-
-def test_only_those_whose_start_changes_are_asked_about() -> None:
-    live, queue = LiveScorer(19.0, pods=EVENING), NotingQueue()
-    gate = ValleyGate(ValleyOptions(), due_of, clock=live.clock)
-    planner = Planner(live.scorer.tables, queue, gate, run_seconds, ValleyOptions(), clock=live.clock)
-    jobs = [job_pod(f"job-{n}", created=at(19), latest_start="12h") for n in range(30)]
-    for one in jobs:
-        live.put(one)
-        assert gate.pre_enqueue(one).code is Code.WAIT
-    planner.keep_up()
-    assert sorted(queue.asked) == sorted(one.uid for one in jobs)
-    for _ in range(2):
-        queue.asked.clear()
-        live.later(15)
-        planner.keep_up()
-        assert len(queue.asked) <= 3
-
-
-def test_it_plans_when_there_are_new_jobs_and_every_few_seconds() -> None:
-    waiting = Waiting(19.0, every=10.0)
-    waiting.planner.keep_up()
-    assert waiting.planner.planned() == ()
-    waiting.put(job_pod(created=at(19), latest_start="12h"))
-    waiting.planner.keep_up()  # at once
-    assert len(waiting.planner.planned()) == 1
-    waiting.live.delete(job_pod())
-    waiting.planner.keep_up()
-    assert len(waiting.planner.planned()) == 1
-    waiting.later(10)
-    waiting.planner.keep_up()
-    assert waiting.planner.planned() == ()
 
 
 def test_jobs_to_come_keep_others_out_of_their_minute() -> None:
@@ -262,11 +174,6 @@ def test_jobs_to_come_keep_others_out_of_their_minute() -> None:
     beside.plan()
     (moved,) = beside.planned()
     assert moved.start != alone.start
-
-
-def test_it_is_a_plugin() -> None:
-    assert isinstance(Waiting().gate, EnqueueExtensions)
-    assert model().calendar.zone is not None
 
 
 def test_running_jobs_give_their_room_back() -> None:
@@ -297,3 +204,28 @@ def test_a_job_is_planned_with_what_it_requests() -> None:
     (planned,) = waiting.planner.planned()
     assert planned.start >= at(23)
     assert "there is no room for its requests now" in planned.why
+
+
+def test_it_is_the_spread_of_one_node_with_all_pods() -> None:
+    live = LiveScorer(19.0, pods=EVENING)
+    predicted = tables(live)
+    found = ClusterErrors(live.scorer.tables.reading, is_real).of(predicted, live.clock.now)
+    assert found is not None
+    pods: Counter[int] = Counter()
+    for row in range(4):
+        pods.update({number: round(n) for number, n in predicted.load.pods_on(row).items()})
+    numbers = sorted(pods)
+    keys, replicas = [predicted.keys[n] for n in numbers], np.array([predicted.replicas_used(n) for n in numbers])
+    own, shared = predicted.profiles.std_of(keys, replicas, predicted.horizon.today)
+    usage = predicted.profiles.mean_of(keys, replicas, predicted.horizon.days[:1])
+    service = np.repeat(np.arange(len(numbers)), [pods[n] for n in numbers])
+    there = Placements(
+        np.arange(len(service)), service, np.zeros_like(service), np.zeros_like(service), np.full_like(service, 48)
+    )
+    nothing, capacity = np.zeros((1, 48)), np.full(5, 160.0)
+    common = float(model().cluster_std[CPU])
+    load = node_load(there, usage[:, CPU], own[:, CPU] ** 2, shared[:, CPU] ** 2, nothing, nothing, common)
+    share = np.zeros((5, 48))
+    share[CPU] = load.mean[0] / 160.0
+    np.testing.assert_allclose(found.of_share(share, capacity, np.arange(48))[CPU] * 160.0, load.std[0], rtol=1e-4)
+    assert 0.005 < (load.std[0] / load.mean[0]).mean() < 0.5

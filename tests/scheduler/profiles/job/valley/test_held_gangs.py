@@ -5,13 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from kube.objects.objects import Phase, PodInfo
 from placement.pod_groups.labels import GROUP_LABEL
-from scheduler.profiles.job.valley.start_plan import WaitingJob, plan_starts
-from tests.scheduler.profiles.job.valley.waiting_pods import job_pod
-from tests.scheduler.profiles.job.valley.waiting_queue import Waiting
+from tests.scheduler.profiles.job.valley.waiting_queue import Waiting, job_pod
 from tests.scorer.live_cluster import at
 
 
@@ -41,28 +37,6 @@ def test_all_have_one_start_and_go_together() -> None:
     waiting.later(11)
     popped = waiting.queue.pop(most=1, wait_seconds=0.0)
     assert popped is not None and len(popped.pods) == 8
-
-
-def test_what_is_planned_is_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[WaitingJob] = []
-
-    def noted(jobs: Any, *more: Any, **options: Any) -> Any:
-        seen.extend(jobs)
-        return plan_starts(jobs, *more, **options)
-
-    monkeypatch.setattr("scheduler.profiles.job.valley.planning_loop.plan_starts", noted)
-    waiting = Waiting(19.0)
-    waiting.put(
-        *members(3),
-        member("other", group="other", latest_start="9h"),
-        job_pod("alone", created=at(19), latest_start="10h"),
-    )
-    waiting.planner.keep_up()
-    of_gang, other, alone = sorted(seen, key=lambda job: (-job.n_pods, job.due))
-    assert (of_gang.n_pods, of_gang.run_seconds, of_gang.due) == (3, 80 * 60, at(27))
-    assert of_gang.requests[0] == pytest.approx(1 + 2 + 3)
-    assert of_gang.use.sum() > other.use.sum() > 0
-    assert (other.n_pods, alone.n_pods, alone.uid) == (1, 1, "uid-alone")
 
 
 def test_one_that_may_not_wait_takes_the_others_along() -> None:
@@ -104,12 +78,3 @@ def test_a_member_that_is_made_anew_joins_those_that_sit_also_after_a_restart() 
     waiting.planner.plan()
     assert waiting.popped() == ["again"]
     assert waiting.gated() == 1
-
-
-def test_a_plan_that_comes_too_late_does_not_tear_them_apart() -> None:
-    waiting = Waiting(19.0, first_wait=5.0)
-    waiting.put(*members(4))
-    waiting.later(6)
-    assert waiting.queue.lengths()["active"] == 4
-    waiting.planner.plan()
-    assert waiting.queue.lengths()["active"] == 4

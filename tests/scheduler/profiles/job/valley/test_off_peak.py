@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from forecast.errors import InputError
-from forecast.resources import CPU, HOT_RESOURCES
+from forecast.resources import CPU
 from kube.decoding.decoding import Kind
 from kube.objects.constraints import NodeSelectorTerm, Operator, PreferredNodeTerm, Requirement
-from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.filters.catalogue import standard_filters
 from placement.filters.filter import ClusterView, rejected
@@ -27,8 +25,7 @@ from scheduler.profiles.job.valley.off_peak import OffPeak
 from scheduler.profiles.job.valley.options import ValleyOptions
 from scorer.degradation import Level
 from scorer.policy import scoring_policy
-from scorer.predicted.load import PredictedLoad
-from tests.scheduler.profiles.job.valley.waiting_pods import due_of, job_pod, run_seconds, view_of_live
+from tests.scheduler.profiles.job.valley.waiting_queue import due_of, job_pod, run_seconds, view_of_live
 from tests.scorer.live_cluster import at, node, pod_of
 from tests.scorer.scorer_at import LiveScorer, tables
 
@@ -66,18 +63,6 @@ def preferred(live: LiveScorer, tested: OffPeak, minutes: float, cpu: float = 2.
 def test_nodes_that_stay_below_come_first(hour: float, minutes: float) -> None:
     live, tested = scene(hour)
     assert preferred(live, tested, minutes) == {0, 1, 2, 3} - over(live, minutes, 2.0)
-
-
-def test_the_same_node_is_avoided_before_its_peak_and_taken_at_night() -> None:
-    hours = np.arange(0, 24, 0.5)
-    avoided = [0 not in preferred(*scene(hour), 10) for hour in hours]
-    assert any(avoided) and not all(avoided)
-    begins = hours[avoided.index(True)]
-    if begins >= 2:
-        # A run that ends before is let in, one that lasts until then is not.
-        live, tested = scene(begins - 2)
-        assert 0 in preferred(live, tested, 60)
-        assert 0 not in preferred(live, tested, 140)
 
 
 def test_a_node_past_the_ceiling_is_better_than_none() -> None:
@@ -160,46 +145,6 @@ def test_many_like_pods_go_together_and_no_node_comes_to_be_over(
     assert np.abs(found[0] - found[1]).max() <= 1
 
 
-def test_what_room_there_is_is_found_out_once_while_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
-    live, tested = scene(20.0)
-    view = view_of_live(live)
-    made: list[int] = []
-    begin = PredictedLoad.share_between
-
-    def counted(*said: Any) -> Any:
-        made.append(1)
-        return begin(*said)
-
-    monkeypatch.setattr(PredictedLoad, "share_between", counted)
-    patient = job_pod(created=live.clock.now, latest_start="4h")
-    live.put(patient)
-    live.put(job_pod("small", cpu=0.1))
-
-    def once(pod: PodInfo = patient) -> int:
-        made.clear()
-        tested.filter(pod, view)
-        tested.room(pod, view, np.arange(4))
-        tested.prefer(pod, 5, view, np.arange(4))
-        return len(made)
-
-    per_room = once()
-    assert per_room <= len(HOT_RESOURCES)
-    assert once() == 0
-    assert once(job_pod("small", cpu=0.1)) == per_room, "another pod"
-    assert once() == 0
-    rooms = tested.room(patient, view, np.arange(4)).tolist()
-    with live.scorer.tables.changing() as cluster:
-        cluster.assume_all([patient], [1], live.clock.now + 600)
-    assert once() == per_room, "a pod has landed"
-    assert tested.room(patient, view, np.arange(4)).tolist() == [rooms[0], rooms[1] - 1, *rooms[2:]]
-    live.scorer.tables.put(Kind.NODES, node("node-2", 400.0))
-    assert once() == per_room, "a node has another size"
-    live.at(21.0)
-    assert once() == per_room, "time has passed"
-    new = OffPeak(CEILING, ValleyOptions(), due_of, run_seconds)
-    assert (tested.room(patient, view, np.arange(4)) == new.room(patient, view, np.arange(4))).all()
-
-
 def test_without_a_forecast_or_when_switched_off_it_says_nothing() -> None:
     live = LiveScorer(20.0, pods=CROWD, without_model=True)
     view = view_of_live(live)
@@ -210,13 +155,6 @@ def test_without_a_forecast_or_when_switched_off_it_says_nothing() -> None:
         assert (tested.room(patient, view, np.arange(4)) > 1000).all()
 
 
-def test_pods_that_run_on_and_on_are_none_of_its_business() -> None:
-    live, _ = scene(20.0)
-    tested = OffPeak(0.05, ValleyOptions(), due_of, lambda pod, service: None)
-    view = view_of_live(live)
-    assert tested.filter(job_pod(created=live.clock.now, latest_start="4h"), view) == ()
-
-
 def test_which_pods_are_told_apart_and_what_wakes() -> None:
     _, tested = scene(20.0)
     assert isinstance(tested, EnqueueExtensions)
@@ -225,9 +163,3 @@ def test_which_pods_are_told_apart_and_what_wakes() -> None:
     assert tested.tells_apart(early) != tested.tells_apart(late)
     assert tested.hint(early, ClusterEvent(EventKind.POD_LEFT)) is Hint.QUEUE
     assert tested.hint(early, ClusterEvent(EventKind.GROUP_CHANGED)) is Hint.SKIP
-
-
-@pytest.mark.parametrize("wrong", [{"margin": -1.0}, {"hours": math.nan}, {"step": 1.0}, {"every": 0.0}])
-def test_options_out_of_range_are_refused(wrong: dict[str, float]) -> None:
-    with pytest.raises(InputError, match="input should be"):
-        ValleyOptions(**wrong)  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ from scheduler.profiles.job.run_start import DatedTerms
 from scheduler.profiles.job.valley.metrics import ValleyMetrics
 from scheduler.profiles.job.valley.punctuality import DEADLINE_MISSED, LATEST_START_MISSED, Punctuality
 from tests.kube.job_table import JobTable
-from tests.scheduler.profiles.job.valley.waiting_pods import job_pod
+from tests.scheduler.profiles.job.valley.waiting_queue import job_pod
 from tests.scorer.scorer_at import LiveScorer
 
 
@@ -95,16 +95,6 @@ def test_a_late_job_is_counted_and_told_once() -> None:
     followed.later(60)
     assert followed.counts() == (0, 1, 0, 1)
     assert followed.reasons() == [LATEST_START_MISSED, DEADLINE_MISSED]
-
-
-def test_what_came_between_two_looks_is_late_all_the_same() -> None:
-    followed = Followed()
-    pod = followed.job(latest_start="1h", deadline="2h")
-    followed.live.later(3700)
-    bound = followed.bind(pod)
-    followed.live.later(7200)
-    followed.end(bound)
-    assert followed.counts() == (0, 1, 0, 1)
 
 
 def test_when_it_ended_counts_not_when_that_is_heard_of() -> None:
@@ -213,16 +203,6 @@ def test_a_job_that_is_heard_of_after_its_pod_still_dates_it() -> None:
     assert not followed.punctuality._unsettled
 
 
-def test_one_that_is_late_when_its_job_is_heard_of_is_late() -> None:
-    followed = DatedByJobs()
-    began = followed.live.clock.now
-    followed.later(7300)
-    followed.pod = followed.of_job("again", deadline="2h")
-    followed.hears_of(began)
-    followed.later(2)
-    assert followed.counts() == (0, 0, 0, 1)
-
-
 def test_what_was_over_when_a_bound_pod_was_first_seen_does_not_count() -> None:
     followed = DatedByJobs()
     began = followed.live.clock.now
@@ -233,25 +213,6 @@ def test_what_was_over_when_a_bound_pod_was_first_seen_does_not_count() -> None:
     followed.hears_of(began)
     followed.later(7300)
     assert followed.counts() == (0, 0, 0, 0)
-
-
-def test_a_job_that_is_never_heard_of_is_not_asked_for_any_longer() -> None:
-    followed = DatedByJobs()
-    followed.pod = followed.of_job("lone", deadline="2h")
-    followed.later(61)
-    assert not followed.punctuality._unsettled
-    followed.later(7200)
-    assert followed.counts() == (0, 0, 0, 1)
-
-
-def test_rebuilding_counts_nothing_twice() -> None:
-    followed = Followed()
-    followed.bind(followed.job(latest_start="1h", deadline="2h"))
-    followed.punctuality.rebuild()
-    followed.later(7300)
-    followed.punctuality.rebuild()
-    followed.later(60)
-    assert followed.counts() == (1, 0, 0, 1)
 
 
 def test_what_was_counted_is_not_counted_again_when_the_pod_changes() -> None:
@@ -272,16 +233,3 @@ def test_what_was_counted_is_not_counted_again_when_the_pod_changes() -> None:
         followed.later(1)
     assert followed.counts() == (0, 1, 0, 1)
     assert followed.reasons() == [LATEST_START_MISSED, DEADLINE_MISSED]
-
-
-def test_who_was_counted_is_remembered_until_it_is_gone() -> None:
-    followed = Followed()
-    pods = [followed.job(f"job-{n}", latest_start="1h") for n in range(3)]
-    followed.later(3601)
-    assert len(followed.punctuality._over) == 3
-    followed.live.delete(pods[0])
-    followed.end(followed.bind(pods[1]))
-    assert "uid-job-0" not in followed.punctuality._over
-    followed.live.delete(pods[1])
-    assert list(followed.punctuality._over) == ["uid-job-2"]
-    assert followed.counts() == (0, 3, 0, 0)

@@ -56,40 +56,10 @@ def starts(planned: list[PlannedStart]) -> list[float]:
     return [one.start for one in planned]
 
 
-def test_a_job_that_may_wait_starts_in_the_valley() -> None:
-    (planned,) = plan_starts([job(wait_hours=8)], load_of(valley()), NOW)
-    assert planned.start == NOW + 40 * STEP
-
-
 def test_a_job_that_does_not_say_starts_now() -> None:
     (planned,) = plan_starts([job()], load_of(valley()), NOW)
     assert planned.start == NOW
     assert "does not say" in planned.why
-
-
-def test_a_job_without_time_left_starts_now() -> None:
-    (planned,) = plan_starts([job(wait_hours=0.05)], load_of(valley()), NOW)
-    assert planned.start == NOW
-
-
-def test_a_valley_after_the_latest_start_is_out_of_reach() -> None:
-    (planned,) = plan_starts([job(wait_hours=2)], load_of(valley()), NOW)
-    assert planned.start == NOW
-
-
-def test_a_long_run_that_ends_in_the_peak_goes_where_all_of_it_is_low() -> None:
-    cpu = np.full(144, 0.7)
-    cpu[10:12], cpu[60:75] = 0.1, 0.3
-    short, long = plan_starts([job("short", wait_hours=10), job("long", minutes=60, wait_hours=10)], load_of(cpu), NOW)
-    assert short.start == NOW + 10 * STEP
-    assert 60 <= (long.start - NOW) / STEP <= 63
-
-
-def test_of_equal_starts_the_earliest() -> None:
-    cpu = np.full(144, 0.7)
-    cpu[20:30] = cpu[80:90] = 0.2
-    (planned,) = plan_starts([job(wait_hours=10)], load_of(cpu), NOW)
-    assert planned.start == NOW + 20 * STEP
 
 
 def test_waiting_has_to_pay() -> None:
@@ -218,16 +188,6 @@ def test_planning_again_moves_nobody() -> None:
     assert starts(again) == starts(first)
 
 
-def test_what_was_let_go_is_not_held_again() -> None:
-    (planned,) = plan_starts([job(wait_hours=8, planned=NOW - 5)], load_of(valley()), NOW)
-    assert planned.start == NOW - 5
-
-
-def test_the_latest_start_that_has_come_nearer_counts() -> None:
-    (planned,) = plan_starts([job(wait_hours=2, planned=NOW + 40 * STEP)], load_of(valley()), NOW)
-    assert planned.start <= NOW + 2 * 3600 - 60
-
-
 def test_the_words() -> None:
     cpu = np.full(144, 0.74)
     cpu[40:46] = 0.31
@@ -237,16 +197,6 @@ def test_the_words() -> None:
     assert planned.why == ("starts 23:20: cluster CPU is predicted at 31 % then, 74 % now; may start until Tue 05:00")
     (planned,) = plan_starts([one], load_of(cpu, first=first), first, zone=ZoneInfo("Asia/Tokyo"))
     assert planned.why.startswith("starts 08:20: ")
-
-
-@pytest.mark.parametrize("cores", [0.0, math.nan, math.inf])
-def test_a_job_of_unknown_use_starts_now(cores: float) -> None:
-    (planned,) = plan_starts([job(cores=cores, wait_hours=8)], load_of(valley()), NOW)
-    assert planned.start == NOW
-
-
-def test_no_jobs() -> None:
-    assert plan_starts([], load_of(valley()), NOW) == []
 
 
 @settings(max_examples=60, deadline=None)

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
+from placement.filters.filter import ClusterView
+from placement.index.index import PlacementIndex
 from placement.pod_groups.labels import group_of
+from scheduler.profiles.job.job_annotations import terms_of
 from scheduler.profiles.job.valley.metrics import ValleyMetrics
 from scheduler.profiles.job.valley.options import ValleyOptions
 from scheduler.profiles.job.valley.planning_loop import Planner
@@ -12,9 +20,37 @@ from scheduler.queue.options import QueueOptions
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue.sorting import PrioritySort
 from scheduler.queue.unit import UnitOf, unit_by_owner
-from tests.scheduler.profiles.job.valley.waiting_pods import due_of, run_seconds
+from scorer.runs.declared_run import EXPECTED_RUN_ANNOTATION, said_run
 from tests.scorer.live_cluster import pod_of
 from tests.scorer.scorer_at import LiveScorer
+
+PREFIX = "forecast-scheduler.io/"
+
+
+def job_pod(
+    name: str = "job", on: str = "", *, cpu: float = 2.0, run: str = "30m", created: float = 0.0, **said: Any
+) -> PodInfo:
+    """A pod that no model knows; said: its annotations, with _ for -."""
+    annotations: Mapping[str, str] = {
+        EXPECTED_RUN_ANNOTATION: run,
+        **{PREFIX + key.replace("_", "-"): text for key, text in said.items()},
+    }
+    return replace(pod_of(None, name, on, cpu=cpu, memory=1.0, annotations=annotations), created=created)
+
+
+def run_seconds(pod: PodInfo, service: ServiceKey) -> float:
+    return said_run(pod.annotations) or 600.0
+
+
+def due_of(pod: PodInfo) -> float:
+    terms = terms_of(pod)
+    return min(terms.latest_start, terms.deadline - (said_run(pod.annotations) or 600.0))
+
+
+def view_of_live(live: LiveScorer) -> ClusterView:
+    cluster = live.scorer.tables._cluster
+    return ClusterView(cluster, PlacementIndex(cluster.state))
+
 
 EVENING = [pod_of(n % 6, f"online-{n}", f"node-{n % 4}") for n in range(48)]
 
