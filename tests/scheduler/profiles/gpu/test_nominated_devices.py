@@ -57,13 +57,6 @@ def test_what_it_does_not_need_is_not_kept() -> None:
     assert world.feasible(share("y", 201, priority=1)) == set()
 
 
-def test_pods_of_higher_priority_may_have_it() -> None:
-    world = GpuWorld([gpu_node("a", 1)], [share("low", 1000, "a", 0, priority=1)])
-    gone(world, nominated(world, share("x", 1000, priority=5)))
-    assert world.feasible(share("same", 1000, priority=5)) == set()
-    assert world.feasible(share("higher", 1000, priority=6)) == {"a"}
-
-
 def test_whole_devices_are_kept_from_shares_while_the_victims_go() -> None:
     """Another device has room now; what matters is what is left when the victims are gone."""
     there = [share("low", 600, "a", 0, priority=1), share("other", 600, "a", 1, priority=9)]
@@ -74,14 +67,6 @@ def test_whole_devices_are_kept_from_shares_while_the_victims_go() -> None:
     gone(world, answer)
     assert world.feasible(share("y", 300, priority=1)) == set()
     assert world.feasible(pod("without", priority=1)) == {"a"}
-
-
-def test_another_is_found_for_who_comes_later() -> None:
-    there = [share(f"low-{name}", 1000, name, 0, priority=1) for name in ("a", "b")]
-    world = GpuWorld([gpu_node("a", 1), gpu_node("b", 1)], there)
-    first = nominated(world, share("x", 1000, priority=5))
-    second = nominated(world, share("y", 1000, priority=5))
-    assert {first.node, second.node} == {"a", "b"}
 
 
 def test_in_the_framework() -> None:

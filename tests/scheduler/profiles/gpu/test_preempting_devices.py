@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from kube.objects.objects import NodeInfo, PodInfo
 from placement.devices.device_victims import DeviceHolder, least_in_the_way
 from placement.devices.options import DeviceOptions
-from placement.plugins import KnowsVictims, Nomination
+from placement.plugins import Nomination
 from placement.pod_importance import LEAST_STANDING, Cost, cost_of, importance
-from scheduler.preemption.victim_trials import Trials
 from tests.scheduler.preemption.made_up import pod
 from tests.scheduler.profiles.gpu.preempting import GPU, GpuWorld, gpu_node, share, whole
 
@@ -30,35 +29,6 @@ def test_the_fewest_go_for_whole_devices() -> None:
     found = world.preempts(whole("x", gpus=1, priority=10))
     assert found is not None and found[0] == "a" and len(found[1]) == 1
     assert world.preempts(whole("x", gpus=5, priority=10)) is None
-
-
-def test_where_only_names_count_no_node_is_tried_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All nodes are looked at at once, so the best is found wherever it is."""
-    nodes = [gpu_node(f"n{i}", 2) for i in range(30)]
-    there = [whole(f"p{i}-{j}", f"n{i}", j, priority=5) for i in range(30) for j in range(2)]
-    there[50:52] = [whole("both", "n25", 0, 1, priority=5)]
-    world = GpuWorld(nodes, there)
-    monkeypatch.setattr(Trials, "victims", None)
-    assert world.preempts(whole("x", gpus=2, priority=10)) == ("n25", ["both"])
-
-
-def test_shares_are_in_the_way_of_whole_devices() -> None:
-    there = [
-        share("s0", 300, "a", 0, priority=1),
-        share("s1", 300, "a", 0, priority=1),
-        share("s2", 900, "a", 1, priority=1),
-    ]
-    world = GpuWorld([gpu_node("a", 2)], there)
-    assert world.preempts(whole("x", priority=10)) == ("a", ["s2"]), "one, not two"
-    found = world.preempts(whole("x", gpus=2, priority=10))
-    assert found is not None and sorted(found[1]) == ["s0", "s1", "s2"]
-
-
-def test_whole_and_shared_ones_are_in_the_way() -> None:
-    there = [whole("w", "a", 0, priority=1), share("s0", 100, "a", 1, priority=1), share("s1", 100, "a", 1, priority=1)]
-    world = GpuWorld([gpu_node("a", 2)], there)
-    assert world.preempts(whole("x", priority=10)) == ("a", ["w"])
-    assert world.preempts(whole("x", priority=1)) is None
 
 
 # Shares
@@ -85,23 +55,6 @@ def test_the_oldest_does_not_stay_at_the_expense_of_many() -> None:
     ]
     world = GpuWorld([gpu_node("a", 2)], there)
     assert world.preempts(share("x", 1000, priority=10)) == ("a", ["old"])
-
-
-def test_the_least_important_device_is_emptied() -> None:
-    there = [
-        share("high", 1000, "a", 0, priority=5),
-        *(share(f"low{i}", 250, "a", 1, priority=1) for i in range(4)),
-    ]
-    world = GpuWorld([gpu_node("a", 2)], there)
-    found = world.preempts(share("x", 1000, priority=10))
-    assert found is not None and sorted(found[1]) == ["low0", "low1", "low2", "low3"]
-
-
-def test_priority_is_a_bound() -> None:
-    there = [share("s0", 600, "a", 0, priority=10), share("s1", 600, "a", 1, priority=3)]
-    world = GpuWorld([gpu_node("a", 2)], there)
-    assert world.preempts(share("x", 500, priority=10)) == ("a", ["s1"])
-    assert world.preempts(share("x", 500, priority=3)) is None
 
 
 def test_nodes_that_cannot_help_do_not_use_up_the_tries() -> None:
@@ -153,18 +106,6 @@ def test_offline_pods_go_before_pods_with_devices_of_lower_priority() -> None:
         world = GpuWorld([gpu_node("a", 2, cpu=16)], there, standing_of=standing_of)
         found = world.preempts(whole("x", cpu=8, priority=10))
         assert found is not None and sorted(found[1]) == victims
-
-
-def test_offline_pods_that_are_not_in_the_way_stay() -> None:
-    there = [whole("train", "a", 0, cpu=8, priority=1), pod("image", "a", cpu=4, labels={"offline": "true"})]
-    world = GpuWorld([gpu_node("a", 1, cpu=16)], there, standing_of=offline_first)
-    assert world.preempts(whole("x", cpu=8, priority=10)) == ("a", ["train"])
-
-
-def test_offline_pods_must_be_of_lower_priority_to_go() -> None:
-    there = [pod("image", "a", cpu=16, priority=10, labels={"offline": "true"})]
-    world = GpuWorld([gpu_node("a", 1, cpu=16)], there, standing_of=offline_first)
-    assert world.preempts(whole("x", priority=10)) is None
 
 
 # Whatever there is
@@ -265,11 +206,6 @@ def test_whatever_there_is(
 
 
 # Which device
-
-
-def test_the_filter_knows() -> None:
-    world = GpuWorld([gpu_node("a")], [])
-    assert [one.name for one in world.filters if isinstance(one, KnowsVictims)] == ["GpuDevices"]
 
 
 HELD = [

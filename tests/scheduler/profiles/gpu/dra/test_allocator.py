@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler.profiles.gpu.dra.allocator import AllocationFailed, ChosenDevices, NodeUnusable, Supply, allocate
-from scheduler.profiles.gpu.dra.objects import ClaimInfo, DeviceId
+from scheduler.profiles.gpu.dra.objects import ClaimInfo
 from scheduler.profiles.gpu.dra.pools import Inventory
 from scheduler.profiles.gpu.dra.selectors.expressions import Expressions
 from scheduler.profiles.gpu.dra.unsupported import refusal_of
@@ -70,14 +70,6 @@ def distinct(attribute: str = "numa") -> Manifest:
     return {"distinctAttribute": f"{DRIVER}/{attribute}"}
 
 
-def test_the_first_that_are_free() -> None:
-    assert given_to(claim("c")) == [["0"]]
-    assert given_to(claim("c"), used=["gpu-0", "gpu-1"]) == [["2"]]
-    assert given_to(claim("c", request(count=3)), claim("d"), used=["gpu-1"]) == [["0", "2", "3"], ["4"]]
-    assert given_to(claim("c", request(count=9))) is None
-    assert given_to(claim("c", request(count=8)), claim("d")) is None
-
-
 def test_selectors_of_class_and_request() -> None:
     assert given_to(claim("c", request("r", of="big"))) == [["4"]]
     assert given_to(claim("c", request("r", f"{OURS}.size > 5", of="big"))) == [["6"]]
@@ -87,28 +79,6 @@ def test_selectors_of_class_and_request() -> None:
 def test_devices_of_other_drivers_are_not_looked_into() -> None:
     other = resource_slice("t", device("nic", speed=100), node="n", driver="nic.example.com")
     assert names(chosen([claim("c", request("r", f"{OURS}.size == 2"))], eight(), other)) == [["2"]]
-
-
-def test_it_goes_back_where_an_earlier_choice_leaves_nothing() -> None:
-    anything, picky = request("a"), request("b", f"{OURS}.size == 0")
-    assert given_to(claim("c", anything, picky)) == [["1", "0"]]
-    assert given_to(claim("c", anything), claim("d", picky)) == [["1"], ["0"]]
-
-
-def test_devices_with_an_attribute_in_common() -> None:
-    assert given_to(claim("c", request(count=2), constraints=[same()]), used=["gpu-0"]) == [["2", "3"]]
-    assert given_to(claim("c", request(count=3), constraints=[same()])) is None
-    assert given_to(claim("c", request(count=3), constraints=[same("model")])) == [["0", "1", "2"]]
-    assert given_to(claim("c", request(count=2), constraints=[same("nothing")])) is None
-    two = (request("a", f"{OURS}.size == 5"), request("b"), request("d"))
-    assert given_to(claim("c", *two, constraints=[same("numa", "a", "b")])) == [["5", "4", "0"]]
-
-
-def test_devices_that_must_differ() -> None:
-    assert given_to(claim("c", request(count=4), constraints=[distinct()])) == [["0", "2", "4", "6"]]
-    assert given_to(claim("c", request(count=5), constraints=[distinct()])) is None
-    both = [distinct("size"), same("numa")]
-    assert given_to(claim("c", request("a"), request("b"), constraints=both), used=["gpu-1"]) == [["2", "3"]]
 
 
 def test_true_is_not_one() -> None:
@@ -340,10 +310,3 @@ def _holds(claim: ClaimInfo, given: list[tuple[str, Manifest]]) -> bool:
         if len(set(values)) != n_expected:
             return False
     return True
-
-
-def test_ids_are_compared_with_pool_and_driver() -> None:
-    two = (resource_slice("a", device("x"), node="n", pool="p"), resource_slice("b", device("x"), node="n", pool="q"))
-    answer = chosen([claim("c", request(count=2))], *two)
-    assert answer is not None
-    assert [one.device.id for one in answer[0]] == [DeviceId(DRIVER, "p", "x"), DeviceId(DRIVER, "q", "x")]

@@ -131,32 +131,6 @@ def test_text_beyond_ascii_is_compared_but_not_looked_into() -> None:
             asked.matches(expression, odd)
 
 
-def test_a_device_is_asked_once() -> None:
-    asked, one, other = Expressions(), made(model="A100"), made(model="H100")
-    expression = f'{OURS}.model == "A100"'
-    answers = [asked.matches(expression, which) for which in (one, other, one, other)]
-    assert answers == [True, False, True, False] and asked.evaluations == 2
-    for _ in range(2):
-        with pytest.raises(SelectorError):
-            asked.matches(f"{OURS}.nothing", one)
-    assert asked.evaluations == 3
-
-
-def test_devices_that_differ_in_nothing_that_is_read_are_asked_together() -> None:
-    asked = Expressions()
-    for number in range(10):
-        one = made(model="A100", uuid=f"gpu-{number}", index=number)
-        assert asked.matches(f'has({OURS}.model) && {OURS}["model"] == "A100" && {MEMORY} == quantity("80Gi")', one)
-    assert asked.evaluations == 1
-    assert not asked.matches(f"{OURS}.index == 1", made(index=2)) and asked.matches(f"{OURS}.index == 1", made(index=1))
-    with pytest.raises(SelectorError):  # true is not one
-        asked.matches(f"{OURS}.index < 2", made(index=True))
-    assert asked.matches(f"{OURS}.index < 2", made(index=1))
-    for number in range(3):  # all of a map is read
-        expected = number < 2
-        assert asked.matches(f"{OURS}.size() < 3", made(**{f"a{i}": i for i in range(number + 1)})) is expected
-
-
 @settings(max_examples=30, deadline=None)
 @given(
     st.lists(st.dictionaries(st.sampled_from("abc"), st.sampled_from([0, 1, True, "x"])), min_size=1, max_size=6),

@@ -143,15 +143,6 @@ def test_a_claim_is_made_and_recorded_and_gone_when_binding_fails() -> None:
     assert world.used() == set() and world.fits(pod) == {"a", "b"}
 
 
-def test_a_pod_that_is_bound_keeps_its_claim() -> None:
-    world, pod = offered(World()), asking()
-    world.server.put({"metadata": {"name": "p", "uid": "p"}})
-    assert world.reserve(pod, "a").is_success and world.pre_bind(pod, "a").is_success
-    world.plugin.post_bind(pod, "a")
-    world.plugin.unreserve(pod, "a")
-    assert MADE in world.server.objects and world.used() == {"a/0"}
-
-
 @pytest.mark.parametrize("is_lost", [True, False])
 def test_an_answer_that_is_lost_makes_no_second_claim(is_lost: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_retries, "_PAUSE_SECONDS", 0.0)
@@ -193,15 +184,6 @@ def test_a_claim_of_an_earlier_attempt_is_deleted_before_the_pod_is_placed() -> 
     world.woken.clear()
     world.table.claims.delete(claim_of(stale))
     assert world.woken == ["room"] and world.fits(pod) == {"a", "b"}
-
-
-def test_a_dry_run_creates_nothing() -> None:
-    world, pod = offered(World(dry_run=True)), asking()
-    assert world.reserve(pod, "a").is_success and world.used() == {"a/0"}
-    world.plugin.post_bind(pod, "a")
-    assert world.used() == {"a/0"} and world.server.asked == []
-    world.plugin.unreserve(pod, "a")
-    assert world.used() == set() and world.server.asked == []
 
 
 def test_a_class_that_comes_wakes_pods_that_request_its_resource() -> None:

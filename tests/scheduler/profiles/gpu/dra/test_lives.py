@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections import Counter
 
@@ -121,13 +120,3 @@ def test_no_device_is_given_twice_and_none_is_lost(steps: list[tuple[str, int]])
         lives.world.watch(f"c{i}")
     assert lives.world.used() == set() and not lives.world.table.in_flight
     assert all(lives.world.server.users(f"c{i}") == [] for i in range(6))
-
-
-def test_the_lives_above_are_not_all_empty() -> None:
-    lives = _Lives()
-    for number in range(6):
-        for what in ("reserve", "pre_bind", "bound"):
-            lives.step(what, number)
-            lives.check()
-    assert len(lives.bound) >= 2 and len(lives.world.used()) == 4
-    assert asyncio.run(lives.world.server.request("GET", "/c0", None, seconds=1)).is_success

@@ -10,21 +10,6 @@ import pytest
 
 from kube.client.api_answer import Answer, answered, unanswered
 from kube.session import request_retries
-from kube.tables.changes import PodChange
-from placement.cluster_events import ClusterEvent, EventKind
-from placement.filters.filter import Filter
-from placement.plugins import (
-    AwaitedPreBind,
-    EnqueueExtensions,
-    Hint,
-    PostBind,
-    PostFilter,
-    PreEnqueue,
-    PreScore,
-    Reserve,
-    Score,
-    TellsApart,
-)
 from placement.status import Code, Status
 from scheduler.profiles.gpu.dra.metrics import DraCollector
 from scheduler.profiles.gpu.dra.no_resource_claims import NoResourceClaims
@@ -41,7 +26,6 @@ from tests.scheduler.profiles.gpu.dra.manifests import (
     device_class,
     request,
     resource_slice,
-    slice_of,
 )
 
 
@@ -61,16 +45,6 @@ def reason(world: World, name: str, *claims: str | None) -> set[str]:
     found = verdicts(world.plugin, world.pod(name, *claims), world.view)
     assert not any(one.preemptible for one in found.values())
     return {reason for one in found.values() for reason in one.reasons}
-
-
-def test_pods_without_claims_are_nobodys_business() -> None:
-    world = World()
-    for pod in (world.pod("p"), world.pod("p", None)):
-        assert world.plugin.pre_enqueue(pod).is_success and world.fits(pod) == {"a", "b"}
-        assert world.reserve(pod, "a").is_success and not world.plugin.concerns(pod)
-        world.plugin.unreserve(pod, "a")
-        world.plugin.post_bind(pod, "a")
-    assert world.server.asked == [] and world.plugin.tells_apart(world.pod("p")) is None
 
 
 def test_a_pod_waits_for_its_claims_and_is_told() -> None:
@@ -96,15 +70,6 @@ def test_a_pod_waits_for_its_claims_and_is_told() -> None:
     again["metadata"] |= {"uid": "another", "resourceVersion": "12"}
     world.put(again)
     assert world.woken == ["missing"] and world.fits(missing) == {"a", "b"}
-
-
-def test_a_pod_that_is_gone_is_not_told() -> None:
-    world = World()
-    pod = world.pod("p", "c")
-    world.plugin.pre_enqueue(pod)
-    world.table.apply([PodChange(pod, None, None)])
-    world.put(claim("c"))
-    assert world.woken == [] and not world.table._awaited
 
 
 def test_devices_that_are_reserved_are_used_until_they_are_given_back() -> None:
@@ -148,17 +113,6 @@ def test_what_is_written_is_the_finalizer_the_allocation_and_the_reservation() -
     assert world.fits(world.pod("q", "c")) == {"a"} and world.used() == {"a/0", "a/1"}
 
 
-def test_what_was_written_is_taken_back() -> None:
-    world = World(claim("c"))
-    pod = world.reserved("p", "a", "c")
-    assert world.pre_bind(pod, "a").is_success
-    world.plugin.unreserve(pod, "a")
-    assert world.used() == {"a/0"}  # until it is known
-    world.settle()
-    assert world.server.devices("c") == [] and world.server.users("c") == [] and world.used() == set()
-    assert world.fits(pod) == {"a", "b"} and not world.table.made
-
-
 def test_a_late_event_does_not_undo_what_was_written() -> None:
     world = World(claim("c"))
     before = claim_of(world.server.objects["c"])
@@ -170,19 +124,6 @@ def test_a_late_event_does_not_undo_what_was_written() -> None:
     assert world.used() == {"a/0"}
     world.table.claims.replace([])
     assert world.used() == set()
-
-
-def test_a_conflict_is_looked_into() -> None:
-    world = World(claim("c"))
-    pod = world.reserved("p", "a", "c")
-    changed = claim("c")
-    changed["metadata"] |= {"resourceVersion": "11", "labels": {"by": "somebody"}}
-    world.server.put(changed)
-    assert world.pre_bind(pod, "a").is_success
-    assert world.server.devices("c") == ["a/0"] and world.server.objects["c"]["metadata"]["labels"] == {
-        "by": "somebody"
-    }
-    assert world.plugin.writer is not None and world.plugin.writer.writes["finalizer", "conflict"] == 1
 
 
 def test_a_claim_that_somebody_else_allocated_is_not_ours() -> None:
@@ -198,22 +139,6 @@ def test_a_claim_that_somebody_else_allocated_is_not_ours() -> None:
     world.watch("c")
     assert world.server.devices("c") == ["b/1"] and world.used() == {"b/1"}
     assert world.fits(pod) == {"b"}
-
-
-@pytest.mark.parametrize("lost", ["finalizer", "allocation"])
-def test_an_answer_that_is_lost_is_looked_for(lost: str) -> None:
-    world = World(claim("c"))
-    pod = world.reserved("p", "a", "c")
-
-    def swallow() -> Answer:
-        if lost == "allocation" and len(world.server.objects["c"].get("status", {})) == 0:
-            world.server.after = swallow
-            return answered(200, json.dumps(world.server.objects["c"]).encode())
-        return unanswered(TimeoutError())
-
-    world.server.after = swallow
-    assert world.pre_bind(pod, "a").is_success
-    assert world.server.devices("c") == ["a/0"] and world.server.users("c") == ["p"] and world.used() == {"a/0"}
 
 
 def test_devices_are_used_until_it_is_known_what_became_of_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -265,16 +190,6 @@ def test_what_a_pod_had_that_is_gone_before_it_was_known_to_be_bound_is_given_ba
     assert not world.plugin.concerns(pod)
     world.settle()
     assert world.server.devices("c") == [] and world.used() == set() and not world.table.made
-
-
-def test_a_pod_that_goes_while_its_claims_are_written_leaves_that_to_its_binding() -> None:
-    world = World(claim("c"))
-    pod = world.reserved("p", "a", "c")
-    world.see(pod, "")
-    world.see(pod, None)
-    assert world.used() == {"a/0"}
-    world.plugin.unreserve(pod, "a")
-    assert world.used() == set()
 
 
 @pytest.mark.parametrize("end", [None, "b"])
@@ -370,11 +285,6 @@ def test_a_claim_is_not_deallocated_if_the_pod_fits_nowhere_else_either() -> Non
     assert world.server.submitted == []
 
 
-def test_a_claim_with_a_device_that_needs_something_of_the_kubelet_is_refused() -> None:
-    world = World(allocated("c", "a", "0", skipNodeOperations=["Prepare"]))
-    assert all("needs DRAOptionalNodeOperations" in one for one in reason(world, "p", "c"))
-
-
 def test_a_mistake_in_a_claim_is_told_and_fits_nowhere() -> None:
     world = World(claim("c", request("r", "device.nothing")), claim("d", request(of="nobody")))
     (said,) = reason(world, "p", "c")
@@ -383,18 +293,6 @@ def test_a_mistake_in_a_claim_is_told_and_fits_nowhere() -> None:
     assert world.woken == []
     world.table.classes.put(class_of(device_class("nobody")))
     assert world.woken == ["room"] and world.fits(world.pod("p", "d")) == {"a", "b"}
-
-
-def test_only_nodes_that_changed_are_looked_at_again() -> None:
-    world = World(*(claim(f"c{i}") for i in range(4)), nodes="abcdefgh")
-    world.fits(world.pod("p", "c0"))
-    before = world.plugin.feasibility.searches
-    world.reserved("p", "c", "c0")
-    assert world.fits(world.pod("q", "c1")) == set("abcdefgh")
-    assert world.plugin.feasibility.searches == before + 2  # to reserve, and of c once more
-    world.table.slices.put(slice_of(resource_slice("s-e", node="e")))
-    assert world.fits(world.pod("q", "c1")) == set("abcdfgh")
-    assert world.plugin.feasibility.searches == before + 3
 
 
 def test_devices_of_a_rack() -> None:
@@ -459,18 +357,6 @@ def test_a_claim_that_is_replaced_by_another_of_its_name_is_another() -> None:
     assert world.pre_bind(pod, "a").reason == "claim shop/c got deleted in the meantime"
     world.plugin.unreserve(pod, "a")
     assert world.server.submitted == [] and world.fits(world.pod("q", "c")) == {"a", "b"}
-
-
-def test_hints_are_for_pods_with_claims() -> None:
-    world, event = World(), ClusterEvent(EventKind.FORECAST_CHANGED)
-    assert world.plugin.hint(world.pod("p", "c"), event) is Hint.QUEUE
-    assert world.plugin.hint(world.pod("p"), event) is Hint.SKIP
-
-
-def test_the_plugin_is_all_that_it_says() -> None:
-    plugin = World().plugin
-    points: tuple[PreEnqueue, Filter, PostFilter, PreScore, Score, Reserve, AwaitedPreBind, PostBind] = (plugin,) * 8
-    assert all(isinstance(one, EnqueueExtensions) and isinstance(one, TellsApart) for one in points)
 
 
 def test_other_profiles_do_not_place_them() -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from scheduler.profiles.gpu.dra.objects import PoolId, WhereUsable
+from scheduler.profiles.gpu.dra.objects import PoolId
 from scheduler.profiles.gpu.dra.pools import Inventory, NodePool
 from tests.scheduler.profiles.gpu.dra.manifests import DRIVER, Manifest, device, resource_slice, slice_of
 
@@ -44,14 +44,6 @@ def test_a_pool_is_complete_with_all_slices_of_its_generation() -> None:
     assert not made.pools and devices(made, "n") == [] and not made.own_pools
 
 
-def test_a_newer_generation_elsewhere_ends_the_older_one() -> None:
-    made = inventory(
-        resource_slice("a", device("a0"), node="n1", pool="p"),
-        resource_slice("b", device("b0"), node="n2", pool="p", generation=2),
-    )
-    assert devices(made, "n1") == [] and devices(made, "n2") == ["b0"]
-
-
 def test_names_must_be_unique_in_a_pool_and_counters_known() -> None:
     twice = inventory(
         resource_slice("a", device("x"), node="n1", pool="p", count=2),
@@ -61,12 +53,6 @@ def test_names_must_be_unique_in_a_pool_and_counters_known() -> None:
     part = device("x") | {"consumesCounters": [{"counterSet": "c", "counters": {"slices": {"value": "1"}}}]}
     unknown = inventory(resource_slice("a", part, node="n1", pool="p"))
     assert unknown.pools[PoolId(DRIVER, "p")].mistake == "counter slices not found in counter set c"
-
-
-def test_counters_make_a_pool_known_where_its_devices_are_not_yet() -> None:
-    counters = [{"name": "card", "counters": {"slices": {"value": "7"}}}]
-    made = inventory(resource_slice("a", pool="p", count=2, sharedCounters=counters, node="n1"))
-    assert [one.pool.is_complete for one in of(made, "n1")] == [False] and of(made, "n2") == []
 
 
 def test_devices_of_many_nodes() -> None:
@@ -89,9 +75,3 @@ def test_devices_of_many_nodes() -> None:
     assert made.nodes_of(PoolId(DRIVER, "a")) is None and made.nodes_of(PoolId(DRIVER, "n1")) == {"n1"}
     assert made.put(slice_of(resource_slice("a", device("moved"), node="n2", pool="a"))) is None
     assert devices(made, "n1") == ["on-n1", "all", "local"] and devices(made, "n2") == ["moved", "all"]
-
-
-def test_a_slice_that_says_nothing_known_of_nodes_is_for_none() -> None:
-    made = inventory(resource_slice("a", device("x"), pool="p"))
-    assert devices(made, "n1") == []
-    assert of(made, "n1") == [] and made.pools[PoolId(DRIVER, "p")].slices[0].where == WhereUsable()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -62,15 +61,6 @@ def test_a_costly_expression_ends_and_others_are_answered(
     assert asked.matches(FINE, a100, "other") and apart.killed == 1
 
 
-def test_a_pod_whose_expression_got_no_answer_is_tried_again_soon(a100: Device) -> None:
-    """Failed before: nothing woke it for five minutes."""
-    time, busy = SearchTime(lambda: 0.0), Apart(cpu_seconds=60, seconds=0.01)
-    asked = Expressions(time, apart=lambda: busy)
-    with closing(busy), pytest.raises(SelectorError, match="did not answer"):
-        asked.matches(NEVER_ENDS, a100, "shop")
-    assert time.may_go_on()
-
-
 def test_a_costly_expression_is_tried_again_after_a_minute(apart: Apart, a100: Device) -> None:
     now = [0.0]
     asked = Expressions(SearchTime(lambda: now[0]), apart=lambda: apart)
@@ -95,11 +85,6 @@ def test_short_expressions_without_loops_need_no_other_process(a100: Device) -> 
     ):
         with pytest.raises(AssertionError):
             asked.matches(costly, a100)
-
-
-def test_spaces_hide_no_comprehension(a100: Device) -> None:
-    with pytest.raises(SelectorError, match="9 comprehensions"):
-        Expressions().matches("[1] . map (x, x)" * 9, a100)
 
 
 def test_each_namespace_has_its_time_and_all_have_theirs() -> None:

@@ -101,13 +101,6 @@ def test_a_device_and_its_parts_are_one_card() -> None:
     assert cards.of("a") == SliceCards(n=1, free=0)
 
 
-def test_without_a_class_for_cards_no_device_is_looked_at() -> None:
-    world = World()
-    cards = world.plugin.slice_cards([GPU])
-    world.table.slices.put(slice_of(resource_slice("s-a", device("0"), node="a")))
-    assert world.plugin.feasibility.expressions.evaluations == 0 and cards.of("a") == NO_SLICE_CARDS
-
-
 def test_fragmentation_and_tide_count_them() -> None:
     """Node `broken` has lent one of four cards to a claim; node `plugin` has a device plugin besides its slice."""
     scorer, settings = Scorer(clock=lambda: NOW + 60), Settings()

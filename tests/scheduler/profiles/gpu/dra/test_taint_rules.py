@@ -46,13 +46,6 @@ def test_effects_that_keep_pods_away(effect: str, usable: set[str]) -> None:
     assert world.fits(world.pod("p", "c")) == usable
 
 
-def test_a_rule_without_a_selector_taints_nothing() -> None:
-    world, rule = World(claim("c")), taint_rule("r")
-    del rule["spec"]["deviceSelector"]
-    world.table.taint_rules.put(taint_rule_of(rule))
-    assert world.fits(world.pod("p", "c")) == {"a", "b"}
-
-
 def test_rules_that_change_or_go_wake_pods_that_were_rejected() -> None:
     world, pod = World(claim("c")), World.pod("p", "c")
     world.table.taint_rules.replace([taint_rule_of(taint_rule("one")), taint_rule_of(taint_rule("two", pool="b"))])

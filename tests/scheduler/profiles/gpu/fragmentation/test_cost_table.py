@@ -6,10 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forecast.arrays import Floats, Ints
 from kube.decoding.decoding import Kind
 from scheduler.profiles.gpu.fragmentation.cost_table import CostTable, states_of_rows
-from scheduler.profiles.gpu.fragmentation.nodes import NodeStates
 from scheduler.profiles.gpu.fragmentation.packing_cost import Packing
 from scheduler.profiles.gpu.fragmentation.shapes import PodShape, ShapeMix
 from tests.scheduler.profiles.gpu.fragmentation.gpu_world import GpuWorld, card_node, card_pod
@@ -65,39 +63,3 @@ def test_costs_of_many_nodes_are_those_of_each(landings: list[tuple[int, int, bo
             kept, anew = table.of(shape), packing.cost(shape, nodes)
             np.testing.assert_array_equal(kept.cost, anew[0])
             np.testing.assert_array_equal(kept.device, anew[1])
-
-
-class Counting:
-    """A judge that notes how many nodes it was asked about."""
-
-    def __init__(self) -> None:
-        self.asked: list[int] = []
-
-    def cost(self, shape: PodShape, nodes: NodeStates) -> tuple[Floats, Ints]:
-        self.asked.append(nodes.n_nodes)
-        return np.zeros(nodes.n_nodes), np.full(nodes.n_nodes, -1, dtype=np.int64)
-
-    def following(self, nodes: NodeStates) -> Counting:
-        return self
-
-
-def test_nodes_that_are_alike_are_judged_once() -> None:
-    world, judge = GpuWorld(*(card_node(f"n{i}", cards=1 + i % 2) for i in range(100))), Counting()
-    table = CostTable(world.state, world.devices)
-    table.use(judge)
-    assert len(table.of(SHAPES[0]).cost) == 100
-    assert judge.asked == [2]
-
-
-def test_only_nodes_that_changed_are_judged_again() -> None:
-    world, judge = GpuWorld(*(card_node(f"n{i}") for i in range(20))), Counting()
-    table = CostTable(world.state, world.devices)
-    table.use(judge)
-    table.of(SHAPES[0])
-    table.of(SHAPES[0])
-    world.put(card_pod("p", whole=1, node="n3"))
-    table.of(SHAPES[0])
-    assert judge.asked == [20, 1]
-    table.use(judge)
-    table.of(SHAPES[0])
-    assert judge.asked == [20, 1], "the same judge again says nothing new"

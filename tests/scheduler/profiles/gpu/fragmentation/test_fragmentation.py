@@ -39,8 +39,3 @@ def test_what_one_shape_cannot_use(shape: PodShape, cpu: int, model: int, cards:
 def test_as_counted_shape_by_shape(mix: ShapeMix, rows: list[cases.Row]) -> None:
     found = fragmentation(MixColumns(mix, cases.MODELS), cases.node_states(rows))
     assert found == pytest.approx([cases.slow_fragmentation(mix, *row) for row in rows])
-
-
-def test_a_mix_without_cards_leaves_everything_fragmented() -> None:
-    mix = MixColumns(ShapeMix((NO_CARD,), np.ones(1)), cases.MODELS)
-    assert fragmentation(mix, cases.node_states([(1000, 0, 0, [1000, 200])])).tolist() == [1200]

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from forecast.arrays import Floats, Ints
 from kube.decoding.decoding import Kind
 from kube.objects.objects import NodeInfo, PodInfo
 from scheduler.profiles.gpu.fragmentation.balanced import Balanced
@@ -129,45 +128,3 @@ def test_balance_fills_what_is_used_least() -> None:
     cost, device = judge.cost(PodShape(1000, 0, 1, 300), nodes)
     assert np.isfinite(cost).all() and device.tolist() == [0, 1], "the fullest card that has room"
     assert np.isinf(judge.cost(PodShape(1000, 0, 2, 1000), nodes)[0]).tolist() == [False, True]
-
-
-def test_the_judge_knows_what_the_nodes_have() -> None:
-    world = Preferring(card_node("a"))
-    world.put(card_pod("w", whole=1))
-    world.preferred(card_pod("next", whole=1))
-    first = world.fragmentation.judge
-    world.preferred(card_pod("next", whole=1))
-    assert world.fragmentation.judge is first
-    with world.scorer.tables.changing() as cluster:
-        for more in "bcd":
-            cluster.put(card_node(more))
-        world.devices.rebuild()
-    world.preferred(card_pod("next", whole=1))
-    judge = world.fragmentation.judge
-    assert judge is not first
-    assert isinstance(judge, Packing)
-    assert judge.following(states_of_rows(world.state, world.devices, np.arange(world.state.n_rows))) is judge
-
-
-def test_the_card_that_was_judged_best_is_not_judged_twice() -> None:
-    asked: list[int] = []
-
-    class Noting(Packing):
-        def cost(self, shape: PodShape, nodes: NodeStates) -> tuple[Floats, Ints]:
-            asked.append(nodes.n_nodes)
-            return super().cost(shape, nodes)
-
-    world = Preferring(card_node("a", cards=2), card_node("b", cards=2), make_judge=Noting)
-    pod = card_pod("next", milli=400)
-    world.put(card_pod("sits", milli=600, node="a"), pod)
-    world.preferred(pod)
-    asked.clear()
-    world.cluster.assume(pod, "a", NOW + 100)
-    assert len(world.devices.devices_of(pod.uid)) == 1 and asked == []
-    third = card_pod("third", milli=400)
-    world.put(third)
-    world.preferred(third)
-    world.put(card_pod("elsewhere", milli=400, node="b"))  # something has changed since
-    asked.clear()
-    world.cluster.assume(third, "a", NOW + 100)
-    assert len(world.devices.devices_of(third.uid)) == 1 and asked == [1]

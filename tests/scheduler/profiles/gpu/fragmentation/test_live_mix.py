@@ -5,12 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kube.decoding.decoding import Kind
+from kube.objects.objects import PodInfo
+from kube.objects.pod_shape import on_node
 from scheduler.profiles.gpu.fragmentation.live_mix import LiveMix, rounded
 from scheduler.profiles.gpu.fragmentation.options import MixOptions
+from scheduler.profiles.gpu.fragmentation.pod_shapes import PodShapes
 from scheduler.profiles.gpu.fragmentation.shapes import PodShape
+from tests.kube.api_objects import GIB, node
 from tests.scheduler.profiles.gpu.fragmentation.gpu_world import NOW, GpuWorld, card_node, card_pod
 
 DAY = 86_400.0
@@ -71,10 +76,6 @@ def test_the_mix_is_the_same_object_until_it_has_moved() -> None:
     assert mixed.mix.mix() is not before
 
 
-def test_without_pods_there_is_no_mix() -> None:
-    assert Mixed().mix.mix() is None
-
-
 def test_the_lightest_shapes_are_left_out() -> None:
     mixed = Mixed(most_shapes=1)
     mixed.world.put(card_pod("a", whole=1), card_pod("b", whole=1), card_pod("c", whole=4))
@@ -105,3 +106,36 @@ def test_rounding_never_makes_a_shape_smaller_nor_much_larger(cpu: int, memory: 
         assert asked * 0.8 <= counts <= asked  # it fits wherever the pod fits
     assert milli <= counted.milli < milli + 10
     assert rounded(counted) == counted
+
+
+TYPE = "forecast-scheduler.io/gpu-type"
+
+
+def with_memory(name: str, units: int) -> PodInfo:
+    plain = card_pod(name)
+    return replace(plain, requests={**plain.requests, "aliyun.com/gpu-mem": float(units)})
+
+
+PODS = (
+    card_pod("whole", whole=2),
+    card_pod("share", milli=300),
+    card_pod("typed", milli=300, annotations={TYPE: "A10,H100"}),
+    card_pod("large", whole=2, cpu=8.0),
+    with_memory("memory", 4),
+    card_pod("plain"),
+)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(["", "H100", "A10", "memory"]), st.sampled_from(PODS)), max_size=30))
+def test_shapes_follow_pods_and_nodes(steps: list[tuple[str, PodInfo]]) -> None:
+    world = GpuWorld(card_node("a", model="T4"))
+    for number, (change, pod) in enumerate(steps):
+        world.shapes.of(pod)
+        if change == "memory":
+            amounts = {"aliyun.com/gpu-count": 2.0, "aliyun.com/gpu-mem": float(2 * (8 + number))}
+            world.scorer.tables.put(Kind.NODES, node(f"n{number}", cpu=16.0, memory=64 * GIB, **amounts))
+        elif change:
+            world.scorer.tables.put(Kind.NODES, card_node(f"n{number}", model=change))
+        for one in (pod, on_node(pod, "a"), pod):
+            assert world.shapes.of(one) == PodShapes(world.devices).of(one)

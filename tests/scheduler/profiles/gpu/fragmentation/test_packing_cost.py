@@ -87,45 +87,6 @@ def test_as_found_by_trying_every_card(mix: ShapeMix, shape: PodShape, rows: lis
         assert costs[device] == pytest.approx(cost, abs=1e-6)
 
 
-@settings(max_examples=30)
-@given(mix=cases.mixes, shape=cases.shapes, rows=cases.nodes)
-def test_a_cost_depends_on_its_node_alone(mix: ShapeMix, shape: PodShape, rows: list[Row]) -> None:
-    nodes = cases.node_states(rows)
-    packing = Packing(mix, cases.MODELS, nodes)
-    cost, device = packing.cost(shape, nodes)
-    for row in range(nodes.n_nodes):
-        alone = packing.cost(shape, nodes.take(np.array([row])))
-        assert (alone[0][0], alone[1][0]) == (cost[row], device[row])  # to the last bit: costs are kept
-
-
-def test_a_half_goes_beside_another_half() -> None:
-    nodes = cases.node_states([(64_000, 0, 0, [1000, 1000]), (64_000, 0, 0, [1000, 500])])
-    cost, device = Packing(MIX, cases.MODELS, nodes).cost(HALF, nodes)
-    assert cost[1] < cost[0]
-    assert device[1] == 1
-
-
-def test_a_pod_without_cards_goes_where_it_takes_no_card_its_cores() -> None:
-    nodes = cases.node_states([(16_000, 0, 0, [1000, 1000]), (12_000, 0, 0, [1000, 0]), (12_000, 0, 0, [0, 0])])
-    cost, device = Packing(MIX, cases.MODELS, nodes).cost(PodShape(8000, 0, 0, 0), nodes)
-    assert cost.argsort().tolist() == [2, 1, 0]
-    assert device.tolist() == [-1] * 3
-
-
-def test_cards_that_others_ask_for_by_name_are_spared() -> None:
-    mix = ShapeMix((WHOLE_ONE, ONLY_T4), np.array([0.5, 0.5]))
-    nodes = cases.node_states([(64_000, 0, 1, [1000, 1000])] + [(64_000, 0, 0, [1000, 1000])] * 3)
-    cost, _ = Packing(mix, cases.MODELS, nodes).cost(WHOLE_ONE, nodes)
-    assert cost[0] > cost[1]
-
-
-def test_whole_nodes_are_kept_for_pods_of_many_cards() -> None:
-    mix = ShapeMix((WHOLE_ONE, EIGHT), np.array([0.9, 0.1]))
-    nodes = cases.node_states([(128_000, 0, 0, [1000] * 8), (128_000, 0, 0, [1000] * 7 + [0])])
-    cost, _ = Packing(mix, cases.MODELS, nodes).cost(WHOLE_ONE, nodes)
-    assert cost[1] < cost[0]
-
-
 def test_it_follows_the_nodes_of_the_cluster() -> None:
     nodes = cases.node_states([(64_000, 0, 0, [1000, 1000])] * 4)
     packing = Packing(MIX, cases.MODELS, nodes)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler.profiles.gpu.fragmentation.remainder_value import NodeWorth, prices_of_pieces
-from scheduler.profiles.gpu.fragmentation.shapes import PodShape, ShapeMix, mix_of
+from scheduler.profiles.gpu.fragmentation.shapes import PodShape, ShapeMix
 from tests.scheduler.profiles.gpu.fragmentation import cases
 
 HALF, WHOLE_ONE = PodShape(4000, 0, 1, 500), PodShape(8000, 0, 1, 1000)
@@ -65,26 +65,6 @@ def test_what_is_left_of_a_node_is_worth(cpu: int, cards: list[int], worth: floa
     assert EVEN.worth(cases.node_states([(cpu, 0, 0, cards)])) == pytest.approx([worth], abs=0.01)
 
 
-def test_half_the_cores_are_worth_half_the_cards() -> None:
-    assert EVEN.worth(cases.node_states([(8_000, 0, 0, [1000, 1000])]))[0] == pytest.approx(1, rel=0.2)
-
-
-def test_a_pod_without_cards_costs_least_where_cards_are_taken() -> None:
-    nodes = cases.node_states([(16_000, 0, 0, [1000, 1000]), (16_000, 0, 0, [0, 0]), (64_000, 0, 0, [1000, 1000])])
-    lost = EVEN.lost_by_whole(PodShape(4000, 0, 0, 0), nodes)
-    assert lost == pytest.approx([0.5, 0, 0], rel=0.2, abs=1e-6)
-
-
-def test_what_is_left_of_the_card_decides() -> None:
-    nodes = cases.node_states([(64_000, 0, 0, [1000, 900, 500, 400])])
-    lost = EVEN.lost_by_card(HALF, nodes)[0]
-    assert lost == pytest.approx([0.5, 0.5, 0.5, np.inf])
-    lost = EVEN.lost_by_card(PodShape(0, 0, 1, 300), nodes)[0]
-    assert lost == pytest.approx(
-        [0.5, 0.0, 0.5, 0.0]
-    )  # 600 of 900 are worth as much as 900, and 400 were worth nothing
-
-
 @settings(max_examples=30)
 @given(mix=cases.mixes, rows=cases.nodes, shape=cases.shapes)
 def test_what_is_lost_is_the_difference(mix: ShapeMix, rows: list[cases.Row], shape: PodShape) -> None:
@@ -111,8 +91,3 @@ def test_what_is_lost_is_the_difference(mix: ShapeMix, rows: list[cases.Row], sh
 def test_a_node_is_never_worth_more_than_its_cards(mix: ShapeMix, row: cases.Row) -> None:
     worth = NodeWorth(mix).worth(cases.node_states([row]))[0]
     assert -1e-9 <= worth <= len(row[3]) + 1e-9
-
-
-def test_a_mix_without_cards_still_values_whole_ones() -> None:
-    worth = NodeWorth(mix_of([PodShape(4000, 0, 0, 0)]))
-    assert worth.worth(cases.node_states([(8_000, 0, 0, [1000, 900])])) == pytest.approx([1])

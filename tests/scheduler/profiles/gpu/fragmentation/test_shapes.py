@@ -1,9 +1,8 @@
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from scheduler.profiles.gpu.fragmentation.shapes import PodShape, ShapeMix, mix_of
+from scheduler.profiles.gpu.fragmentation.shapes import PodShape, mix_of
 
 SMALL, BIG, RARE = PodShape(1000, 0, 1, 250), PodShape(8000, 0, 1, 1000), PodShape(2000, 0, 8, 1000)
 
@@ -18,12 +17,3 @@ def test_what_is_rare_is_cut_off_and_the_rest_sums_to_one() -> None:
     mix = mix_of({SMALL: 6.0, BIG: 3.0, RARE: 1.0}, coverage=0.9)
     assert mix.shapes == (SMALL, BIG)
     assert mix.weight == pytest.approx([2 / 3, 1 / 3])
-
-
-def test_no_pods_make_an_empty_mix() -> None:
-    assert mix_of([]).shapes == ()
-
-
-def test_weights_must_be_as_many_as_shapes() -> None:
-    with pytest.raises(ValueError, match="2 shapes need as many weights"):
-        ShapeMix((SMALL, BIG), np.ones(1))

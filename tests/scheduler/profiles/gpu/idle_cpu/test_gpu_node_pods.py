@@ -51,11 +51,3 @@ def test_as_from_the_pods_that_sit(of_steps: list[tuple[int, object, str, int]])
             assert set(one.offline_on(row)) == offline and (row in one.rows_with_offline) == bool(offline)
     tested.rebuild()
     assert (tested.requested_with_gpus() == fresh.requested_with_gpus()).all()
-
-
-def test_a_pod_that_becomes_offline() -> None:
-    cluster, tested = tables()
-    cluster.apply(cluster.state.put_pod(plain_pod("p", "node-0")))
-    assert not tested.rows_with_offline
-    cluster.apply(cluster.state.put_pod(offline_pod("p", "node-0")))
-    assert set(tested.offline_on(0)) == {"uid-p"}

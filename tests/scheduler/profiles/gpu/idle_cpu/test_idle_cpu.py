@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
-from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from forecast.errors import InputError
-from forecast.resources import CPU
+from forecast.arrays import Ints
 from forecast.service_key import Owner
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
-from placement.filters.filter import Filter
-from placement.plugins import EnqueueExtensions, Hint
+from placement.plugins import Hint
 from placement.pod_groups.labels import GROUP_LABEL
 from scheduler.cycle.order_dependence import is_asked_once
-from scheduler.profiles.gpu.idle_cpu.options import IdleCpuOptions, PlainPods
+from scheduler.profiles.gpu.idle_cpu.gpu_reserve import PRIOR_GPUS, kept_for_idle, per_gpu
+from scheduler.profiles.gpu.idle_cpu.options import PlainPods
 from tests.scheduler.profiles.gpu.idle_cpu.gpu_nodes import GpuNodes, gpu_node, gpu_pod, offline_pod, plain_pod
 from tests.scorer.live_cluster import pod_of
 
@@ -26,12 +28,6 @@ PLAIN = "node(s) had GPUs, and the pod neither asks for any nor is offline"
 UNKNOWN = "predicted load is not known"
 MIXED = (gpu_node("node-0"), gpu_node("node-1", gpus=0))
 BOTH = {"node-0", "node-1"}
-
-
-def test_it_is_a_plugin_of_the_framework() -> None:
-    tested: Filter = GpuNodes().filter
-    hints: EnqueueExtensions = GpuNodes().filter
-    assert tested.name == hints.name == "IdleCpu"
 
 
 # Who is meant
@@ -119,11 +115,6 @@ def test_what_pods_with_such_cards_request_is_measured() -> None:
     assert world.filter.kept(world.cluster.state)[rows["node-0"], 0] > 0
 
 
-def test_nodes_without_gpus_are_let_through() -> None:
-    world = GpuNodes(nodes=MIXED, ceiling=0.1)
-    assert world.passing(offline_pod(cpu=39.0)) == {"node-1"}
-
-
 # Beside the forecast
 
 SERVICES = [pod_of(i, f"service-{i}-{n}", f"node-{n}") for i in range(3) for n in range(2)]
@@ -150,11 +141,6 @@ def test_a_node_of_which_nothing_is_predicted_yet() -> None:
     assert world.reasons(offline_pod()) == {"node-0": frozenset(), "node-7": {UNKNOWN}}
 
 
-def test_the_load_of_nodes_without_gpus_is_none_of_its_business() -> None:
-    world = GpuNodes(*SERVICES, nodes=MIXED, ceiling=0.01).with_model()
-    assert world.passing(offline_pod(uses=30.0)) == {"node-1"}
-
-
 # In the framework
 
 
@@ -179,31 +165,52 @@ def test_what_wakes_an_offline_pod(kind: EventKind, about: PodInfo | None, helps
     assert hint is (Hint.QUEUE if helps else Hint.SKIP)
 
 
-def test_a_pod_that_is_kept_apart_waits_for_another_node() -> None:
-    tested = GpuNodes().filter
-    assert tested.hint(plain_pod("p"), ClusterEvent(EventKind.NODE_ADDED)) is Hint.QUEUE
-    assert tested.hint(plain_pod("p"), ClusterEvent(EventKind.POD_LEFT, pod=gpu_pod("g"))) is Hint.SKIP
+_Row = tuple[int, int, int, int, int]  # milli-cores requested, thousandths held, model, devices, allocatable
 
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"ceiling": 0.0},
-        {"ceiling": 1.1},
-        {"hours": 0},
-        {"cores_per_gpu": -1.0},
-        {"memory_per_gpu": float("nan")},
-        {"slack": 1.0},
-        {"hours": 1, "lead": 3601.0},
-    ],
+rows = st.lists(
+    st.tuples(
+        st.integers(0, 64_000), st.integers(0, 8000), st.integers(-1, 2), st.integers(0, 8), st.integers(0, 96_000)
+    ),
+    min_size=1,
+    max_size=12,
 )
-def test_options_that_make_no_sense_are_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match=r"^IdleCpuOptions: .*(input should be|lead must be)"):
-        IdleCpuOptions(**options)
 
 
-def test_bounds_that_do_not_reach_far_enough_are_noticed() -> None:
-    world = GpuNodes(hours=6)
-    with pytest.raises(ValueError, match="24 h ahead"):
-        world.colocation.gap(world.colocation.filter.options.replace(hours=168))
-    assert world.cluster.capacity[0, CPU] == 40.0
+def columns(of_rows: list[_Row]) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+    whole = np.array(of_rows, dtype=np.int64)
+    requested, held, model, devices, allocatable = whole.T
+    held = np.minimum(held, 1000 * devices)
+    return requested[:, None], held, np.where(devices > 0, model, -1), devices, allocatable[:, None]
+
+
+@given(rows, st.one_of(st.none(), st.integers(0, 20_000)))
+def test_as_node_by_node(of_rows: list[_Row], said: int | None) -> None:
+    requested, held, model, devices, allocatable = columns(of_rows)
+    found = per_gpu(requested, held, model, devices, allocatable, (said,))
+    for row in range(len(of_rows)):
+        if not devices[row]:
+            expected = 0.0
+        elif said is not None:
+            expected = float(said)
+        else:
+            like = [one for one in range(len(of_rows)) if model[one] == model[row]]
+            gpus = sum(held[one] for one in like) / 1000 + PRIOR_GPUS
+            expected = (sum(requested[one, 0] for one in like) + PRIOR_GPUS * allocatable[row, 0] / devices[row]) / gpus
+        assert found[row, 0] == pytest.approx(expected)
+
+
+@given(rows)
+def test_an_empty_cluster_keeps_all_of_its_nodes_and_a_full_one_nothing(of_rows: list[_Row]) -> None:
+    _, _, model, devices, allocatable = columns(of_rows)
+    nothing = np.zeros_like(allocatable)
+    of_a_gpu = per_gpu(nothing, np.zeros_like(model), model, devices, allocatable, (None,))
+    kept = kept_for_idle(1000 * devices, of_a_gpu)
+    assert (kept == np.where(devices[:, None] > 0, allocatable, 0)).all()
+    assert (kept_for_idle(np.zeros_like(devices), of_a_gpu) == 0).all()
+
+
+@given(st.integers(0, 8000), st.floats(0, 1e12))
+def test_what_is_kept_is_whole_and_rounded_up(idle: int, of_a_gpu: float) -> None:
+    kept = int(kept_for_idle(np.array([idle]), np.array([[of_a_gpu]]))[0, 0])
+    exact = idle * of_a_gpu / 1000
+    assert kept >= math.floor(exact) and kept <= math.ceil(exact) + 1

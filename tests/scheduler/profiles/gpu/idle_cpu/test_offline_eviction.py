@@ -116,23 +116,11 @@ def test_a_pod_with_gpus_that_has_just_left_is_no_reason() -> None:
     assert tested.step() == []
 
 
-def test_all_go_where_all_are_not_enough() -> None:
-    tested = Care(*offline_pods(3, cpu=1.0))
-    tested.measure(39.9)
-    assert tested.step() == ["o2", "o1", "o0"]
-
-
 def test_the_newest_alone_where_it_is_enough() -> None:
     pods = [*offline_pods(3, cpu=1.0), offline_pod("large", "node-0", cpu=6.0, created=-1.0, started=-1.0)]
     tested = Care(*pods)
     tested.measure(37.5)
     assert tested.step() == ["large"], "instead of three that are newer and not enough"
-
-
-def test_pods_that_declare_more_than_they_request_give_back_more() -> None:
-    tested = Care(*offline_pods(4, cpu=0.1, uses=5.0))
-    tested.measure(36.0)
-    assert tested.step() == ["o3"]
 
 
 def test_what_is_taken_to_use_nothing_counts_as_a_little() -> None:
@@ -193,12 +181,6 @@ def test_no_more_go_than_the_forecast_needs_and_none_for_its_sake_later() -> Non
     assert tested.step() == [], "their curves are gone with the first sign that they go"
 
 
-def test_nobody_else_goes_while_the_watch_lags() -> None:
-    tested = evening(20.0)
-    tested.show = False
-    assert tested.step() and tested.step() == []
-
-
 # Who acts, and what is heeded
 
 
@@ -238,12 +220,6 @@ def test_who_would_not_be_made_anew_stays_and_so_do_pods_of_others() -> None:
     assert tested.step() == []
 
 
-def test_nodes_without_gpus_are_left_alone() -> None:
-    tested = Care(*offline_pods(3), nodes=(gpu_node("node-0", gpus=0),))
-    tested.measure(39.0)
-    assert tested.step() == []
-
-
 def test_it_can_be_switched_off() -> None:
     tested = Care(*offline_pods(3), evict=False)
     tested.measure(39.0)
@@ -259,16 +235,6 @@ def test_a_dry_run_tells_once_and_evicts_nobody() -> None:
         ("o2", "WouldBeEvicted"),
     ]
     assert tested.care.n_would_go == 2
-
-
-def test_in_a_dry_run_nobody_is_evicted_though_everything_else_allows_it() -> None:
-    tested = Care(*offline_pods(3), dry_run=True, evict=True)
-    tested.measure(39.0)
-    assert tested.leads
-    for _ in range(3):
-        tested.step()
-    assert tested.asked == [] and not any(tested.care.evictions.values())
-    assert tested.care.n_would_go == 3
 
 
 def test_figures() -> None:
@@ -290,11 +256,3 @@ def test_figures() -> None:
     ):
         assert f"\n{line}\n" in text, line
     assert tested.world.cluster.measured_usage()[0, CPU] == 36.5
-
-
-def test_it_runs_in_a_thread_of_its_own() -> None:
-    tested = Care(*offline_pods(3))
-    tested.measure(39.0)
-    tested.care.start()
-    tested.care.stop()
-    assert tested.asked in ([], ["o2", "o1", "o0"])

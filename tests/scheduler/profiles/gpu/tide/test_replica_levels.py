@@ -71,14 +71,3 @@ def test_who_is_slow_is_not_asked_for_what_only_the_quick_can_give_in_time() -> 
     within = stretches([300.0, 3600.0], [15, 100])
     kept = drained_in_time([10, 20], [0, 0], np.ones(2), within)
     assert filled([0, 0], kept, [0, 0], np.ones(2), within) == [0, 15]
-
-
-def test_thousands_of_replicas() -> None:
-    n, gpus = 50, np.ones(50)
-    within = stretches([60.0] * n, [6000.0])
-    found = filled([1] * n, [6000] * n, [1] * n, gpus, within)
-    assert sum(found) == 6000 and max(found) - min(found) <= 1
-
-
-def test_nobody_shares_nothing() -> None:
-    assert filled([], [], [], np.zeros(0), stretches([], [])) == []

@@ -200,14 +200,6 @@ def test_without_a_model_training_does_not_grow_and_shrinks_for_who_waits() -> N
     assert api.spec("train")["replicas"] == 5
 
 
-def test_a_model_that_is_too_old_is_none() -> None:
-    api = FakeApi(stateful(2))
-    world = World(api, 12.0, pods=[*SERVING, *trainers(2)])
-    world.at(12.0, day=15)
-    world.tide.step()
-    assert api.spec("train")["replicas"] == 2 and world.tide.report.no_forecast_because
-
-
 def test_a_dry_run_and_a_replica_that_does_not_lead_write_nothing() -> None:
     for options in ({"dry_run": True}, {"may_write": lambda: False}):
         api = FakeApi(stateful(2))
@@ -280,17 +272,6 @@ def test_mistakes_of_annotations_are_told() -> None:
     world.tide.step()
     (seen,) = world.tide.report.trainings
     assert "min-replicas is 'a few'" in seen.mistakes and "checkpoint-grace is 'soon'" in seen.mistakes
-
-
-def test_pools_are_the_card_models() -> None:
-    api = FakeApi(stateful(2))
-    nodes = [gpu_node("node-0"), gpu_node("node-1", product="T4"), gpu_node("node-2", ready=False)]
-    world = World(api, 12.0, pods=[*SERVING, *trainers(2)], nodes=nodes)
-    world.tide.step()
-    report = world.tide.report
-    assert list(report.pools) == ["A100", "T4"] and report.demand is not None
-    assert report.demand.capacity.tolist() == [8, 8]
-    assert api.spec("train")["replicas"] == 2, "all of the A100 that inference leaves"
 
 
 # Moves that fail
@@ -439,15 +420,3 @@ def test_what_its_gang_needs_is_on_record_while_a_workload_has_no_pods() -> None
 
 
 # A dry run
-
-
-def test_in_a_dry_run_nothing_is_written_whoever_leads() -> None:
-    """Neither what grows nor what shrinks; the metric tells of both."""
-    for replicas, hour, kind in ((2, 12.0, "grow"), (6, 17.4, "shrink")):
-        api = FakeApi(stateful(replicas))
-        world = World(api, hour, pods=[*SERVING, *trainers(replicas)], dry_run=True, may_write=lambda: True)
-        for _ in range(3):
-            world.tide.step()
-        assert not api.written and not world.told and api.spec("train")["replicas"] == replicas
-        assert world.metrics.moves.labels(kind, "dry_run")._value.get() == 1
-        assert world.tide.report.writes.startswith("dry run")

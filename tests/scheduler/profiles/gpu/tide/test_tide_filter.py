@@ -9,10 +9,9 @@ from placement.cluster_events import ClusterEvent, EventKind
 from placement.filters.filter import rejected
 from placement.plugins import CountsRoom, EnqueueExtensions, Hint
 from placement.what_if import WithoutPods
-from scorer.model_watch import LoadedModel
 from tests.scheduler.profiles.gpu.tide.tide_api import FakeApi
 from tests.scheduler.profiles.gpu.tide.tide_made_up import demand
-from tests.scheduler.profiles.gpu.tide.tide_world import World, evening_model, gpu_node, inference, trainer
+from tests.scheduler.profiles.gpu.tide.tide_world import World, gpu_node, inference, trainer
 
 SERVING = [inference(n, "node-0") for n in range(4)]
 NODES = [gpu_node("node-0"), gpu_node("node-1"), gpu_node("node-2", gpus=2, product="T4"), gpu_node("node-3", gpus=0)]
@@ -88,15 +87,6 @@ def test_without_a_forecast_the_last_gpus_are_left_to_inference() -> None:
     assert "node-0" not in passes(world, pod), "one GPU is free, and a tenth of seven is kept"
 
 
-def test_inference_that_came_since_the_plan_counts() -> None:
-    world = planned(12.0)
-    world.put(*(inference(n, "node-1") for n in range(4, 12)))
-    pod = trainer(9, gpus=2.0)
-    assert "node-0" in passes(world, pod)
-    world.put(trainer(0, "node-0"), trainer(1, "node-0"))
-    assert "node-0" not in passes(world, pod)
-
-
 def test_hints() -> None:
     world = planned(12.0)
     pod = trainer(9)
@@ -115,16 +105,6 @@ def test_pods_that_wait_are_asked_again_where_there_is_more_room() -> None:
     world.tide.step()
     assert len(world.queue.events) == before
     world.at(23.6)
-    world.tide.step()
-    assert [event.kind for event in world.queue.events[before:]] == [EventKind.FORECAST_CHANGED]
-
-
-def test_pods_that_wait_are_asked_again_once_there_is_a_forecast() -> None:
-    world = planned(12.0, without_model=True)
-    before = len(world.queue.events)
-    world.tide.step()
-    assert len(world.queue.events) == before
-    world.scorer.tables.install(LoadedModel("v1", evening_model(), {}))
     world.tide.step()
     assert [event.kind for event in world.queue.events[before:]] == [EventKind.FORECAST_CHANGED]
 

@@ -1,16 +1,13 @@
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from datetime import UTC
 from zoneinfo import ZoneInfo
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forecast.errors import InputError
 from scheduler.profiles.gpu.tide.demand import Demand
 from scheduler.profiles.gpu.tide.move_reasons import reason
 from scheduler.profiles.gpu.tide.options import TideOptions
@@ -164,11 +161,6 @@ def test_the_last_move_of_a_day_lasts_the_day() -> None:
     assert levels([training(moved=NOON - 7200, moves=3)], rising, options=options) == [1]
 
 
-def test_pools_are_apart() -> None:
-    a, b = training("a/Job/a", pool=0), training("b/Job/b", pool=1)
-    assert levels([a, b], demand([[12] * ALL_DAY, [8] * ALL_DAY])) == [2, 4]
-
-
 def test_looking_ahead_tells_when_training_shrinks_and_grows_back() -> None:
     """Inference needs 4 of 16, 12 from 14:00 to 16:00, and 4 again."""
     ahead = demand([4] * 4 + [12] * 4 + [4] * ALL_DAY)
@@ -177,19 +169,6 @@ def test_looking_ahead_tells_when_training_shrinks_and_grows_back() -> None:
     assert not plan.moves
     assert told == [(pytest.approx(11 / 6), Kind.SHRINK, 2), (4.0, Kind.GROW, 6)]
     assert plan.levels[0, :9].tolist() == [12, 12, 12, 12, 4, 4, 4, 4, 12]
-
-
-def test_a_restart_decides_the_same() -> None:
-    ahead = demand([12] * ALL_DAY)
-    (move,), _ = decide([training()], ahead, NOON, PLAIN, UTC)
-    after = after_move(move)
-    assert not decide([after], ahead, NOON + 30, PLAIN, UTC)[0]
-    assert decide([training()], ahead, NOON, PLAIN, UTC)[0] == [move]
-
-
-def test_nothing_is_planned_of_nothing() -> None:
-    assert decide([], demand([4] * 2), NOON, PLAIN, UTC)[0] == []
-    assert decide([training()], demand([4] * 2), NOON + 10 * SLOT, PLAIN, UTC)[0] != [], "beyond the forecast: its last"
 
 
 some_trainings = st.lists(
@@ -244,16 +223,3 @@ def test_moves_settle(need: list[float], n: int) -> None:
         made = moves(trainings, ahead)
         trainings = [after_move(made[one.key]) if one.key in made else one for one in trainings]
     assert not moves(trainings, ahead)
-
-
-@pytest.mark.parametrize("setting", ["margin", "grace", "dwell", "moves_per_job", "every"])
-def test_settings_that_mean_nothing_are_refused(setting: str) -> None:
-    with pytest.raises(InputError, match=setting):
-        TideOptions(**{setting: -1})  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=setting):
-        TideOptions(**{setting: math.nan})  # type: ignore[arg-type]
-
-
-def test_levels_are_whole_gpus_of_pools() -> None:
-    plan = look_ahead([training()], demand([8] * 4), NOON, PLAIN, UTC)
-    assert plan.levels.shape == (1, 4) and np.isfinite(plan.levels).all()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
 
 from forecast_scheduler.reports.tide_tables import tide_lines, tide_report_tables
+from scheduler.profiles.gpu.tide.metrics import TideMetrics
 from scheduler.profiles.gpu.tide.report import NO_REPORT, TideReport
 from scheduler.profiles.gpu.tide.service.bodies import TIDE_BODIES
 from scheduler.profiles.gpu.tide.service.routes import tide_router
@@ -77,12 +79,6 @@ def test_before_the_first_plan(client: AppClient) -> None:
     assert told["pools"] == [] and told["no_forecast_because"] == "nothing has been planned yet"
 
 
-def test_it_is_described(client: AppClient) -> None:
-    document = client.get("/openapi.json").json()
-    assert "/v1/tide" in document["paths"]
-    assert {body.__name__ for body in TIDE_BODIES} <= set(document["components"]["schemas"])
-
-
 def test_tables_of_the_command(client: AppClient) -> None:
     told = client.get("/v1/tide").json()
     console = Console(width=220, file=io.StringIO())
@@ -93,3 +89,14 @@ def test_tables_of_the_command(client: AppClient) -> None:
     assert "lab/StatefulSet/train" in shown and "inference is predicted to leave" in shown
     empty = told | {"pools": [], "no_forecast_because": "no model", "unread": {"jobs": "403"}}
     assert list(tide_lines(empty)) == ["no training grows: no model", "no node has GPUs", "jobs: 403"]
+
+
+DOC = (Path(__file__).parents[5] / "docs" / "use" / "tide.md").read_text()
+
+
+def test_every_metric_is_in_the_doc() -> None:
+    names = set()
+    for collector in TideMetrics().collectors:
+        for metric in collector.describe() if hasattr(collector, "describe") else collector.collect():
+            names.add(metric.name + ("_total" if metric.type == "counter" else ""))
+    assert names and {name for name in names if f"`{name}" not in DOC} == set()
