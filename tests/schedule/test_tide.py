@@ -123,11 +123,6 @@ def now_of(api: Api, kind: str, name: str) -> dict[str, Any]:
     return dict(api.request("GET", object_path(BUILT_IN[kind], ServiceKey("lab", kind, name))))
 
 
-def change(api: Api, kind: str, name: str, patch: dict[str, Any]) -> None:
-    """Somebody else writes."""
-    api.request("PATCH", object_path(BUILT_IN[kind], ServiceKey("lab", kind, name)), patch)
-
-
 def test_every_kind_of_workload_shrinks_and_grows_back(api: Api, session: Between) -> None:
     kinds = ("StatefulSet", "Deployment", "Job")
     pods = [pod for kind in kinds for pod in created(api, kind, f"train-{kind.lower()}", 2)]
@@ -147,46 +142,3 @@ def test_every_kind_of_workload_shrinks_and_grows_back(api: Api, session: Betwee
     assert {one.training.replicas for one in again.tide.report.trainings} == {1}
     numbers = [now_of(api, kind, f"train-{kind.lower()}")["spec"] for kind in kinds]
     assert [one.get("parallelism", one.get("replicas")) for one in numbers] == [2, 2, 2]
-
-
-def test_who_writes_in_the_same_moment_is_not_overwritten(api: Api, session: Between) -> None:
-    pods = created(api, "StatefulSet", "train", 6)
-    world = World(session, EVENING, pods=[*SERVING, *pods])
-    meddles: Iterator[dict[str, Any]] = iter(
-        [
-            {"metadata": {"annotations": {"somebody": "else"}}},  # the number stays: tried again
-            {"spec": {"replicas": 5}},
-        ]
-    )
-
-    def before(method: str, path: str) -> None:
-        if method == "PATCH" and path.endswith("/scale") and (patch := next(meddles, None)) is not None:
-            change(api, "StatefulSet", "train", patch)
-
-    session.before = before
-    world.tide.step()
-    now = now_of(api, "StatefulSet", "train")
-    assert now["spec"]["replicas"] == 5 and now["metadata"]["annotations"]["somebody"] == "else"
-    assert world.tide.report.moves[0].outcome.startswith("changed")
-    world.tide.step()
-    assert now_of(api, "StatefulSet", "train")["spec"]["replicas"] == 3
-
-
-def test_killed_in_between_the_move_is_made_and_counted_once(api: Api, session: Between) -> None:
-    pods = created(api, "Deployment", "train", 6)
-
-    def before(method: str, path: str) -> None:
-        if method == "PATCH" and path.endswith("/scale"):
-            raise RuntimeError("the process is killed")
-
-    session.before = before
-    World(session, EVENING, pods=[*SERVING, *pods]).tide.step()
-    now = now_of(api, "Deployment", "train")
-    assert now["spec"]["replicas"] == 6 and json.loads(now["metadata"]["annotations"][MOVES])["to"] == 3
-
-    session.before = lambda method, path: None
-    again = World(session, EVENING, pods=[*SERVING, *pods])
-    again.tide.step()
-    now = now_of(api, "Deployment", "train")
-    record = json.loads(now["metadata"]["annotations"][MOVES])
-    assert now["spec"]["replicas"] == 3 and record["moves"] == 1

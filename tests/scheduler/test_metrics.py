@@ -1,7 +1,15 @@
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, generate_latest
+from typing import Any
 
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.registry import Collector
+
+from kube.events.event_recorder import EventFigures
+from kube.status.pod_condition_writer import ConditionFigures
+from placement.pod_groups.pod_group import PodGroupInfo, PodGroupStatus
+from scheduler.counter_metrics import ReportFigures, SchedulingFigures
+from scheduler.group_phases import GroupPhases
 from scheduler.metrics import STAGES, AttemptResult, SchedulingGauges, SchedulingMetrics
 from scheduler.service.answers import SchedulingState
 from tests.scheduler.service.simple_scheduling import SimpleScheduling
@@ -39,26 +47,6 @@ def test_attempts_are_counted_by_result_and_profile() -> None:
     assert 'forecast_schedule_attempts_total{profile="forecast-scheduler-gpu",result="scheduled"} 1.0' in text
 
 
-def test_pods_are_timed_from_when_they_were_seen_and_never_negatively() -> None:
-    metrics = SchedulingMetrics()
-    metrics.bound(0.02, "ours")
-    metrics.bound(-5.0, "ours")  # a clock that was set back
-    text = _text(metrics)
-    assert 'forecast_pod_scheduling_seconds_bucket{le="0.005",profile="ours"} 1.0' in text
-    assert 'forecast_pod_scheduling_seconds_sum{profile="ours"} 0.02' in text
-
-
-def test_victims_and_searches_in_vain_are_told_apart() -> None:
-    metrics = SchedulingMetrics()
-    metrics.looked_for_victims()
-    metrics.looked_for_victims()
-    for _ in range(3):
-        metrics.evicted()
-    text = _text(metrics)
-    assert "forecast_preemption_victims_total 3.0" in text
-    assert "forecast_preemption_attempts_total 2.0" in text
-
-
 def test_states_are_asked_for_when_somebody_looks() -> None:
     scheduling, asked = SimpleScheduling(), 0
 
@@ -86,3 +74,76 @@ def test_states_are_asked_for_when_somebody_looks() -> None:
     text = _text(metrics, gauges)
     assert "forecast_leader 0.0" in text
     assert not [line for line in text if "loop_age" in line]
+
+
+def _lines(*figures: Collector) -> set[str]:
+    registry = CollectorRegistry()
+    for one in figures:
+        registry.register(one)
+    return {line for line in generate_latest(registry).decode().splitlines() if not line.startswith("#")}
+
+
+def test_everything_is_asked_for_when_somebody_looks() -> None:
+    incoming = {("PodAdd", "active"): 4}
+    figures = SchedulingFigures(
+        incoming=lambda: incoming,
+        throttled=lambda: 7,
+    )
+    reports = ReportFigures(
+        conditions=lambda: ConditionFigures(written=1, dropped=2, gone=3, failed=4),
+        events=lambda: EventFigures(posted=5, limited=6, dropped=7, failed=8),
+    )
+    incoming["BackoffComplete", "active"] = 9
+    assert _lines(figures, reports) == {
+        'forecast_queue_incoming_pods_total{event="PodAdd",queue="active"} 4.0',
+        'forecast_queue_incoming_pods_total{event="BackoffComplete",queue="active"} 9.0',
+        "forecast_bindings_throttled_total 7.0",
+        'forecast_conditions_total{result="written"} 1.0',
+        'forecast_conditions_total{result="dropped"} 2.0',
+        'forecast_conditions_total{result="gone"} 3.0',
+        'forecast_conditions_total{result="failed"} 4.0',
+        'forecast_scheduling_events_total{result="posted"} 5.0',
+        'forecast_scheduling_events_total{result="limited"} 6.0',
+        'forecast_scheduling_events_total{result="dropped"} 7.0',
+        'forecast_scheduling_events_total{result="failed"} 8.0',
+    }
+
+
+class _Sink:
+    def __init__(self) -> None:
+        self.told: list[Any] = []
+
+    def replace(self, objects: Any) -> None:
+        self.told.append([group.name for group in objects])
+
+    def put(self, obj: PodGroupInfo) -> None:
+        self.told.append(("put", obj.name))
+
+    def delete(self, obj: PodGroupInfo) -> None:
+        self.told.append(("delete", obj.name))
+
+    def absent(self) -> None:
+        self.told.append("absent")
+
+
+def _group(name: str, phase: str = "") -> PodGroupInfo:
+    return PodGroupInfo("jobs", name, f"uid-{name}", 1, 0.0, status=PodGroupStatus(phase=phase))
+
+
+def test_groups_are_counted_by_phase_and_passed_on() -> None:
+    sink = _Sink()
+    phases = GroupPhases(sink)
+    assert phases.counts() == {}
+    phases.replace([_group("a"), _group("b", "Running")])
+    assert phases.counts() == {"Pending": 1, "Running": 1}
+    phases.put(_group("a", "Scheduled"))
+    phases.put(_group("c", "Scheduled"))
+    assert phases.counts() == {"Scheduled": 2, "Running": 1}
+    phases.delete(_group("b"))
+    phases.delete(_group("never-seen"))
+    assert phases.counts() == {"Scheduled": 2}
+    assert sink.told == [["a", "b"], ("put", "a"), ("put", "c"), ("delete", "b"), ("delete", "never-seen")]
+    phases.replace([])
+    assert phases.counts() == {}
+    phases.absent()
+    assert sink.told[-1] == "absent"

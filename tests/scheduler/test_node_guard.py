@@ -11,11 +11,14 @@ import pytest
 
 from kube.client.api_answer import Answer
 from kube.decoding.decoding import Kind
-from kube.objects.objects import Taint
+from kube.objects.objects import Phase, Taint
+from placement.advice_gate import ADVICE
 from placement.status import Code, Status
 from scheduler.binding.default_binder import DefaultBinder
 from scheduler.node_guard import NodeGuard, change_of
+from scheduler.pods_to_place import PodsToPlace
 from scorer.scorer import Scorer
+from testing.objects import pod_info
 from tests.placement.small_cluster import node_of
 from tests.scheduler.gangs.made_up import member
 
@@ -92,3 +95,44 @@ def test_a_binding_is_not_asked_for_again_once_its_node_is_another_one(status: i
     assert asked.count("POST") == 1
     assert "node a has changed since it was chosen" in said.reason
     assert (said.code is Code.UNSCHEDULABLE) is is_known
+
+
+NAMES = frozenset({"default-scheduler", "second"})
+OURS, ADVISED = PodsToPlace(NAMES), PodsToPlace(NAMES, gate=ADVICE)
+POD = pod_info("a")
+OTHER = "kueue.x-k8s.io/admission"
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_there"),
+    [
+        ({}, True),
+        ({"scheduler_name": "second"}, True),
+        ({"gates": (OTHER,)}, True),  # when its gate is gone
+        ({"scheduler_name": "forecast-scheduler"}, False),
+        ({"node": "n1"}, False),
+        ({"phase": Phase.FAILED}, False),
+        ({"terminating": True}, False),
+    ],
+)
+def test_pods_of_these_names_that_wait(changes: dict[str, Any], is_there: bool) -> None:
+    pod = replace(POD, **changes)
+    assert OURS.include(pod) is is_there
+    assert ADVISED.include(replace(pod, gates=(*pod.gates, ADVICE))) is is_there
+
+
+def test_with_a_gate_only_pods_that_have_it() -> None:
+    assert not ADVISED.include(POD) and not ADVISED.include(replace(POD, gates=(OTHER,)))
+    assert ADVISED.include(replace(POD, gates=(ADVICE,))) and ADVISED.include(replace(POD, gates=(OTHER, ADVICE)))
+
+
+def test_pods_may_be_wanted_one_by_one() -> None:
+    wanted = PodsToPlace(NAMES, wanted=lambda pod: pod.name == "a")
+    assert wanted.include(POD) and not wanted.include(replace(POD, name="b"))
+    assert not wanted.include(replace(POD, node="n1"))
+
+
+def test_only_the_own_gate_is_open() -> None:
+    assert ADVISED.closed_gates(replace(POD, gates=(OTHER, ADVICE, "b"))) == (OTHER, "b")
+    assert ADVISED.closed_gates(replace(POD, gates=(ADVICE,))) == ()
+    assert OURS.closed_gates(replace(POD, gates=(ADVICE,))) == (ADVICE,)

@@ -89,13 +89,6 @@ def test_of_pods_that_are_advised_on_those_with_the_gate_are_put_and_removed_whe
     assert world.told == [], "its gate is gone since its advice was written: it is assumed still"
 
 
-def test_who_is_deleted_is_removed() -> None:
-    world = World(WAITING, FOREIGN)
-    world.scorer.tables.delete(Kind.PODS, WAITING)
-    world.scorer.tables.delete(Kind.PODS, FOREIGN)
-    assert world.told == [("remove", "a")]
-
-
 def test_pods_that_come_change_and_leave_are_told_of() -> None:
     world = World()
     seated = replace(FOREIGN, node="node-1")
@@ -152,18 +145,3 @@ def test_what_is_told_again_after_a_try_that_raised() -> None:
         raise RuntimeError("odd")
     world.watch(WAITING)
     assert world.told == [("put", "a")]
-
-
-def test_after_tables_were_made_anew_all_that_wait_are_put() -> None:
-    world = World(WAITING, FOREIGN, member("s", of="", node="node-0"))
-    world.follower.rebuild()
-    assert world.told == [("put", "a")]
-    assert world.kinds() == [EventKind.TIMEOUT]
-
-
-def test_a_node_that_took_a_row_over_in_one_list_is_a_new_one() -> None:
-    world = World()
-    world.scorer.tables.replace(Kind.NODES, [node_of("node-0"), node_of("node-3")])
-    first = world.events[0]
-    assert first == ClusterEvent(EventKind.NODE_ADDED, node=node_of("node-3"), before=None)
-    assert "node-1" not in {event.before.name for event in world.events if event.before is not None}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -280,16 +279,6 @@ def test_pods_of_several_cycles_are_bound_where_they_go_once_nothing_more_waits(
             assert choice.total is None and names[choice.runner_up[0]] == before[uid]
 
 
-@pytest.mark.parametrize(("together", "rounds"), [(2, 2), (3, 3)])
-def test_as_many_pods_as_are_looked_at_together_are_bound_at_once(together: int, rounds: int) -> None:
-    world = holding(together)
-    world.arrive("a", "b", "c", "d")
-    for _ in range(rounds):
-        assert not world.bindings.begun
-        world.loop.round()
-    assert len(world.bindings.begun) == together
-
-
 def test_a_pod_is_held_back_for_half_a_second_at_most() -> None:
     world = holding()
     world.arrive("a", "b", "c")
@@ -310,13 +299,6 @@ def test_after_a_failure_pods_are_bound_where_the_tables_have_them(fails: str) -
         uid: pod.node for uid, pod in world.cluster.state.pods.items()
     }
     assert len(world.bindings.begun) == 2
-
-
-def test_one_at_a_time_nothing_is_held_back() -> None:
-    world = holding(1)
-    world.arrive("a", "b")
-    world.loop.round()
-    assert len(world.bindings.begun) == 1
 
 
 def test_a_failed_binding_gives_exactly_its_room_back_and_the_pod_comes_again() -> None:
@@ -361,18 +343,6 @@ def test_an_outcome_that_is_not_known_holds_the_room_until_it_is() -> None:
     world.bindings.answer(FAILED)
     assert world.assumed == set()
     assert world.parts()["a"] is Part.BACKOFF
-
-
-def test_a_pod_found_bound_counts_as_bound() -> None:
-    world = World()
-    world.arrive("a")
-    world.loop.round()
-    world.bindings.end(UNKNOWN)
-    world.pass_time(WATCH + 1)
-    world.bindings.answer(BOUND)
-    assert world.told.bound == ["a"]
-    assert world.assumed == {"a"}
-    assert world.parts() == {}
 
 
 @pytest.mark.parametrize("shown", ["after the outcome", "before the outcome", "while asked"])
@@ -434,23 +404,6 @@ def test_a_pod_without_an_answer_that_is_gone_or_elsewhere_is_forgotten_and_not_
         world.scorer.tables.put(Kind.PODS, replace(pod, node=other))
     assert world.told.bound == [] and not world.settling.knows("a")
     assert world.counted("forecast_pod_scheduling_seconds_count") == 0 and world.parts() == {}
-
-
-def test_only_a_bound_pod_that_is_not_seen_is_worth_a_warning(caplog: pytest.LogCaptureFixture) -> None:
-    world = World()
-    world.arrive("a")
-    world.loop.round()
-    world.bindings.end(UNKNOWN)
-    world.pass_time(BINDING + 1)
-    assert not [one for one in caplog.records if one.levelno >= logging.WARNING]
-    world.bindings.answer(BOUND)
-    world.pass_time(WATCH - 1)
-    assert not world.bindings.questions
-    world.pass_time(2)
-    assert len(world.bindings.questions) == 1
-    assert [one.message for one in caplog.records if one.levelno >= logging.WARNING] == [
-        "a pod is not seen on its node: the API server is asked"
-    ]
 
 
 def test_nobody_asks_about_a_pod_whose_binding_is_under_way_and_only_once_about_another() -> None:
@@ -554,17 +507,6 @@ def test_a_unit_that_takes_long_is_left_for_what_is_more_important() -> None:
     assert popped.pods[0].pod.uid == "high"
 
 
-def test_other_policies_wake_everybody() -> None:
-    world = World(0)
-    world.arrive("a")
-    world.loop.round()
-    world.pass_time(30)
-    assert world.parts()["a"] is Part.UNSCHEDULABLE
-    world.policies = object()
-    world.pass_time(1)
-    assert world.parts()["a"] is not Part.UNSCHEDULABLE
-
-
 def test_pods_that_are_kept_out_of_the_queue_are_told_why() -> None:
     world = World()
     world.scorer.tables.put(Kind.PODS, member("a", of="train"))
@@ -604,19 +546,6 @@ def test_pods_that_wait_by_choice_are_told_once_and_not_that_they_are_unschedula
     world.pass_time(40)
     assert world.told.failures == [("a", "Unschedulable", "no more")]
     assert world.loop._paused == set()
-
-
-def test_a_pod_lost_by_a_mistake_is_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World()
-    world.arrive("a")
-    with monkeypatch.context() as broken:
-        broken.setattr(Scheduler, "_act", lambda *_: None)
-        world.loop.round()
-    world.settling.give_back([world.cluster.state.pods["a"]])
-    world.pass_time(61)
-    world.pass_time(20)
-    assert world.loop.round()
-    assert [reserved.pod.uid for reserved, _ in world.bindings.begun] == ["a"]
 
 
 def test_what_comes_soon_after_another_pod_waits_for_more_to_come(monkeypatch: pytest.MonkeyPatch) -> None:

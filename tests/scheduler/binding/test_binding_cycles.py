@@ -134,14 +134,6 @@ def test_the_points_are_passed_in_order(session: ApiSession, binder: FakeBinder,
     assert dict(running.stages) == {"binding_queue": 1, "pre_bind": 1, "bind": 1, "post_bind": 1}
 
 
-def test_without_such_plugins_there_are_no_such_stages(session: ApiSession, binder: FakeBinder, done: Done) -> None:
-    running = Running(session, BindingPlugins((binder,)))
-    with running as cycles:
-        cycles.start([reserved("cart-1")], done)
-        done.wait(1)
-    assert dict(running.stages) == {"binding_queue": 1, "bind": 1}
-
-
 def test_after_a_failure_all_is_given_back_last_one_first(session: ApiSession, binder: FakeBinder, done: Done) -> None:
     order: list[str] = []
 

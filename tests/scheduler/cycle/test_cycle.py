@@ -7,9 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import pytest
 
 from forecast.arrays import Ints
 from kube.decoding.decoding import Kind
+from kube.objects.constraints import PodVolume
 from kube.objects.objects import PodInfo
 from placement.filters.catalogue import standard_filters
 from placement.filters.filter import ClusterView, Filter, Rejection
@@ -310,3 +312,35 @@ def test_a_gang_of_which_one_member_cannot_be_looked_at_holds_nothing() -> None:
     assert not world.assumed
     assert not world.reserving.held
     assert len(decisions.rejected[0].pods) == 3
+
+
+class InOrder(Reserving):
+    """Implements Filter, too; notes who is looked at and who is reserved, one after the other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[str] = []
+
+    def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
+        self.calls += [f"look at {pod.uid}"] if f"look at {pod.uid}" not in self.calls else []
+        return ()
+
+    def reserve(self, pod: PodInfo, node: str) -> Status:
+        self.calls.append(f"reserve {pod.uid}")
+        return super().reserve(pod, node)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_members_are_reserved_before_the_next_are_placed(shared: bool) -> None:
+    """shared: both use one claim; else they are not alike, as members with a claim each are not."""
+    one, two = workers(2)
+    if shared:
+        one, two = (replace(pod, volumes=(PodVolume(claim="data"),)) for pod in (one, two))
+    else:
+        two = replace(two, labels={**two.labels, "member": "two"})
+    told = InOrder()
+    world = World(1, [one, two], reserving=told)
+    world.profile.filters = (told,)
+    world.gangs.replace_groups([group(2)])
+    assert len(world.run(gang=TRAIN).placed) == 2
+    assert told.calls == [f"{what} worker-{i}" for i in range(2) for what in ("look at", "reserve")]

@@ -5,11 +5,15 @@ from __future__ import annotations
 import pytest
 
 from kube.objects.objects import Phase
+from placement.cluster_events import ClusterEvent, EventKind
+from placement.plugins import EnqueueExtensions, Hint
 from placement.status import Code, Status
 from scheduler.gangs.directory import GangDirectory
+from scheduler.gangs.gang_attempts import UNTRIED
 from scheduler.gangs.gang_gate import Reason
 from scheduler.gangs.group_watch import PodGroupSink
 from scheduler.gangs.options import GangOptions
+from scheduler.gangs.plugin import Gang
 from scheduler.queue.unit import UnitOf
 from scorer.live_tables import LiveTables
 from tests.scheduler.gangs.made_up import NOW, TRAIN, Scene, group, member
@@ -300,3 +304,38 @@ def test_a_group_that_is_made_again_begins_anew(scene: Scene) -> None:
     scene.directory.put_group(group(1, uid="another"))
     report = scene.directory.report(TRAIN)
     assert report is not None and report.complete_since == NOW + 100
+
+
+def test_the_timeout_passes_between_two_attempts_as_well() -> None:
+    first = UNTRIED.failed(1000.0, "a", timeout=60)
+    assert UNTRIED.after(9999.0, timeout=60) is UNTRIED
+    assert first.after(1059.9, timeout=60) is first
+    late = first.after(1060.0, timeout=60)
+    assert late.is_late and late.message == "a" and late.is_paused(1089.9, pause=30)
+    assert late.after(1089.9, timeout=60) is late, "the pause begins once"
+    back = first.after(500.0, timeout=60)
+    assert not back.after(559.9, timeout=60).is_late and back.after(560.0, timeout=60).is_late, "a clock set back"
+
+
+def test_a_clock_that_is_set_back_ends_a_pause_and_begins_the_timeout_anew() -> None:
+    late = UNTRIED.failed(1000.0, "a", timeout=0)
+    assert not late.is_paused(900.0, pause=30)
+    back = UNTRIED.failed(1000.0, "a", timeout=60).failed(500.0, "b", timeout=60)
+    assert not back.is_late and back.failed(560.0, "c", timeout=60).is_late
+
+
+@pytest.mark.parametrize(
+    ("event", "hint"),
+    [
+        (ClusterEvent(EventKind.GROUP_CHANGED, group="ml/train"), Hint.QUEUE),
+        (ClusterEvent(EventKind.GROUP_CHANGED, group="ml/other"), Hint.SKIP),
+        (ClusterEvent(EventKind.GROUP_CHANGED), Hint.SKIP),
+        (ClusterEvent(EventKind.UNSCHEDULED_POD_CHANGED, pod=member("a")), Hint.QUEUE),
+        (ClusterEvent(EventKind.UNSCHEDULED_POD_CHANGED, pod=member("b")), Hint.SKIP),
+        (ClusterEvent(EventKind.NODE_ADDED), Hint.SKIP),
+    ],
+)
+def test_what_may_let_a_pod_in(event: ClusterEvent, hint: Hint) -> None:
+    plugin = Gang(Scene().directory)
+    assert isinstance(plugin, EnqueueExtensions)
+    assert plugin.hint(member("a"), event) is hint

@@ -9,7 +9,8 @@ from dataclasses import replace
 import pytest
 
 from kube.decoding.decoding import Kind
-from kube.objects.objects import PodInfo
+from kube.objects.constraints import LabelSelector, Operator, PodAffinityTerm, PodConstraints, Requirement
+from kube.objects.objects import NodeInfo, PodInfo
 from placement.devices.filter import GpuDevices
 from placement.filters.filter import Filter
 from placement.topology.gang_topology import GangTopology
@@ -249,3 +250,30 @@ def test_plans_beside_every_possible_one(seeds: range) -> None:
     print(f"of {len(judged)} plans {best} are the cheapest, {no_worse} no worse than that of single pods")
     assert len(judged) > len(seeds) / 2
     assert best > 0.85 * len(judged) and no_worse >= 0.99 * len(judged)
+
+
+_CACHE = PodAffinityTerm(
+    LabelSelector((Requirement("app", Operator.IN, ("cache",)),)), "kubernetes.io/os", frozenset({"shop"})
+)
+
+
+def _nodes() -> list[NodeInfo]:
+    return [replace(node(f"n{i}", cpu=2.0), labels={"host": f"n{i}", "kubernetes.io/os": "linux"}) for i in range(2)]
+
+
+def test_a_pod_that_a_member_with_free_room_needs_stays() -> None:
+    near = of_gang(pod("high-0", cpu=1.0, priority=10, constraints=PodConstraints(affinity=(_CACHE,))), "high")
+    plain = of_gang(pod("high-1", cpu=2.0, priority=10), "high")
+    there = [low("cache", "n1", cpu=2.0, priority=0, labels={"app": "cache"}), low("top", "n0", cpu=1.0, priority=10)]
+    world = GangWorld(_nodes(), [*there, near, plain], [gang("high", 2)])
+    world.run(near, plain)
+    assert "cache" not in world.victims
+
+
+def test_members_that_sit_are_no_victims_of_their_own_gang() -> None:
+    sits = of_gang(low("high-a", "n0", cpu=2.0, priority=1), "high")
+    member = of_gang(pod("high-b", cpu=2.0, priority=10), "high")
+    there = [low("other", "n1", cpu=2.0, priority=5)]
+    world = GangWorld(_nodes(), [sits, *there, member], [gang("high", 2)])
+    world.run(member)
+    assert world.victims == ["other"]

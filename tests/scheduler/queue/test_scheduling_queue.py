@@ -1,11 +1,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from forecast.errors import InputError
+from kube.objects.constraints import PodConstraints
+from kube.objects.objects import PodInfo
+from placement.cluster_events import ClusterEvent, EventKind
 from placement.plugins import SortedUnit
+from scheduler.queue.backoff import backoff_seconds
+from scheduler.queue.lazy_heap import LazyHeap
 from scheduler.queue.options import BackoffOptions, QueueOptions
 from tests.placement.small_cluster import pod_of
-from tests.scheduler.queue.queue_world import BEGIN, FIT, World, a_pod
+from tests.scheduler.queue.queue_world import BEGIN, FIT, World, a_pod, node_added
 
 
 def test_another_order_can_be_plugged_in() -> None:
@@ -80,3 +91,165 @@ def test_whatever_a_pod_says_it_can_be_queued() -> None:
     world.put(odd, replace(odd, uid="other", priority=2**31 - 1))
     assert world.reject(FIT) == ["other"]
     assert world.reject(FIT) == ["default/odd"]
+
+
+def test_a_gated_pod_is_not_tried_and_asked_again_when_it_changes() -> None:
+    world = World(gated={"a": "waits for its gate"})
+    pod = a_pod("a")
+    world.put(pod)
+    assert world.popped() == []
+    (waiting,) = world.queue.waiting()
+    assert (waiting.part, waiting.attempts, waiting.rejected_by) == ("gated", 0, frozenset({"Gate"}))
+    assert waiting.message == "waits for its gate"
+    for event in (node_added(), ClusterEvent(EventKind.POD_LEFT)):
+        world.queue.happened(event)
+    world.after(1_000)
+    assert world.parts() == {"a": "gated"}
+    world.gated.clear()
+    world.put(replace(pod, gates=("other",)))
+    (waiting,) = world.queue.waiting()
+    assert (waiting.part, waiting.message, waiting.rejected_by) == ("active", "", frozenset())
+
+
+def test_a_gate_that_asks_to_wait_lets_the_pod_through_after_that() -> None:
+    world = World(waits={"a": 30.0, "b": 30.0})
+    world.put(a_pod("a", unit="u"), a_pod("b", unit="v"))
+    world.after(20)
+    world.queue.wake_units(["v"])  # asked again, it waits anew
+    world.after(10)
+    assert world.parts() == {"a": "active", "b": "gated"}
+    world.after(20)
+    assert world.parts() == {"a": "active", "b": "active"}
+
+
+def test_a_timeout_event_wakes_everybody_and_asks_all_gates() -> None:
+    world = World(gated={"a": "no", "b": "no"})
+    world.put(a_pod("a"), a_pod("b"), a_pod("c", zone="x"))
+    world.reject(FIT)
+    world.after(20)
+    del world.gated["a"]
+    world.queue.happened(ClusterEvent(EventKind.TIMEOUT))
+    assert world.parts() == {"a": "active", "b": "gated", "c": "active"}
+
+
+def test_a_gate_that_raises_keeps_the_pod_out_until_it_is_asked_again(caplog: pytest.LogCaptureFixture) -> None:
+    world = World()
+    world.waits = None  # type: ignore[assignment]
+    world.put(a_pod("a", unit="u"), a_pod("b"))
+    assert world.parts() == {"a": "gated", "b": "gated"}
+    assert "TypeError" in world.queue.waiting()[0].message
+    assert len(caplog.records) == 1
+    world.waits = {}
+    world.queue.wake_units(["u"])
+    assert world.parts() == {"a": "active", "b": "gated"}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"labels": {"zone": "y"}},
+        {"requests": {"cpu": 0.5}},
+        {"annotations": {"forecast-scheduler.io/policy": "spread"}},
+        {"constraints": PodConstraints(node_selector=(("disk", "ssd"),))},
+    ],
+)
+def test_a_change_of_what_matters_is_worth_another_attempt(changed: dict[str, object]) -> None:
+    world = World()
+    pod = a_pod("a")
+    world.put(pod)
+    world.reject(FIT)
+    world.now += 20
+    world.put(replace(pod, **changed))  # type: ignore[arg-type]
+    assert world.parts() == {"a": "active"}
+
+
+def test_a_plugin_that_raises_wakes_pods_and_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    def broken(pod: PodInfo, event: ClusterEvent) -> bool:
+        raise KeyError("zone")
+
+    world = World()
+    world.fit.says = broken
+    for name in ("a", "b"):
+        world.put(a_pod(name))
+        world.reject(FIT)
+    world.after(20)
+    world.queue.happened(node_added())
+    assert world.parts() == {"a": "active", "b": "active"}
+    assert len(caplog.records) == 1
+
+
+def test_like_pods_of_a_unit_share_one_question() -> None:
+    world = World()
+    world.put(*(a_pod(f"x{i}", unit="u", zone="x") for i in range(50)))
+    world.put(*(a_pod(f"y{i}", unit="u", zone="y") for i in range(50)))
+    world.reject(FIT)
+    world.after(20)
+    world.queue.happened(node_added("y"))
+    assert world.fit.asked == 2
+    assert world.queue.lengths() == {"active": 50, "backoff": 0, "unschedulable": 50, "gated": 0}
+    assert all(uid.startswith("y") for uid in world.popped())
+    world.queue.happened(ClusterEvent(EventKind.POD_LEFT))
+    assert world.fit.asked == 2  # it does not listen to that
+    for uid in [f"x{i}" for i in range(50)]:
+        world.queue.remove(uid)
+    world.queue.happened(node_added("x"))
+    assert world.fit.asked == 2  # nobody is left to ask about
+
+
+def test_a_nominated_pod_is_asked_about_by_itself() -> None:
+    world = World()
+    pods = [a_pod(name, unit="u") for name in "abc"]
+    world.put(*pods)
+    world.reject(FIT)
+    world.after(20)
+    world.put(replace(pods[0], nominated_node="n1"))
+    world.fit.says = lambda pod, event: pod.nominated_node == "n1"
+    world.queue.happened(node_added())
+    assert world.parts() == {"a": "active", "b": "unschedulable", "c": "unschedulable"}
+
+
+def test_defaults_are_those_of_kube_scheduler() -> None:
+    options = QueueOptions()
+    assert (options.backoff.initial, options.backoff.longest, options.unschedulable_flush) == (1.0, 10.0, 300.0)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"backoff": {"initial": -1.0}}, "backoff.initial is -1.0"),
+        ({"backoff": {"initial": float("nan")}}, "backoff.initial is nan"),
+        ({"backoff": {"longest": 0.5}}, "longest must be at least initial"),
+        ({"backoff": {"longest": float("inf")}}, "backoff.longest is inf"),
+        ({"unschedulable_flush": 0.0}, "unschedulable_flush"),
+        ({"most_events": 0}, "most_events"),
+    ],
+)
+def test_what_cannot_be_is_refused(wrong: dict[str, Any], named: str) -> None:
+    with pytest.raises(InputError, match=named):
+        QueueOptions(**wrong)
+
+
+@pytest.mark.parametrize(("attempts", "seconds"), [(0, 0), (1, 1), (2, 2), (4, 8), (5, 10), (10_000, 10)])
+def test_backoff(attempts: int, seconds: float) -> None:
+    assert backoff_seconds(attempts, initial=1.0, longest=10.0) == seconds
+
+
+@given(st.lists(st.tuples(st.sampled_from(["push", "discard", "pop"]), st.integers(0, 20))))
+def test_it_does_what_a_sorted_list_does(steps: list[tuple[str, int]]) -> None:
+    heap: LazyHeap[str] = LazyHeap()
+    model: dict[int, str] = {}
+    for step, key in steps:
+        if step == "push" and key not in model:
+            model[key] = str(key)
+            heap.push(key, str(key))
+        elif step == "discard":
+            model.pop(key, None)
+            heap.discard(key)
+        elif step == "pop":
+            expected = [model.pop(first) for first in sorted(model)[: key % 4]]
+            assert heap.pop(key % 4) == expected
+        assert len(heap) == len(model)
+        assert sorted(heap) == sorted(model.values())
+        assert heap.smallest(key) == [model[first] for first in sorted(model)[:key]]
+        assert heap.first() == (min(model.items()) if model else None)
+        assert (key in heap) == (key in model)

@@ -116,20 +116,6 @@ def test_a_pod_that_waits_by_choice_is_not_unschedulable(
     assert events(plane, created) == {"FailedScheduling": NO_ROOM}
 
 
-def test_a_later_pod_of_the_same_name_is_left_alone(
-    plane: ControlPlane, writer: ClusterWriter, running: Callable[[Path], tuple[ApiSession, Reports]]
-) -> None:
-    _, reports = running(plane.kubeconfig)
-    first = writer.create(pod("cart-1"))
-    writer.delete(first)
-    reports.failed(pod_of(first), NO_ROOM)
-    assert eventually(lambda: reports.conditions.figures.gone == 1)
-    second = writer.create(pod("cart-1"))
-    reports.failed(pod_of(first), "another message")
-    assert eventually(lambda: reports.conditions.figures.gone == 2)
-    assert not condition(writer, second)
-
-
 RIGHTS = [
     {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]},
     {"apiGroups": [""], "resources": ["pods/binding"], "verbs": ["create"]},

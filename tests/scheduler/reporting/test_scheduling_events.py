@@ -80,20 +80,6 @@ def reasons_of(posted: list[dict[str, Any]]) -> dict[str, int]:
     return {reason: reasons.count(reason) for reason in reasons}
 
 
-def test_there_is_room_for_so_many(make: Make) -> None:
-    events = make(burst=100.0, max_waiting=2)
-    for number in range(5):
-        events.scheduled(pod_info(f"cart-{number}"), "node-1")
-    assert all_of(events) == EventFigures(2, 0, 3, 0)
-
-
-def test_a_failure_that_was_dropped_is_posted_at_the_next_attempt(make: Make) -> None:
-    events = make(burst=100.0, max_waiting=0)
-    for _ in range(2):
-        events.failed(pod_info("cart-1"), "0/1 nodes are available")
-    assert all_of(events) == EventFigures(0, 0, 2, 0)
-
-
 def test_they_go_through_the_session_and_a_lost_one_costs_only_itself() -> None:
     answers = iter([Scripted(drop=True), Scripted(403), Scripted(201)])
     with scripted_server(lambda *_: next(answers)) as url, session_to(url) as session:
@@ -101,17 +87,3 @@ def test_they_go_through_the_session_and_a_lost_one_costs_only_itself() -> None:
         for number in range(3):
             events.scheduled(pod_info(f"cart-{number}"), "node-1")
         assert all_of(events) == EventFigures(1, 0, 0, 2)
-
-
-def test_who_does_not_lead_tells_nothing() -> None:
-    seen = []
-
-    def script(*request: object) -> Scripted:
-        seen.append(request)
-        return Scripted()
-
-    with scripted_server(script) as url, session_to(url, may_write=lambda: False) as session:
-        events = SchedulingEvents(session_post(session), instance="replica-0")
-        events.scheduled(pod_info("cart-1"), "node-1")
-        assert all_of(events).failed == 1
-    assert not seen

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import nullcontext
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -146,10 +145,3 @@ def test_nothing_is_sent_for_what_waits_no_more(end: str) -> None:
         world.reservations.put(reservation(**(AVAILABLE | {"phase": "Taken"})))
     assert outcome_of_binding(world.bind()).is_gone
     assert not world.sent
-
-
-def test_another_reservation_of_the_name_is_another_one() -> None:
-    world = World(listed(**AVAILABLE))
-    world.reservations.put(replace(reservation(), uid="later"))
-    stand_in = replace(reservation().shape, uid="later")
-    assert outcome_of_binding(world.bind(stand_in, look=True)).is_gone

@@ -66,14 +66,6 @@ def test_a_bound_pod_makes_it_taken_and_an_assumed_one_does_not() -> None:
     assert world.statuses() == [("7", "Taken")]
 
 
-def test_a_pod_that_is_gone_by_then_has_taken_it_all_the_same() -> None:
-    world = World()
-    world.reservations.put(reservation(**AVAILABLE))
-    world.cluster.put_pod(replace(OWNER, node="a", annotations={RESERVATION: "uid-release"}))
-    world.cluster.delete_pod(OWNER.uid)
-    assert world.statuses() == [("7", "Taken")]
-
-
 def test_only_the_leader_writes() -> None:
     world = World()
     world.leads = False
@@ -110,14 +102,6 @@ def test_why_it_waits_is_in_its_status_and_nowhere_else() -> None:
     world.now += 11
     world.writer.step()
     assert world.sent[0][1]["status"]["message"] == "waits"
-
-
-def test_a_missing_right_is_found_out_once_per_step() -> None:
-    world = World()
-    world.answer = Answer(403)
-    world.reservations.replace([reservation({"lifetime": "1s"}), replace(reservation({"lifetime": "1s"}), uid="other")])
-    world.writer.step()
-    assert len(world.sent) == 1
 
 
 class _NoPods:

@@ -74,13 +74,6 @@ def test_the_owners_pod_goes_to_its_room_and_a_stranger_elsewhere(node: str) -> 
     assert world.cluster.rooms.taken_by("own") == f"room-{node}"
 
 
-def test_room_where_another_filter_rejects_the_pod_stays() -> None:
-    world = World(own())
-    world.hold("c")
-    assert world.place(own()) in (["a"], ["b"])
-    assert world.cluster.rooms.taken_by("own") is None
-
-
 def test_the_oldest_room_where_it_fits_is_taken() -> None:
     world = World(own(), stranger("there"))
     world.hold("c", since=1)

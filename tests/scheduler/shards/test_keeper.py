@@ -2,18 +2,271 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Final, cast
 
 import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
+from kubernetes.client import ApiClient
 
+from kube.leader_election.lease_set import LeaseSet
+from kube.leader_election.options import LeaseOptions
 from kube.objects.constraints import LabelSelector, Operator, Requirement
-from kube.objects.objects import PodInfo
+from kube.objects.objects import Phase, PodInfo
+from scheduler.shards.dispatch import Dispatcher
+from scheduler.shards.keeper import ShardKeeper
+from scheduler.shards.lease_names import LEASES_LABEL, shard_names
+from scheduler.shards.node_moves import NodeMoves
+from scheduler.shards.node_shards import SHARD_LABEL
+from scheduler.shards.options import ShardOptions
 from scorer.held_rooms import HeldRoom
-from tests.scheduler.shards.fake_api_server import Fate
-from tests.scheduler.shards.keeper_world import SHARDS, World
-from tests.scheduler.shards.shard_world import COUNT, node, pod
+from tests.scheduler.shards.fake_api_server import ApiServer, Client, Fate
+from tests.scheduler.shards.shard_world import COUNT, Replica, node, pod
+
+LEASE: Final = LeaseOptions(duration=10, renew_deadline=7, retry_period=1)
+SHARDS: Final = ShardOptions(enabled=True, count=COUNT, balance_every=1e6, moves=3, loan=10)
+NAMES: Final = shard_names(LEASE, SHARDS)
+PER_NODE: Final = 3
+"""Pods that fit on a node."""
+
+_SLOW_SECONDS: Final = 2.5
+"""Until a binding arrives; more than `duration` - `renew_deadline` no election by Leases bears."""
+
+
+class KeepingReplica(Replica):
+    """A replica with its keeper. `until` has the moment when each of its troubles ends, by name."""
+
+    def __init__(self, world: World, number: int) -> None:
+        super().__init__()
+        self.world, self.identity, self.number = world, f"replica-{number}", number
+        self.client = Client(world.server, self._fate, world.check)
+        self.until: dict[str, float] = {}
+        self.seen = self.listed_at = 0
+        self.flights: list[tuple[float, PodInfo, str]] = []
+        self.dispatcher, self.n_used, self.leads_instead = Dispatcher(()), 0, False
+        self._lists: list[list[bool]] = []
+        self._listed: dict[str, int] = {}
+        api = cast(ApiClient, self.client)
+        self.leases = LeaseSet(
+            api,
+            LEASE,
+            label=(LEASES_LABEL, LEASE.name),
+            identity=self.identity,
+            clock=self.clock,
+            wall=lambda: 1.7e9 + world.now + 3600.0 * number,
+        )
+        self.ownership._may_use = self.may_use
+        self.ownership.use(())
+        self.moves = NodeMoves(
+            api,
+            self.ownership,
+            locked=self.locked,
+            may_act=self.may_use,
+            loan=SHARDS.loan,
+            most=SHARDS.moves,
+            clock=self.clock,
+            wall=lambda: 1.7e9 + world.now,
+        )
+        self.keeper = ShardKeeper(
+            self.leases,
+            LEASE,
+            world.options,
+            self.ownership,
+            self.moves,
+            locked=self.locked,
+            read_again=self._read_again,
+            unhealthy=lambda: "the loop hangs" if self.has("hangs") else "",
+            leads=lambda: self.leads_instead or world.leader() is self,
+            is_needed=lambda: False,
+            lists=self,
+            version=lambda: self.seen + self.listed_at,
+            event_version=lambda: self.seen,
+            use=self._use,
+            clock=self.clock,
+        )
+        self.set_clock()
+        self._list()
+
+    def may_use(self, shard: int) -> bool:
+        return self.leases.holds(NAMES[shard])
+
+    def has(self, trouble: str) -> bool:
+        return self.until.get(trouble, 0.0) > self.world.now
+
+    def set_clock(self) -> None:
+        self.clock.now = self.world.now + 1000.0 * self.number
+
+    def second(self) -> None:
+        """What its threads do in a second."""
+        if not self.has("lag"):
+            self._follow()
+        self.keeper.renew()
+        self.keeper.step()
+        if not self.has("hangs"):
+            self._place()
+
+    def _fate(self) -> Fate:
+        return next((fate for fate in Fate if self.has(fate.value)), Fate.ANSWERED)
+
+    def _use(self, dispatcher: Dispatcher) -> None:
+        self.dispatcher = dispatcher
+        self.n_used += 1
+
+    # The watch
+
+    def _follow(self) -> None:
+        for number, item in enumerate(self.world.server.log[self.seen :], self.seen):
+            if isinstance(item, str):
+                self.cluster.delete_pod(item)
+            elif not isinstance(item, PodInfo) or number >= self._listed.get(item.uid, 0):
+                self.cluster.put(item)
+        self.seen = len(self.world.server.log)
+        if self._lists:
+            self._list()
+            for one in self._lists:
+                one[0] = True
+            self._lists.clear()
+
+    def _list(self) -> None:
+        for one in self.world.server.nodes.values():
+            self.cluster.put(one)
+        self.cluster.replace_pods(list(self.world.server.pods.values()))
+        self.seen = len(self.world.server.log)
+
+    def _read_again(self) -> Callable[[], bool]:
+        """At once, unless the watch lags."""
+        done = [not self.has("lag")]
+        if done[0]:
+            self._follow()
+            self._list()
+        else:
+            self._lists.append(done)
+        return lambda: done[0]
+
+    def read_nodes(self, nodes: Sequence[str]) -> list[str]:
+        """What the watch has still to say about these pods is older."""
+        for one in self.world.server.pods.values():
+            if one.node in nodes and one.uid not in self.cluster.state.seat_of:
+                self._listed[one.uid] = len(self.world.server.log)
+                self.cluster.put(one)
+        return list(nodes)
+
+    def read_waiting(self) -> bool:
+        """They place pods that they make themselves."""
+        return True
+
+    # Placing
+
+    def _place(self) -> None:
+        state = self.cluster.state
+        pods = Counter(state.names[seat.node] for seat in state.seat_of.values())
+        has_room = [name for name in self.own() if pods[name] < PER_NODE]
+        for name in sorted(has_room, key=lambda name: (-pods[name], name))[:3]:
+            one = self.world.new_pod()
+            self.assume(one, name)
+            self._send(one, name)
+
+    def _send(self, one: PodInfo, name: str) -> None:
+        """The guard is asked right before the request, which may take a while."""
+        if self.ownership.why_not(name):
+            self.cluster.delete_pod(one.uid)
+            self.world.server.delete_pod(one.uid)
+            return
+        self.flights.append((self.world.now + (_SLOW_SECONDS if self.has("slow") else 0.0), one, name))
+
+
+class World:
+    """`replicas` are those that live."""
+
+    def __init__(self, n_replicas: int, n_nodes: int = 6, options: ShardOptions = SHARDS) -> None:
+        self.options = options
+        self.now, self.server, self.replicas = 100.0, ApiServer(), list[KeepingReplica]()
+        self._n_started = self._n_pods = self.bound = 0
+        self._orphans: list[tuple[float, PodInfo, str]] = []
+        for i in range(n_nodes):
+            self.server.put_node(replace(node(f"node-{i}", 0), labels={}))
+        for _ in range(n_replicas):
+            self.start()
+
+    def start(self) -> None:
+        self.replicas.append(KeepingReplica(self, self._n_started))
+        self._n_started += 1
+
+    def kill(self, replica: KeepingReplica) -> None:
+        """What it sent last still arrives."""
+        self.replicas.remove(replica)
+        self._orphans += replica.flights
+        replica.client.arrive()
+
+    def stop(self, replica: KeepingReplica) -> None:
+        """It ends in order: nothing is bound any more."""
+        self._land(replica.flights, 1e12)
+        replica.keeper.stop()
+        self.replicas.remove(replica)
+
+    def relabel(self, name: str, shard: int) -> None:
+        """A client that is none of us changes the label."""
+        known = self.server.nodes[name]
+        self.server.put_node(replace(known, labels={**known.labels, SHARD_LABEL: str(shard)}))
+
+    def new_pod(self) -> PodInfo:
+        """Return a pod that waits, which the API server knows."""
+        self._n_pods += 1
+        made = pod(f"pod-{self._n_pods}")
+        self.server.put_pod(made)
+        return made
+
+    def leader(self) -> KeepingReplica | None:
+        """One that owns nodes."""
+        return next((one for one in self.replicas if one.ownership.owns_any()), None)
+
+    def seconds(self, n: int) -> None:
+        for _ in range(n):
+            self._second()
+
+    def check(self) -> None:
+        """At most one replica may act for each shard, and no node has too many pods."""
+        for shard in range(COUNT):
+            acting = [one.identity for one in self.replicas if one.may_use(shard)]
+            assert len(acting) <= 1, f"{acting} act for shard {shard}"
+        pods = Counter(one.node for one in self.server.pods.values() if one.node)
+        assert max(pods.values(), default=0) <= PER_NODE, pods
+
+    def owners(self) -> dict[str, list[str]]:
+        """Of each node: replicas that place there."""
+        return {
+            name: [one.identity for one in self.replicas if name in one.own() and name in one.bindable()]
+            for name in self.server.nodes
+        }
+
+    def _second(self) -> None:
+        for part in range(2):
+            self.now += 0.5
+            for one in self.replicas:
+                one.set_clock()
+            self.check()
+            self._land(self._orphans, self.now)
+            for one in list(self.replicas):
+                self._land(one.flights, self.now)
+                if one.client.late and not one.has(Fate.LATE.value):
+                    one.client.arrive()
+                if one.number % 2 == part and not one.has("pause"):
+                    one.second()
+            self.check()
+        bound = [uid for uid, one in self.server.pods.items() if one.node]
+        for uid in bound[: len(bound) // 6]:
+            self.server.delete_pod(uid)
+
+    def _land(self, flights: list[tuple[float, PodInfo, str]], until: float) -> None:
+        for flight in [one for one in flights if one[0] <= until]:
+            flights.remove(flight)
+            self.server.put_pod(replace(flight[1], node=flight[2], phase=Phase.RUNNING))
+            self.bound += 1
+            self.check()
+
 
 TROUBLES = ["pause", "lag", "hangs", "slow", *(fate.value for fate in Fate if fate is not Fate.ANSWERED)]
 OWNERS = LabelSelector((Requirement("app", Operator.IN, ("web",)),))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable
 
 import pytest
@@ -41,13 +40,6 @@ def reserved(world: World, name: str, node: str, *claims: str) -> PodInfo:
     pod = world.pod(name, *claims)
     assert world.plugin.reserve(pod, node).is_success
     return pod
-
-
-def test_pods_without_claims_that_wait_are_nobodys_business() -> None:
-    world = World()
-    pod = reserved(world, "p", "a")
-    assert not world.plugin.concerns(pod) and world.kept == {}
-    world.plugin.unreserve(pod, "a")
 
 
 def test_a_volume_that_is_reserved_is_taken() -> None:
@@ -95,21 +87,6 @@ def test_provisioned() -> None:
     assert not world.plugin.concerns(pod) and is_as_before(world)
     world.plugin.unreserve(pod, "a")  # a failure afterwards
     assert world.claim("data").is_bound
-
-
-def test_the_volume_may_be_seen_after_its_claim() -> None:
-    world = World(waiting("data", "made"))
-    pod = reserved(world, "p", "a", "data")
-
-    def provisioner() -> None:
-        world.watch("data", metadata={"annotations": {"pv.kubernetes.io/bind-completed": "yes"}},
-                    spec={"volumeName": "made-1"})  # fmt: skip
-        assert len(world.plugin.waits) == 1
-        made = local("made-1", "a")
-        made["spec"]["claimRef"] = {"namespace": "default", "name": "data", "uid": "uid-data"}
-        world.put(made)
-
-    assert binds(world, pod, "a", provisioner).is_success
 
 
 def test_an_existing_volume() -> None:
@@ -234,14 +211,3 @@ def test_an_api_server_in_trouble_is_asked_again_and_a_no_is_a_no() -> None:
     pod = reserved(world, "q", "a", "more")
     world.server.says = [not_sent("this replica does not lead (any more) and may not write")]
     assert "does not lead" in binds(world, pod, "a").reason and len(world.server.asked) == 4
-
-
-def test_a_list_that_repeats_what_is_known_does_not_end_what_is_assumed() -> None:
-    world = World(waiting("data", "made"))
-    reserved(world, "p", "a", "data")
-    world.cluster.put(world.server.objects["data"])
-    assert world.claim("data").selected_node == "a"
-    again = json.loads(json.dumps(world.server.objects["data"]))
-    again["metadata"]["resourceVersion"] = "11"
-    world.cluster.put(again)
-    assert world.claim("data").selected_node is None and is_as_before(world)

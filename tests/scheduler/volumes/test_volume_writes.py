@@ -31,16 +31,6 @@ def test_the_smallest_that_will_do_on_that_node() -> None:
     assert chosen(world, "b", "large", "small") == ({"small": "b-2", "large": "b-3"}, set())
 
 
-def test_what_is_not_there_is_made() -> None:
-    world = World(waiting("made", "made"), waiting("data"), local("a-1", "a"))
-    assert chosen(world, "a", "made", "data") == ({"data": "a-1"}, {"made"})
-
-
-def test_a_claim_that_two_volumes_of_the_pod_name_gets_one() -> None:
-    world = World(waiting("data"), local("a-1", "a"), local("a-2", "a"))
-    assert chosen(world, "a", "data", "data") == ({"data": "a-1"}, set())
-
-
 def test_nothing_to_do() -> None:
     world = World(claim("bound", storage_class="local", volume="pv"), volume("pv", claim="bound"))
     assert volume_choice(world.pod("p"), "a", world.cluster.view) is None

@@ -17,7 +17,7 @@ from scheduler.profiles.job.valley.forecast_error import ClusterErrors
 from scheduler.profiles.job.valley.metrics import ValleyMetrics
 from scheduler.profiles.job.valley.options import ValleyOptions
 from scheduler.profiles.job.valley.planning_loop import Planner
-from tests.scheduler.profiles.job.valley.waiting_queue import EVENING, Waiting, job_pod, run_seconds
+from tests.scheduler.profiles.job.valley.waiting_pods import EVENING, Waiting, job_pod, run_seconds
 from tests.scorer.live_cluster import at, model
 from tests.scorer.scorer_at import LiveScorer, tables
 

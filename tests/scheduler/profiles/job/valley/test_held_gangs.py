@@ -7,7 +7,7 @@ from typing import Any
 
 from kube.objects.objects import Phase, PodInfo
 from placement.pod_groups.labels import GROUP_LABEL
-from tests.scheduler.profiles.job.valley.waiting_queue import Waiting, job_pod
+from tests.scheduler.profiles.job.valley.waiting_pods import Waiting, job_pod
 from tests.scorer.live_cluster import at
 
 

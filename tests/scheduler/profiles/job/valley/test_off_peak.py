@@ -25,7 +25,7 @@ from scheduler.profiles.job.valley.off_peak import OffPeak
 from scheduler.profiles.job.valley.options import ValleyOptions
 from scorer.degradation import Level
 from scorer.policy import scoring_policy
-from tests.scheduler.profiles.job.valley.waiting_queue import due_of, job_pod, run_seconds, view_of_live
+from tests.scheduler.profiles.job.valley.waiting_pods import due_of, job_pod, run_seconds, view_of_live
 from tests.scorer.live_cluster import at, node, pod_of
 from tests.scorer.scorer_at import LiveScorer, tables
 

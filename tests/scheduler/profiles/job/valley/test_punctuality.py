@@ -14,7 +14,7 @@ from scheduler.profiles.job.run_start import DatedTerms
 from scheduler.profiles.job.valley.metrics import ValleyMetrics
 from scheduler.profiles.job.valley.punctuality import DEADLINE_MISSED, LATEST_START_MISSED, Punctuality
 from tests.kube.job_table import JobTable
-from tests.scheduler.profiles.job.valley.waiting_queue import job_pod
+from tests.scheduler.profiles.job.valley.waiting_pods import job_pod
 from tests.scorer.scorer_at import LiveScorer
 
 
