@@ -6,8 +6,7 @@ No controllers run here: what is looked at is what the workloads are told to hav
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Coroutine, Iterator
-from concurrent.futures import Future
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from typing import Any
 import pytest
 
 from forecast.service_key import Owner, ServiceKey
-from kube.client.api_answer import Answer
 from kube.client.kubernetes_client import api_client
 from kube.client.pod_writes import MERGE
 from kube.objects.objects import PodInfo
@@ -34,25 +32,6 @@ ELASTIC = {"min-replicas": "1", "max-replicas": "8"}
 SERVING = [inference(n, "node-0") for n in range(4)]
 EVENING = 17.4
 """Of the 12 GPUs that training has inference needs 6 within the drain time."""
-
-
-class Between:
-    """A Session that lets a test act before requests."""
-
-    def __init__(self, session: ApiSession) -> None:
-        self._session = session
-        self.before: Callable[[str, str], Answer | None] = lambda method, path: None
-
-    def submit(self, work: Coroutine[Any, Any, Any]) -> Future[Any]:
-        return self._session.submit(work)
-
-    async def request(
-        self, method: str, path: str, body: bytes | None, *, content_type: str = "application/json", seconds: float
-    ) -> Answer:
-        said = self.before(method, path)
-        if said is not None:
-            return said
-        return await self._session.request(method, path, body, content_type=content_type, seconds=seconds)
 
 
 @pytest.fixture(scope="module")
@@ -74,12 +53,12 @@ def kubeconfig(module_plane: ControlPlane, api: Api) -> Path:
 
 
 @pytest.fixture
-def session(api: Api, kubeconfig: Path) -> Iterator[Between]:
+def session(api: Api, kubeconfig: Path) -> Iterator[ApiSession]:
     made = ApiSession(api_client(kubeconfig))
     made.start()
     created(api, "Deployment", "probe", 1)
     assert eventually(lambda: _is_confined(made), 30)
-    yield Between(made)
+    yield made
     made.stop()
 
 
@@ -123,7 +102,7 @@ def now_of(api: Api, kind: str, name: str) -> dict[str, Any]:
     return dict(api.request("GET", object_path(BUILT_IN[kind], ServiceKey("lab", kind, name))))
 
 
-def test_every_kind_of_workload_shrinks_and_grows_back(api: Api, session: Between) -> None:
+def test_every_kind_of_workload_shrinks_and_grows_back(api: Api, session: ApiSession) -> None:
     kinds = ("StatefulSet", "Deployment", "Job")
     pods = [pod for kind in kinds for pod in created(api, kind, f"train-{kind.lower()}", 2)]
     world = World(session, EVENING, pods=[*SERVING, *pods])
