@@ -48,27 +48,6 @@ def test_who_is_made_anew_does_not_take_the_place_again() -> None:
     assert world.feasible(share("little", 200, priority=1)) == {"a"}, "what it leaves"
 
 
-def test_what_it_does_not_need_is_not_kept() -> None:
-    there = [share("low", 500, "a", 0, priority=1), share("high", 500, "a", 0, priority=10)]
-    world = GpuWorld([gpu_node("a", 2)], [*there, share("b", 1000, "a", 1, priority=10)])
-    x = share("x", 300, priority=5)
-    gone(world, nominated(world, x))
-    assert world.feasible(share("y", 200, priority=1)) == {"a"}
-    assert world.feasible(share("y", 201, priority=1)) == set()
-
-
-def test_whole_devices_are_kept_from_shares_while_the_victims_go() -> None:
-    """Another device has room now; what matters is what is left when the victims are gone."""
-    there = [share("low", 600, "a", 0, priority=1), share("other", 600, "a", 1, priority=9)]
-    world = GpuWorld([gpu_node("a", 2)], there)
-    answer = nominated(world, whole("x", priority=5))
-    assert [victim.name for victim in answer.victims] == ["low"]
-    assert world.feasible(share("y", 300, priority=1)) == set(), "it might come onto the device that is being emptied"
-    gone(world, answer)
-    assert world.feasible(share("y", 300, priority=1)) == set()
-    assert world.feasible(pod("without", priority=1)) == {"a"}
-
-
 def test_in_the_framework() -> None:
     world = GpuWorld([gpu_node("a", 1)], [share("low", 1000, "a", 0, priority=1)])
     hints: EnqueueExtensions = world.keeps

@@ -35,19 +35,6 @@ def test_who_may_wait_starts_long_enough_before_its_job_is_stopped(started: floa
     assert due_time(POD, NO_TERMS, run) == math.inf
 
 
-@pytest.mark.parametrize(
-    ("completions", "succeeded", "rounds"), [(8, 0, 4), (8, 3, 3), (8, 8, 1), (1, 0, 1), (None, 5, 1)]
-)
-def test_a_job_of_several_rounds_needs_the_time_of_all_that_are_left(
-    completions: int | None, succeeded: int, rounds: int
-) -> None:
-    jobs = JobTable()
-    jobs.put(JobInfo("shop", "report-1", "j", REPORT, parallelism=2, completions=completions, succeeded=succeeded))
-    run = ExpectedRuns(times(60.0, 100.0), jobs=jobs).of(POD, REPORT)
-    assert (run.rounds, run.long) == (rounds, 150.0)
-    assert due_time(POD, JobTerms(deadline=10_000.0 + 86_400), run) == 10_000.0 + 86_400 - rounds * 150.0
-
-
 def test_a_cron_job_without_a_zone_is_in_that_of_its_controller() -> None:
     cron_jobs = CronJobs()
     cron_jobs.put(CronJobInfo("shop", "report", "c", "0 2 * * *", concurrency=Concurrency.REPLACE))

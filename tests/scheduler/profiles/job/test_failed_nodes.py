@@ -8,9 +8,8 @@ import pytest
 
 from forecast.service_key import Owner
 from kube.objects.objects import Phase, PodInfo
-from placement.virtual_nodes.options import Provider
-from scheduler.profiles.job.failed_nodes import AVOIDED_SECONDS
-from tests.scheduler.profiles.job.serverless.providers_world import World, job_pod, provider_node, real_node
+from scheduler.profiles.job.failed_nodes import AVOIDED_SECONDS, FailedNodes
+from tests.scheduler.profiles.job.serverless.providers_world import World, job_pod, real_node
 
 
 def world_of(*nodes: str) -> World:
@@ -42,12 +41,6 @@ def test_the_next_pod_goes_elsewhere_for_an_hour() -> None:
     assert nodes_for(world) == {favourite}
 
 
-def test_whole_batches_keep_away() -> None:
-    world = world_of("a", "b", "c")
-    failed(world, "b")
-    assert nodes_for(world, count=50) == {"a", "c"}
-
-
 @pytest.mark.parametrize(
     "fields",
     [
@@ -72,10 +65,8 @@ def test_a_failure_long_ago_is_over() -> None:
     assert world.failed_nodes.tells_apart(recent) == "uid-of-other"
 
 
-def test_nodes_of_one_provider_are_one() -> None:
-    nodes = [provider_node("a", "x"), provider_node("a-2", "x"), provider_node("b", "y"), real_node(cpu=100.0)]
-    world = World(nodes, Provider(name="x", weight=9.0), Provider(name="y"))
-    failed(world, "a")
-    assert nodes_for(world) == {"b"}
-    failed(world, "b", name="q")
-    assert nodes_for(world) == {"real"}
+def test_it_is_found_again_after_a_restart() -> None:
+    world = world_of("a", "b")
+    pod = failed(world, "a")
+    again = FailedNodes(world.view.state, clock=lambda: world.now)
+    assert again.tells_apart(pod) == pod.owner_uid

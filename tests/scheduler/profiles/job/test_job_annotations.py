@@ -95,13 +95,6 @@ def test_an_expected_run(text: str, seconds: float | None) -> None:
     assert len(terms.mistakes) == (seconds is None) and not terms.is_timed
 
 
-def test_a_place() -> None:
-    assert [terms_of(says({PLACE: place.value})).place for place in Place] == list(Place)
-    terms = terms_of(says({PLACE: "Cluster"}))
-    assert terms.place is Place.ANY
-    assert terms.mistakes == ("forecast-scheduler.io/place is 'Cluster': write one of any, cluster, serverless",)
-
-
 TEXTS = st.one_of(
     st.text(max_size=30),
     st.text("0123456789-:TZ+.hms", max_size=30),
@@ -127,28 +120,6 @@ POD = replace(
     owner_uid="u",
     annotations={PREFIX + "deadline": "1h", PREFIX + "latest-start": "2026-11-22T06:00:00Z"},
 )
-
-
-def known(*, uid: str = "u", created: float = 1_000.0) -> DatedTerms:
-    jobs = JobTable()
-    jobs.put(JobInfo(POD.namespace, "work", uid, ServiceKey(POD.namespace, "Job", "work"), created=created))
-    return DatedTerms(jobs)
-
-
-def test_a_duration_counts_from_the_creation_of_the_job_and_a_time_is_a_time() -> None:
-    terms, plain = known().of(POD), terms_of(POD)
-    assert (terms.deadline, plain.deadline) == (4_600.0, 8_600.0)
-    assert terms.latest_start == plain.latest_start
-    again = replace(POD, uid="b", name="b", created=9_000.0)
-    assert known().of(again) == terms
-
-
-def test_without_the_job_it_counts_from_the_creation_of_the_pod() -> None:
-    for dated in (DatedTerms(JobTable()), known(uid="of an earlier Job"), known(created=0.0)):
-        assert dated.of(POD) == terms_of(POD)
-    assert known().is_settled(POD) and not known(uid="of an earlier Job").is_settled(POD)
-    other = replace(POD, owner=Owner("ReplicaSet", "work"))
-    assert known().of(other) == terms_of(POD) and known().is_settled(other)
 
 
 @pytest.mark.parametrize(

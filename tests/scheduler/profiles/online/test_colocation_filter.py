@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from forecast.resources import CPU
-from forecast.service_key import Owner
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
@@ -19,7 +18,7 @@ from placement.plugins import Hint
 from scheduler.profiles.online.colocation_loop import Colocation
 from scheduler.profiles.online.options import GapOptions
 from scorer.predicted.node_curves import gather, node_curves
-from scorer.tracking import LIVE_HALF_LIFE_SLOTS, TrackedCluster
+from scorer.tracking import LIVE_HALF_LIFE_SLOTS
 from testing.placement.views import verdicts
 from tests.scorer.live_cluster import at, loaded, node, pod_of
 from tests.scorer.scorer_at import LiveScorer
@@ -101,21 +100,6 @@ def test_node_by_node_as_the_curves_say(hour: float, hours: int) -> None:
         assert scene.passing(filler(uses=use)) == {name for name in names if use <= room[name]}, use
 
 
-def test_who_is_of_low_priority() -> None:
-    scene = Scene(*SERVICES).with_model()
-    online = replace(filler(), priority=0)
-    says_so = replace(online, annotations={"forecast-scheduler.io/colocate": "True"})
-    assert scene.passing(online) == {"node-0", "node-1", "node-2"}
-    for pod in (filler(), says_so):
-        assert "node-0" not in scene.passing(pod)
-        assert not scene.colocation.filter.is_idle(pod, scene.view)
-        assert "node-0" in scene.passing(replace(pod, owner=Owner("DaemonSet", "agent")))
-    opted_out = replace(says_so, annotations={**says_so.annotations, "forecast-scheduler.io/opt-out": "true"})
-    assert "node-0" not in scene.passing(opted_out), "it protects the others on the node"
-    assert scene.colocation.filter.is_idle(online, scene.view)
-    assert Scene(priority_below=-5).colocation.filter.is_idle(filler(), scene.view)
-
-
 def test_pods_that_follow_each_other_fill_the_gap_and_no_more() -> None:
     scene = Scene(*SERVICES, sizes=(40.0,)).with_model()
     placed, gap = 0, 0.5 * 40 - 40 * scene.highest("node-0")
@@ -170,39 +154,6 @@ def test_anything_may_stand_in_an_annotation(said: str) -> None:
     assert scene.passing(filler(uses=3.0)) == {"node-0"}
 
 
-def test_a_node_of_which_nothing_is_known_yet() -> None:
-    scene = Scene(sizes=(10.0,)).with_model()
-    scene.live.scorer.tables.put(Kind.NODES, node("node-7", 40.0))
-    assert scene.reasons(filler()) == {"node-0": frozenset(), "node-7": {UNKNOWN}}
-    scene.live.later(61)
-    scene.colocation.keep_up()
-    assert scene.passing(filler()) == {"node-0", "node-7"}
-
-
-def test_a_model_that_has_just_come() -> None:
-    """Its bounds are made a moment later, by another thread."""
-    scene = Scene(*SERVICES, sizes=(10.0, 40.0))
-    scene.live.scorer.tables.install(loaded())
-    scene.live.scorer.tables.tick()
-    assert scene.cluster.predicted is not None
-    assert scene.reasons(filler()) == {"node-0": {UNKNOWN}, "node-1": {UNKNOWN}}
-    scene.colocation.keep_up()
-    assert UNKNOWN not in scene.reasons(filler())["node-1"]
-
-
-def test_bounds_that_go_while_a_pod_is_filtered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are made by another thread, which does not take the lock for that."""
-    scene = Scene(sizes=(10.0, 40.0)).with_model()
-    before, real = scene.reasons(filler()), TrackedCluster.profile
-
-    def meanwhile(self: TrackedCluster, pod: PodInfo) -> int:
-        scene.colocation.bounds._made = None
-        return real(self, pod)
-
-    monkeypatch.setattr(TrackedCluster, "profile", meanwhile)
-    assert scene.reasons(filler()) == before
-
-
 def test_without_a_model_requests_and_usage_decide() -> None:
     scene = Scene(pod_of(1, "there", "node-0", cpu=3.0), sizes=(10.0, 10.0))
     assert scene.passing(filler(cpu=2.0)) == {"node-0", "node-1"}
@@ -241,3 +192,11 @@ def test_what_wakes_a_pod_that_found_no_gap() -> None:
     woken = {kind for kind in EventKind if tested.hint(filler(), ClusterEvent(kind)) is Hint.QUEUE}
     assert EventKind.POD_LEFT in woken and EventKind.FORECAST_CHANGED in woken and EventKind.TIMEOUT in woken
     assert EventKind.POD_BOUND not in woken and EventKind.STORAGE_CHANGED not in woken
+
+
+def test_a_row_that_another_node_took_over() -> None:
+    scene = Scene(sizes=(10.0, 40.0)).with_model()
+    scene.live.scorer.tables.delete(Kind.NODES, node("node-0", 10.0))
+    scene.live.scorer.tables.put(Kind.NODES, node("node-8", 40.0))
+    assert scene.cluster.state.row_of["node-8"] == 0
+    assert scene.reasons(filler()) == {"node-8": {UNKNOWN}, "node-1": frozenset()}

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler.profiles.gpu.dra.allocator import AllocationFailed, ChosenDevices, NodeUnusable, Supply, allocate
+from scheduler.profiles.gpu.dra.allocator import ChosenDevices, NodeUnusable, Supply, allocate
 from scheduler.profiles.gpu.dra.objects import ClaimInfo
 from scheduler.profiles.gpu.dra.pools import Inventory
 from scheduler.profiles.gpu.dra.selectors.expressions import Expressions
@@ -70,23 +70,6 @@ def distinct(attribute: str = "numa") -> Manifest:
     return {"distinctAttribute": f"{DRIVER}/{attribute}"}
 
 
-def test_selectors_of_class_and_request() -> None:
-    assert given_to(claim("c", request("r", of="big"))) == [["4"]]
-    assert given_to(claim("c", request("r", f"{OURS}.size > 5", of="big"))) == [["6"]]
-    assert given_to(claim("c", request("r", f"{OURS}.size > 5", f"{OURS}.size < 3"))) is None
-
-
-def test_devices_of_other_drivers_are_not_looked_into() -> None:
-    other = resource_slice("t", device("nic", speed=100), node="n", driver="nic.example.com")
-    assert names(chosen([claim("c", request("r", f"{OURS}.size == 2"))], eight(), other)) == [["2"]]
-
-
-def test_true_is_not_one() -> None:
-    odd = resource_slice("s", device("gpu-0", x=1), device("gpu-1", x=True), node="n")
-    assert chosen([claim("c", request(count=2), constraints=[same("x")])], odd) is None
-    assert names(chosen([claim("c", request(count=2), constraints=[distinct("x")])], odd)) == [["0", "1"]]
-
-
 def test_all_devices() -> None:
     every = request("r", f"{OURS}.numa == 1", allocationMode="All")
     assert given_to(claim("c", every)) == [["2", "3"]]
@@ -126,14 +109,6 @@ def test_the_first_wish_that_can_be_met() -> None:
     listed = request("r", first=[request("one", f"{OURS}.size == 3"), request("other")])
     assert given_to(claim("c", listed, request("x"), constraints=constraint)) == [["3", "2"]]
     assert given_to(claim("c", listed, request("x"), constraints=constraint), used=["gpu-2"]) == [["0", "1"]]
-
-
-def test_administrators_look_at_what_others_use() -> None:
-    monitor = request("r", allocationMode="All", adminAccess=True)
-    everything = [f"gpu-{i}" for i in range(8)]
-    assert given_to(claim("c", monitor), used=everything) == [[str(i) for i in range(8)]]
-    twice = claim("c", request("a", adminAccess=True), request("b", adminAccess=True))
-    assert given_to(twice, used=everything) == [["0", "1"]]
 
 
 def test_taints_have_to_be_tolerated() -> None:
@@ -199,11 +174,6 @@ def test_devices_that_need_what_is_not_supported_are_left_alone() -> None:
     assert chosen([claim("c")], skipping) is None
     counted = device("a") | {"consumesCounters": [{"counterSet": "c", "compatibilityGroups": ["g"]}]}
     assert chosen([claim("c")], resource_slice("s", counted, node="n")) is None
-
-
-def test_a_broken_expression_names_who_has_it() -> None:
-    with pytest.raises(AllocationFailed, match=r"claim shop/c: selector #1: CEL runtime error.*nothing"):
-        given_to(claim("c", request("r", "true", f"{OURS}.nothing == 1")))
 
 
 def test_a_claim_has_32_devices_at_most() -> None:
@@ -310,3 +280,12 @@ def _holds(claim: ClaimInfo, given: list[tuple[str, Manifest]]) -> bool:
         if len(set(values)) != n_expected:
             return False
     return True
+
+
+def test_devices_with_an_attribute_in_common() -> None:
+    assert given_to(claim("c", request(count=2), constraints=[same()]), used=["gpu-0"]) == [["2", "3"]]
+    assert given_to(claim("c", request(count=3), constraints=[same()])) is None
+    assert given_to(claim("c", request(count=3), constraints=[same("model")])) == [["0", "1", "2"]]
+    assert given_to(claim("c", request(count=2), constraints=[same("nothing")])) is None
+    two = (request("a", f"{OURS}.size == 5"), request("b"), request("d"))
+    assert given_to(claim("c", *two, constraints=[same("numa", "a", "b")])) == [["5", "4", "0"]]

@@ -79,14 +79,6 @@ def test_a_failure_or_a_late_driver_withdraws_the_allocation(is_late: bool) -> N
     assert world.server.devices("c") == [] and world.server.users("c") == [] and world.used() == set()
 
 
-def test_who_binds_to_a_node_can_use_the_device_there_only() -> None:
-    world = a_world(bindsToNode=True)
-    pod = world.reserved("p", "a", "c")
-    while_it_waits(world, pod, lambda: says(world, "Attached", "Wired"))
-    (term,) = world.server.status("c")["allocation"]["nodeSelector"]["nodeSelectorTerms"]
-    assert term == {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["a"]}]}
-
-
 def test_a_claim_that_others_allocated_is_waited_for_or_deallocated_when_it_failed() -> None:
     result = {"request": "r", "driver": DRIVER, "pool": "s-a", "device": "0", "bindingConditions": ["Attached"]}
     made = {"devices": {"results": [result]}, "allocationTimestamp": "2023-11-14T22:13:20Z"}

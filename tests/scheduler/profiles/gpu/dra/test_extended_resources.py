@@ -14,9 +14,8 @@ from placement.devices.device_table import DeviceTable
 from placement.devices.filter import GpuDevices
 from placement.devices.options import DeviceOptions
 from placement.filters.node_resources_fit import NodeResourcesFit
-from scheduler.profiles.gpu.dra.extended_resources import classes_by_resource, extended_claims
+from scheduler.profiles.gpu.dra.extended_resources import extended_claims
 from scheduler.profiles.gpu.dra.no_resource_claims import NoResourceClaims
-from scheduler.profiles.gpu.dra.objects import ClassInfo
 from testing.placement.views import node_named, passing, pod_with, verdicts, view_of
 from tests.scheduler.profiles.gpu.dra.dra_world import World
 from tests.scheduler.profiles.gpu.dra.manifests import Manifest, claim, claim_of, class_of, device_class
@@ -75,15 +74,6 @@ def test_requests_and_which_container_uses_them(
     assert [f"{who}={short(request)}" for who, kind, request in made.mappings if kind == GPU] == mappings
 
 
-def test_of_classes_with_the_same_resource_the_newest_counts() -> None:
-    old, new, twin = (
-        ClassInfo(name, resource=GPU, created=created) for name, created in (("a", 1.0), ("c", 2.0), ("b", 2.0))
-    )
-    prefix = "deviceclass.resource.kubernetes.io/"
-    found = classes_by_resource([old, new, twin])
-    assert found == {GPU: "b", f"{prefix}a": "a", f"{prefix}b": "b", f"{prefix}c": "c"}
-
-
 def test_a_node_with_a_device_plugin_is_counted_by_it() -> None:
     plugin = {"cpu": 4.0, "memory": 2.0**34, "pods": 110.0, GPU: 1.0}
     resources: dict[str, str] = {}
@@ -104,16 +94,6 @@ def test_a_node_with_a_device_plugin_is_counted_by_it() -> None:
     devices = DeviceTable(world.view.state, DeviceOptions())
     assert passing(GpuDevices(devices), pod, world.view) == {"plugin"}
     assert passing(GpuDevices(devices, resources), pod, world.view) == {"a", "plugin", "bare"}
-
-
-def test_the_name_of_a_class_is_a_resource() -> None:
-    kind = "deviceclass.resource.kubernetes.io/gpu"
-    pod = pod_with({"containers": [{"name": "main", "image": "", "resources": {"requests": {kind: "3"}}}]})
-    world = offered(World(), extendedResourceName=None)
-    assert passing(NodeResourcesFit(device_class_resources=world.table.class_resources), pod, world.view) == {"a", "b"}
-    assert world.fits(pod) == set()  # two devices each
-    two = pod_with({"containers": [{"name": "main", "image": "", "resources": {"requests": {kind: "2"}}}]})
-    assert world.fits(two) == {"a", "b"} and world.plugin.tells_apart(two) == two.uid
 
 
 def test_a_claim_is_made_and_recorded_and_gone_when_binding_fails() -> None:

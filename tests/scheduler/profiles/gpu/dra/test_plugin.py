@@ -181,17 +181,6 @@ def test_a_pod_that_is_seen_bound_keeps_what_it_has_though_nobody_answered() -> 
     assert world.server.submitted == [] and world.server.users("c") == ["p"]
 
 
-def test_what_a_pod_had_that_is_gone_before_it_was_known_to_be_bound_is_given_back() -> None:
-    world = World(claim("c"), claim("other"))
-    pod = world.reserved("p", "a", "c")
-    world.see(pod, "")
-    assert world.pre_bind(pod, "a").is_success
-    world.see(pod, None)
-    assert not world.plugin.concerns(pod)
-    world.settle()
-    assert world.server.devices("c") == [] and world.used() == set() and not world.table.made
-
-
 @pytest.mark.parametrize("end", [None, "b"])
 def test_in_a_dry_run_devices_are_used_until_the_pod_is_gone_or_bound_by_others(end: str | None) -> None:
     world = World(claim("c"), dry_run=True)
@@ -255,14 +244,6 @@ def test_no_more_pods_than_a_claim_can_be_reserved_for() -> None:
     assert world.fits(world.pod("u7", "c")) == {"a"}
 
 
-def test_after_a_restart_a_pod_goes_where_its_claim_is() -> None:
-    world = World(allocated("c", "b", "1", "p"))
-    assert world.fits(world.pod("p", "c")) == {"b"} and world.used() == {"b/1"}
-    pod = world.reserved("p", "b", "c")
-    assert world.pre_bind(pod, "b").is_success
-    assert not any(one.startswith("PATCH") for one in world.server.asked)
-
-
 def test_a_claim_that_keeps_its_only_pod_away_is_deallocated() -> None:
     world = World(allocated("c", "b", "1"), allocated("shared", "b", "0", "p", "q"))
     for name, users in (("c", ["deallocate"]), ("shared", [])):
@@ -274,15 +255,6 @@ def test_a_claim_that_keeps_its_only_pod_away_is_deallocated() -> None:
         world.settle()
     assert world.server.devices("c") == [] and world.server.devices("shared") == ["b/0"]
     assert world.fits(world.pod("p", "c")) == {"a", "b"}
-
-
-def test_a_claim_is_not_deallocated_if_the_pod_fits_nowhere_else_either() -> None:
-    world = World(allocated("c", "a", "1"))
-    pod = world.pod("p", "c")
-    ours = world.plugin.filter(pod, world.view)
-    others = replace(ours[0], reason="insufficient cpu")
-    world.plugin.post_filter(pod, world.view, (), [*ours, others])
-    assert world.server.submitted == []
 
 
 def test_a_mistake_in_a_claim_is_told_and_fits_nowhere() -> None:
@@ -380,3 +352,8 @@ def test_figures() -> None:
         assert values["forecast_gpu_dra_claims", state] == 1
     assert values["forecast_gpu_dra_devices", DRIVER] == 4 and values["forecast_gpu_dra_devices_used", DRIVER] == 2
     assert values["forecast_gpu_dra_pools", "usable"] == 2 and values["forecast_gpu_dra_searches_total",] == 1
+
+
+def test_a_claim_with_a_device_that_needs_something_of_the_kubelet_is_refused() -> None:
+    world = World(allocated("c", "a", "0", skipNodeOperations=["Prepare"]))
+    assert all("needs DRAOptionalNodeOperations" in one for one in reason(world, "p", "c"))

@@ -21,16 +21,6 @@ def devices(made: Inventory, node: str) -> list[str]:
     return [device.id.device for pool in of(made, node) for device in pool.devices]
 
 
-def test_a_node_has_the_devices_of_its_slices_by_name() -> None:
-    made = inventory(
-        resource_slice("b", device("b0"), node="n1", pool="p", count=2),
-        resource_slice("a", device("a0"), device("a1"), node="n1", pool="p", count=2),
-        resource_slice("c", device("c0"), node="n2"),
-    )
-    assert devices(made, "n1") == ["a0", "a1", "b0"] and devices(made, "n2") == ["c0"] and devices(made, "n3") == []
-    assert all(one.pool.is_complete for one in of(made, "n1"))
-
-
 def test_a_pool_is_complete_with_all_slices_of_its_generation() -> None:
     made = inventory(resource_slice("a", device("a0"), node="n", pool="p", count=2))
     pool = PoolId(DRIVER, "p")

@@ -61,16 +61,6 @@ def test_a_costly_expression_ends_and_others_are_answered(
     assert asked.matches(FINE, a100, "other") and apart.killed == 1
 
 
-def test_a_costly_expression_is_tried_again_after_a_minute(apart: Apart, a100: Device) -> None:
-    now = [0.0]
-    asked = Expressions(SearchTime(lambda: now[0]), apart=lambda: apart)
-    for at, killed in ((0, 1), (59, 1), (61, 2)):
-        now[0] = at
-        with pytest.raises(SelectorError, match="MiB of memory"):
-            asked.matches(ALL_MEMORY, a100, "shop")
-        assert apart.killed == killed
-
-
 def test_short_expressions_without_loops_need_no_other_process(a100: Device) -> None:
     def apart() -> Apart:
         raise AssertionError("it was evaluated elsewhere")

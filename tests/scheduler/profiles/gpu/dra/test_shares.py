@@ -69,14 +69,6 @@ def test_requests_share_a_device_until_it_is_full() -> None:
     assert names(chosen([everything], two)) == [["0", "1", "0"]]
 
 
-def test_a_device_that_is_not_shared_has_to_be_large_enough() -> None:
-    plain = resource_slice("s", device("0", memory="10Gi"), device("1", memory="20Gi"), node="n")
-    assert names(chosen([claim("c", asking("15Gi"))], plain)) == [["1"]]
-    answer = chosen([claim("c", asking("15Gi"))], plain)
-    assert answer is not None and answer[0][0].share is None
-    assert chosen([claim("c", request(capacity={"requests": {"cores": "1"}}))], plain) is None
-
-
 def test_a_shared_device_is_charged_for_its_counters_once() -> None:
     counters: dict[str, Any] = {"sharedCounters": [{"name": "card", "counters": {"slices": {"value": "1"}}}]}
     of_card = {"consumesCounters": [{"counterSet": "card", "counters": {"slices": {"value": "1"}}}]}

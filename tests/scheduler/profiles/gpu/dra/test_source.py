@@ -86,23 +86,3 @@ def test_what_a_predecessor_allocated_is_known_before_anything_is_decided(server
     is_done = server.read_again()
     assert eventually(is_done, 10)
     assert [one.name for one in server.table.all_claims()] == ["c"]
-
-
-@pytest.mark.parametrize("status", [403, 404])
-def test_nobody_waits_for_claims_that_cannot_be_read(server: ApiServer, status: int) -> None:
-    server.status = status
-    is_done = server.read_again()
-    assert not is_done()  # it has not been tried
-    server.source.start()
-    assert eventually(is_done, 10)
-
-
-def test_claims_that_were_read_once_are_waited_for(server: ApiServer) -> None:
-    server.source.start()
-    assert server.source.wait_synced(10)
-    server.status = 403
-    is_done = server.read_again()
-    assert eventually(lambda: server.source.statuses()["resourceclaims"].last_error != "", 10)
-    assert not is_done()
-    server.status = 200
-    assert eventually(is_done, 10)

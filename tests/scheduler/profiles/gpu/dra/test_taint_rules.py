@@ -39,13 +39,6 @@ def test_a_rule_taints_what_its_selector_names(selector: dict[str, str], usable:
     assert world.fits(world.pod("q", "tolerant")) == {"a", "b"}
 
 
-@pytest.mark.parametrize(("effect", "usable"), [("NoExecute", {"b"}), ("None", {"a", "b"}), ("Later", {"a", "b"})])
-def test_effects_that_keep_pods_away(effect: str, usable: set[str]) -> None:
-    world = World(claim("c"))
-    world.table.taint_rules.replace([taint_rule_of(taint_rule("r", effect, pool="a"))])
-    assert world.fits(world.pod("p", "c")) == usable
-
-
 def test_rules_that_change_or_go_wake_pods_that_were_rejected() -> None:
     world, pod = World(claim("c")), World.pod("p", "c")
     world.table.taint_rules.replace([taint_rule_of(taint_rule("one")), taint_rule_of(taint_rule("two", pool="b"))])

@@ -40,39 +40,12 @@ class Preferring(GpuWorld):
         return self.devices.devices_of(pod.uid)
 
 
-def test_whole_nodes_are_kept_for_pods_that_need_them() -> None:
-    world = Preferring(card_node("whole", cards=4), card_node("broken", cards=4))
-    world.put(*(card_pod(f"large-{i}", whole=4) for i in range(4)), card_pod("sits", milli=500, node="broken"))
-    assert world.preferred(card_pod("next", milli=500)) == (["broken"], 1)
-    assert world.preferred(card_pod("next", whole=1)) == (["broken"], 1)
-
-
 def test_a_shared_pod_gets_a_card_that_is_broken_already() -> None:
     world = Preferring(card_node("a", cards=4))
     world.put(*(card_pod(f"one-{i}", whole=1) for i in range(4)))
     (first,) = world.assume(card_pod("first", milli=400), "a")
     assert world.assume(card_pod("second", milli=600), "a") == (first,)
     assert world.assume(card_pod("third", milli=600), "a") != (first,)
-
-
-def test_pods_without_cards_leave_nodes_with_cards_alone() -> None:
-    world = Preferring(card_node("cards", cpu=8), card_node("plain", cards=0, cpu=8))
-    world.put(*(card_pod(f"w{i}", whole=1, cpu=4) for i in range(4)))
-    assert world.preferred(card_pod("cpu", cpu=4)) == (["plain"], 3), "all three at once: nothing changes there"
-    assert world.preferred(card_pod("gpu", whole=1, cpu=4)) == (["cards"], 1)
-
-
-def test_cores_that_idle_cards_need_are_left_to_them() -> None:
-    world = Preferring(card_node("idle", cards=2, cpu=16), card_node("used", cards=2, cpu=16))
-    world.put(*(card_pod(f"w{i}", whole=1, cpu=7) for i in range(6)))
-    world.put(card_pod("u1", whole=2, cpu=1, node="used"))
-    assert world.preferred(card_pod("cpu", cpu=10))[0] == ["used"]
-
-
-def test_where_nothing_fits_all_stays_as_it_is() -> None:
-    world = Preferring(card_node("a", cards=1), card_node("b", cards=1))
-    world.put(card_pod("w", whole=1))
-    assert world.preferred(card_pod("four", whole=4)) == (["a", "b"], 3)
 
 
 def test_before_any_pod_has_come_all_nodes_are_alike() -> None:
@@ -105,15 +78,6 @@ def test_a_new_card_model_is_judged_with_a_new_judge() -> None:
     assert world.preferred(card_pod("next", whole=1))[0] == ["a", "b"]
     assert world.fragmentation.judge is not before
     assert made == [1], "the mix is the same: prices need not be found again"
-
-
-def test_card_types_that_a_pod_names_are_models_of_the_nodes() -> None:
-    world = Preferring(card_node("a", model="NVIDIA-A100-SXM4-80GB"), card_node("b", model="NVIDIA-A10"))
-    named = {"forecast-scheduler.io/gpu-type": "A100, H100"}
-    assert world.shapes.of(card_pod("p", whole=1, annotations=named)).models == {"NVIDIA-A100-SXM4-80GB"}
-    unknown = {"forecast-scheduler.io/gpu-type": "B200"}
-    assert world.shapes.of(card_pod("p", whole=1, annotations=unknown)).models == {"B200"}
-    assert world.shapes.of(card_pod("p", whole=1)).models == frozenset()
 
 
 def test_balance_fills_what_is_used_least() -> None:

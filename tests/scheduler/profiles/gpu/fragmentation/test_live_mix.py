@@ -36,21 +36,6 @@ class Mixed:
         return {(s.count, s.milli): float(w) for s, w in zip(mix.shapes, mix.weight, strict=True)}
 
 
-def test_every_pod_counts_once_however_often_it_changes() -> None:
-    mixed = Mixed()
-    shared, whole = card_pod("s", milli=500), card_pod("w", whole=2)
-    mixed.world.put(shared, whole, shared)
-    mixed.world.put(card_pod("s", milli=500, node="a"))
-    assert mixed.weights() == pytest.approx({(1, 500): 0.5, (2, 1000): 0.5})
-
-
-def test_pods_that_have_gone_still_count() -> None:
-    mixed = Mixed()
-    mixed.world.put(card_pod("s", milli=500), card_pod("w", whole=2))
-    mixed.world.delete(card_pod("w", whole=2))
-    assert mixed.weights() == pytest.approx({(1, 500): 0.5, (2, 1000): 0.5})
-
-
 def test_old_pods_fade() -> None:
     mixed = Mixed()
     mixed.world.put(card_pod("old", milli=500))
@@ -74,12 +59,6 @@ def test_the_mix_is_the_same_object_until_it_has_moved() -> None:
     assert mixed.mix.mix() is before, "it is looked at every ten seconds"
     mixed.now += 10
     assert mixed.mix.mix() is not before
-
-
-def test_the_lightest_shapes_are_left_out() -> None:
-    mixed = Mixed(most_shapes=1)
-    mixed.world.put(card_pod("a", whole=1), card_pod("b", whole=1), card_pod("c", whole=4))
-    assert mixed.weights() == {(1, 1000): 1.0}
 
 
 def test_shapes_that_nobody_wants_again_do_not_pile_up() -> None:

@@ -12,25 +12,6 @@ from scheduler.profiles.gpu.fragmentation.shapes import PodShape, ShapeMix
 from tests.scheduler.profiles.gpu.fragmentation import cases
 
 HALF, WHOLE_ONE = PodShape(4000, 0, 1, 500), PodShape(8000, 0, 1, 1000)
-EVEN = NodeWorth(ShapeMix((HALF, WHOLE_ONE), np.array([0.5, 0.5])))
-
-
-@pytest.mark.parametrize(
-    ("sizes", "demand", "prices"),
-    [
-        ([1000], [1], [1]),
-        ([500, 1000], [4, 1], [1 / 2, 1]),
-        ([400, 1000], [1, 1], [1 / 2, 1]),  # two to a card, whatever is left over
-        ([300, 700], [1, 1], [1 / 3, 2 / 3]),  # as many of both: they share cards, and so the price of one
-        ([300, 700], [9, 1], [1 / 3, 2 / 3]),  # more of the small ones: three of them pay for a card
-        ([300, 700], [1, 9], [0, 1]),  # hardly any small ones: what the big ones leave is worth nothing
-    ],
-)
-def test_prices_of_pieces(sizes: list[int], demand: list[float], prices: list[float]) -> None:
-    found = prices_of_pieces(np.array(sizes), np.array(demand, dtype=np.float64))
-    assert found @ np.array(demand) == pytest.approx(np.array(prices) @ np.array(demand))
-    if sizes != [300, 700] or demand != [1, 1]:  # where the prices are the only ones
-        assert found == pytest.approx(prices)
 
 
 def _ways_to_cut(sizes: list[int]) -> list[tuple[int, ...]]:
@@ -49,20 +30,6 @@ def test_no_way_to_cut_a_card_is_worth_more_than_the_card(demands: dict[int, int
     prices = prices_of_pieces(np.array(sizes), np.array([demands[size] for size in sizes], dtype=np.float64))
     assert prices.min() >= -1e-9
     assert max(np.dot(way, prices) for way in _ways_to_cut(sizes)) == pytest.approx(1)
-
-
-@pytest.mark.parametrize(
-    ("cpu", "cards", "worth"),
-    [
-        (64_000, [1000, 1000], 2),
-        (64_000, [500, 1000], 1.5),
-        (64_000, [400], 0),  # nobody asks for as little
-        (64_000, [], 0),
-        (0, [1000, 1000], 0),  # nobody runs without cores
-    ],
-)
-def test_what_is_left_of_a_node_is_worth(cpu: int, cards: list[int], worth: float) -> None:
-    assert EVEN.worth(cases.node_states([(cpu, 0, 0, cards)])) == pytest.approx([worth], abs=0.01)
 
 
 @settings(max_examples=30)

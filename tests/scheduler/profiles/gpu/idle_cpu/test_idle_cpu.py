@@ -11,44 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecast.arrays import Ints
-from forecast.service_key import Owner
-from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.plugins import Hint
-from placement.pod_groups.labels import GROUP_LABEL
-from scheduler.cycle.order_dependence import is_asked_once
 from scheduler.profiles.gpu.idle_cpu.gpu_reserve import PRIOR_GPUS, kept_for_idle, per_gpu
-from scheduler.profiles.gpu.idle_cpu.options import PlainPods
 from tests.scheduler.profiles.gpu.idle_cpu.gpu_nodes import GpuNodes, gpu_node, gpu_pod, offline_pod, plain_pod
-from tests.scorer.live_cluster import pod_of
 
 KEPT = "node(s) had no cpu left beside what is kept for idle GPUs"
 PLAIN = "node(s) had GPUs, and the pod neither asks for any nor is offline"
-UNKNOWN = "predicted load is not known"
 MIXED = (gpu_node("node-0"), gpu_node("node-1", gpus=0))
-BOTH = {"node-0", "node-1"}
 
 
 # Who is meant
-
-
-def test_pods_with_gpus_and_those_of_the_node_itself_go_anywhere() -> None:
-    world = GpuNodes(nodes=MIXED, cores_per_gpu=100.0)
-    assert world.passing(gpu_pod("g", cpu=40)) == BOTH
-    assert world.passing(plain_pod("agent", owner=Owner("DaemonSet", "agent"))) == BOTH
-    assert world.passing(offline_pod("agent", owner=Owner("DaemonSet", "agent"))) == BOTH
-
-
-def test_plain_pods_stay_on_nodes_without_gpus() -> None:
-    world = GpuNodes(nodes=MIXED)
-    assert world.reasons(plain_pod("p")) == {"node-0": {PLAIN}, "node-1": frozenset()}
-    assert GpuNodes(nodes=MIXED, plain_pods=PlainPods.ANYWHERE).passing(plain_pod("p")) == BOTH
-
-
-def test_members_of_a_gang_belong_to_the_work_on_the_gpus() -> None:
-    launcher = plain_pod("launcher", labels={GROUP_LABEL: "train"})
-    assert GpuNodes(nodes=MIXED).passing(launcher) == BOTH
 
 
 def test_offline_by_annotation_or_by_priority() -> None:
@@ -82,26 +56,6 @@ def test_victims_are_offline_pods_first_the_least_important_before_others() -> N
 # Beside idle GPUs
 
 
-def test_as_many_as_leave_what_each_idle_gpu_needs() -> None:
-    """40 cores, 4 GPUs: one is held, by a pod of 4 cores; 6 are kept for each of the other three."""
-    world = GpuNodes(gpu_pod("g", "node-0"), cores_per_gpu=6.0, ceiling=1.0)
-    assert world.filter.kept(world.cluster.state)[0, 0] == 18_000
-    for n in range(18):
-        assert world.passing(offline_pod(cpu=1.0)) == {"node-0"}, n
-        world.live.put(offline_pod(f"o{n}", "node-0", cpu=1.0))
-    assert world.reasons(offline_pod(cpu=1.0)) == {"node-0": {KEPT}}
-    world.live.put(gpu_pod("h", "node-0", gpus=3, cpu=16))
-    assert world.passing(offline_pod(cpu=2.0)) == {"node-0"}, "no GPU is idle any more, and they took less"
-    assert world.reasons(offline_pod(cpu=2.1))["node-0"] >= {KEPT}
-
-
-def test_shares_of_a_gpu_count() -> None:
-    half = plain_pod("half", "node-0", cpu=2.0, annotations={"forecast-scheduler.io/gpu-milli": "500"})
-    world = GpuNodes(half, cores_per_gpu=8.0, ceiling=1.0)
-    assert world.filter.kept(world.cluster.state)[0, 0] == 28_000
-    assert world.passing(offline_pod(cpu=10.0)) == {"node-0"} and not world.passing(offline_pod(cpu=10.1))
-
-
 def test_what_pods_with_such_cards_request_is_measured() -> None:
     nodes = (*(gpu_node(f"node-{i}") for i in range(3)), gpu_node("node-9", model="T4"))
     pods = [gpu_pod(f"g{i}{j}", f"node-{i}", cpu=2.0) for i in range(2) for j in range(4)]
@@ -117,37 +71,13 @@ def test_what_pods_with_such_cards_request_is_measured() -> None:
 
 # Beside the forecast
 
-SERVICES = [pod_of(i, f"service-{i}-{n}", f"node-{n}") for i in range(3) for n in range(2)]
-
-
-def test_no_further_than_the_predicted_peak_leaves_free() -> None:
-    nodes = (gpu_node("node-0", cores=10.0), gpu_node("node-1", cores=40.0))
-    world = GpuNodes(*SERVICES, nodes=nodes, cores_per_gpu=0.0, ceiling=0.5, hours=24).with_model()
-    full = "predicted load of cpu would pass 50 % of capacity within 24 h"
-    assert world.reasons(offline_pod(uses=0.5)) == {"node-0": {full}, "node-1": frozenset()}
-    assert world.reasons(offline_pod(uses=20.0)) == {"node-0": {full}, "node-1": {full}}
-    short = GpuNodes(*SERVICES, nodes=nodes, cores_per_gpu=0.0, ceiling=0.5, hours=2).with_model()
-    assert short.passing(offline_pod(uses=0.5)) == {"node-0", "node-1"}, "at night, for a while"
-
 
 def test_without_a_model_requests_decide() -> None:
     world = GpuNodes(gpu_pod("g", "node-0", gpus=4, cpu=20), ceiling=0.8)
     assert world.passing(offline_pod(cpu=12.0)) == {"node-0"} and not world.passing(offline_pod(cpu=12.1))
 
 
-def test_a_node_of_which_nothing_is_predicted_yet() -> None:
-    world = GpuNodes(cores_per_gpu=0.0).with_model()
-    world.live.scorer.tables.put(Kind.NODES, gpu_node("node-7"))
-    assert world.reasons(offline_pod()) == {"node-0": frozenset(), "node-7": {UNKNOWN}}
-
-
 # In the framework
-
-
-def test_pods_go_in_batches_where_what_lands_changes_nothing() -> None:
-    world = GpuNodes(nodes=MIXED)
-    for pod, at_once in ((gpu_pod("g"), True), (plain_pod("p"), True), (offline_pod(), False)):
-        assert is_asked_once([world.filter], pod, world.view) is at_once
 
 
 @pytest.mark.parametrize(
@@ -197,16 +127,6 @@ def test_as_node_by_node(of_rows: list[_Row], said: int | None) -> None:
             gpus = sum(held[one] for one in like) / 1000 + PRIOR_GPUS
             expected = (sum(requested[one, 0] for one in like) + PRIOR_GPUS * allocatable[row, 0] / devices[row]) / gpus
         assert found[row, 0] == pytest.approx(expected)
-
-
-@given(rows)
-def test_an_empty_cluster_keeps_all_of_its_nodes_and_a_full_one_nothing(of_rows: list[_Row]) -> None:
-    _, _, model, devices, allocatable = columns(of_rows)
-    nothing = np.zeros_like(allocatable)
-    of_a_gpu = per_gpu(nothing, np.zeros_like(model), model, devices, allocatable, (None,))
-    kept = kept_for_idle(1000 * devices, of_a_gpu)
-    assert (kept == np.where(devices[:, None] > 0, allocatable, 0)).all()
-    assert (kept_for_idle(np.zeros_like(devices), of_a_gpu) == 0).all()
 
 
 @given(st.integers(0, 8000), st.floats(0, 1e12))

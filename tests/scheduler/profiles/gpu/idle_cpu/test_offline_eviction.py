@@ -94,48 +94,6 @@ def test_the_newest_go_until_the_load_is_down_to_the_ceiling() -> None:
     assert tested.care.evictions == {Evicted.GOING: 2}
 
 
-def test_who_goes_already_is_waited_for_and_no_more_go() -> None:
-    tested = Care(*offline_pods(6))
-    tested.measure(35.5)
-    assert tested.step() == ["o5", "o4"]
-    assert tested.step() == [], "they terminate, and use what they used"
-    for name in ("o5", "o4"):
-        tested.live.delete(offline_pod(name))
-    assert tested.step() == [], "gone, and in the window of the measurement still"
-    tested.live.later(400)
-    tested.measure(36.0)
-    assert tested.step() == ["o3", "o2"], "somebody else uses more"
-
-
-def test_a_pod_with_gpus_that_has_just_left_is_no_reason() -> None:
-    big = gpu_pod("g", "node-0", cpu=20.0, started=0.0)
-    tested = Care(*offline_pods(3), big)
-    tested.live.delete(big)
-    tested.live.later(5)
-    tested.measure(36.0)
-    assert tested.step() == []
-
-
-def test_the_newest_alone_where_it_is_enough() -> None:
-    pods = [*offline_pods(3, cpu=1.0), offline_pod("large", "node-0", cpu=6.0, created=-1.0, started=-1.0)]
-    tested = Care(*pods)
-    tested.measure(37.5)
-    assert tested.step() == ["large"], "instead of three that are newer and not enough"
-
-
-def test_what_is_taken_to_use_nothing_counts_as_a_little() -> None:
-    tested = Care(*[replace(pod, nonzero_requests=(0.1, 0.0)) for pod in offline_pods(3, cpu=0.0)])
-    tested.measure(34.5)
-    assert tested.step() == ["o2", "o1", "o0"]
-
-
-def test_old_measurements_are_none() -> None:
-    tested = Care(*offline_pods(3))
-    tested.measure(39.0)
-    tested.live.later(600)
-    assert tested.step() == []
-
-
 # Foreseen
 
 
@@ -182,14 +140,6 @@ def test_no_more_go_than_the_forecast_needs_and_none_for_its_sake_later() -> Non
 
 
 # Who acts, and what is heeded
-
-
-def test_a_budget_refuses() -> None:
-    tested = Care(*offline_pods(4))
-    tested.answers = {"o3": REFUSED}
-    tested.measure(34.5)
-    assert tested.step() == ["o3", "o2", "o1"]
-    assert tested.care.n_unrelieved == 0
 
 
 def test_all_are_refused() -> None:

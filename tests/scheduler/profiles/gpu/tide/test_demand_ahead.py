@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.profiles.gpu.tide.demand import ServiceUse, demand_ahead, held_demand
+from scheduler.profiles.gpu.tide.demand import ServiceUse, demand_ahead
 from scheduler.profiles.gpu.tide.options import TideOptions
 from tests.scheduler.profiles.gpu.tide.tide_made_up import NOON, PLAIN, SLOT
 
@@ -32,35 +32,12 @@ def test_what_rises_is_expected_half_an_hour_early_and_what_falls_half_an_hour_l
     assert need(use("a", 4, [4, 4, 8, 8, 4, 4, 4, 4])) == [4, 8, 8, 8, 8, 4, 4, 4]
 
 
-def test_a_service_that_is_not_forecast_keeps_what_it_has() -> None:
-    assert need(use("a", 3, None, waiting=2)) == [5] * 8
-
-
-def test_what_inference_has_beyond_its_forecast_fades() -> None:
-    found = need(use("a", 12, [4.0] * 8), options=TideOptions(margin=0, spread=0, half_life=3600.0))
-    assert found[0] == 12 and found[-1] < 7 and sorted(found, reverse=True) == found
-    assert need(use("a", 2, [4.0] * 8)) == [4] * 8, "fewer than expected is no reason for fewer"
-
-
 def test_errors_of_services_add_as_squares_and_the_common_one_linearly() -> None:
     flat = [16.0] * 8
     both = [use("a", 16, flat), use("b", 16, flat)]
     assert need(*both, options=TideOptions(margin=0.25, spread=0.0))[3] == 40
     assert need(*both, options=TideOptions(margin=0.0, spread=0.25))[3] == np.ceil(32 + 4 * np.sqrt(2))
     assert need(*both, options=TideOptions(margin=0.0, spread=0.0, reserve_gpus=3))[3] == 35
-
-
-def test_pools_share_a_service_as_its_pods_do() -> None:
-    one = ServiceUse("a", np.array([6.0, 2.0]), np.zeros(2), np.array([0.75, 0.25]), np.full(8, 16.0))
-    ahead = demand_ahead([one], np.array([20.0, 20.0]), STARTS, NOON, PLAIN)
-    assert ahead.need[:, 3].tolist() == [12, 4] and ahead.room[:, 3].tolist() == [8, 16]
-
-
-def test_without_a_forecast_everybody_needs_what_they_have_and_wait_for() -> None:
-    ahead = held_demand([use("a", 3, [9.0] * 8, waiting=1), use("b", 2, None)], CAPACITY, STARTS)
-    assert ahead.need[0].tolist() == [6] * 8 and not ahead.forecast and ahead.waits == ("a",)
-    assert held_demand([], CAPACITY, STARTS).need.tolist() == [[0] * 8]
-    assert demand_ahead([], CAPACITY, STARTS, NOON, PLAIN).need.tolist() == [[0] * 8]
 
 
 def test_half_hours_that_a_stretch_touches() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forecast.arrays import Floats
-from scheduler.profiles.gpu.tide.replica_levels import Stretches, drained_in_time, filled
+from scheduler.profiles.gpu.tide.replica_levels import Stretches, filled
 
 
 def stretches(leads: Sequence[float], rooms: Sequence[float]) -> Stretches:
@@ -57,17 +57,3 @@ def test_many_at_once_are_the_same_as_one_by_one(trainings: list[tuple[int, ...]
     leads = np.array([float(one[4]) for one in trainings])
     within = stretches(leads.tolist(), rooms)
     assert filled(floors, ceilings, least, gpus, within) == one_by_one(floors, ceilings, least, gpus, within)
-
-
-def test_who_is_slow_is_not_asked_for_what_only_the_quick_can_give_in_time() -> None:
-    """Ten GPUs are lacking in five minutes: the slow one would have them free in an hour."""
-    within = stretches([300.0, 3600.0], [20, 100])
-    assert drained_in_time([10, 20], [0, 0], np.ones(2), within) == [0, 20]
-    assert filled([0, 0], [0, 20], [0, 0], np.ones(2), within) == [0, 20]
-    # What comes in an hour is asked of the slow one, as far as the quick one cannot give it later.
-    within = stretches([300.0, 3600.0], [30, 15])
-    assert drained_in_time([10, 20], [0, 0], np.ones(2), within) == [10, 15]
-    # More than the quick one has: the others have to give as well, late as it is.
-    within = stretches([300.0, 3600.0], [15, 100])
-    kept = drained_in_time([10, 20], [0, 0], np.ones(2), within)
-    assert filled([0, 0], kept, [0, 0], np.ones(2), within) == [0, 15]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
 from typing import Any
 
 import pytest
@@ -57,25 +56,6 @@ def test_training_fills_what_inference_leaves_and_is_gone_in_time() -> None:
     world.at(23.6)
     world.tide.step()
     assert api.spec("train")["replicas"] == 6, "back over night"
-
-
-def test_the_record_of_moves_outlives_the_process() -> None:
-    api = FakeApi(stateful(2))
-    World(api, 12.0, pods=[*SERVING, *trainers(2)]).tide.step()
-    annotations = api.named("train")["metadata"]["annotations"]
-    record = json.loads(annotations[MOVES])
-    assert (record["from"], record["to"], record["moves"], record["size"]) == (2, 6, 1, 2)
-    assert api.named("train")["metadata"]["labels"][TIDE] == "training"
-
-    again = World(api, 12.2, pods=[*SERVING, *trainers(6)])
-    again.tide.step()
-    (training,) = again.tide.report.trainings
-    assert training.moves_today == 1 and training.training.moved == pytest.approx(record_time(record))
-    assert not again.told
-
-
-def record_time(record: dict[str, Any]) -> float:
-    return datetime.fromisoformat(record["at"]).timestamp()
 
 
 def test_killed_between_record_and_scale_the_same_move_is_made_and_counted_once() -> None:
@@ -188,18 +168,6 @@ def test_pods_of_inference_that_wait_make_training_shrink_at_once() -> None:
     assert api.spec("train")["replicas"] == 5, "what drains already is not asked for twice"
 
 
-def test_without_a_model_training_does_not_grow_and_shrinks_for_who_waits() -> None:
-    api = FakeApi(stateful(2))
-    world = World(api, 12.0, pods=[*SERVING, *trainers(2)], without_model=True)
-    world.tide.step()
-    assert api.spec("train")["replicas"] == 2
-    assert world.tide.report.no_forecast_because and world.metrics.has_forecast._value.get() == 0
-    world.put(*trainers(6), *(inference(n) for n in (4, 5)))
-    api.change("train", replicas=6)
-    world.tide.step()
-    assert api.spec("train")["replicas"] == 5
-
-
 def test_a_dry_run_and_a_replica_that_does_not_lead_write_nothing() -> None:
     for options in ({"dry_run": True}, {"may_write": lambda: False}):
         api = FakeApi(stateful(2))
@@ -265,60 +233,11 @@ def test_what_cannot_be_read_is_shown_and_not_moved() -> None:
     assert world.metrics.unread._value.get() > 0
 
 
-def test_mistakes_of_annotations_are_told() -> None:
-    said = {"min-replicas": "a few", "max-replicas": "8", "checkpoint-grace": "soon"}
-    api = FakeApi(workload("StatefulSet", "train", 2, annotations=said))
-    world = World(api, 12.0, pods=[*SERVING, *trainers(2)])
-    world.tide.step()
-    (seen,) = world.tide.report.trainings
-    assert "min-replicas is 'a few'" in seen.mistakes and "checkpoint-grace is 'soon'" in seen.mistakes
-
-
 # Moves that fail
 
 
 def no_right_to_scale(method: str, path: str) -> Answer | None:
     return Answer(403, text="403 forbidden") if method == "PATCH" and path.endswith("/scale") else None
-
-
-def test_a_resume_that_fails_is_made_once_it_can_be() -> None:
-    api = FakeApi(workload("StatefulSet", "whole", 4, gpus=2))
-    pods = [trainer(n, "node-1", of="whole") for n in range(4)]
-    World(api, 17.4, pods=[*SERVING, *pods]).tide.step()
-    assert api.spec("whole")["replicas"] == 0
-    api.before = no_right_to_scale
-    World(api, 23.6, pods=SERVING).tide.step()
-    assert api.spec("whole")["replicas"] == 0 and '"to":4' in api.named("whole")["metadata"]["annotations"][MOVES]
-    api.before = lambda method, path: None
-    World(api, 23.7, pods=SERVING).tide.step()
-    assert api.spec("whole")["replicas"] == 4
-
-
-def test_who_switches_off_what_was_resumed_is_heeded() -> None:
-    api = FakeApi(workload("StatefulSet", "whole", 4, gpus=2))
-    pods = [trainer(n, "node-1", of="whole") for n in range(4)]
-    World(api, 17.4, pods=[*SERVING, *pods]).tide.step()
-    World(api, 23.6, pods=SERVING).tide.step()
-    assert api.spec("whole")["replicas"] == 4
-    api.change("whole", replicas=0)
-    world = World(api, 26.0, pods=SERVING)
-    world.tide.step()
-    assert api.spec("whole")["replicas"] == 0 and not world.told
-
-
-def test_growing_that_fails_does_not_make_it_forget_its_size() -> None:
-    api = FakeApi(workload("StatefulSet", "train", 6, annotations={"min-replicas": "1"}))
-    world = World(api, 17.4, pods=[*SERVING, *trainers(6)])
-    world.tide.step()
-    assert api.spec("train")["replicas"] == 3
-    api.before = no_right_to_scale
-    again = World(api, 23.6, pods=[*SERVING, *trainers(3)])
-    again.tide.step()
-    assert again.tide.report.moves[0].outcome.startswith("failed") and api.spec("train")["replicas"] == 3
-    again = World(api, 23.7, pods=[*SERVING, *trainers(3)])
-    again.tide.step()
-    (seen,) = again.tide.report.trainings
-    assert seen.training.most == 6
 
 
 def test_one_that_cannot_be_scaled_is_left_alone_for_longer_and_longer() -> None:

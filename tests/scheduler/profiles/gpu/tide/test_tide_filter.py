@@ -41,14 +41,6 @@ def test_a_training_is_kept_out_of_what_inference_needs_before_it_would_be_drain
     assert passes(planned(17.4, *holding[:6]), patient) == everywhere
 
 
-def test_others_go_anywhere_and_so_does_everybody_before_the_first_plan() -> None:
-    holding = [trainer(n, "node-1", gpus=1.0) for n in range(8)]
-    world = planned(17.4, *holding)
-    for said in ("inference", ""):
-        assert "node-0" in passes(world, inference(9, said=said))
-    assert "node-0" in passes(World(FakeApi(), 17.4, pods=[*SERVING, *holding], nodes=NODES), trainer(9))
-
-
 def test_evicting_other_training_helps_and_the_trial_sees_it() -> None:
     holding = [trainer(n, "node-1", gpus=1.0) for n in range(6)]
     world, pod = planned(17.4, *holding), trainer(9, gpus=1.0)

@@ -2,16 +2,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC
-from zoneinfo import ZoneInfo
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler.profiles.gpu.tide.demand import Demand
 from scheduler.profiles.gpu.tide.move_reasons import reason
 from scheduler.profiles.gpu.tide.options import TideOptions
-from scheduler.profiles.gpu.tide.tide_plan import Kind, Move, Training, after_move, decide, look_ahead
+from scheduler.profiles.gpu.tide.tide_plan import Kind, Move, Training, after_move, decide
 from tests.scheduler.profiles.gpu.tide.tide_made_up import NOON, PLAIN, SLOT, demand, training
 
 ALL_DAY = 48
@@ -38,42 +36,6 @@ def test_training_shrinks_its_drain_time_before_inference_needs_the_gpus() -> No
         move, ahead, UTC
     )
     assert "draining takes 10 min" in reason(move, ahead, UTC)
-
-
-def test_a_rise_in_steps_is_one_move_and_not_one_for_each() -> None:
-    """What would have to go within the dwell time goes at once."""
-    ahead = demand([8, 10, 12, 12, 14, 14] + [14] * ALL_DAY)
-    assert levels([training()], ahead, NOON + SLOT - 60) == [2]
-    assert levels([training()], ahead, NOON + SLOT - 60, PLAIN.replace(dwell=0.0)) == [3]
-
-
-def test_training_grows_into_what_lasts_and_not_into_what_does_not() -> None:
-    """A dip of half an hour is no room, and neither is what a longer drain cannot give back."""
-    assert levels([training(replicas=2)], demand([12] + [4] * ALL_DAY), NOON + SLOT) == [6]
-    assert levels([training(replicas=2)], demand([4] + [12] * ALL_DAY)) == [2]
-    dip = demand([4] * 4 + [12] * ALL_DAY)
-    assert levels([training(replicas=2, lead=600.0)], dip, NOON + 600) == [6]
-    assert levels([training(replicas=2, lead=3600.0)], dip, NOON + 600) == [2]
-
-
-def test_growing_waits_for_dwell_dead_band_and_pods_that_wait() -> None:
-    free = demand([8] * ALL_DAY)
-    assert levels([training(replicas=3)], free) == [4]
-    assert levels([training(replicas=3, moved=NOON - 3599.0, moves=1)], free) == [3]
-    assert levels([training(replicas=3, moved=NOON - 3600.0, moves=1)], free) == [4]
-    assert levels([training(replicas=3, waiting=True)], free) == [3]
-    assert levels([training(replicas=3)], free, options=PLAIN.replace(dead_band=3.0)) == [3]
-    assert levels([training(replicas=3, most=4)], free, options=PLAIN.replace(dead_band=3.0)) == [4]
-    assert levels([training(replicas=0, least=0)], free) == [0], "its owner has switched it off"
-    assert levels([training(replicas=0, least=0, taken=True)], free) == [4]
-
-
-def test_without_a_forecast_training_never_grows_and_shrinks_for_pods_that_wait() -> None:
-    assert levels([training(replicas=2)], demand([4] * ALL_DAY, forecast=False)) == [2]
-    late = demand([10] * ALL_DAY, forecast=False, waiting=2.0)
-    move = moves([training(replicas=4)], late)["lab/StatefulSet/train"]
-    assert move.after == 3
-    assert "at once: pods of shop/Deployment/rank wait for 2 GPUs now" in reason(move, late, UTC)
 
 
 def test_fair_among_trainings_by_gpus_above_their_minimum() -> None:
@@ -112,29 +74,6 @@ def test_who_is_stopped_first_elastic_then_less_important_then_younger() -> None
     assert lacking.tolist() == [10.0]
 
 
-def test_no_more_are_stopped_than_are_needed() -> None:
-    """The first in the order is small, and the one after it alone is enough."""
-    small = training("a/Job/small", gpus=1.0, replicas=1, least=1, most=1, priority=-1)
-    large = training("b/Job/large", gpus=8.0, replicas=1, least=1, most=1)
-    assert levels([small, large], demand([10] * ALL_DAY)) == [1, 0]
-
-
-def test_the_cap_holds_growing_back_and_never_shrinking() -> None:
-    capped = PLAIN.replace(moves_per_job=4)
-    free, tight = demand([4] * ALL_DAY), demand([12] * ALL_DAY)
-    fresh = training(replicas=2, moved=NOON - 7200, moves=2)
-    spent = replace(fresh, moves=3)
-    assert levels([fresh], free, options=capped) == [6]
-    assert levels([spent], free, options=capped) == [2], "the last move is kept for shrinking"
-    move = moves([replace(spent, replicas=4)], tight, options=capped)[spent.key]
-    assert (move.after, move.number, move.beyond_cap) == (2, 4, False)
-    move = moves([replace(spent, replicas=4, moves=4)], tight, options=capped)[spent.key]
-    assert (move.after, move.number, move.beyond_cap) == (2, 5, True)
-    assert "beyond the day's moves" in reason(move, tight, UTC)
-    yesterday = replace(spent, moves=9, moved=NOON - 86_400)
-    assert levels([yesterday], free, options=capped) == [6]
-
-
 def test_the_cap_of_all_together() -> None:
     capped = PLAIN.replace(moves_per_day=3)
     many = [training(f"a/Job/{n}", gpus=1.0, replicas=1, most=2) for n in range(6)]
@@ -144,31 +83,12 @@ def test_the_cap_of_all_together() -> None:
     assert len(moves(some, demand([10] * ALL_DAY), options=capped)) == 6
 
 
-def test_the_day_of_the_cap_is_the_local_one() -> None:
-    capped, free = PLAIN.replace(moves_per_job=2), demand([4] * ALL_DAY)
-    spent = training(replicas=2, moved=NOON - 4 * 3600, moves=2)
-    tokyo = ZoneInfo("Asia/Tokyo")
-    at = NOON + 4 * 3600  # 01:00 of the next day in Tokyo
-    assert not decide([spent], free, at, capped, UTC)[0]
-    assert decide([spent], free, at, capped, tokyo)[0]
-
-
 def test_the_last_move_of_a_day_lasts_the_day() -> None:
     """Else the evening needs one more, and the next hour again."""
     rising = demand([9] * 4 + [11] * 8 + [14] * ALL_DAY)
     options = PLAIN.replace(moves_per_job=4)
     assert levels([training(moved=NOON - 7200, moves=0)], rising, options=options) == [3]
     assert levels([training(moved=NOON - 7200, moves=3)], rising, options=options) == [1]
-
-
-def test_looking_ahead_tells_when_training_shrinks_and_grows_back() -> None:
-    """Inference needs 4 of 16, 12 from 14:00 to 16:00, and 4 again."""
-    ahead = demand([4] * 4 + [12] * 4 + [4] * ALL_DAY)
-    plan = look_ahead([training(replicas=6)], ahead, NOON, PLAIN, UTC)
-    told = [((move.at - NOON) / 3600, move.kind, move.after) for move in plan.ahead]
-    assert not plan.moves
-    assert told == [(pytest.approx(11 / 6), Kind.SHRINK, 2), (4.0, Kind.GROW, 6)]
-    assert plan.levels[0, :9].tolist() == [12, 12, 12, 12, 4, 4, 4, 4, 12]
 
 
 some_trainings = st.lists(

@@ -63,22 +63,6 @@ def test_all_of_it_is_told(client: AppClient) -> None:
     assert told["no_forecast_because"] is None and told["writes_nothing_because"] is None
 
 
-def test_cut_to_what_was_asked(client: AppClient) -> None:
-    told = client.get("/v1/tide?hours=3&namespace=lab").json()
-    assert len(told["pools"][0]["ahead"]) == 7 and [one["kind"] for one in told["ahead"]] == ["shrink"]
-    told = client.get("/v1/tide?hours=168").json()
-    assert len(told["pools"][0]["ahead"]) == 336 - 32 and told["pools"][0]["ahead"][-1]["training_gpus"] is None
-    told = client.get("/v1/tide?namespace=shop").json()
-    assert told["trainings"] == told["moves"] == told["ahead"] == []
-    assert client.get("/v1/tide?hours=0").status_code == 422
-
-
-def test_before_the_first_plan(client: AppClient) -> None:
-    REPORTS[:] = [NO_REPORT]
-    told = client.get("/v1/tide").json()
-    assert told["pools"] == [] and told["no_forecast_because"] == "nothing has been planned yet"
-
-
 def test_tables_of_the_command(client: AppClient) -> None:
     told = client.get("/v1/tide").json()
     console = Console(width=220, file=io.StringIO())

@@ -8,13 +8,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forecast.service_key import Owner, ServiceKey
+from forecast.service_key import ServiceKey
 from kube.objects.objects import Phase, PodInfo
 from kube.tables.state import ClusterState
 from placement.devices.options import DeviceOptions
 from scheduler.profiles.gpu.tide.cards import node_gpus, pod_gpus, pool_of
 from scheduler.profiles.gpu.tide.gpu_holders import TideTable
-from scheduler.profiles.gpu.tide.training_annotations import Role
 from tests.scheduler.profiles.gpu.tide.tide_world import gpu_node, inference, trainer
 
 CARDS = DeviceOptions()
@@ -60,25 +59,6 @@ def test_pools_capacity_and_who_holds_what() -> None:
     table.apply(state.delete_node("node-1"))
     assert table.largest().tolist() == [8, 0, 8]
     assert table.capacity().tolist() == [10, 0, 8] and table.others().tolist() == [0, 0, 0]
-
-
-def test_pools_may_be_divided_by_a_label() -> None:
-    state = ClusterState()
-    table = table_of(state, "zone")
-    for name, zone in (("node-0", "a"), ("node-1", "b")):
-        made = gpu_node(name)
-        table.apply(state.put_node(replace(made, labels={**made.labels, "zone": zone})))
-    assert table.pools == ["A100/a", "A100/b"] and table.capacity().tolist() == [8, 8]
-
-
-def test_a_cron_job_is_demand_as_a_whole_and_scaled_job_by_job() -> None:
-    state = ClusterState()
-    table = table_of(state)
-    pod = replace(trainer(0, of="nightly-29300000", kind="Job"), owner=Owner("Job", "nightly-29300000"))
-    table.apply(state.put_pod(pod))
-    (one,) = table.pods.values()
-    assert one.role is Role.TRAINING and one.workload == ServiceKey("lab", "Job", "nightly-29300000")
-    assert one.service == ServiceKey("lab", "CronJob", "nightly")
 
 
 def some_pod(number: int, is_training: bool, on: str, ended: bool) -> PodInfo:

@@ -12,20 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
 from placement.pod_groups.labels import GROUP_LABEL
-from scheduler.profiles.gpu.tide.situation import gang_mistake, least_of_gang, least_with_gang
+from scheduler.profiles.gpu.tide.situation import gang_mistake, least_of_gang
 from scheduler.profiles.gpu.tide.tide_annotation import NOTHING_DONE, MoveRecord, read_record, written
 from scheduler.profiles.gpu.tide.training_annotations import GRACE, LARGEST, LEAST, TIDE, Role, role_of, training_terms
 from scheduler.profiles.gpu.tide.workloads import (
-    BUILT_IN,
     JOB,
-    WorkloadKind,
-    object_path,
     read_list,
     read_scale,
-    read_workload,
 )
 from tests.scheduler.profiles.gpu.tide.tide_api import workload
 from tests.scheduler.profiles.gpu.tide.tide_world import trainer
@@ -58,11 +53,6 @@ def test_terms(said: dict[str, str], least: int | None, most: int | None, grace:
     assert (mistake in terms.mistakes) if mistake else not terms.mistakes
 
 
-def test_the_workload_says_it_before_its_pods() -> None:
-    terms = training_terms({LEAST: "1"}, {LEAST: "3", LARGEST: "4"})
-    assert (terms.least, terms.most) == (1, 4)
-
-
 @given(
     st.integers(0, 4_000_000_000),
     st.integers(0, 1000),
@@ -85,47 +75,10 @@ def test_what_is_no_record_is_none(text: str | None) -> None:
     assert read_record(text) == NOTHING_DONE
 
 
-def test_a_move_that_was_not_carried_out_does_not_count() -> None:
-    record = MoveRecord(at=1000.0, moves=3, before=6, after=3, size=8)
-    assert record.seen_with(3, dwell=60) == record
-    assert record.seen_with(5, dwell=60) == record, "somebody else has changed it since"
-    undone = record.seen_with(6, dwell=60)
-    assert (undone.moves, undone.at) == (2, 940.0)
-    assert (undone.after, undone.size) == (6, 8), "as it was left by the move before"
-
-
 @pytest.mark.parametrize(("generation", "is_taken_back"), [(0, False), (5, False), (6, False), (7, True), (9, True)])
 def test_a_move_that_somebody_took_back_was_carried_out(generation: int, is_taken_back: bool) -> None:
     record = MoveRecord(at=1000.0, moves=3, before=0, after=4, size=4, generation=5)
     assert (record.seen_with(0, 60, generation) == record) is is_taken_back
-
-
-def read(kind: WorkloadKind, made: dict[str, Any]) -> Any:
-    made["metadata"]["resourceVersion"] = "7"
-    return read_workload(kind, json.dumps(made).encode())
-
-
-def test_built_in_workloads() -> None:
-    state = read(BUILT_IN["Deployment"], workload("Deployment", "train", 3, annotations={"min-replicas": "1"}))
-    assert (state.replicas, state.resource_version, state.key) == (3, "7", ServiceKey("lab", "Deployment", "train"))
-    assert state.template is not None and state.template.requests["nvidia.com/gpu"] == 2
-    assert role_of(state.template.annotations) is Role.TRAINING
-    assert read(JOB, workload("Job", "train", 5)).replicas == 5
-    none_said = workload("Job", "train", 1)
-    del none_said["spec"]["parallelism"]
-    assert read(JOB, none_said).replicas == 1
-    assert read(JOB, workload("Job", "train", 5, suspend=True)).is_over
-    failed = workload("Job", "train", 5) | {"status": {"conditions": [{"type": "Failed", "status": "True"}]}}
-    assert read(JOB, failed).is_over
-    going = workload("Job", "train", 5)
-    going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    assert read(JOB, going).is_over
-
-
-def test_other_kinds_say_their_number_through_the_scale_subresource_only() -> None:
-    kind = WorkloadKind("apps.example", "v1", "deployments", "Deployment")
-    assert read(kind, workload("Deployment", "train", 3)).replicas is None
-    assert object_path(kind, ServiceKey("lab", "Deployment", "a b")).endswith("/namespaces/lab/deployments/a%20b")
 
 
 def test_scales_and_lists() -> None:
@@ -166,13 +119,6 @@ def test_what_others_have_in_the_gang_need_not_be_ours() -> None:
     assert least_of_gang(Gang(5, [*mine, others[0]], [others[1]]), mine) == 3
     assert least_of_gang(Gang(1, [*mine, *others]), mine) == 0
     assert least_of_gang(Gang(5, mine), [replace(pod, labels={}) for pod in mine]) == 0
-
-
-@pytest.mark.parametrize(
-    ("gang", "least", "most", "expected"), [(0, 2, 8, 2), (4, 2, 8, 4), (4, 5, 8, 5), (9, 2, 8, 8), (4, 0, 8, 4)]
-)
-def test_the_gang_raises_the_least_and_never_the_most(gang: int, least: int, most: int, expected: int) -> None:
-    assert least_with_gang(gang, least, most) == expected
 
 
 def test_what_does_not_go_together_is_told() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -38,16 +38,6 @@ def times(schedule: str, after: str, until: str, zone: str = "Europe/Berlin") ->
 )
 def test_a_day(schedule: str, expected: list[str]) -> None:
     assert times(schedule, "2026-06-01T00:00", "2026-06-02T00:00") == expected
-
-
-def test_a_skipped_hour_is_left_out_and_a_repeated_one_counts_twice() -> None:
-    assert times("30 2 * * *", "2026-03-28T12:00", "2026-03-30T12:00") == ["03-30 02:30"]
-    assert times("30 2 * * *", "2026-10-24T12:00", "2026-10-26T12:00") == ["10-25 02:30", "10-25 02:30", "10-26 02:30"]
-
-
-def test_a_day_that_was_left_out_is_passed_over() -> None:
-    every_day = CronExpression.parse("0 0 31 * *", "Pacific/Apia")  # the 29th was followed by the 31st
-    assert every_day.next_after(int(at("2011-12-28T12:00"))) == int(datetime(2011, 12, 30, 10, tzinfo=UTC).timestamp())
 
 
 def test_a_time_that_is_rarer_than_changes_of_the_clock_is_found() -> None:

@@ -97,39 +97,6 @@ def test_all_of_it() -> None:
     )
 
 
-def test_what_go_writes_for_nothing_is_nothing() -> None:
-    bare = decode({"metadata": {"name": "x"}})
-    assert bare == CronJobInfo(namespace="default", name="x", uid="default/x", schedule="")
-    spec = dict.fromkeys(["timeZone", "suspend", "startingDeadlineSeconds", "concurrencyPolicy", "jobTemplate"])
-    null = {"metadata": {"name": "x"}, "spec": spec, "status": {"active": None, "lastScheduleTime": None}}
-    assert decode(null) == decode({"metadata": {"name": "x"}, "spec": None, "status": None}) == bare
-    job = {"spec": {"template": {"metadata": None, "spec": None}}}
-    assert decode({"metadata": {"name": "x"}, "spec": {"jobTemplate": job}}) == bare
-
-
-@pytest.mark.parametrize(
-    ("said", "at_once"),
-    [
-        ({}, 1),
-        ({"parallelism": 5}, 5),
-        ({"completions": 7}, 1),
-        ({"parallelism": 5, "completions": 3}, 3),
-        ({"parallelism": 3, "completions": 500}, 3),
-        ({"parallelism": 0, "completions": 3}, 0),
-        ({"parallelism": -1}, 0),
-    ],
-)
-def test_pods_side_by_side(said: dict[str, int], at_once: int) -> None:
-    spec = NIGHTLY["spec"]["jobTemplate"]["spec"]
-    rest = {key: value for key, value in spec.items() if key not in ("parallelism", "completions")}
-    assert decode(changed(NIGHTLY, "spec.jobTemplate.spec", rest | said)).pods_at_once == at_once
-
-
-def test_suspended_is_the_cron_job_not_what_it_starts() -> None:
-    assert decode(changed(NIGHTLY, "spec.suspend", True)).suspended
-    assert not decode(changed(NIGHTLY, "spec.jobTemplate.spec.suspend", True)).suspended
-
-
 @pytest.mark.parametrize(
     ("path", "value", "stays"),
     [
@@ -180,3 +147,27 @@ def test_that_runs_begin_and_end_is_no_change_of_what_is_asked_for() -> None:
         seen.append(jobs.changes)
         assert (seen[-1] != seen[-2]) == is_change
     assert decode(runs) != decode(NIGHTLY)
+
+
+def test_they_come_change_and_go() -> None:
+    heard: list[tuple[CronJobInfo, ...]] = []
+    jobs = CronJobs(listeners=[lambda some: heard.append(tuple(some))])
+    a, b = decode(changed(NIGHTLY, "metadata.name", "a")), decode(changed(NIGHTLY, "metadata.name", "b"))
+    later = decode(changed(changed(NIGHTLY, "metadata.name", "a"), "spec.suspend", True))
+    elsewhere = decode(changed(changed(NIGHTLY, "metadata.name", "a"), "metadata.namespace", "bank"))
+    versions = [jobs.version]
+    steps: list[Callable[[], None]] = [
+        lambda: jobs.replace([a, b]),
+        lambda: jobs.put(later),
+        lambda: jobs.put(elsewhere),
+        lambda: jobs.delete(a),
+        lambda: jobs.delete(a),
+        lambda: jobs.replace([b]),
+    ]
+    for step in steps:
+        step()
+        versions.append(jobs.version)
+    assert heard == [(a, b), (later,), (elsewhere,), (b,)]
+    assert len(set(versions)) == len(versions)
+    assert jobs.all() == (b,) and len(jobs) == 1
+    assert jobs.get("shop", "b") is b and jobs.get("shop", "a") is None and jobs.get("bank", "a") is None

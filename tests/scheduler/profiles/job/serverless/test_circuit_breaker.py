@@ -42,49 +42,6 @@ def test_probes_that_fail_double_the_pause_up_to_the_longest() -> None:
     assert health.until == 1e6 + 30.0, "one that starts makes up for all"
 
 
-def test_many_failures_at_once_are_one() -> None:
-    health = made()
-    assert [health.failed(f"pod-{i}", since=0.0, now=10.0 + i / 100) for i in range(100)] == [True] + [False] * 99
-    assert health.until == 40.0
-    health.failed("late", since=0.0, now=50.0)  # of before, not the probe
-    assert health.room(50.0) == 1
-
-
-def test_a_pod_that_fails_among_others_that_start_is_at_fault_itself() -> None:
-    health = made()
-    health.started("good", 5.0)
-    assert not health.failed("bad", since=4.0, now=6.0)
-    health.started("good-2", 7.0)
-    assert not health.failed("bad-2", since=4.0, now=8.0)
-    assert health.failed("alone", since=9.0, now=10.0)
-
-
-def test_the_third_failure_in_a_row_is_the_providers() -> None:
-    health = made()
-    health.started("good", 5.0)
-    assert [health.failed(f"bad-{i}", since=4.0, now=6.0) for i in range(3)] == [False, False, True]
-
-
-def test_a_gang_probes_as_a_whole_and_alone() -> None:
-    health = made()
-    health.failed("a", since=0.0, now=0.0)
-    assert health.room(29.0, "shop/g") == 0
-    assert health.room(30.0, "shop/g") is None and health.room(30.0) == 1
-    for uid in ("g-0", "g-1"):
-        health.seated(uid, 30.0, "shop/g")
-        assert health.room(30.0, "shop/g") is None
-        assert health.room(30.0) == health.room(30.0, "shop/other") == 0
-    assert health.failed("g-0", since=30.0, now=40.0) and not health.failed("g-1", since=30.0, now=40.0)
-    assert health.until == 100.0, "members that fail together are one failure"
-    health.seated("single", 100.0)
-    assert health.room(100.0, "shop/g") == 0
-    health.left("single")
-    health.seated("g-2", 101.0, "shop/g")
-    health.seated("g-3", 101.0, "shop/g")
-    health.started("g-3", 102.0)
-    assert health.health(102.0) is Health.WORKS
-
-
 @given(
     st.lists(st.tuples(st.sampled_from(["seat", "start", "fail", "leave", "wait"]), st.integers(0, 4)), max_size=60),
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.profiles.job.job_annotations import PLACE_ANNOTATION, terms_of
+from scheduler.profiles.job.job_annotations import terms_of
 from scheduler.profiles.job.serverless.may_leave import may_leave
 from testing.placement.views import pod_with
 
@@ -47,27 +47,9 @@ def test_all_others_stay(volume: dict[str, Any]) -> None:
     assert "volumes" in why_not({"volumes": [harmless, {"name": "v"} | volume]})
 
 
-@pytest.mark.parametrize("access", ["hostNetwork", "hostPID", "hostIPC"])
-def test_who_takes_part_in_its_node_stays(access: str) -> None:
-    assert "uses its node" in why_not({access: True})
-    assert why_not({access: False}) == ""
-
-
-def test_ports_of_the_node_stay() -> None:
-    assert "ports" in why_not({"containers": [{"name": "m", "ports": [{"containerPort": 1, "hostPort": 80}]}]})
-    assert why_not({"containers": [{"name": "m", "ports": [{"containerPort": 80}]}]}) == ""
-
-
 @pytest.mark.parametrize(
     ("kind", "stays"), [("DaemonSet", True), ("Node", True), ("Job", False), ("ReplicaSet", False)]
 )
 def test_pods_that_are_there_for_their_node_stay(kind: str, stays: bool) -> None:
     owner = {"apiVersion": "v1", "kind": kind, "name": "o", "uid": "u", "controller": True}
     assert bool(why_not({}, ownerReferences=[owner])) == stays
-
-
-@pytest.mark.parametrize(
-    ("place", "stays"), [("cluster", True), ("serverless", False), ("any", False), ("moon", False)]
-)
-def test_its_owner_may_say_that_it_stays(place: str, stays: bool) -> None:
-    assert bool(why_not({}, annotations={PLACE_ANNOTATION: place})) == stays

@@ -56,13 +56,3 @@ def test_nobody_gets_more_than_it_has_room_for_and_nothing_is_left_over(offers: 
 )
 def test_many_at_once_get_what_one_by_one_gives(offers: list[Offer], n_pods: int) -> None:
     assert shared_out(offers, n_pods) == shared_out(offers, n_pods, most=1)
-
-
-def test_what_sits_there_counts() -> None:
-    assert shared_out([Offer(1.0, 10, PLENTY), Offer(1.0, 0, PLENTY)], 10) == [0, 10]
-    assert shared_out([Offer(3.0, 30, PLENTY), Offer(1.0, 10, PLENTY)], 40) == [30, 10]
-
-
-def test_of_equal_ones_the_cheapest_then_the_first() -> None:
-    assert next_share([Offer(1.0, 0, PLENTY, 2.0), Offer(1.0, 0, PLENTY, 1.0)], 1) == (1, 1)
-    assert next_share([Offer(1.0, 0, PLENTY, 1.0), Offer(1.0, 0, PLENTY, 1.0)], 1) == (0, 1)

@@ -16,24 +16,16 @@ from kube.objects.objects import NodeInfo, PodInfo, Taint
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.plugins import Hint
 from placement.pod_groups.labels import GROUP_LABEL
-from placement.virtual_nodes.options import PROVIDER_TAINT, First, Provider, ServerlessOptions
+from placement.virtual_nodes.options import PROVIDER_TAINT, First, Provider
 from scheduler.profiles.job.job_annotations import PLACE_ANNOTATION
 from scheduler.profiles.job.serverless.metrics import ServerlessCollector
 from scheduler.profiles.job.serverless.pod_start_state import Failure
 from scheduler.profiles.job.serverless.pod_takeback import TakebackOutcome
-from scheduler.profiles.job.serverless.taint_toleration import ProviderToleration
-from testing.placement.views import passing, view_of
 from tests.scheduler.profiles.job.serverless.providers_world import GIB, World, job_pod, provider_node, real_node
 
 
 def pods(count: int, prefix: str = "p", **fields: Any) -> list[PodInfo]:
     return [job_pod(f"{prefix}-{i}", **fields) for i in range(count)]
-
-
-def test_a_batch_stops_exactly_at_the_quota_and_the_rest_goes_to_the_cluster() -> None:
-    world = World([real_node(cpu=100.0), provider_node("v", "aci")], Provider(name="aci", most_pods=70))
-    assert Counter(world.place(pods(100))) == {"v": 70, "real": 30}
-    assert world.place(pods(1, "q")) == ["real"]
 
 
 def test_cluster_first_is_the_other_way_round() -> None:
@@ -104,26 +96,6 @@ def test_place_serverless_is_virtual_nodes_only() -> None:
     assert len(set(reasons.values())) == 2, "it cannot go anywhere, and is told of both"
 
 
-def test_nodes_that_are_not_ready_get_none() -> None:
-    world = World([provider_node("v", "aci"), provider_node("dead", "aci", ready=False)], Provider(name="aci"))
-    assert world.reasons(job_pod("p")) == {"dead": "node(s) were virtual and not ready"}
-    assert set(world.place(pods(5))) == {"v"}
-
-
-def test_a_provider_that_backs_off_gets_nothing_then_one_then_all() -> None:
-    world = World([real_node(cpu=100.0), provider_node("v", "aci")], Provider(name="aci"))
-    (first,) = pods(1, "first")
-    world.place([first])
-    world.rejected(first, "v")
-    assert set(world.place(pods(10, "a"))) == {"real"}
-    assert "backed off" in world.reasons(job_pod("p"))["v"]
-    world.now += 30.0
-    assert Counter(world.place(pods(10, "b"))) == {"v": 1, "real": 9}
-    (probe,) = (pod for pod in world.view.state.pods.values() if pod.uid.startswith("b-") and pod.node == "v")
-    world.started(probe, "v")
-    assert set(world.place(pods(10, "c"))) == {"v"}
-
-
 def test_a_gang_can_find_out_whether_a_provider_is_well_again() -> None:
     """With no other nodes: one pod at a time would never be the whole gang."""
     world = World([provider_node("v", "aci")], Provider(name="aci"))
@@ -191,34 +163,6 @@ def test_room_at_a_provider_wakes_those_who_may_take_it() -> None:
     assert world.serverless.hint(job_pod("p"), event) is Hint.SKIP
 
 
-NODES = [
-    real_node(),
-    provider_node("v", "aci"),
-    replace(provider_node("evicts"), taints=(Taint("virtual-kubelet.io/provider", "aci", "NoExecute"),)),
-    replace(
-        provider_node("twice"),
-        taints=(Taint("virtual-kubelet.io/provider", "aci", "NoSchedule"), Taint("gpu", "", "NoSchedule")),
-    ),
-]
-
-
-@pytest.mark.parametrize(
-    ("place", "options", "nodes"),
-    [
-        ("", ServerlessOptions(), {"real", "v"}),
-        ("cluster", ServerlessOptions(), {"real"}),
-        ("", ServerlessOptions(tolerate=False), {"real"}),
-        ("", ServerlessOptions(taints=("gpu",)), {"real"}),
-        ("", ServerlessOptions(taints=("gpu", "virtual-kubelet.io/provider")), {"real", "v", "twice"}),
-    ],
-)
-def test_who_may_leave_tolerates_the_taints_of_providers(
-    place: str, options: ServerlessOptions, nodes: set[str]
-) -> None:
-    tested = ProviderToleration(options)
-    assert passing(tested, job_pod("p", place=place), view_of(NODES)) == nodes
-
-
 REQUESTS = {"cpu": 2.0, "memory": GIB}
 
 
@@ -249,11 +193,6 @@ USABLE = provider_node("v", "p", cpu=60.0)
 )
 def test_nodes_that_take_no_pods_have_no_room_for_them(node: NodeInfo, pods: int) -> None:
     assert room(World([real_node(), node], Provider(name="p"))) == pods
-
-
-def test_nodes_of_other_domains_have_none() -> None:
-    world = World([USABLE, replace(USABLE, name="w")], Provider(name="p"))
-    assert [room(world), room(world, of=frozenset({"w"})), room(world, of=frozenset())] == [60, 30, 0]
 
 
 def test_a_provider_without_limits_has_the_room_of_its_nodes_and_one_with_limits_no_more() -> None:

@@ -101,15 +101,6 @@ def test_a_stalled_pod_is_taken_back_once() -> None:
     assert scene.watch.outcomes == {("aci", TakebackOutcome.TAKEN_BACK): 1}
 
 
-def test_one_that_is_still_there_is_asked_for_again() -> None:
-    scene = Scene()
-    scene.stalled()
-    for _ in range(31):
-        scene.watch.step()
-        scene.world.now += 1.0
-    assert scene.session.deleted == ["p-0", "p-0"]
-
-
 def test_thousands_go_at_a_bounded_rate() -> None:
     scene = Scene()
     scene.stalled(300)
@@ -198,18 +189,6 @@ def a_run(failing: Failing | None = None, *, uid: str = "uid-of-job", **counts: 
     return JobInfo("shop", "job", uid, SERVICE, failing=failing or Failing(), **counts)
 
 
-def taken(affording: Affording, count: int, now: float, *, first: int = 0) -> int:
-    """Of so many pods."""
-    n = 0
-    affording.begin(now)
-    for number in range(first, first + count):
-        pod = job_pod(f"p-{number}")
-        if not affording.refusal(pod):
-            affording.takes(pod, now)
-            n += 1
-    return n
-
-
 @pytest.mark.parametrize(
     ("failing", "counts", "expected"),
     [
@@ -225,18 +204,6 @@ def taken(affording: Affording, count: int, now: float, *, first: int = 0) -> in
 )
 def test_one_failure_is_left_to_a_job(failing: Failing, counts: dict[str, Any], expected: int | None) -> None:
     assert pods_to_spare(a_run(failing, **counts)) == expected
-
-
-def test_what_was_taken_counts_before_and_after_the_controller_has_counted_it() -> None:
-    jobs = JobTable()
-    affording = Affording(jobs)
-    jobs.put(a_run(Failing(limit=10)))
-    assert taken(affording, 7, 100.0) == 7
-    assert taken(affording, 7, 101.0, first=7) == 2
-    jobs.put(a_run(Failing(limit=10), failed=9))
-    assert taken(affording, 7, 300.0, first=14) == 0
-    jobs.put(a_run(Failing(limit=20), failed=9))
-    assert taken(affording, 20, 301.0, first=21) == 10
 
 
 def test_a_job_that_is_not_known_loses_nothing_and_others_than_jobs_are_not_limited() -> None:

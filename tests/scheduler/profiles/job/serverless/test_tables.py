@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kube.objects.objects import Phase
+from kube.decoding.decoding import Kind
+from kube.objects.objects import Phase, PodInfo
 from placement.virtual_nodes.options import Provider
 from scheduler.profiles.job.serverless.pod_start_state import Failure
 from scheduler.profiles.job.serverless.tables import LOST_SECONDS, ProviderTables
-from tests.scheduler.profiles.job.serverless.providers_world import GIB, OURS, World, job_pod, provider_node, real_node
+from tests.scheduler.profiles.job.serverless.providers_world import OURS, World, job_pod, provider_node, real_node
 
 ACI = Provider(name="aci", start_timeout=100.0)
 
 
 def given_up(world: World) -> list[tuple[str, Failure]]:
     return [(one.pod.name, one.failure) for one in world.tables.not_started()]
-
-
-def test_pods_count_from_the_moment_they_are_assumed_until_they_are_gone() -> None:
-    world = World([provider_node("v", "aci"), real_node()], ACI)
-    pod = job_pod("p", cpu=2.0, memory=3 * GIB)
-    world.place([pod])
-    assert world.use("aci") == (1, 2.0, 3.0, 1)
-    world.run(pod, "v")
-    assert world.use("aci") == (1, 2.0, 3.0, 1)
-    world.started(pod, "v")
-    assert world.use("aci") == (1, 2.0, 3.0, 0)
-    world.run(pod, "v", phase=Phase.SUCCEEDED, started=world.now)
-    assert world.use("aci") == (0, 0.0, 0.0, 0)
-    world.place([job_pod("q")])
-    world.cluster.forget("q")
-    assert world.use("aci") == (0, 0.0, 0.0, 0)
 
 
 def test_a_pod_that_does_not_start_is_given_up_after_its_time() -> None:
@@ -96,16 +83,6 @@ def test_a_pod_that_fails_by_itself_is_not_its_providers_failure() -> None:
     assert not world.tables.failures and world.reasons(job_pod("q")) == {}
 
 
-def test_a_pod_whose_init_containers_run_has_started() -> None:
-    world = World([provider_node("v", "aci")], ACI.replace(start_timeout=100.0))
-    pod = world.run(job_pod("p"), "v")
-    world.run(pod, "v", is_preparing=True)
-    world.now += 1_000.0
-    assert world.tables.not_started() == [] and world.use("aci") == (1, 1.0, 1.0, 0)
-    world.run(pod, "v", is_preparing=True, phase=Phase.FAILED, status_reason="ProviderFailed")
-    assert not world.tables.failures
-
-
 def test_whoever_found_no_room_is_told_when_there_is_some() -> None:
     world = World([provider_node("v", "aci")], ACI.replace(most_starting=1))
     pod = job_pod("p")
@@ -117,21 +94,6 @@ def test_whoever_found_no_room_is_told_when_there_is_some() -> None:
     assert world.told == 1 and not world.reasons(job_pod("q"))
     world.started(world.run(job_pod("r"), "v"), "v")
     assert world.told == 1, "nobody had asked"
-
-
-def test_that_there_is_room_is_told_twice_a_second_at_most() -> None:
-    world = World([provider_node("v", "aci")], ACI.replace(most_starting=1))
-    for number in range(10):
-        pod = job_pod(f"p-{number}")
-        assert world.place([pod, job_pod("waits")]) == ["v"]
-        world.started(pod, "v")
-        world.now += 0.09
-    assert world.told == 2
-    world.tables.advance()
-    assert world.told == 2
-    world.now += 0.4
-    world.tables.advance()
-    assert world.told == 3, "the last is not left out"
 
 
 _ACTS = st.tuples(
@@ -189,3 +151,15 @@ def _by_hand(world: World) -> dict[str, tuple[int, int, frozenset[str]]]:
         starting = frozenset(pod.uid for pod in there if pod.phase is Phase.PENDING)
         found[use.provider.name] = (len(there), cpu, starting)
     return found
+
+
+def test_the_complete_list_after_a_restart_is_enough() -> None:
+    world = World([], ACI)
+    pods: list[PodInfo] = [replace(job_pod(f"p-{i}"), node="v") for i in range(5)]
+    world.cluster.replace_pods(pods)
+    world.cluster.apply(world.cluster.state.replace(Kind.NODES, [provider_node("v", "aci")]))
+    again = ProviderTables(
+        world.view.state, world.options, is_ours=lambda pod: pod.scheduler_name == OURS, clock=lambda: world.now
+    )
+    world.reasons(job_pod("q"))
+    assert _counted(again) == _counted(world.tables) and world.use("aci")[0] == 5

@@ -10,7 +10,6 @@ import pytest
 from scheduler.profiles.job.service import answers
 from scheduler.profiles.job.service.answers import (
     DemandPoint,
-    JobPlan,
     JobReports,
     PlannedJob,
     ProviderReport,
@@ -66,18 +65,6 @@ def client() -> Iterator[AppClient]:
         yield client
 
 
-def names(client: AppClient, query: str = "") -> list[str]:
-    return [job["name"] for job in client.get(f"/v1/jobs/plan{query}").json()["jobs"]]
-
-
-def test_jobs_come_by_start(client: AppClient) -> None:
-    assert names(client) == ["soon", "other", "odd", "late"]
-    assert names(client, "?hours=4") == ["soon", "other", "odd"]
-    assert names(client, "?namespace=shop") == ["other"]
-    assert names(client, "?limit=1") == ["soon"]
-    assert client.get("/v1/jobs/plan?limit=1").json()["total_jobs"] == 4
-
-
 def test_all_of_it_is_told(client: AppClient) -> None:
     told = client.get("/v1/jobs/plan?hours=1").json()
     assert told["no_forecast_because"] is None
@@ -99,8 +86,3 @@ def test_a_latest_start_that_no_calendar_has(client: AppClient) -> None:
 @pytest.mark.parametrize("query", ["?hours=0", "?hours=169", "?hours=nan", "?limit=0", "?limit=many"])
 def test_what_cannot_be_asked(client: AppClient, query: str) -> None:
     assert client.get(f"/v1/jobs/plan{query}").status_code == 422
-
-
-def test_parts_that_are_switched_off_are_empty() -> None:
-    plan = JobReports(clock=lambda: NOW).plan()
-    assert plan == JobPlan(moment(NOW), None, [], 0, [], [], (), ())

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forecast.service_key import NO_OWNER, Owner, ServiceKey
+from forecast.service_key import Owner, ServiceKey
 from kube.decoding.job_templates import PodTemplate
 from kube.decoding.jobs import JobInfo
 from kube.objects.objects import PodInfo
 from scheduler.profiles.job.storm.burst_days import AROUND, around, expected_arrivals
-from scheduler.profiles.job.storm.burst_groups import group_named, group_of
+from scheduler.profiles.job.storm.burst_groups import group_named
 from scheduler.profiles.job.storm.bursts import PastBursts
 from scheduler.profiles.job.storm.demand import demand_ahead
 from scheduler.profiles.job.storm.storms import storms
@@ -56,13 +54,6 @@ def test_generated_parts_are_left_out_of_names(name: str, group: str) -> None:
     assert group_named("shop", "Job", name) == f"shop/Job/{group}"
 
 
-def test_a_group_is_what_starts_the_pods() -> None:
-    assert group_of(pod("a", owner=Owner("Workflow", "nightly-1795334400"))) == "shop/Workflow/nightly"
-    assert group_of(pod("resize-x7k2p", owner=NO_OWNER)) == "shop/Pod/resize"
-    assert group_of(pod("p-x7k2p", labels={"dag_id": "prices"})) == "shop/DAG/prices"
-    assert group_of(pod("p", owner=Owner("Job", "load-1"), labels={"dag_id": "prices"})) == "shop/Job/load"
-
-
 # Days
 
 
@@ -83,37 +74,6 @@ def expected(*of: dict[int, int], seen: np.ndarray | None = None, min_pods: int 
         for first, pods in expected_arrivals(came, seen, min_pods)
         for at in np.flatnonzero(pods)
     }
-
-
-@pytest.mark.parametrize(
-    ("came", "what"),
-    [
-        ([{50: 100}], {}),
-        ([{50: 100}, {50: 100}], {50: 100}),
-        ([{50: 100}, {50: 100}, {}], {50: 100}),
-        ([{50: 100}, {50: 100}, {}, {}], {}),
-        ([{50: 9}, {50: 9}, {50: 9}], {}),
-        ([{50: 6, 52: 4}, {50: 7, 53: 3}], {50: 6, 52: 4}),
-        ([{50: 10}, {50: 30}, {50: 80}], {50: 30}),
-        ([{50: 10}, {50: 20}], {50: 15}),
-        ([{50: 100}, {61: 100}], {}),
-        ([{48: 100}, {50: 101}, {53: 102}], {50: 101}),
-        ([{20: 50, 28: 40}, {20: 50, 28: 40}], {20: 50, 28: 40}),
-        ([{20: 50, 80: 40}, {20: 50, 80: 40}, {20: 60}], {20: 50, 80: 40}),
-        ([{0: 10, 99: 20}, {0: 10, 99: 20}], {0: 10, 99: 20}),
-        ([dict.fromkeys(range(100), 8)] * 3, dict.fromkeys(range(100), 8)),
-    ],
-)
-def test_what_came_on_most_days_is_expected(came: list[dict[int, int]], what: dict[int, int]) -> None:
-    assert expected(*came) == what
-
-
-def test_days_on_which_nobody_looked_do_not_speak_against_it() -> None:
-    came: list[dict[int, int]] = [{50: 100}, {50: 100}, {}, {}]
-    seen = np.ones((4, 100), dtype=bool)
-    seen[2:] = False
-    assert expected(*came) == {}
-    assert expected(*came, seen=seen) == {50: 100}
 
 
 some_days = st.lists(st.lists(st.integers(0, 9), min_size=30, max_size=30), min_size=1, max_size=7)
@@ -210,47 +170,6 @@ def test_one_that_misses_a_day_is_still_expected_and_one_that_ended_is_not_for_l
     assert len(world.bursts) == 0
 
 
-def test_what_is_known_of_the_pods_of_a_group() -> None:
-    seconds = {"a": 10.0, "b": 30.0, "c": 500.0}
-    world = World(run_seconds=lambda service: seconds[service.name])
-    for day, name in enumerate("abc"):
-        owner, cpu = Owner("Flow", name), 1.0 + day
-        world.come(MIDNIGHT + day * DAY, 10, labels={"dag_id": "ignored"}, owner=owner, requests={"cpu": cpu})
-    assert world.expected() == []  # a, b and c are three groups
-
-    world = World(run_seconds=lambda service: seconds[service.name.partition("-")[0]])
-    for day in range(3):
-        world.come(MIDNIGHT + day * DAY, 10, owner=Owner("Flow", f"b-{day}"), requests={"cpu": 1.0 + day})
-    [one] = world.bursts.expected(MIDNIGHT + 2 * DAY + 3600)
-    assert (one.name, one.run_seconds, one.requests) == ("shop/Flow/b", 30.0, {"cpu": 2.0})
-    assert one.service is None
-    assert not one.stays
-
-    world = World()
-    for day in range(2):
-        world.now = MIDNIGHT + day * DAY
-        for i in range(10):
-            world.cluster.put(replace(job_pod(f"task-{day}-{i}", world.now), uses_host=True))
-    assert world.bursts.expected(MIDNIGHT + DAY + 3600)[0].stays
-
-
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"by": "default-scheduler"},
-        {"owner": Owner("ReplicaSet", "cart-7d9f")},
-        {"owner": Owner("DaemonSet", "agent")},
-        {"owner": Owner("Job", "load-28391040")},
-    ],
-)
-def test_pods_that_do_not_count_themselves(more: dict[str, Any]) -> None:
-    world = World()
-    for day in range(3):
-        world.come(MIDNIGHT + day * DAY, 50, **more)
-    assert world.expected() == []
-    assert len(world.bursts) == 0
-
-
 def test_a_job_counts_once_with_the_pods_it_runs_side_by_side() -> None:
     world, jobs = World(MIDNIGHT + 2 * DAY), daily_jobs(2, completions=400)
     for _ in range(3):
@@ -307,22 +226,6 @@ def test_what_is_told_of_again_counts_once() -> None:
     assert [pods for _, _, pods in world.expected(MIDNIGHT + 2 * DAY)] == [20]
 
 
-def test_the_clock_on_the_wall_counts() -> None:
-    berlin = ZoneInfo("Europe/Berlin")
-
-    def local(day: int, hour: int) -> float:
-        return datetime(2026, 10, day, hour, tzinfo=berlin).timestamp()
-
-    world, utc = World(local(22, 0), zone="Europe/Berlin"), World(local(22, 0))
-    for day in (22, 23, 24):
-        for one in (world, utc):
-            one.come(local(day, 8), 20)
-    now = local(25, 0)  # the day on which clocks are set back
-    assert local(25, 8) - local(24, 8) == DAY + 3600
-    assert world.expected(now) == [(local(25, 8) - now, "shop/Pod/task", 20)]
-    assert utc.expected(now) == [(local(25, 8) - 3600 - now, "shop/Pod/task", 20)]
-
-
 def test_groups_of_one_do_not_push_out_bursts() -> None:
     world = World(groups=2)
     for day in range(2):
@@ -335,13 +238,6 @@ def test_groups_of_one_do_not_push_out_bursts() -> None:
     for name in ("second", "third", "fourth"):
         world.come(MIDNIGHT + DAY + 2 * EIGHT, 20, name=name)
     assert [name for _, name, _ in world.expected()] == ["shop/Pod/task"], "it is daily, and they are not yet"
-
-
-@pytest.mark.parametrize("created", [0.0, float("nan"), float("inf"), -1e18, MIDNIGHT - 8 * DAY, MIDNIGHT + DAY])
-def test_times_that_cannot_be(created: float) -> None:
-    world = World()
-    world.cluster.put(job_pod("odd", created))
-    assert len(world.bursts) == 0
 
 
 def test_odd_requests_are_left_out() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from kube.decoding.job_templates import PodTemplate
 from scheduler.profiles.job.objects.cron_jobs import Concurrency, CronJobInfo
 from scheduler.profiles.job.storm.demand import Demand, ExpectedBurst, demand_ahead
-from scheduler.profiles.job.storm.reserved_nodes import fitting, keep_room
+from scheduler.profiles.job.storm.reserved_nodes import keep_room
 from scheduler.profiles.job.storm.storms import storms
 
 MIDNIGHT = 1_790_035_200.0  # 2026-09-22, UTC
@@ -38,14 +37,6 @@ def demand(*jobs: CronJobInfo, runs: float = 90.0, bursts: tuple[ExpectedBurst, 
     return demand_ahead(jobs, bursts, lambda service: runs, MIDNIGHT + 30)
 
 
-def test_a_run_counts_as_long_as_it_lasts() -> None:
-    made = demand(cron_job("10 0 * * *"))
-    assert np.flatnonzero(made.arrivals).tolist() == [10]
-    assert made.arrivals[10] == 10
-    assert np.flatnonzero(made.pods).tolist() == [10, 11]
-    assert (made.cpu[10], made.memory[11], made.arriving_cpu[10]) == (5.0, 1000.0, 5.0)
-
-
 @pytest.mark.parametrize(
     ("job", "arrivals"),
     [
@@ -63,11 +54,6 @@ def test_a_run_counts_as_long_as_it_lasts() -> None:
 )
 def test_pods_of_a_day(job: CronJobInfo, arrivals: int) -> None:
     assert demand(job).arrivals.sum() == arrivals
-
-
-def test_runs_that_replace_each_other_do_not_overlap() -> None:
-    assert demand(cron_job("* * * * *", concurrency=Concurrency.REPLACE)).pods.max() == 10
-    assert demand(cron_job("* * * * *")).pods.max() == 20
 
 
 def test_what_others_place_is_listed_and_what_cannot_be_read_is_said() -> None:
@@ -96,30 +82,6 @@ def test_adjacent_minutes_are_one_storm_of_all_that_comes_in_them() -> None:
     assert second.groups == {"flows"}
 
 
-def test_pods_that_must_not_stay_need_no_room() -> None:
-    place = "forecast-scheduler.io/place"
-    [storm] = storms(
-        demand(
-            cron_job("0 3 * * *", pods=60, name="a", annotations={place: "serverless"}),
-            cron_job("0 3 * * *", pods=20, name="b", annotations={place: "cluster"}),
-            cron_job("0 3 * * *", pods=5, name="c", annotations={place: "any"}),
-            bursts=(ExpectedBurst(MIDNIGHT + 3 * 3600, "flows", None, 7, 30.0, {}, 3, {place: "serverless"}),),
-        )
-    )
-    assert (storm.pods, storm.only_outside, storm.may_leave, storm.priority) == (92, 67, 72, 3)
-
-
-def test_pods_that_cannot_leave_need_room_whatever_they_say() -> None:
-    tied = replace(cron_job("").template, stays=True)
-    flows = ExpectedBurst(MIDNIGHT + 3 * 3600, "flows", None, 7, 30.0, {}, stays=True)
-    [storm] = storms(
-        demand(
-            cron_job("0 3 * * *", pods=60, name="a", template=tied), cron_job("0 3 * * *", name="b"), bursts=(flows,)
-        )
-    )
-    assert (storm.pods, storm.may_leave) == (77, 10)
-
-
 rows = st.lists(st.tuples(st.integers(0, 30), st.booleans(), st.integers(0, 30)), min_size=1, max_size=8)
 
 
@@ -131,9 +93,3 @@ def test_room_is_kept_for_as_many_pods_as_fit_and_where_it_was(of: list[tuple[in
     assert (chosen <= np.where(eligible, fits, 0)).all()
     assert chosen.sum() == min(pods, np.where(eligible, fits, 0).sum())
     assert keep_room(fits, eligible, pods, chosen).tolist() == chosen.tolist()
-
-
-def test_what_is_scarcest_says_how_many_fit() -> None:
-    free = np.array([[4000, 100, 5], [4000, 10, 5], [-1, 100, 5]])
-    assert fitting(free, np.array([1000, 3, 1])).tolist() == [4, 3, 0]
-    assert fitting(free, np.array([0, 0, 1])).tolist() == [5, 5, 5]

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.service_key import Owner
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
@@ -18,7 +17,7 @@ from scheduler.profiles.job.storm.bursts import PastBursts
 from scheduler.profiles.job.storm.headroom_filter import ReservedHeadroom
 from scheduler.profiles.job.storm.storms import Storm
 from tests.scheduler.profiles.job.storm.storm_scene import EVERYWHERE, HOUR, PODS, Scene, cron_job, of_storm, other
-from tests.scorer.live_cluster import node, pod_of
+from tests.scorer.live_cluster import pod_of
 from tests.scorer.scorer_at import LiveScorer
 
 
@@ -84,17 +83,6 @@ def test_a_job_that_has_to_start_before_the_storm_is_over_is_let_in() -> None:
     assert scene.passes(other(cpu=30.0, created=late)) != EVERYWHERE
 
 
-def test_of_a_mixed_storm_room_is_kept_for_what_virtual_nodes_do_not_take() -> None:
-    outside = cron_job("outside", pods=30, annotations={"forecast-scheduler.io/place": "serverless"})
-    inside = cron_job("inside", pods=50, annotations={"forecast-scheduler.io/place": "cluster"})
-    scene = Scene(outside, inside, cron_job("any", pods=20), serverless_room=lambda storm: 40)
-    scene.at(-1)
-    assert scene.kept == 100 - 40
-    scene = Scene(outside, inside, cron_job("any", pods=20), serverless_room=lambda storm: 1000)
-    scene.at(-1)
-    assert scene.kept == 50
-
-
 def two_storms(room: Callable[[Storm], int], **first: Any) -> Scene:
     """A minute before the first of two of 60 pods each, the second two minutes later."""
     jobs = cron_job("first", **first), cron_job("second", schedule="2 * * * *")
@@ -156,18 +144,6 @@ def _kept_on(scene: Scene, held: ReservedHeadroom) -> np.ndarray:
     return made
 
 
-def test_jobs_that_do_not_exist_yet_are_expected_to_use_what_they_request() -> None:
-    scene = Scene(cron_job(pods=100, cpu=0.5), minutes=-10.5)
-    hour = scene.live.clock.now + 630
-    moments = np.array([hour - 1, hour, hour + 119, hour + 121, hour + 3600, hour + 25 * 3600, hour - 7200])
-    used = scene.watch.expected_use(moments)
-    assert used.shape == (len(RESOURCES), len(moments))
-    assert used[CPU].tolist() == [0, 50, 50, 0, 50, 0, 0]
-    assert used[MEMORY].tolist() == [0, 50, 50, 0, 50, 0, 0]
-    others = [kind for kind in range(len(RESOURCES)) if kind not in (CPU, MEMORY)]
-    assert not used[others].any()
-
-
 def test_a_burst_of_the_days_before_has_room_and_its_pods_take_it() -> None:
     live = LiveScorer(HOUR - 49, without_model=True)
     with live.scorer.tables.reading() as cluster:
@@ -211,28 +187,6 @@ def test_a_storm_that_is_called_off_is_not_waited_for() -> None:
     assert scene.kept == 0
     assert scene.told == 1
     assert scene.watch.metrics.storms._value.get() == 0
-
-
-def test_what_changes_within_a_minute_is_heeded_at_once() -> None:
-    changes = [0]
-    scene = Scene(cron_job(), changes=lambda: changes[0])
-    scene.at(-4)
-    assert scene.kept == PODS
-    scene.jobs = [cron_job(suspended=True)]
-    scene.at(-3.95)
-    assert scene.kept == PODS  # nobody says that anything has changed
-    changes[0] += 1
-    scene.at(-3.9)
-    assert (scene.kept, scene.told) == (0, 1)
-
-
-def test_no_more_is_kept_than_there_is_and_more_as_room_comes_free() -> None:
-    scene = Scene(cron_job(pods=200, cpu=1.0))
-    scene.at(-4)
-    assert scene.kept == 160
-    scene.live.scorer.tables.put(Kind.NODES, node("node-4"))
-    scene.at(-3.9)
-    assert scene.kept == 200
 
 
 def test_storms_are_only_foreseen_where_no_room_is_to_be_kept() -> None:

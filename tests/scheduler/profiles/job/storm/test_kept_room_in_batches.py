@@ -74,14 +74,6 @@ def test_jobs_whose_room_is_kept_do_not_go_with_those_it_is_kept_from() -> None:
     assert runs(scene, mixed) == [slice(0, 3), slice(3, 6), slice(6, 7)]
 
 
-def test_pods_of_one_job_differ_in_whether_they_have_to_start_before() -> None:
-    scene = Scene(cron_job(), due_of=lambda pod: pod.created)
-    scene.at(-1)
-    soon, late = scene.live.clock.now + 30, scene.live.clock.now + 3600
-    mixed = [*pods(3, created=soon), *pods(2, created=late), *pods(1, created=soon)]
-    assert runs(scene, mixed) == [slice(0, 3), slice(3, 5), slice(5, 6)]
-
-
 @pytest.mark.parametrize("kept_for", [60, 100, 150])
 def test_others_are_placed_together_in_what_is_left_as_one_by_one(kept_for: int, plans: Callable[[], int]) -> None:
     found = []

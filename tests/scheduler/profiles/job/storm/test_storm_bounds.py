@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from scheduler.profiles.job.storm.demand import Demand, demand_ahead
-from scheduler.profiles.job.storm.options import StormOptions
 from scheduler.profiles.job.storm.storms import storms
 from tests.scheduler.profiles.job.storm.storm_scene import EVERYWHERE, PODS, Scene, cron_job, of_storm, other
 
@@ -27,32 +26,10 @@ def starts(made: Demand) -> list[int]:
 
 # Storms
 
-STEADY = [cron_job(f"tick-{i}", pods=1, cpu=1.0, schedule="* * * * *") for i in range(60)]
-
-
-def test_what_comes_at_a_steady_rate_keeps_nobody_out() -> None:
-    scene = Scene(*STEADY)
-    for minutes in (-9, -4, 0.1, 3):
-        scene.at(minutes)
-        assert (scene.watch.ahead, scene.kept) == ((), 0)
-        assert scene.passes(other(cpu=40.0)) == EVERYWHERE
-
 
 @pytest.mark.parametrize("schedule", ["* * * * *", "*/2 * * * *", "1-59/2 * * * *", "* 6-18 * * *"])
 def test_steady_is_what_comes_in_many_of_the_minutes_around(schedule: str) -> None:
     assert starts(demand(cron_job(pods=200, schedule=schedule))) == []
-
-
-def test_what_comes_beyond_it_is_a_storm() -> None:
-    made = demand(*STEADY, cron_job("hourly", pods=500, schedule="0 3,4 * * *"), cron_job("few", schedule="0 6 * * *"))
-    assert starts(made) == [180, 240, 360]
-    assert [one.pods for one in storms(made)] == [560, 560, 120]
-    assert starts(demand(*STEADY, cron_job("too-few", pods=49, schedule="0 3 * * *"))) == []
-
-
-@pytest.mark.parametrize(("minutes", "is_storm"), [("30-44", True), ("30-45", False)])
-def test_a_storm_is_of_a_quarter_of_an_hour_at_most(minutes: str, is_storm: bool) -> None:
-    assert starts(demand(cron_job(schedule=f"{minutes} 5 * * *"))) == ([330] if is_storm else [])
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -78,26 +55,6 @@ def test_pods_side_by_side_are_those_of_the_demand(seed: int) -> None:
 
 # Room
 
-TEN_MINUTES = cron_job(schedule="0-9 17 * * *", cpu=1.0)
-
-
-def test_room_is_kept_for_pods_side_by_side_less_those_that_run() -> None:
-    scene = Scene(TEN_MINUTES)  # of 60 pods a minute, each of which runs for 90 s
-    scene.at(-4.9)
-    assert scene.watch.headroom.held[0].storm.pods == 600
-    assert scene.kept == 120
-    scene.at(1.1)
-    scene.come(40, "node-0")
-    scene.come(30, "node-1", first=40)
-    assert scene.kept == 50
-    scene.at(1.2)
-    assert scene.kept == 50
-    for i in range(20):
-        scene.live.delete(replace(of_storm(f"storm-report-{i}", 0.0), node="node-0"))
-    scene.at(1.3)
-    assert scene.kept == 70, "those that have ended make room for the next"
-    assert len(scene.watch.headroom.held[0].arrived) == 70
-
 
 def test_no_more_is_kept_than_is_still_to_come() -> None:
     scene = Scene(cron_job(schedule="0-1 17 * * *", cpu=0.1))
@@ -112,30 +69,12 @@ def test_no_more_is_kept_than_is_still_to_come() -> None:
     assert scene.kept == 10
 
 
-def test_a_share_of_what_is_free_is_for_everybody() -> None:
-    assert StormOptions().most_room == 0.5
-    scene = Scene(cron_job(pods=200, cpu=1.0), options={"most_room": 0.5})
-    scene.at(-4)
-    assert scene.kept == 80
-    # Others fill what is left: nothing more is left over for them bit by bit.
-    for i in range(80):
-        scene.live.put(replace(other(cpu=1.0), uid=f"x-{i}", name=f"x-{i}", node="node-3" if i < 40 else "node-2"))
-    scene.at(-3.9)
-    assert scene.kept == 80
-    assert scene.passes(other(cpu=1.0)) == {"node-2", "node-3"}, "which are full"
-
-
 def test_the_share_is_that_of_all_storms_together() -> None:
     scene = Scene(
         cron_job("first", cpu=1.0), cron_job("second", cpu=1.0, schedule="2 * * * *"), options={"most_room": 0.5}
     )
     scene.at(-2.5)
     assert [held.pods for held in scene.watch.headroom.held] == [60, 20]
-
-
-def test_a_cron_job_counts_for_no_more_than_the_cluster_has_places_for() -> None:
-    scene = Scene(cron_job(pods=1_000_000, cpu=1.0))
-    assert scene.watch.ahead[0].pods == 4 * 110
 
 
 # Time

@@ -6,38 +6,18 @@ from collections import Counter
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from forecast.composition import node_load
 from forecast.history import Placements
 from forecast.resources import CPU
 from placement.cluster_events import ClusterEvent, EventKind
-from scheduler.profiles.job.valley.expected_load import expected_load, is_real, usable_rows
+from scheduler.profiles.job.valley.expected_load import is_real
 from scheduler.profiles.job.valley.forecast_error import ClusterErrors
-from scheduler.profiles.job.valley.metrics import ValleyMetrics
 from scheduler.profiles.job.valley.options import ValleyOptions
 from scheduler.profiles.job.valley.planning_loop import Planner
 from tests.scheduler.profiles.job.valley.waiting_pods import EVENING, Waiting, job_pod, run_seconds
 from tests.scorer.live_cluster import at, model
 from tests.scorer.scorer_at import LiveScorer, tables
-
-
-def test_the_load_ahead_is_that_of_the_nodes() -> None:
-    live = LiveScorer(19.0, pods=EVENING)
-    live.measure_as_expected()
-    cluster = live.scorer.tables._cluster
-    predicted = cluster.predicted
-    assert predicted is not None
-    load = expected_load(cluster, predicted, usable_rows(cluster, predicted), live.clock.now, hours=24, step=300)
-    assert load is not None
-    assert load.capacity[CPU] == 160
-    shares = predicted.load.share(slice(0, 4))[:, CPU].mean(axis=0)
-    slot = predicted.horizon.slot
-    assert load.share.shape[1] == 288
-    for hours in range(1, 23):
-        # In the middle of a half hour it is what is predicted for it.
-        assert abs(load.share[CPU, 12 * hours + 2 : 12 * hours + 4].mean() - shares[slot + 2 * hours]) < 0.01
-    assert load.share[CPU].max() > 2 * load.share[CPU].min()
 
 
 def test_a_job_with_slack_is_held_until_the_valley_and_then_let_go() -> None:
@@ -57,32 +37,6 @@ def test_a_job_with_slack_is_held_until_the_valley_and_then_let_go() -> None:
     assert waiting.popped() == ["job"]
 
 
-def test_without_a_plan_it_waits_a_few_seconds_at_most() -> None:
-    waiting = Waiting(first_wait=5.0)
-    waiting.put(job_pod(created=at(19), latest_start="12h"))
-    waiting.later(4)
-    assert waiting.popped() == []
-    waiting.later(2)
-    assert waiting.popped() == ["job"]
-
-
-def test_it_is_let_go_before_its_latest_start_even_if_nobody_plans_any_more() -> None:
-    waiting = Waiting(20.0)
-    waiting.put(job_pod(created=at(20), latest_start="2h"))
-    waiting.planner.plan()
-    waiting.later(2 * 3600 - 59)
-    assert waiting.popped() == ["job"]
-
-
-def test_a_deadline_leaves_time_for_the_run() -> None:
-    waiting = Waiting(20.0)
-    waiting.put(job_pod(created=at(20), deadline="2h", run="1h"))
-    waiting.planner.plan()
-    (planned,) = waiting.planner.planned()
-    assert planned.due == at(21)
-    assert planned.start <= at(21) - 60
-
-
 def test_without_a_model_nobody_is_held() -> None:
     waiting = Waiting(without_model=True)
     waiting.put(job_pod(created=at(19), latest_start="12h"))
@@ -90,29 +44,6 @@ def test_without_a_model_nobody_is_held() -> None:
     assert waiting.popped() == ["job"]
     waiting.put(job_pod("next", created=at(19), latest_start="12h"))
     assert waiting.popped() == ["next"]
-
-
-def test_what_was_let_go_and_waits_for_a_node_is_held_no_longer() -> None:
-    metrics = ValleyMetrics()
-    waiting = Waiting(19.0, metrics=metrics)
-    job = job_pod(created=at(19), latest_start="12h")
-    waiting.put(job)
-    waiting.planner.plan()
-    (planned,) = waiting.planner.planned()
-    held_seconds = planned.start - at(19) + 1
-    waiting.later(held_seconds)
-    assert waiting.popped() == ["job"]
-    waiting.later(600)
-    waiting.planner.plan()
-    assert waiting.planner.planned() == ()
-    assert set(waiting.gate.held()) == {"uid-job"}, "it has no node yet"
-    waiting.later(600)
-    waiting.live.put(replace(job, node="node-1"))
-    waiting.planner.plan()
-    (family,) = metrics.held_seconds.collect()
-    told = {one.name: one.value for one in family.samples if not one.labels}
-    assert told["forecast_job_held_seconds_count"] == 1
-    assert told["forecast_job_held_seconds_sum"] == pytest.approx(held_seconds, abs=1)
 
 
 def test_what_was_let_go_is_not_held_again_when_its_binding_fails() -> None:
@@ -174,22 +105,6 @@ def test_jobs_to_come_keep_others_out_of_their_minute() -> None:
     beside.plan()
     (moved,) = beside.planned()
     assert moved.start != alone.start
-
-
-def test_running_jobs_give_their_room_back() -> None:
-    live = LiveScorer(19.0, pods=EVENING)
-    cluster = live.scorer.tables._cluster
-    cluster.run_of = lambda pod, service: run_seconds(pod, service) if pod.name == "job" else None
-    live.put(replace(job_pod("job", "node-1", cpu=20.0, run="2h"), started=live.clock.now))
-    predicted = cluster.predicted
-    assert predicted is not None
-    load = expected_load(cluster, predicted, usable_rows(cluster, predicted), live.clock.now, hours=6, step=300)
-    assert load is not None and load.room is not None
-    free = sum(40.0 - cluster.state.requested[row, cluster.state.kinds["cpu"]] for row in range(4))
-    assert load.room[0, 0] == pytest.approx(free - 0.05 * 160)
-    assert load.room[0, 23] == load.room[0, 0]
-    assert load.room[0, 24] == pytest.approx(load.room[0, 0] + 20)
-    assert load.n_nodes == 4
 
 
 def test_a_job_is_planned_with_what_it_requests() -> None:

@@ -78,3 +78,12 @@ def test_a_member_that_is_made_anew_joins_those_that_sit_also_after_a_restart() 
     waiting.planner.plan()
     assert waiting.popped() == ["again"]
     assert waiting.gated() == 1
+
+
+def test_a_plan_that_comes_too_late_does_not_tear_them_apart() -> None:
+    waiting = Waiting(19.0, first_wait=5.0)
+    waiting.put(*members(4))
+    waiting.later(6)
+    assert waiting.queue.lengths()["active"] == 4
+    waiting.planner.plan()
+    assert waiting.queue.lengths()["active"] == 4

@@ -52,26 +52,6 @@ def over(live: LiveScorer, minutes: float, cpu: float) -> set[int]:
     return set(np.flatnonzero(share > CEILING).tolist())
 
 
-def preferred(live: LiveScorer, tested: OffPeak, minutes: float, cpu: float = 2.0) -> set[int]:
-    view = view_of_live(live)
-    pod = job_pod(cpu=cpu, run=f"{minutes}m")
-    return set(tested.prefer(pod, 1, view, np.arange(view.n_rows)).rows.tolist())
-
-
-@pytest.mark.parametrize("hour", [3.0, 6.0, 12.5, 17.0, 19.75, 23.0])
-@pytest.mark.parametrize("minutes", [10, 100])
-def test_nodes_that_stay_below_come_first(hour: float, minutes: float) -> None:
-    live, tested = scene(hour)
-    assert preferred(live, tested, minutes) == {0, 1, 2, 3} - over(live, minutes, 2.0)
-
-
-def test_a_node_past_the_ceiling_is_better_than_none() -> None:
-    live, tested = scene(12.0, ceiling=0.05)
-    view = view_of_live(live)
-    found = tested.prefer(job_pod(cpu=20.0), 7, view, np.arange(4))
-    assert (len(found.rows), found.most) == (4, 7)
-
-
 def test_who_may_wait_is_rejected_there_and_who_may_not_is_not() -> None:
     hour = next(h for h in np.arange(0, 24, 0.5) if over(scene(h)[0], 30, 2.0))
     live, tested = scene(hour)
@@ -85,16 +65,6 @@ def test_who_may_wait_is_rejected_there_and_who_may_not_is_not() -> None:
     for pressed in (job_pod(), job_pod(created=live.clock.now, latest_start="5m")):
         assert tested.filter(pressed, view) == ()
         assert is_asked_once([tested], pressed, view)
-
-
-def test_a_batch_is_for_no_more_pods_than_there_is_room_for() -> None:
-    live, tested = scene(3.0)
-    view = view_of_live(live)
-    few = tested.prefer(job_pod(cpu=0.1), 4, view, np.arange(4))
-    assert few.most == 4
-    many = tested.prefer(job_pod(cpu=2.0), 1000, view, np.arange(4))
-    assert 1 <= many.most < 1000
-    assert many.most == tested.room(job_pod(cpu=2.0), view, many.rows).sum()
 
 
 @pytest.mark.parametrize("level", [Level.FRESH, Level.NEUTRAL])

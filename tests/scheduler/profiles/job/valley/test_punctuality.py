@@ -97,42 +97,6 @@ def test_a_late_job_is_counted_and_told_once() -> None:
     assert followed.reasons() == [LATEST_START_MISSED, DEADLINE_MISSED]
 
 
-def test_when_it_ended_counts_not_when_that_is_heard_of() -> None:
-    followed = Followed()
-    bound = followed.bind(followed.job(deadline="2h"))
-    followed.live.later(7300)
-    followed.end(bound, finished=followed.live.clock.now - 200)
-    assert followed.counts() == (0, 0, 1, 0)
-
-
-def test_an_assumed_pod_is_not_bound_yet() -> None:
-    followed = Followed()
-    pod = followed.job(latest_start="1h")
-    with followed.live.scorer.tables.changing() as cluster:
-        cluster.assume(pod, "node-1", followed.live.clock.now + 1e6)
-    assert followed.counts() == (0, 0, 0, 0)
-    followed.bind(pod)
-    assert followed.counts() == (1, 0, 0, 0)
-
-
-def test_a_failed_or_deleted_pod_counts_for_neither() -> None:
-    followed = Followed()
-    failed = followed.bind(followed.job("failed", deadline="1h"))
-    followed.end(failed, Phase.FAILED)
-    followed.live.delete(followed.job("deleted", latest_start="1h", deadline="1h"))
-    followed.later(7200)
-    assert followed.counts() == (0, 0, 0, 0)
-
-
-def test_other_pods_and_those_that_say_nothing_are_left_alone() -> None:
-    followed = Followed()
-    followed.job("plain")
-    followed.job("other", latest_start="1h")
-    followed.job("odd", latest_start="soon", deadline="9999999h")
-    followed.later(7200)
-    assert followed.counts() == (0, 0, 0, 0)
-
-
 def test_after_a_restart_what_lies_ahead_is_followed() -> None:
     followed = Followed()
     followed.job("waits", latest_start="1h")

@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 from datetime import UTC
 from itertools import pairwise
-from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
@@ -62,14 +61,6 @@ def test_a_job_that_does_not_say_starts_now() -> None:
     assert "does not say" in planned.why
 
 
-def test_waiting_has_to_pay() -> None:
-    cpu = np.full(144, 0.7)
-    cpu[20:30] = 0.695
-    (planned,) = plan_starts([job(wait_hours=10)], load_of(cpu), NOW)
-    assert planned.start == NOW
-    assert "gains little" in planned.why
-
-
 def with_error(cpu: Floats, error: float) -> ExpectedLoad:
     """Load of CPU whose forecast errs by a share of it."""
     load = load_of(cpu)
@@ -81,16 +72,6 @@ def noisy_plateau(noise: float) -> Floats:
     cpu = np.concatenate([np.full(24, 0.7), 0.2 * (1 + noise * np.random.default_rng(3).uniform(0, 1, 260))])
     cpu[255:270] = 0.2 * (1 - noise)
     return cpu
-
-
-def test_the_earliest_start_that_the_forecast_cannot_tell_from_the_best() -> None:
-    cpu = noisy_plateau(0.02)
-    one = job(minutes=30, wait_hours=23)
-    (exact,) = plan_starts([one], with_error(cpu, 0.0), NOW, least_gain=0.0)
-    assert (exact.start - NOW) / 3600 > 20, "without any error the lowest cost decides"
-    (planned,) = plan_starts([one], with_error(cpu, 0.02), NOW, least_gain=0.0)
-    assert planned.start == NOW + 24 * STEP
-    assert "differs by less than the forecast may err" not in planned.why, "both are 20 %"
 
 
 def test_a_clear_gain_is_waited_for() -> None:
@@ -148,55 +129,12 @@ def test_the_error_of_a_difference_is_what_drawn_errors_give(
     assert found == pytest.approx(float(np.std(differences)) / 1e-3, rel=0.08, abs=1e-12)
 
 
-def test_many_jobs_do_not_all_choose_one_minute() -> None:
-    jobs = [job(str(n), wait_hours=11) for n in range(600)]
-    cpu = 0.5 + 0.3 * np.cos(np.arange(144) / 144 * 2 * np.pi)
-    planned = plan_starts(jobs, load_of(cpu), NOW)
-    used = np.zeros(160)
-    for one in planned:
-        at = int((one.start - NOW) / STEP)
-        used[at : at + 2] += 1 / CORES
-    together = cpu + used[:144]
-    assert together.max() < 0.9  # at the lowest minute alone they would be at 620 %
-    assert len({one.start for one in planned}) > 20
-
-
-def test_jobs_of_less_slack_are_planned_first_and_the_answer_is_in_the_order_asked() -> None:
-    cpu = np.full(144, 0.7)
-    cpu[12:14], cpu[100:140] = 0.2, 0.2
-    patient, pressed = job("patient", cores=60, wait_hours=11), job("pressed", cores=60, wait_hours=2)
-    planned = plan_starts([patient, pressed], load_of(cpu), NOW)
-    assert [one.uid for one in planned] == ["patient", "pressed"]
-    assert planned[1].start == NOW + 12 * STEP
-    assert planned[0].start >= NOW + 100 * STEP
-
-
 def test_a_plan_is_kept_unless_another_gains() -> None:
     load = load_of(valley())
     kept = job(wait_hours=8, planned=NOW + 42 * STEP + 7)
     assert starts(plan_starts([kept], load, NOW)) == [kept.planned]
     elsewhere = replace(kept, planned=NOW + 20 * STEP)
     assert starts(plan_starts([elsewhere], load, NOW)) == [NOW + 40 * STEP]
-
-
-def test_planning_again_moves_nobody() -> None:
-    rng = np.random.default_rng(1)
-    load = load_of(0.5 + 0.3 * np.cos(np.arange(144) / 144 * 2 * np.pi))
-    jobs = [job(str(n), minutes=float(rng.uniform(5, 90)), wait_hours=float(rng.uniform(1, 11))) for n in range(50)]
-    first = plan_starts(jobs, load, NOW)
-    again = plan_starts([replace(one, planned=at.start) for one, at in zip(jobs, first, strict=True)], load, NOW)
-    assert starts(again) == starts(first)
-
-
-def test_the_words() -> None:
-    cpu = np.full(144, 0.74)
-    cpu[40:46] = 0.31
-    first = 1_779_130_000.0 // 86_400 * 86_400 + 20 * 3600
-    one = WaitingJob("one", job().use, 600.0, first + 9 * 3600)
-    (planned,) = plan_starts([one], load_of(cpu, first=first), first, zone=UTC)
-    assert planned.why == ("starts 23:20: cluster CPU is predicted at 31 % then, 74 % now; may start until Tue 05:00")
-    (planned,) = plan_starts([one], load_of(cpu, first=first), first, zone=ZoneInfo("Asia/Tokyo"))
-    assert planned.why.startswith("starts 08:20: ")
 
 
 @settings(max_examples=60, deadline=None)
@@ -297,20 +235,3 @@ def test_where_there_never_is_room_the_load_decides() -> None:
     )
     assert planned.start == NOW + 40 * STEP
     assert "there is no room for its requests now" in planned.why
-
-
-def test_many_nodes_lose_half_a_pod_each() -> None:
-    (planned,) = plan_starts(
-        [replace(job(wait_hours=8), requests=(4.0, 0.0))],
-        with_room(valley(width=12), np.where(np.arange(144) < 50, 40.0, 90.0), n_nodes=40),
-        NOW,
-    )
-    assert planned.start == NOW + 50 * STEP
-
-
-def test_the_plan_stays_clear_of_the_latest_start_by_the_reserve() -> None:
-    cpu = np.linspace(0.9, 0.1, 144)
-    free, careful = (replace(job(str(reserve), wait_hours=4), reserve=reserve) for reserve in (0.0, 1800.0))
-    (late,), (early,) = (plan_starts([one], load_of(cpu), NOW) for one in (free, careful))
-    assert late.start > NOW + 4 * 3600 - 400
-    assert NOW + 4 * 3600 - 2400 < early.start <= NOW + 4 * 3600 - 1860
