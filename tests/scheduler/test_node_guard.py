@@ -11,7 +11,7 @@ import pytest
 
 from kube.client.api_answer import Answer
 from kube.decoding.decoding import Kind
-from kube.objects.objects import Phase, Taint
+from kube.objects.objects import Taint
 from placement.advice_gate import ADVICE
 from placement.status import Code, Status
 from scheduler.binding.default_binder import DefaultBinder
@@ -103,33 +103,9 @@ POD = pod_info("a")
 OTHER = "kueue.x-k8s.io/admission"
 
 
-@pytest.mark.parametrize(
-    ("changes", "is_there"),
-    [
-        ({}, True),
-        ({"scheduler_name": "second"}, True),
-        ({"gates": (OTHER,)}, True),  # when its gate is gone
-        ({"scheduler_name": "forecast-scheduler"}, False),
-        ({"node": "n1"}, False),
-        ({"phase": Phase.FAILED}, False),
-        ({"terminating": True}, False),
-    ],
-)
-def test_pods_of_these_names_that_wait(changes: dict[str, Any], is_there: bool) -> None:
-    pod = replace(POD, **changes)
-    assert OURS.include(pod) is is_there
-    assert ADVISED.include(replace(pod, gates=(*pod.gates, ADVICE))) is is_there
-
-
 def test_with_a_gate_only_pods_that_have_it() -> None:
     assert not ADVISED.include(POD) and not ADVISED.include(replace(POD, gates=(OTHER,)))
     assert ADVISED.include(replace(POD, gates=(ADVICE,))) and ADVISED.include(replace(POD, gates=(OTHER, ADVICE)))
-
-
-def test_pods_may_be_wanted_one_by_one() -> None:
-    wanted = PodsToPlace(NAMES, wanted=lambda pod: pod.name == "a")
-    assert wanted.include(POD) and not wanted.include(replace(POD, name="b"))
-    assert not wanted.include(replace(POD, node="n1"))
 
 
 def test_only_the_own_gate_is_open() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kube.decoding.decoding import Kind
-from kube.objects.objects import Phase, PodInfo
+from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.filters.filter import ClusterView
 from placement.index.index import INDEXED_KINDS, PlacementIndex
@@ -18,7 +18,6 @@ from tests.placement.small_cluster import node_of
 from tests.scheduler.gangs.made_up import member
 
 WAITING = member("a", of="")
-SEATED = replace(WAITING, node="node-1")
 FOREIGN = member("f", of="", scheduler_name="another")
 
 
@@ -58,20 +57,6 @@ class World:
         heard = [event.kind for event in self.events]
         self.events.clear()
         return heard
-
-
-def test_pods_of_ours_that_wait_are_put_and_others_are_not() -> None:
-    world = World()
-    world.watch(WAITING, FOREIGN, replace(WAITING, priority=7))
-    assert world.told == [("put", "a")] * 2
-    assert world.kinds() == []
-
-
-@pytest.mark.parametrize("after", [SEATED, replace(WAITING, phase=Phase.FAILED), replace(WAITING, terminating=True)])
-def test_who_waits_no_more_is_removed(after: PodInfo) -> None:
-    world = World(WAITING)
-    world.watch(after)
-    assert world.told == [("remove", "a")]
 
 
 def test_of_pods_that_are_advised_on_those_with_the_gate_are_put_and_removed_when_it_is_gone() -> None:
@@ -145,3 +130,10 @@ def test_what_is_told_again_after_a_try_that_raised() -> None:
         raise RuntimeError("odd")
     world.watch(WAITING)
     assert world.told == [("put", "a")]
+
+
+def test_after_tables_were_made_anew_all_that_wait_are_put() -> None:
+    world = World(WAITING, FOREIGN, member("s", of="", node="node-0"))
+    world.follower.rebuild()
+    assert world.told == [("put", "a")]
+    assert world.kinds() == [EventKind.TIMEOUT]

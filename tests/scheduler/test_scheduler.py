@@ -39,7 +39,7 @@ from scheduler.scheduler import LoopOptions, Scheduler, Together
 from scorer.policy import scoring_policy
 from scorer.scorer import Scorer
 from tests.placement.small_cluster import node_of
-from tests.scheduler.gangs.made_up import NOW, group, member
+from tests.scheduler.gangs.made_up import NOW, member
 
 BINDING, WATCH = 10.0, 60.0
 
@@ -390,22 +390,6 @@ def test_a_pod_that_the_watch_shows_while_an_answer_about_it_is_read_is_reported
     assert world.told.bound == ["a"] and not world.settling.knows("a")
 
 
-@pytest.mark.parametrize("fate", ["gone", "elsewhere"])
-def test_a_pod_without_an_answer_that_is_gone_or_elsewhere_is_forgotten_and_not_reported(fate: str) -> None:
-    world = World(2)
-    world.arrive("a")
-    world.loop.round()
-    reserved = world.bindings.end(UNKNOWN)
-    pod = world.cluster.state.pods["a"]
-    if fate == "gone":
-        world.scorer.tables.delete(Kind.PODS, pod)
-    else:
-        other = next(name for name in ("node-0", "node-1") if name != reserved.node)
-        world.scorer.tables.put(Kind.PODS, replace(pod, node=other))
-    assert world.told.bound == [] and not world.settling.knows("a")
-    assert world.counted("forecast_pod_scheduling_seconds_count") == 0 and world.parts() == {}
-
-
 def test_nobody_asks_about_a_pod_whose_binding_is_under_way_and_only_once_about_another() -> None:
     world = World()
     world.arrive("waits-long", "lost")
@@ -507,27 +491,6 @@ def test_a_unit_that_takes_long_is_left_for_what_is_more_important() -> None:
     assert popped.pods[0].pod.uid == "high"
 
 
-def test_pods_that_are_kept_out_of_the_queue_are_told_why() -> None:
-    world = World()
-    world.scorer.tables.put(Kind.PODS, member("a", of="train"))
-    world.pass_time(5)
-    assert not world.told.failures
-    world.pass_time(60)
-    ((uid, reason, message),) = world.told.failures
-    assert (uid, reason) == ("a", "Unschedulable")
-    assert "ml/train" in message
-
-
-def test_members_of_a_gang_that_is_late_are_told_so_by_the_attempt_itself() -> None:
-    world = World()
-    world.gangs.replace_groups([group(3, timeout_seconds=0.0)])
-    world.arrive("a", "b", "c", of="train")
-    assert world.loop.round()
-    assert {uid for uid, _, _ in world.told.failures} == {"a", "b", "c"}
-    for _, reason, message in world.told.failures:
-        assert reason == "Unschedulable" and "could not be placed within 0 s" in message and "2 of 3" in message
-
-
 def test_pods_that_wait_by_choice_are_told_once_and_not_that_they_are_unschedulable() -> None:
     world = World()
     for start in ("02:40", "02:45", "02:50"):
@@ -565,3 +528,16 @@ def test_what_comes_soon_after_another_pod_waits_for_more_to_come(monkeypatch: p
     assert world.assumed == {"a", "b", "c"}  # one cycle for both
     world.arrive("d")
     assert world.loop.round() and len(rests) == 1  # what waits already is not made to wait
+
+
+def test_a_pod_lost_by_a_mistake_is_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    world.arrive("a")
+    with monkeypatch.context() as broken:
+        broken.setattr(Scheduler, "_act", lambda *_: None)
+        world.loop.round()
+    world.settling.give_back([world.cluster.state.pods["a"]])
+    world.pass_time(61)
+    world.pass_time(20)
+    assert world.loop.round()
+    assert [reserved.pod.uid for reserved, _ in world.bindings.begun] == ["a"]

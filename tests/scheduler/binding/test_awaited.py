@@ -92,22 +92,6 @@ def cycles(session: ApiSession, plugin: Awaited, stages: Counter[str]) -> Iterat
     assert cycles.unfinished == 0
 
 
-def test_hundreds_wait_and_others_are_bound(
-    session: ApiSession, cycles: BindingCycles, plugin: Awaited, done: Done, stages: Counter[str]
-) -> None:
-    slow = [f"slow-{i}" for i in range(300)]
-    cycles.start([reserved(name) for name in [*slow, "quick"]], done)
-    done.wait(1)
-    assert done.only("uid-quick").is_bound and eventually(lambda: len(plugin.waiting) == 300)
-    assert eventually(lambda: cycles.unfinished == 0)  # they do not count as a backlog
-    assert stages["pre_bind"] == 0
-    for name in slow:
-        plugin.tell(session, name)
-    done.wait(301)
-    assert plugin.bound[0] == "quick" and sorted(plugin.bound[1:]) == sorted(slow)
-    assert stages["pre_bind"] == 300 and plugin.unreserved == []
-
-
 def test_a_no_and_a_mistake_give_back(session: ApiSession, cycles: BindingCycles, plugin: Awaited, done: Done) -> None:
     cycles.start([reserved("slow"), reserved("broken")], done)
     assert eventually(lambda: "slow" in plugin.waiting)
@@ -117,18 +101,6 @@ def test_a_no_and_a_mistake_give_back(session: ApiSession, cycles: BindingCycles
     assert (outcome.ending, outcome.reason, outcome.plugin) == (Ending.FAILED, "no volume", "Awaited")
     assert (other.ending, other.reason) == (Ending.FAILED, "plugin Awaited failed: ZeroDivisionError")
     assert sorted(plugin.unreserved) == ["broken", "slow"] and plugin.bound == []
-
-
-def test_a_plugin_may_say_that_the_pod_is_gone(
-    session: ApiSession, cycles: BindingCycles, plugin: Awaited, done: Done
-) -> None:
-    cycles.start([reserved("slow")], done)
-    assert eventually(lambda: "slow" in plugin.waiting)
-    plugin.tell(session, "slow", bind_status("Awaited", BindingResult(BindingVerdict.GONE, "it is gone")))
-    done.wait(1)
-    outcome = done.only("uid-slow")
-    assert (outcome.ending, outcome.is_gone, outcome.reason) == (Ending.FAILED, True, "it is gone")
-    assert plugin.unreserved == ["slow"]
 
 
 def test_who_stops_does_not_wait_for_them(session: ApiSession, plugin: Awaited, done: Done) -> None:

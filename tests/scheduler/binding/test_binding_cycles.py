@@ -12,14 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kube.binding.binding_steps import BindingResult, BindingVerdict
 from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession
 from placement.status import SUCCESS, Code, Status
 from scheduler.binding.binding_cycles import BindingCycles
 from scheduler.binding.binding_plugins import BindingPlugins
 from scheduler.binding.in_flight_limit import InFlightLimit
-from scheduler.binding.outcome import BindingOutcome, Ending, Reserved, bind_status
+from scheduler.binding.outcome import BindingOutcome, Ending, Reserved
 from tests.scheduler.binding.made_up import Done, eventually, reserved, session_to
 
 NO = Status(Code.UNSCHEDULABLE, "", "no")
@@ -123,17 +122,6 @@ class Running:
         assert self.cycles.unfinished == 0
 
 
-def test_the_points_are_passed_in_order(session: ApiSession, binder: FakeBinder, done: Done) -> None:
-    plugin = Recorder()
-    running = Running(session, BindingPlugins((binder,), (plugin,), (plugin,), (plugin,), (plugin,)))
-    with running as cycles:
-        cycles.start([reserved("cart-1")], done)
-        done.wait(1)
-    assert done.only("uid-cart-1").is_bound and binder.bound == ["cart-1"]
-    assert plugin.calls == [("permit", "cart-1"), ("pre_bind in pre-bind", "cart-1"), ("post_bind", "cart-1")]
-    assert dict(running.stages) == {"binding_queue": 1, "pre_bind": 1, "bind": 1, "post_bind": 1}
-
-
 def test_after_a_failure_all_is_given_back_last_one_first(session: ApiSession, binder: FakeBinder, done: Done) -> None:
     order: list[str] = []
 
@@ -175,31 +163,6 @@ def test_what_says_no_or_fails_ends_it(
     assert holder.calls == ([("unreserve", "cart-1")] if is_known else [])
     assert outcome.is_rejected == (point == "permit" and status is NO) and outcome.reason
     assert done.only("uid-cart-2").is_bound
-
-
-def test_flags_of_the_api_servers_answer_come_through(session: ApiSession, binder: FakeBinder, done: Done) -> None:
-    for name, result in {
-        "gone": BindingResult(BindingVerdict.GONE, "gone"),
-        "elsewhere": BindingResult(BindingVerdict.ELSEWHERE, "there", "node-2"),
-        "unknown": BindingResult(BindingVerdict.UNKNOWN, "time"),
-    }.items():
-        binder.says[name] = bind_status("FakeBinder", result)
-    with Running(session, BindingPlugins((binder,))) as cycles:
-        cycles.start([reserved(name) for name in binder.says], done)
-        done.wait(3)
-    assert done.only("uid-gone").is_gone and not done.only("uid-gone").is_elsewhere
-    assert done.only("uid-elsewhere").is_elsewhere and done.only("uid-elsewhere").node == "node-2"
-    assert done.only("uid-unknown").ending is Ending.UNKNOWN
-
-
-def test_a_binder_that_skips_leaves_it_to_the_next(session: ApiSession, binder: FakeBinder, done: Done) -> None:
-    other = FakeBinder("Other", says={"cart-1": Status(Code.SKIP), "cart-2": Status(Code.SKIP)})
-    binder.says["cart-2"] = Status(Code.SKIP)
-    with Running(session, BindingPlugins((other, binder))) as cycles:
-        cycles.start([reserved("cart-1"), reserved("cart-2")], done)
-        done.wait(2)
-    assert done.only("uid-cart-1").is_bound
-    assert done.only("uid-cart-2").ending is Ending.FAILED
 
 
 def wait_status(seconds: float) -> Status:

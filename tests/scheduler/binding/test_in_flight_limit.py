@@ -20,17 +20,6 @@ def test_a_burst_of_refusals_counts_once() -> None:
     assert limit.now == 72
 
 
-def test_what_goes_well_gives_it_back_one_by_one() -> None:
-    limit = InFlightLimit(128, clock=SettableClock(0.0))
-    limit.was_throttled()
-    for _ in range(97):
-        limit.went_well()
-    assert limit.now == 97
-    for _ in range(10_000):
-        limit.went_well()
-    assert limit.now == 128
-
-
 @given(most=st.integers(1, 300), events=st.lists(st.sampled_from(["429", "ok", "second"]), max_size=300))
 def test_there_is_always_room_for_some(most: int, events: list[str]) -> None:
     clock = SettableClock(0.0)
@@ -43,12 +32,6 @@ def test_there_is_always_room_for_some(most: int, events: list[str]) -> None:
         else:
             limit.went_well()
         assert min(4, most) <= limit.now <= most
-
-
-def test_it_begins_at_the_limit_and_ends_at_half_of_it() -> None:
-    pressure = Backpressure(32)
-    unfinished = [0, 31, 32, 40, 31, 16, 15, 31, 32, 16]
-    assert [pressure.is_on(n) for n in unfinished] == [False, False, True, True, True, True, False, False, True, True]
 
 
 @pytest.mark.parametrize("most", [1, 2])

@@ -26,43 +26,6 @@ def add(waiting: WaitingPods, verdicts: list[Status], one: Reserved | None = Non
     return waiting.add(one or reserved("cart-1"), {"Gang": 5.0, "Quota": 60.0}, verdicts.append)
 
 
-def test_all_have_to_approve(waiting: WaitingPods, verdicts: list[Status]) -> None:
-    add(waiting, verdicts)
-    assert waiting.allow("uid-cart-1", "Gang") and not verdicts and len(waiting) == 1
-    assert not waiting.allow("uid-cart-1", "Gang")
-    assert waiting.allow("uid-cart-1", "Quota")
-    assert [verdict.is_success for verdict in verdicts] == [True] and not waiting.all()
-
-
-def test_one_denies(waiting: WaitingPods, verdicts: list[Status]) -> None:
-    add(waiting, verdicts)
-    assert waiting.reject("uid-cart-1", "Quota", "used up")
-    assert not waiting.allow("uid-cart-1", "Gang") and not waiting.reject("uid-cart-1", "Quota", "used up")
-    assert [(v.is_success, v.plugin, v.reason) for v in verdicts] == [(False, "Quota", "used up")]
-
-
-def test_time_is_up_for_one(waiting: WaitingPods, verdicts: list[Status]) -> None:
-    one = add(waiting, verdicts)
-    waiting.expire(one, "Gang")
-    waiting.expire(one, "Quota")
-    assert [v.reason for v in verdicts] == ["rejected due to timeout after waiting 5s at plugin Gang"]
-
-
-def test_the_time_of_who_approved_already_does_not_count(waiting: WaitingPods, verdicts: list[Status]) -> None:
-    one = add(waiting, verdicts)
-    waiting.allow("uid-cart-1", "Gang")
-    waiting.expire(one, "Gang")
-    assert not verdicts
-
-
-def test_the_time_of_an_earlier_wait_does_not_count(waiting: WaitingPods, verdicts: list[Status]) -> None:
-    one = add(waiting, verdicts)
-    waiting.reject("uid-cart-1", "Gang", "no")
-    add(waiting, verdicts)
-    waiting.expire(one, "Gang")
-    assert len(verdicts) == 1 and len(waiting) == 1
-
-
 def test_a_pod_that_waits_twice_is_told_twice(waiting: WaitingPods, verdicts: list[Status]) -> None:
     add(waiting, verdicts)
     add(waiting, verdicts)

@@ -24,7 +24,6 @@ from scheduler.cycle.cycle import SchedulingCycle
 from scheduler.cycle.decisions import Decisions
 from scheduler.cycle.placing import Placer
 from scheduler.gangs.directory import GangDirectory
-from scheduler.gangs.gang_gate import Reason
 from scheduler.profile import SchedulingProfile
 from scheduler.queue.queued import Popped, QueuedPod
 from scorer.policy import scoring_policy
@@ -119,23 +118,6 @@ def workers(count: int, *, of: str = "train", role: str = "") -> list[PodInfo]:
     return [member(f"{role or 'worker'}-{i}", role, of=of) for i in range(count)]
 
 
-def test_pods_are_assumed_reserved_and_decided() -> None:
-    world = World(2, workers(3, of=""))
-    decisions = world.run()
-    assert len(decisions.placed) == 3
-    assert world.assumed == set(world.pods) == set(world.reserving.held)
-    assert {node for _, node in decisions.placed} == {"node-0", "node-1"}
-
-
-def test_what_does_not_fit_is_rejected_with_the_words_of_the_filters() -> None:
-    world = World(1, workers(3, of=""))
-    decisions = world.run()
-    assert len(decisions.placed) == 2
-    (rejected,) = decisions.rejected
-    assert rejected.by == {"NodeResourcesFit"}
-    assert rejected.message == "0/1 nodes are available: 1 Too many pods"
-
-
 def test_pods_that_are_gone_bound_or_assumed_are_left_out() -> None:
     world = World(3, workers(4, of=""))
     world.run(uids=["worker-0"])
@@ -144,14 +126,6 @@ def test_pods_that_are_gone_bound_or_assumed_are_left_out() -> None:
     decisions = world.run()
     assert sorted(decisions.gone) == ["worker-0", "worker-1", "worker-2"]
     assert [queued.pod.uid for queued, _ in decisions.placed] == ["worker-3"]
-
-
-def test_a_gang_that_fits_is_placed_whole() -> None:
-    world = World(2, workers(4))
-    world.gangs.replace_groups([group(4)])
-    decisions = world.run(gang=TRAIN)
-    assert len(decisions.placed) == 4
-    assert not decisions.rejected
 
 
 def test_a_gang_that_does_not_fit_holds_nothing() -> None:
@@ -171,14 +145,6 @@ def test_a_gang_that_does_not_fit_holds_nothing() -> None:
     )
 
 
-def test_members_beyond_the_minimum_may_wait() -> None:
-    world = World(2, workers(5))
-    world.gangs.replace_groups([group(3)])
-    decisions = world.run(gang=TRAIN)
-    assert len(decisions.placed) == 4
-    assert [len(rejected.pods) for rejected in decisions.rejected] == [1]
-
-
 def test_the_minimum_of_each_role_comes_first() -> None:
     """Four places: without its order the many workers would take them all."""
     world = World(2, [*workers(5, role="worker"), *workers(1, role="leader")])
@@ -189,14 +155,6 @@ def test_the_minimum_of_each_role_comes_first() -> None:
     assert "leader-0" in placed
 
 
-def test_members_that_sit_already_count() -> None:
-    world = World(2, workers(3))
-    world.gangs.replace_groups([group(3)])
-    world.scorer.tables.put(Kind.PODS, replace(world.pods["worker-0"], node="node-0"))
-    decisions = world.run(gang=TRAIN, uids=["worker-1", "worker-2"])
-    assert len(decisions.placed) == 2
-
-
 def test_a_gang_of_which_one_member_cannot_be_reserved_holds_nothing() -> None:
     world = World(2, workers(3), reserving=Reserving(frozenset({"pod-worker-1"})))
     world.gangs.replace_groups([group(3)])
@@ -205,18 +163,6 @@ def test_a_gang_of_which_one_member_cannot_be_reserved_holds_nothing() -> None:
     assert not world.assumed
     assert not world.reserving.held
     assert decisions.rejected[0].by == {"Reserving"}
-
-
-def test_a_gang_whose_reserve_refuses_is_late_in_the_end() -> None:
-    world = World(2, workers(3), reserving=Reserving(frozenset({"pod-worker-1"})))
-    world.gangs.replace_groups([group(3)])
-    for _ in range(3):
-        world.run(gang=TRAIN)
-        world.now += 30
-    report = world.gangs.report(TRAIN)
-    assert report is not None and report.verdict.reason is Reason.TIMEOUT
-    assert "2 of 3 members fit: not this one" in report.verdict.message
-    assert not world.gangs.gate(world.pods["worker-0"]).is_success
 
 
 def test_a_pod_that_cannot_be_reserved_gives_its_node_back() -> None:
@@ -249,12 +195,6 @@ def test_a_plugin_that_raises_fails_the_pod_and_not_the_scheduler() -> None:
     decisions = World(1, workers(3, of=""), post_filters=(Broken(),)).run()
     assert len(decisions.placed) == 2
     assert "plugin Broken failed" in decisions.rejected[0].message
-
-
-def test_a_nominated_pod_goes_where_room_was_made_for_it() -> None:
-    nominated = replace(member("late", of=""), nominated_node="node-2")
-    decisions = World(4, [nominated]).run()
-    assert [node for _, node in decisions.placed] == ["node-2"]
 
 
 def test_pre_filters_and_further_scores_have_their_say() -> None:

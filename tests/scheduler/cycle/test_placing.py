@@ -41,27 +41,10 @@ def assert_same_choices(batches: VariedCluster, single: VariedCluster) -> None:
             assert choice.runner_up[0] == alone.runner_up[0]
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_a_batch_is_placed_as_one_by_one(seed: int) -> None:
-    assert_same(seed)
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_also_without_a_model(seed: int) -> None:
-    assert_same(seed, with_model=False)
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(100, 200))
 def test_on_many_clusters(seed: int) -> None:
     assert_same(seed, with_model=bool(seed % 4))
-
-
-def test_not_all_pods_fit_and_not_all_go_to_one_node() -> None:
-    """The clusters above are not trivial."""
-    placed = [varied_cluster(seed).place(one_by_one=False) for seed in range(6)]
-    assert any("" in nodes for nodes in placed)
-    assert all(len(set(nodes)) > 5 for nodes in placed)
 
 
 def test_a_bounded_scan_looks_at_some_nodes_and_goes_on_from_there() -> None:

@@ -14,7 +14,6 @@ from kube.objects.constraints import LabelSelector, Operator, Requirement
 from placement.plugins import Score
 from placement.policies.policy import Policy
 from placement.policies.pool_order import PoolOrder
-from placement.scores.catalogue import STANDARD_SCORES
 from placement.scores.plugin_weights import BALANCED, FIT, OURS, PLUGIN_WEIGHTS
 from scheduler.cycle.placing import Looked, Placer
 from tests.scheduler.cycle.varied_cluster import FILTERS, VariedCluster, varied_cluster
@@ -67,14 +66,6 @@ def test_a_batch_fills_pools_as_one_by_one(seed: int, pools: Sequence[LabelSelec
     assert_same(seed, pools=PoolOrder(pools))
 
 
-def test_a_node_is_of_the_first_pool_that_it_matches() -> None:
-    cluster = varied_cluster(2)
-    ssd, zone = (PoolOrder([pool]).places(cluster.view) == 0 for pool in (SSD, FIRST_ZONE))
-    both = PoolOrder([FIRST_ZONE, SSD]).places(cluster.view)
-    assert (ssd & zone).any()
-    np.testing.assert_array_equal(both, np.where(zone, 0, np.where(ssd, 1, 2)))
-
-
 def test_a_pool_has_room_while_one_of_its_nodes_passes_all_filters() -> None:
     """Every pod outside the first pool was placed when no node of it passed."""
     cluster = by_policy(varied_cluster(2, n_pods=400), pools=PoolOrder([SSD]))
@@ -100,22 +91,6 @@ def looked(cluster: VariedCluster, policy: Policy, scores: Sequence[tuple[Score,
         level, _ = cluster.scorer.tables.level()
         placer = Placer(cluster.view, tables, level, until=1e12, scores=scores)
         return placer.look([cluster.pods[0]], FILTERS, policy)
-
-
-def test_each_score_counts_with_the_weight_of_the_policy() -> None:
-    cluster = varied_cluster(4)
-    before = {part.name: part for part in looked(cluster, cluster.policy).parts}
-    assert {name: part.weight for name, part in before.items()} == PLUGIN_WEIGHTS
-    for name, weight in PLUGIN_WEIGHTS.items():
-        twice = looked(cluster, replace(cluster.policy, plugin_weights=weighed({name: 2 * weight})))
-        for part in twice.parts:
-            times = 2 if part.name == name else 1
-            np.testing.assert_array_equal(part.points, times * before[part.name].points)
-        np.testing.assert_allclose(twice.totals, sum(part.points for part in twice.parts))
-        without = looked(cluster, replace(cluster.policy, plugin_weights=weighed({name: 0})))
-        assert [part.name for part in without.parts] == [other for other in before if other != name]
-        np.testing.assert_allclose(without.totals, sum(part.points for part in without.parts))
-    assert set(before) == {FIT, BALANCED, OURS} | {score.name for score, _ in STANDARD_SCORES}
 
 
 class Odd:

@@ -10,14 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kube.decoding.stored_templates import Condition
-from kube.objects.objects import Phase
-from placement.pod_groups.labels import GROUP_LABEL, OLDER_GROUP_LABEL, ROLE, group_of, role_of
 from placement.pod_groups.minima import Minima
 from placement.pod_groups.pod_group import PodGroupInfo, PodGroupStatus
 from placement.pod_groups.role_minima import MIN_PER_ROLE
 from scheduler.gangs.decoding import POD_GROUPS
-from scheduler.gangs.members import Standing, standing_of
-from tests.scheduler.gangs.made_up import member
 
 
 def manifest(spec: Any = None, status: Any = None, annotations: Any = None) -> dict[str, Any]:
@@ -80,12 +76,6 @@ def test_all_that_is_read() -> None:
     )
 
 
-@pytest.mark.parametrize("spec", [None, {}, {"minMember": None}, {"minMember": 0}, {"minMember": 1}])
-def test_without_a_number_one_member_is_enough(spec: Any) -> None:
-    found = decoded(spec=spec)
-    assert found.minima == Minima(1) and found.timeout_seconds is None and not found.problem
-
-
 @pytest.mark.parametrize(
     ("parts", "says"),
     [
@@ -102,12 +92,6 @@ def test_one_with_a_mistake_is_a_group_with_a_problem(parts: dict[str, Any], say
     found = decoded(**parts)
     assert found.problem and says in found.problem
     assert found.key == "ml/train" and found.uid == "u-1" and found.created
-
-
-@pytest.mark.parametrize("status", [[], "x", {"phase": 4}, {"conditions": [{"type": 5}]}, {"running": "many"}])
-def test_an_odd_status_is_none(status: Any) -> None:
-    found = decoded(spec={"minMember": 4}, status=status)
-    assert found.status == PodGroupStatus() and found.minima == Minima(4) and not found.problem
 
 
 JSON = st.recursive(
@@ -135,43 +119,3 @@ def test_only_what_is_asked_for_makes_it_another() -> None:
         {"spec": {"minMember": -1}},
     ):
         assert not a.says_the_same(decoded(**other))
-
-
-S = Standing
-
-
-@pytest.mark.parametrize(
-    ("facts", "sits", "is_ours", "standing"),
-    [
-        ({}, False, True, S.WAITS),
-        ({}, False, False, S.FOREIGN),
-        ({}, True, True, S.SITS),
-        ({}, True, False, S.SITS),
-        ({"gates": ("wait",)}, False, True, S.GATED),
-        ({"gates": ("wait",)}, False, False, S.FOREIGN),
-        ({"terminating": True}, True, True, S.LEAVING),
-        ({"terminating": True}, False, True, S.LEAVING),
-        ({"phase": Phase.SUCCEEDED}, False, True, S.SUCCEEDED),
-        ({"phase": Phase.SUCCEEDED, "terminating": True}, False, False, S.SUCCEEDED),
-        ({"phase": Phase.FAILED}, False, True, S.FAILED),
-        ({"phase": Phase.RUNNING}, True, True, S.SITS),
-        ({"phase": Phase.UNKNOWN}, True, True, S.SITS),
-    ],
-)
-def test_standing(facts: dict[str, Any], sits: bool, is_ours: bool, standing: Standing) -> None:
-    assert standing_of(member("a", **facts), sits=sits, is_ours=is_ours) is standing
-
-
-@pytest.mark.parametrize(
-    ("labels", "annotations", "group", "role"),
-    [
-        ({}, {}, None, ""),
-        ({GROUP_LABEL: ""}, {}, None, ""),
-        ({GROUP_LABEL: "g"}, {ROLE: "ps"}, "ml/g", "ps"),
-        ({OLDER_GROUP_LABEL: "old"}, {}, "ml/old", ""),
-        ({GROUP_LABEL: "g", OLDER_GROUP_LABEL: "old", ROLE: "worker"}, {ROLE: "ps"}, "ml/g", "worker"),
-    ],
-)
-def test_group_and_role(labels: dict[str, str], annotations: dict[str, str], group: str | None, role: str) -> None:
-    pod = member("a", labels=labels, annotations=annotations)
-    assert (group_of(pod), role_of(pod)) == (group, role)

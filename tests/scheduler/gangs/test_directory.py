@@ -14,7 +14,6 @@ from scheduler.gangs.gang_gate import Reason
 from scheduler.gangs.group_watch import PodGroupSink
 from scheduler.gangs.options import GangOptions
 from scheduler.gangs.plugin import Gang
-from scheduler.queue.unit import UnitOf
 from scorer.live_tables import LiveTables
 from tests.scheduler.gangs.made_up import NOW, TRAIN, Scene, group, member
 
@@ -22,27 +21,6 @@ from tests.scheduler.gangs.made_up import NOW, TRAIN, Scene, group, member
 @pytest.fixture
 def scene() -> Scene:
     return Scene()
-
-
-def test_units() -> None:
-    scene = Scene()
-    scene.directory.put_group(group())
-    units = scene.directory.unit_of
-    assert units(member("a")) == UnitOf(TRAIN, NOW - 100, True)
-    assert units(member("a", of="other")) == UnitOf("ml/other", None, True)
-    assert units(member("a", of="", owner="rs-1")) == units(member("b", of="", owner="rs-1"))
-    keys = {
-        units(pod).key
-        for pod in (
-            member("a", of="", owner="ml/train"),
-            member("b", of="", owner="ml/train", namespace="elsewhere"),
-            member("c", of=""),
-            member("ml/train", of=""),
-            member("d"),
-        )
-    }
-    assert len(keys) == 5, "anybody may name any controller, and nobody joins others' units by that"
-    assert not units(member("c", of="")).is_gang
 
 
 def test_groups_are_read_first() -> None:
@@ -70,47 +48,6 @@ def test_members_come_one_by_one(scene: Scene) -> None:
     assert scene.gate() == "" and scene.told == [TRAIN]
     scene.cluster.delete_pod("ps")
     assert scene.gate() != "" and scene.told == [TRAIN] * 2
-
-
-def test_who_is_not_counted_is_said(scene: Scene) -> None:
-    scene.directory.put_group(group(4))
-    scene.put(
-        member("a"),
-        member("b", gates=("quota",)),
-        member("c", scheduler_name="default-scheduler"),
-        member("d", terminating=True, node="n1"),
-        member("e", phase=Phase.FAILED, node="n1"),
-        member("f", phase=Phase.SUCCEEDED, node="n1"),
-    )
-    assert scene.gate() == (
-        "waits for members: 1 of 4 pods of PodGroup train exist (not counted: 1 held by scheduling gates, "
-        "1 of another scheduler, 1 terminating, 1 finished, 1 failed)"
-    )
-    scene.put(member("b"), member("c", scheduler_name="default-scheduler", node="n1"))
-    assert scene.gate().startswith("waits for members: 3 of 4 pods of PodGroup train exist (not counted: 1 term")
-
-
-def test_who_has_succeeded_in_this_run_is_counted_and_not_said_to_be_missing(scene: Scene) -> None:
-    scene.directory.put_group(group(4))
-    done = [member(uid, owner=owner, phase=Phase.SUCCEEDED, node="n1") for uid, owner in (("a", "job"), ("b", "old"))]
-    scene.put(*done, member("c", owner="job"))
-    assert scene.gate() == (
-        "waits for members: 2 of 4 pods of PodGroup train exist (not counted: 1 finished)"
-    )  # fmt: skip
-
-
-def test_shortfall_counts_each_pod_once(scene: Scene) -> None:
-    pods = [member("a", "ps"), member("b", "worker"), member("c", "worker")]
-    scene.directory.put_group(group(3, {"worker": 2}))
-    scene.put(*pods)
-    assert scene.directory.shortfall(TRAIN, []) == "0 of 3 members, role worker 0 of 2"
-    scene.assume(*pods[:2])
-    assert scene.directory.shortfall(TRAIN, pods[:2]) == "2 of 3 members, role worker 1 of 2"
-    assert scene.directory.shortfall(TRAIN, pods) == scene.directory.shortfall(TRAIN, [*pods, *pods]) == ""
-    assert [pod.uid for pod in scene.directory.sitting(TRAIN)] == ["a", "b"]
-    scene.cluster.forget("a")
-    assert scene.directory.shortfall(TRAIN, pods[1:]) == "2 of 3 members"
-    assert [pod.node for pod in scene.directory.sitting(TRAIN)] == ["n1"]
 
 
 def test_those_that_fill_roles_are_placed_first(scene: Scene) -> None:
@@ -216,18 +153,6 @@ def test_a_change_ends_a_pause(scene: Scene, how: str) -> None:
     assert scene.told[-1] == TRAIN
 
 
-def test_a_status_that_is_written_wakes_nobody(scene: Scene) -> None:
-    scene.directory.put_group(group(2))
-    scene.put(member("a"))
-    scene.directory.tick()
-    scene.told.clear()
-    scene.directory.put_group(group(2, generation=2))
-    scene.directory.replace_groups([group(2)])
-    scene.directory.tick()
-    assert not scene.told and scene.directory.take_changed() == {TRAIN}
-    assert scene.directory.take_changed() == set()
-
-
 def test_report(scene: Scene) -> None:
     scene.directory.put_group(group(3))
     scene.put(
@@ -264,18 +189,6 @@ def test_it_begins_with_what_the_tables_hold_and_follows_live_ones() -> None:
     assert not directory.gate(member("a")).is_success
 
 
-def test_a_gang_that_has_lost_its_seats_is_tried_as_if_for_the_first_time(scene: Scene) -> None:
-    pods = [member("a"), member("b")]
-    scene.directory.put_group(group(2))
-    scene.put(*pods)
-    scene.directory.attempt_failed(TRAIN, "no")
-    scene.assume(*pods)
-    scene.put(member("a", node="n1"), member("b", node="n1"), member("c"))
-    scene.cluster.delete_pod("a")
-    report = scene.directory.report(TRAIN)
-    assert report is not None and report.verdict.reason is Reason.QUEUED
-
-
 @pytest.mark.parametrize("how", ["taken back", "changed", "relisted"])
 def test_what_is_only_tried_does_not_end_a_pause(scene: Scene, how: str) -> None:
     pods = [member("a"), member("b")]
@@ -292,18 +205,6 @@ def test_what_is_only_tried_does_not_end_a_pause(scene: Scene, how: str) -> None
         scene.cluster.replace_pods([member("a"), member("b")])
         scene.directory.rebuild()
     assert "others go first" in scene.gate()
-
-
-def test_a_group_that_is_made_again_begins_anew(scene: Scene) -> None:
-    scene.put(member("a"))
-    scene.directory.put_group(group(1))
-    scene.now += 100
-    scene.directory.put_group(group(1, generation=2))
-    report = scene.directory.report(TRAIN)
-    assert report is not None and report.complete_since == NOW
-    scene.directory.put_group(group(1, uid="another"))
-    report = scene.directory.report(TRAIN)
-    assert report is not None and report.complete_since == NOW + 100
 
 
 def test_the_timeout_passes_between_two_attempts_as_well() -> None:

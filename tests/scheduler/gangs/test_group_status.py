@@ -66,27 +66,6 @@ def test_phase_and_condition(pods: list[PodInfo], phase: str, status: str, reaso
     assert (wanted.phase, wanted.status, wanted.reason) == (phase, status, reason)
 
 
-def test_a_group_that_is_tried_in_vain() -> None:
-    scene = Scene()
-    scene.directory.put_group(group(2, timeout_seconds=10.0))
-    scene.put(member("a"), member("b"))
-    scene.directory.attempt_failed(TRAIN, "1 of 2 members fit", "0/9 nodes are available: 9 Insufficient cpu")
-    wanted = status_of(scene)
-    assert (wanted.phase, wanted.status, wanted.reason) == ("Scheduling", "False", Reason.UNSCHEDULABLE)
-    assert wanted.message == "1 of 2 members fit: 0/9 nodes are available: 9 Insufficient cpu"
-    scene.now += 10
-    scene.directory.attempt_failed(TRAIN, "1 of 2 members fit" + "x" * 5000)
-    wanted = status_of(scene)
-    assert (wanted.phase, wanted.reason, len(wanted.message)) == ("Scheduling", Reason.TIMEOUT, 1024)
-
-
-def test_words_of_one_that_sits() -> None:
-    one_waits = of(sits("a"), sits("b"), member("c"))
-    assert one_waits.message == "2 members have a node, 2 members are needed, 1 more waits"
-    one_is_done = of(sits("a", **DONE), sits("b", **RUNS))
-    assert one_is_done.message == "1 member has a node, 1 member has succeeded, 2 members are needed"
-
-
 WANTED = Wanted("Running", 2, 2, 0, 0, "ml/job", "2026-11-21T18:00:00Z", "True", Reason.SCHEDULED, "all well", 3)
 
 
@@ -121,17 +100,6 @@ def test_what_others_wrote_stays() -> None:
     change = change_of(WANTED, PodGroupStatus(conditions=(other,), occupied_by="x", schedule_start_time="t"), NOW)
     assert change is not None and change.keys() == {"phase", "scheduled", "running", "conditions"}
     assert [one["type"] for one in change["conditions"]] == ["Quota", "Scheduled"]
-
-
-def test_the_time_of_a_transition_is_that_of_the_status() -> None:
-    first = change_of(WANTED, PodGroupStatus(), NOW)
-    assert first is not None
-    status = merged(PodGroupStatus(), first)
-    again = change_of(replace(WANTED, message="1 more waits"), status, NOW + 60)
-    assert again is not None and again.keys() == {"conditions"}
-    assert again["conditions"][0]["lastTransitionTime"] == "2026-11-21T18:00:00Z"
-    turned = change_of(replace(WANTED, status="False", reason=Reason.TIMEOUT), status, NOW + 60)
-    assert turned is not None and turned["conditions"][0]["lastTransitionTime"] == "2026-11-21T18:01:00Z"
 
 
 def test_a_replica_that_is_behind_leaves_a_later_version_alone() -> None:

@@ -8,11 +8,9 @@ from typing import Any
 
 import pytest
 
-from kube.decoding.decoding import Kind, decode_object
 from kube.decoding.stored_templates import Condition
 from kube.objects.objects import PodInfo
-from placement.pod_groups.group_apis import NATIVE, OURS, group_key
-from placement.pod_groups.labels import GROUP_LABEL, group_of
+from placement.pod_groups.group_apis import NATIVE, OURS
 from placement.pod_groups.minima import Minima
 from placement.pod_groups.pod_group import Disruption, PodGroupInfo, PodGroupStatus
 from scheduler.gangs.gang_gate import Reason
@@ -46,14 +44,6 @@ def scene(*groups: PodGroupInfo) -> Scene:
     made = Scene()
     made.directory.replace_groups(groups, NATIVE)
     return made
-
-
-def test_the_group_of_a_pod_is_read_from_its_spec() -> None:
-    spec = {"containers": [], "schedulingGroup": {"podGroupName": "train"}}
-    body = json.dumps({"metadata": {"name": "a", "namespace": "ml"}, "spec": spec}).encode()
-    pod = decode_object(Kind.PODS, body)[0]
-    assert isinstance(pod, PodInfo) and group_of(pod) == KEY == group_key("ml", "train", NATIVE)
-    assert group_of(replace(pod, labels={GROUP_LABEL: "other"})) == KEY, "the spec decides"
 
 
 @pytest.mark.parametrize(
@@ -98,20 +88,6 @@ def test_what_is_not_supported_is_refused_by_name(spec: dict[str, Any], says: st
     assert found.problem.startswith(says), found.problem
     made = scene(found)
     assert made.directory.gate(native("a")).reason == f"PodGroup train cannot be used: {found.problem}"
-
-
-def test_groups_of_one_name_in_both_apis_do_not_mix() -> None:
-    made = scene(native_group(2))
-    made.directory.replace_groups([group(3)])
-    made.put(member("ours-1"), member("ours-2"), native("native-1"))
-    assert made.gate() == "waits for members: 2 of 3 pods of PodGroup train exist"
-    assert made.directory.gate(native("native-1")).reason == "waits for members: 1 of 2 pods of PodGroup train exist"
-    made.put(native("native-2"))
-    assert made.directory.gate(native("native-1")).reason == ""
-    assert made.directory.unit_of(native("native-1")).key == KEY
-    assert made.directory.unit_of(member("ours-1")).key == "ml/train"
-    made.directory.replace_groups([])
-    assert made.directory.gate(native("native-1")).reason == "", "a list of ours says nothing about theirs"
 
 
 def test_a_pod_that_names_a_group_of_an_api_that_is_not_served_says_how_to_get_it() -> None:
@@ -179,16 +155,6 @@ def test_the_condition_is_that_of_kube_scheduler() -> None:
     made.cluster.delete_pod("a")
     assert made.directory.report(KEY).verdict.reason is Reason.NOT_ENOUGH_MEMBERS  # type: ignore[union-attr]
     assert conditions(made, placed) is None, "once True, it stays"
-
-
-def test_pods_of_other_schedulers_are_counted_apart() -> None:
-    made = scene(native_group(1))
-    made.put(native("theirs", scheduler_name="default-scheduler", node="n1"))
-    assert made.directory.report(KEY).ours == 0  # type: ignore[union-attr]
-    made.put(native("ours"))
-    assert made.directory.report(KEY).ours == 1  # type: ignore[union-attr]
-    made.cluster.delete_pod("ours")
-    assert made.directory.report(KEY).ours == 0  # type: ignore[union-attr]
 
 
 def test_the_phase_of_a_native_group_comes_from_its_condition() -> None:

@@ -136,23 +136,6 @@ def test_the_course_of_a_group() -> None:
     assert server.writer.waiting == 0
 
 
-def test_a_group_is_written_every_two_seconds_at_most() -> None:
-    server = Server(group(50))
-    server.run(3)
-    for n in range(10):
-        server.scene.put(member(str(n)))
-        server.run(1)
-    assert 4 <= len(server.written) - 1 <= 6
-    server.run(3)
-    assert "10 of 50 pods" in server.written[-1][1]["conditions"][0]["message"]
-
-
-def test_what_somebody_else_undoes_is_written_once_in_thirty_seconds() -> None:
-    server = Server(group(2))
-    server.undoes = True
-    assert len(server.run(60)) == 2
-
-
 def test_a_watch_that_lags_costs_conflicts_and_nothing_else() -> None:
     server = Server(group(2))
     server.run(3, watch=False)
@@ -271,25 +254,6 @@ def test_what_the_status_says_has_been_told_before() -> None:
     assert due(Turns(), Reason.SCHEDULED, status=said) == "Scheduled"
     odd = PodGroupStatus(conditions=(Condition("Scheduled", "False", "Whatever"), Condition("Other", "True")))
     assert due(Turns(), Reason.TIMEOUT, status=odd) == "ScheduleTimeout"
-
-
-def test_members_that_are_missing_are_told_of_after_a_while() -> None:
-    turns, wanted = Turns(), replace(WANTED, reason=Reason.NOT_ENOUGH_MEMBERS)
-    assert turns.due(group(), wanted, NOW) == ("", True)
-    assert turns.due(group(), wanted, NOW + 29) == ("", True)
-    assert turns.due(group(), wanted, NOW + 30) == ("NotEnoughMembers", False)
-    assert turns.due(group(), wanted, NOW + 90) == ("", False)
-    turns = Turns()
-    turns.due(group(), wanted, NOW)
-    turns.due(group(), replace(WANTED, reason=Reason.QUEUED), NOW + 20)
-    assert turns.due(group(), wanted, NOW + 31) == ("", True)
-    assert turns.due(group(), wanted, NOW - 50) == ("", True), "the clock was set back"
-    assert turns.due(group(), wanted, NOW - 20) == ("NotEnoughMembers", False)
-
-
-def test_a_group_without_pods_is_nothing_to_warn_of() -> None:
-    turns, wanted = Turns(), replace(WANTED, reason=Reason.NOT_ENOUGH_MEMBERS, is_empty=True)
-    assert turns.due(group(), wanted, NOW) == turns.due(group(), wanted, NOW + 99) == ("", False)
 
 
 def test_events_as_they_are_posted() -> None:

@@ -18,28 +18,6 @@ def full() -> Scene:
     return scene
 
 
-def test_it_is_counted_once_after_the_grace() -> None:
-    scene = full()
-    scene.put(pod("one too many"))
-    assert scene.after(0) == [] and scene.after(0.9) == []
-    assert scene.after(0.1) == ["n"]
-    assert scene.after(1) == ["n"] and scene.after(100) == ["n"]
-    assert scene.watch.counts == {Cause.SHARED: 1}
-    (told,) = scene.told
-    assert told.excess == {"cpu": 1000} and len(told.pods) == 5
-
-
-def test_what_is_over_within_the_grace_does_not_count() -> None:
-    scene = full()
-    one = pod("one too many")
-    for _ in range(3):
-        scene.put(one)
-        assert scene.after(0.5) == []
-        scene.gone(one)
-        assert scene.after(0.5) == []
-    assert scene.watch.counts == {}
-
-
 def test_a_clock_that_is_set_back_delays_and_no_more() -> None:
     scene = full()
     scene.put(pod("one too many"))
@@ -57,13 +35,6 @@ def test_by_domain(domain: str | None, cause: Cause | None) -> None:
     scene.after(0)
     scene.after(1)
     assert scene.watch.counts == ({} if cause is None else {cause: 1})
-
-
-def test_a_terminating_pod_counts_until_it_is_gone() -> None:
-    scene = full()
-    scene.put(pod("p0", terminating=True), pod("one too many"))
-    scene.after(0)
-    assert scene.after(1) == ["n"]
 
 
 def test_an_assumed_pod_does_not_count_before_it_is_bound() -> None:
@@ -93,12 +64,6 @@ def test_per_resource_as_the_filter_counts(requests: dict[str, float], excess: d
     assert [one.excess for one in scene.told] == ([excess] if excess else [])
 
 
-def test_pods_of_a_node_that_is_not_there_are_no_overcommit() -> None:
-    scene = Scene([])
-    scene.put(pod("early", cpu=100))
-    assert scene.after(0) == [] and scene.after(5) == []
-
-
 def test_a_node_that_became_smaller() -> None:
     scene = full()
     scene.put_node(node(cpu=3))
@@ -118,17 +83,3 @@ def test_a_device_plugin_that_restarts_while_we_start() -> None:
         scene.after(0)
         scene.after(1)
         assert scene.watch.counts == {Cause.SHRUNK: 1}
-
-
-def test_a_row_that_another_node_takes_over_remembers_nothing() -> None:
-    scene = Scene([node("large", cpu=100)])
-    scene.put(pod("p", on="large", cpu=50))
-    scene.after(0)
-    scene.gone(pod("p", on="large"))
-    scene.cluster.apply(scene.cluster.state.delete_node("large"))
-    scene.put_node(node("small", cpu=4))
-    scene.put(pod("q", on="small", cpu=50))
-    assert scene.cluster.state.names == ["small"]
-    scene.after(0)
-    scene.after(1)
-    assert scene.watch.counts == {Cause.SHARED: 1}

@@ -132,23 +132,6 @@ def test_leadership_that_is_lost_in_the_middle() -> None:
     assert tested.step() == ["p5"]
 
 
-def test_a_node_that_shrank_keeps_its_pods() -> None:
-    tested = Repairing(*pods(4))
-    tested.put_node(node(cpu=2))
-    tested.step()
-    assert tested.step() == [] and tested.watch.counts == {Cause.SHRUNK: 1} and tested.repair.unrepaired == 0
-
-
-def test_not_too_many_at_once() -> None:
-    tested = Repairing(*pods(200))
-    first = tested.step()
-    assert len(first) == 50 and len(tested.step()) == 5
-    tested.step(1000)
-    for _ in range(100):
-        tested.step()
-    assert len(tested.asked) == 196 and len(set(tested.asked)) == 196
-
-
 def test_metrics() -> None:
     tested = Repairing(*pods(5))
     tested.answers = {"p4": REFUSED}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kube.objects.objects import PodInfo
 from scheduler.overcommit.overcommit import units_of
-from scheduler.overcommit.repair_victims import is_evictable, newest_first, plan_repair
+from scheduler.overcommit.repair_victims import is_evictable, plan_repair
 from tests.scheduler.overcommit.nodes import OURS, overcommit, pod
 
 
@@ -33,27 +33,6 @@ def victims(pods: list[PodInfo], milli_cores: int) -> list[str]:
 def test_who_never_goes(stays: PodInfo, why: str) -> None:
     assert not ours(stays), why
     assert ours(pod("p", owner="StatefulSet")) and ours(pod("p", owner="Job"))
-
-
-def test_the_newest_goes() -> None:
-    pods = [pod(f"p{i}", created=float(i), started=10.0 + i) for i in (1, 3, 2)]
-    assert victims(pods, 2000) == ["p3"]
-    assert victims(pods, 1000) == ["p3", "p2"]
-
-
-def test_what_has_not_started_is_newer_than_what_has() -> None:
-    waited_long = pod("waited", created=1.0)
-    pods = [waited_long, pod("a", created=50.0, started=60.0), pod("b", created=40.0, started=70.0)]
-    assert [one.name for one in newest_first(pods)] == ["waited", "b", "a"]
-
-
-def test_one_that_is_enough_rather_than_several_newer_ones() -> None:
-    pods = [pod("small-1", cpu=0.5, created=9), pod("small-2", cpu=0.5, created=8), pod("large", cpu=2, created=1)]
-    assert victims(pods, 1500) == ["large"]
-    assert victims(pods, 2500) == ["small-1"]
-    pods = [pod("one-1", created=9), pod("one-2", created=8), pod("two", cpu=2, created=1)]
-    assert victims(pods, 2000) == ["two"]
-    assert victims(pods, 1000) == ["one-1", "two"], "3 cores: none is enough, then one of two is"
 
 
 def test_those_that_turn_out_not_to_be_needed_stay() -> None:

@@ -33,37 +33,6 @@ def nodes_of(n: int) -> list:  # type: ignore[type-arg]
     return [node(f"n{row}") for row in range(n)]
 
 
-def test_all_members_are_nominated_at_once_and_nothing_stays_in_the_tables() -> None:
-    members = high(4)
-    world = GangWorld(nodes_of(2), [*full(2), *members], [gang("high", 4)])
-    before = world.seats(), world.cluster.state.requested_units.copy()
-    decisions = world.run(*members)
-    assert not decisions.placed and len(world.victims) == 4 and set(world.nominations) == {one.name for one in members}
-    (rejected,) = decisions.rejected
-    assert rejected.by == {"DefaultPreemption"} and "preemption: 4 pod(s) make room on" in rejected.message
-    assert world.seats() == before[0] and (world.cluster.state.requested_units == before[1]).all()
-    assert not world.cluster.assumed.uids()
-    assert all(world.nominated.of(one.uid) is not None for one in members)
-
-
-def test_nothing_is_evicted_unless_the_whole_gang_fits_then() -> None:
-    members = high(5)
-    there = [*full(2), low("guarded", "n0", cpu=0.0)]
-    there = [low(f"k-{i}", "n0", priority=10) if i < 4 else one for i, one in enumerate(there)]
-    world = GangWorld(nodes_of(2), [*there, *members], [gang("high", 5)])
-    (rejected,) = world.run(*members).rejected
-    assert world.nominations == {} and "no victims found that would make room for the whole gang" in rejected.message
-    assert not len(world.nominated)
-
-
-def test_a_gang_that_sits_in_part_asks_for_the_rest_only() -> None:
-    sits = of_gang(low("high-a", "n0", priority=10), "high")
-    members = high(2)
-    world = GangWorld(nodes_of(1), [sits, *full(1, 3), *members], [gang("high", 3)])
-    world.run(*members)
-    assert len(world.victims) == 2
-
-
 def test_only_the_members_that_are_needed_get_room() -> None:
     members = high(6)
     world = GangWorld(nodes_of(2), [*full(2), *members], [gang("high", 3)])
@@ -268,12 +237,3 @@ def test_a_pod_that_a_member_with_free_room_needs_stays() -> None:
     world = GangWorld(_nodes(), [*there, near, plain], [gang("high", 2)])
     world.run(near, plain)
     assert "cache" not in world.victims
-
-
-def test_members_that_sit_are_no_victims_of_their_own_gang() -> None:
-    sits = of_gang(low("high-a", "n0", cpu=2.0, priority=1), "high")
-    member = of_gang(pod("high-b", cpu=2.0, priority=10), "high")
-    there = [low("other", "n1", cpu=2.0, priority=5)]
-    world = GangWorld(_nodes(), [sits, *there, member], [gang("high", 2)])
-    world.run(member)
-    assert world.victims == ["other"]

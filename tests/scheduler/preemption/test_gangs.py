@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kube.objects.objects import PodInfo
 from placement.plugins import Nomination
 from scheduler.preemption.options import PreemptionOptions
-from tests.scheduler.preemption.made_up import NOW, MadeUpGangs, World, budget, node, pod
+from tests.scheduler.preemption.made_up import NOW, MadeUpGangs, World, node, pod
 
 
 def member(
@@ -24,28 +24,6 @@ def world(pods: Sequence[PodInfo], minimum: int, **more: object) -> World:
     return World(nodes, pods, gangs=MadeUpGangs({"g": minimum, "h": minimum}), **more)  # type: ignore[arg-type]
 
 
-X = pod("x", cpu=2, priority=10)
-
-
-def test_all_members_go_when_the_gang_cannot_go_on() -> None:
-    there = [member("g1", "a"), member("g2", "b"), pod("p", "a", cpu=2, priority=9), pod("q", "b", cpu=2, priority=11)]
-    # Priority 0 twice is cheaper than priority 9 once: the highest victim decides before their number.
-    assert world(there, 2).preempts(X) == ("a", ["g1", "g2"])
-    assert world(there, 1).preempts(X) == ("a", ["g1"])  # one is enough for it
-
-
-def test_a_gang_is_dearer_than_a_single_pod_of_its_priority() -> None:
-    there = [member("g1", "a", cpu=4), member("g2", "b", cpu=4), pod("p", "c", cpu=4)]
-    assert world(there, 2).preempts(X) == ("c", ["p"])
-    assert world(there, 1).preempts(X) == ("a", ["g1"])
-
-
-def test_what_a_lost_gang_frees_on_the_node_is_used() -> None:
-    # p and then g2 would have to go; but with g2 goes g1, and p can stay.
-    there = [member("g1", "a", priority=2, cpu=2), pod("p", "a", cpu=1, priority=1), member("g2", "a", cpu=1)]
-    assert world(there, 2).preempts(X) == ("a", ["g1", "g2"])
-
-
 def test_a_node_is_not_passed_over_for_a_victim_that_a_lost_gang_makes_needless() -> None:
     # On a first look p would go with g2; as g1 goes with g2, p can stay, and nobody above 2 goes.
     there = [
@@ -55,16 +33,6 @@ def test_a_node_is_not_passed_over_for_a_victim_that_a_lost_gang_makes_needless(
         pod("q", "b", cpu=4, priority=5),
     ]
     assert world(there, 2).preempts(pod("x", cpu=2, priority=10)) == ("a", ["g1", "g2"])
-
-
-def test_budgets_of_members_elsewhere_count() -> None:
-    there = [
-        pod("g1", "a", cpu=4, labels={"gang": "g"}),
-        pod("g2", "b", cpu=4, labels={"gang": "g", "app": "db"}),
-        pod("p", "c", cpu=4, priority=9),
-    ]
-    assert world(there, 2, budgets=[budget("db", allowed=0, app="db")]).preempts(X) == ("c", ["p"])
-    assert world(there, 2, budgets=[budget("db", allowed=1, app="db")]).preempts(X) == ("a", ["g1", "g2"])
 
 
 pods = st.lists(

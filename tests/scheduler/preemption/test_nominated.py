@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kube.objects.objects import Phase, PodInfo
-from placement.plugins import TellsApart
 from tests.scheduler.preemption.made_up import World, node, pod
 
 
@@ -25,28 +24,6 @@ def test_room_is_kept_from_pods_of_equal_and_lower_priority() -> None:
     world.nominated.nominate(pod("o", cpu=0, priority=9), "a")
     assert world.feasible(pod("x", cpu=0, priority=5)) == {"b"}  # three pods and no more
     assert world.feasible(pod("x", cpu=0, priority=6)) == {"a", "b"}
-
-
-def test_a_rejection_is_preemptible_where_an_empty_node_would_have_room_for_both() -> None:
-    world = World([node("a", cpu=4)], [pod("p", "a", cpu=1)])
-    world.nominated.nominate(pod("n", cpu=2, priority=5), "a")
-    found = world.nominated.filter(pod("x", cpu=2), world.view)
-    assert [(one.nodes.tolist(), one.preemptible) for one in found] == [([True], True)]
-    found = world.nominated.filter(pod("x", cpu=3), world.view)
-    assert [(one.nodes.tolist(), one.preemptible) for one in found] == [([True], False)]
-    assert world.nominated.filter(pod("x", cpu=1), world.view) == []
-
-
-def test_further_pods_are_preempted_beside_nominated_ones() -> None:
-    world = World([node("a", cpu=4)], [pod(f"p{i}", "a", started=float(i)) for i in range(4)])
-    x, y = pod("x", priority=5), pod("y", priority=5)
-    assert world.preempts(x) == ("a", ["p3"])
-    world.nominated.nominate(x, "a", ["p3"])
-    assert world.preempts(y) == ("a", ["p2", "p3"])  # p3 goes for x
-    world.delete("p3")
-    assert world.preempts(y) == ("a", ["p2"])
-    assert world.preempts(pod("z", cpu=3.5, priority=5)) is None
-    assert world.preempts(pod("z", cpu=4, priority=6)) == ("a", ["p0", "p1", "p2"])
 
 
 def test_a_nomination_ends_when_the_pod_sits_and_comes_back_when_that_is_taken_back() -> None:
@@ -79,15 +56,6 @@ def test_a_pod_that_changes_while_it_is_assumed_is_nominated_again_when_that_is_
     assert found is not None and found.node == "a" and not found.victims
 
 
-def test_pods_nominated_to_different_nodes_are_not_judged_together() -> None:
-    world = World([node("a"), node("b")], [])
-    for name, on in (("x", "a"), ("y", "b")):
-        world.put(pod(name))
-        world.nominated.nominate(pod(name), on)
-    assert isinstance(world.nominated, TellsApart)
-    assert [world.nominated.tells_apart(pod(name)) for name in "xyz"] == ["a", "b", ""]
-
-
 def test_room_that_is_on_its_way_and_kept_for_no_pod_costs_nobody() -> None:
     there = [pod(f"p{i}", "a", started=float(i)) for i in range(4)]
     world = World([node("b", cpu=4), node("a", cpu=4)], [*there, *(pod(f"q{i}", "b", started=9.0) for i in range(4))])
@@ -115,17 +83,6 @@ def test_a_nomination_ends_with_the_pod_or_its_node() -> None:
     assert not world.nominated.nominate(pod("y"), "b") and not world.nominated.nominate(pod("y"), "nowhere")
     world.put(pod("s", "a"))
     assert not world.nominated.nominate(pod("s"), "a")  # it sits already
-
-
-def test_lower_nominations_give_way() -> None:
-    world = World([node("a"), node("b")], [])
-    for name, on, priority in (("low", "a", 1), ("same", "a", 5), ("elsewhere", "b", 1)):
-        world.nominated.nominate(pod(name, priority=priority), on)
-    withdrawn: list[str] = []
-    world.nominated.withdrawn = lambda pod: withdrawn.append(pod.uid)
-    for on in ("a", "nowhere"):
-        world.nominated.clear_lower(on, 5)
-    assert world.ended == [("low", "a")] and withdrawn == ["low"] and len(world.nominated) == 2
 
 
 def test_after_a_restart_nominations_are_read_from_pods_that_wait() -> None:

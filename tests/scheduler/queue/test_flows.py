@@ -48,21 +48,6 @@ def test_flows_are_told_by_their_first_unit_and_its_first_pod() -> None:
     assert order.heads["a"].first.key == "u"
 
 
-def test_without_an_order_all_flows_are_one() -> None:
-    world = World()
-    world.put(a_pod("a", flow="x"), a_pod("b", flow="y", priority=1, due=BEGIN), a_pod("c", flow="x", priority=2))
-    assert list(world.all_popped()) == [["c"], ["b"], ["a"]]
-
-
-def test_flows_tell_how_many_pods_are_active_to_within_a_factor_of_two() -> None:
-    order = Asked(of_flow("", 1))
-    world = World(flows=order)
-    for n_there in range(1, 40):
-        world.put(a_pod(f"a{n_there}", unit="u"), a_pod(f"b{n_there}", unit="u"))
-        world.popped()
-        assert (n_there + 1) / 2 < order.heads[""].n_pods <= n_there + 1
-
-
 def test_pods_that_nobody_looked_at_are_given_back() -> None:
     order = Asked()
     world = World(flows=order)

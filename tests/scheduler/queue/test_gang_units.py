@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from placement.cluster_events import ClusterEvent, EventKind
 from tests.scheduler.queue.queue_world import FIT, World, a_pod
 
 
@@ -26,26 +25,6 @@ def test_when_the_member_with_the_priority_goes_its_place_goes() -> None:
     assert list(world.all_popped()) == [["s"], ["g1"]]
 
 
-def test_a_group_that_appears_gives_its_members_their_place() -> None:
-    world = World()
-    world.put(a_pod("single"))
-    world.now += 1
-    world.put(a_pod("g1", gang="ns/g"))
-    world.since["ns/g"] = 5.0
-    world.queue.wake_units(["ns/g"])
-    assert list(world.all_popped()) == [["g1"], ["single"]]
-
-
-def test_a_change_of_the_group_wakes_it_and_nobody_else() -> None:
-    world = World()
-    world.put(a_pod("a", gang="ns/g"), a_pod("b", gang="ns/h"), a_pod("c"))
-    for _ in range(3):
-        world.reject(FIT)
-    world.after(20)
-    world.queue.happened(ClusterEvent(EventKind.GROUP_CHANGED, group="ns/g"))
-    assert world.parts() == {"a": "active", "b": "unschedulable", "c": "unschedulable"}
-
-
 def test_a_gang_told_to_wait_when_it_comes_back_goes_on_as_a_whole() -> None:
     world = _gang("a", "b")
     first = world.pop()
@@ -57,15 +36,6 @@ def test_a_gang_told_to_wait_when_it_comes_back_goes_on_as_a_whole() -> None:
     assert world.parts() == {"a": "gated", "b": "gated"}
     world.after(1)
     assert world.popped() == ["a", "b"]
-
-
-def test_a_member_that_leaves_its_group_is_a_pod_like_any_other() -> None:
-    world = _gang("a", "b")
-    world.put(a_pod("b", unit="u"))
-    assert list(world.all_popped()) == [["a"], ["b"]]
-    world.queue.done("a")
-    first = world.parts()
-    assert first == {"b": "in_flight"}
 
 
 def test_a_pod_that_joins_a_group_in_flight_comes_back_into_it() -> None:
@@ -101,29 +71,3 @@ def test_a_member_that_knows_of_the_group_tells_the_others() -> None:
     world.since["ns/g"] = 5.0
     world.put(a_pod("g2", gang="ns/g"))
     assert list(world.all_popped()) == [["g1", "g2"], ["single"]]
-
-
-def test_members_that_only_pause_go_on_with_the_first_one_that_may() -> None:
-    for knows_first in ("a", "c"):
-        world = World(waits={"a": 30.0, "b": 60.0, "c": 90.0}, gated={"d": "gate"})
-        world.put(*(a_pod(name, gang="ns/g") for name in "abcd"))
-        assert set(world.parts().values()) == {"gated"}
-        del world.waits[knows_first]
-        world.queue.happened(ClusterEvent(EventKind.UNSCHEDULED_POD_CHANGED, pod=a_pod(knows_first, gang="ns/g")))
-        assert world.popped() == ["a", "b", "c"]
-        assert world.parts()["d"] == "gated"
-
-
-def test_members_that_only_pause_go_on_with_a_new_one_that_may() -> None:
-    world = World(waits={"a": 30.0, "b": 60.0})
-    world.put(*(a_pod(name, gang="ns/g") for name in "abc"))
-    assert world.popped() == ["a", "b", "c"]
-
-
-def test_a_member_told_to_pause_when_it_comes_back_goes_on_with_the_others() -> None:
-    world = _gang("a", "b")
-    first = world.pop()
-    assert first is not None
-    world.waits = {"a": 30.0}
-    world.queue.rejected(first.pods, frozenset({FIT}), "no room")
-    assert world.parts() == {"a": "unschedulable", "b": "unschedulable"}

@@ -8,27 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecast.errors import InputError
-from kube.objects.constraints import PodConstraints
 from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
-from placement.plugins import SortedUnit
 from scheduler.queue.backoff import backoff_seconds
 from scheduler.queue.lazy_heap import LazyHeap
-from scheduler.queue.options import BackoffOptions, QueueOptions
-from tests.placement.small_cluster import pod_of
+from scheduler.queue.options import QueueOptions
 from tests.scheduler.queue.queue_world import BEGIN, FIT, World, a_pod, node_added
-
-
-def test_another_order_can_be_plugged_in() -> None:
-    class LastFirst:
-        def key(self, unit: SortedUnit) -> tuple[float, ...]:
-            return (-unit.since,)
-
-    world = World(sort=LastFirst())
-    for name in "abc":
-        world.put(a_pod(name, priority=ord(name)))
-        world.now += 1
-    assert list(world.all_popped()) == [["c"], ["b"], ["a"]]
 
 
 def test_pods_of_a_controller_are_popped_together_in_the_order_in_which_they_arrived() -> None:
@@ -43,15 +28,6 @@ def test_pods_of_a_controller_are_popped_together_in_the_order_in_which_they_arr
     assert world.queue.in_flight == 2
     # What is left of it has the place of its own oldest pod.
     assert list(world.all_popped()) == [["b1", "b2"], ["a3"]]
-
-
-def test_without_backoff_a_pod_that_failed_is_active_at_once() -> None:
-    world = World(QueueOptions(backoff=BackoffOptions(initial=0, longest=0)))
-    world.put(a_pod("a"))
-    first = world.pop()
-    assert first is not None
-    world.queue.failed(first.pods)
-    assert world.parts() == {"a": "active"}
 
 
 def test_a_pod_whose_priority_changes_changes_its_place() -> None:
@@ -85,14 +61,6 @@ def test_a_closed_queue_gives_nothing_more() -> None:
     assert world.queue.pop(most=1, wait_seconds=1_000) is None
 
 
-def test_whatever_a_pod_says_it_can_be_queued() -> None:
-    world = World()
-    odd = replace(pod_of("odd", {"": "", "zone": "\0"}), requests={"": float("inf")}, priority=-(2**31))
-    world.put(odd, replace(odd, uid="other", priority=2**31 - 1))
-    assert world.reject(FIT) == ["other"]
-    assert world.reject(FIT) == ["default/odd"]
-
-
 def test_a_gated_pod_is_not_tried_and_asked_again_when_it_changes() -> None:
     world = World(gated={"a": "waits for its gate"})
     pod = a_pod("a")
@@ -109,17 +77,6 @@ def test_a_gated_pod_is_not_tried_and_asked_again_when_it_changes() -> None:
     world.put(replace(pod, gates=("other",)))
     (waiting,) = world.queue.waiting()
     assert (waiting.part, waiting.message, waiting.rejected_by) == ("active", "", frozenset())
-
-
-def test_a_gate_that_asks_to_wait_lets_the_pod_through_after_that() -> None:
-    world = World(waits={"a": 30.0, "b": 30.0})
-    world.put(a_pod("a", unit="u"), a_pod("b", unit="v"))
-    world.after(20)
-    world.queue.wake_units(["v"])  # asked again, it waits anew
-    world.after(10)
-    assert world.parts() == {"a": "active", "b": "gated"}
-    world.after(20)
-    assert world.parts() == {"a": "active", "b": "active"}
 
 
 def test_a_timeout_event_wakes_everybody_and_asks_all_gates() -> None:
@@ -142,25 +99,6 @@ def test_a_gate_that_raises_keeps_the_pod_out_until_it_is_asked_again(caplog: py
     world.waits = {}
     world.queue.wake_units(["u"])
     assert world.parts() == {"a": "active", "b": "gated"}
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"labels": {"zone": "y"}},
-        {"requests": {"cpu": 0.5}},
-        {"annotations": {"forecast-scheduler.io/policy": "spread"}},
-        {"constraints": PodConstraints(node_selector=(("disk", "ssd"),))},
-    ],
-)
-def test_a_change_of_what_matters_is_worth_another_attempt(changed: dict[str, object]) -> None:
-    world = World()
-    pod = a_pod("a")
-    world.put(pod)
-    world.reject(FIT)
-    world.now += 20
-    world.put(replace(pod, **changed))  # type: ignore[arg-type]
-    assert world.parts() == {"a": "active"}
 
 
 def test_a_plugin_that_raises_wakes_pods_and_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -194,18 +132,6 @@ def test_like_pods_of_a_unit_share_one_question() -> None:
         world.queue.remove(uid)
     world.queue.happened(node_added("x"))
     assert world.fit.asked == 2  # nobody is left to ask about
-
-
-def test_a_nominated_pod_is_asked_about_by_itself() -> None:
-    world = World()
-    pods = [a_pod(name, unit="u") for name in "abc"]
-    world.put(*pods)
-    world.reject(FIT)
-    world.after(20)
-    world.put(replace(pods[0], nominated_node="n1"))
-    world.fit.says = lambda pod, event: pod.nominated_node == "n1"
-    world.queue.happened(node_added())
-    assert world.parts() == {"a": "active", "b": "unschedulable", "c": "unschedulable"}
 
 
 def test_defaults_are_those_of_kube_scheduler() -> None:

@@ -67,25 +67,6 @@ def test_queues_have_turns_by_weight() -> None:
     assert counted([flows.next(*heads) for _ in range(100)]) == {"online": 40, "fifo/": 30, "drf/a": 20, "edf/": 10}
 
 
-def test_turns_are_counted_in_pods() -> None:
-    flows = Flows(FairOptions(unqueued_weight=1))
-    heads = [a_head("online"), a_head("edf/")]
-    names: list[str] = []
-    while len(names) < 22:
-        name = heads[flows.turn(*heads).position].flow
-        flows.order.taken(name, 10 if name == "edf/" else 1)
-        names.append(name)
-    assert counted(names) == {"online": 20, "edf/": 2}
-
-
-def test_a_queue_that_comes_anew_has_saved_up_no_turns() -> None:
-    flows = Flows(FairOptions(unqueued_weight=1))
-    assert [flows.next(a_head("online"), taken=100) for _ in range(5)] == ["online"] * 5
-    names = [flows.next(a_head("online"), a_head("edf/")) for _ in range(110)]
-    assert counted(names[:100]) == {"edf/": 100}  # as far behind as one turn of the other
-    assert counted(names[100:]) == {"edf/": 5, "online": 5}
-
-
 def test_pods_that_came_back_unseen_do_not_count() -> None:
     flows = Flows(FairOptions(unqueued_weight=1))
     heads = [a_head("edf/"), a_head("online")]
@@ -117,40 +98,11 @@ def test_what_has_to_start_soon_goes_first_in_its_queue_every_other_turn() -> No
     assert flows.turn(a_head("prio/", due=NOW - 99)).pick is Pick.FIRST
 
 
-def test_of_several_owners_the_one_whose_job_has_to_start_first() -> None:
-    flows = Flows()
-    flows.sits("late", 50)
-    heads = [a_head("drf/none"), a_head("drf/late", due=NOW + 10), a_head("drf/later", due=NOW + 20)]
-    assert flows.turn(*heads) == Turn(1, 64, Pick.DUE)
-    assert flows.turn(*heads).pick is Pick.FIRST
-    # With nobody to share with as many as the loop takes.
-    assert flows.turn(heads[1]) == Turn(0, pick=Pick.DUE)
-
-
 def test_a_due_time_makes_no_priority() -> None:
     heads = [a_head("drf/a", priority=5, due=NOW, due_priority=0), a_head("drf/b", priority=5)]
     assert Flows().turn(*heads).pick is Pick.FIRST
     # A FIFO queue does not heed priorities.
     assert Flows().turn(a_head("fifo/", priority=5, due=NOW, due_priority=0)).pick is Pick.DUE
-
-
-def test_the_owner_of_the_smallest_dominant_share_goes_up_to_the_next_one() -> None:
-    flows = Flows()
-    flows.sits("a", 100)
-    flows.sits("b", 10, memory=4)
-    flows.sits("c", 200)
-    heads = [a_head("drf/a"), a_head("drf/b"), a_head("drf/c")]
-    assert flows.turn(*heads) == Turn(1, 60)
-    flows.sits("b", 60)
-    assert flows.turn(*heads) == Turn(0, 10)  # both have 100: a quantum, 3 % of a third of 1,000
-    assert flows.turn(a_head("drf/c")) == Turn(0)  # alone: as many as the loop takes
-
-
-def test_owners_have_weights() -> None:
-    flows = Flows()
-    flows.sits("rich", 100)
-    flows.sits("a", 60)
-    assert flows.turn(a_head("drf/a"), a_head("drf/rich")) == Turn(1, 20)
 
 
 def test_owners_whose_pods_find_no_node_do_not_stop_others() -> None:
@@ -162,15 +114,6 @@ def test_owners_whose_pods_find_no_node_do_not_stop_others() -> None:
     assert served
     assert all(turns[at].most == 1 for at in served)
     assert max(b - a for a, b in itertools.pairwise(served)) <= 33
-
-
-def test_turns_grow_with_a_large_backlog() -> None:
-    heads = [a_head(f"drf/o{owner}", n_pods=50) for owner in range(500)]
-    flows = Flows()
-    flows.sits("o0", 1)
-    assert flows.turn(*heads).most == 6  # 25,000 pods in some 4,000 turns
-    assert flows.turn(*heads[:50]).most == 2  # and few of 2,500: only the turn before was in vain
-    assert Flows(FairOptions(quantum=4)).turn(*heads).most == 4
 
 
 def test_turns_grow_while_they_are_in_vain_until_there_is_room() -> None:

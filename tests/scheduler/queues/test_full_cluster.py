@@ -69,17 +69,6 @@ class FullCluster:
             self.place(popped)
 
 
-def test_hundreds_of_owners_on_a_small_cluster_are_not_a_cycle_for_each_pod() -> None:
-    cluster = FullCluster()
-    for number in range(10_000):
-        cluster.comes(f"p{number}", f"team-{number % 500}")
-    cluster.place_all()
-    assert sum(cluster.sizes) == 10_000
-    assert len(cluster.sizes) < 1_500
-    # And yet what there was is shared out evenly.
-    assert (len(cluster.seated), set(cluster.seated.values())) == (500, {2})
-
-
 def test_a_pod_that_found_no_node_has_its_turn_again_though_more_important_ones_never_end() -> None:
     wait = 30.0
     cluster = FullCluster(FairOptions(longest_wait=wait), free=0)
@@ -128,26 +117,6 @@ def batches(pods: Sequence[PodInfo], order: Order) -> list[list[str]]:
     while first := queue.pop(most=1024, wait_seconds=0):
         popped.append([queued.pod.name for queued in first.pods])
     return popped
-
-
-def test_a_storm_of_many_jobs_of_one_owner_is_few_batches() -> None:
-    pods = [a_job_pod(f"p{n}", job=f"job-{n // 10}") for n in range(3000)]
-    for order in Order:
-        assert [len(batch) for batch in batches(pods, order)] == [1024, 1024, 952]
-
-
-def test_fifo_takes_who_waits_longest_whatever_the_priority() -> None:
-    pods = [a_job_pod("a", namespace="a"), a_job_pod("b", namespace="b", priority=5), a_job_pod("c", namespace="c")]
-    assert batches(pods, Order.FIFO) == [["a"], ["b"], ["c"]]
-    assert batches(pods, Order.PRIORITY) == [["b"], ["a"], ["c"]]
-    assert batches(pods, Order.DRF) == [["b"], ["a"], ["c"]]
-
-
-def test_deadline_takes_who_has_to_start_first_within_a_priority() -> None:
-    dues = [("late", 90_000, 0), ("whenever", math.inf, 0), ("soon", 50_000, 0), ("important", 95_000, 1)]
-    pods = [a_job_pod(name, annotations={"due": str(NOW + due)}, priority=by) for name, due, by in dues]
-    assert batches(pods, Order.DEADLINE) == [["important"], ["soon"], ["late"], ["whenever"]]
-    assert batches(pods, Order.PRIORITY) == [["important"], ["late"], ["whenever"], ["soon"]]
 
 
 def test_a_storm_of_one_owner_leaves_room_for_the_pods_of_others() -> None:

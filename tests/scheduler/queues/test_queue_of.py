@@ -38,12 +38,6 @@ def test_the_annotation_decides_if_the_queue_is_open_else_the_namespace(
     assert QueueOf(QUEUES, PROFILES).of(pod) == QueueOwner(queue, namespace)
 
 
-def test_the_owner_is_the_namespace_or_what_a_label_says() -> None:
-    queue_of = QueueOf(QUEUES, PROFILES)
-    assert queue_of.of(a_job_pod("p", namespace="shop", labels={"team": "red"})) == ("teams", "red")
-    assert queue_of.of(a_job_pod("p", namespace="shop")) == ("teams", "")
-
-
 def test_owners_have_flows_of_their_own_where_the_queue_is_shared_among_them() -> None:
     queue_of = QueueOf(QUEUES, PROFILES)
     assert queue_of.flow_of(QueueOwner("teams", "red")) == "teams/red"
@@ -73,12 +67,6 @@ def test_labels_by_the_thousand_make_no_thousand_owners() -> None:
     assert owner("a") == "a"
     assert owner("t2").startswith("t2")  # nor c
     assert owner("b").startswith("#")
-
-
-def test_there_is_always_a_default_queue() -> None:
-    assert [queue.name for queue in all_queues([PodQueue(name="a")])] == ["a", DEFAULT_QUEUE]
-    own = PodQueue(name=DEFAULT_QUEUE, order=Order.FIFO)
-    assert all_queues([own, PodQueue(name="a")]) == (PodQueue(name="a"), own.replace(profiles=("job",)))
 
 
 @pytest.mark.parametrize(

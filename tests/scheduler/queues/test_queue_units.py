@@ -29,13 +29,6 @@ def units(gangs: Gangs | None = None) -> QueueUnits:
     return QueueUnits(gangs or Gangs(), is_job=is_job, due=due, queue_of=queue_of)
 
 
-def test_the_pods_of_all_jobs_of_an_owner_are_one_unit() -> None:
-    one = units().unit_of(a_job_pod("a", job="backup-29000000", namespace="x"))
-    other = units().unit_of(a_job_pod("b", job="report-29000000", namespace="x"))
-    assert one == other == UnitOf(one.key, None, False, "default/x", math.inf)
-    assert units().unit_of(a_job_pod("a", namespace="y")).key != one.key
-
-
 def test_queues_and_due_times_part_them_and_due_times_count_in_steps_of_ten_seconds() -> None:
     plain = units().unit_of(a_job_pod("a"))
     timed = [units().unit_of(a_job_pod("a", annotations={"due": text})) for text in ("1795330009.9", "1795330000")]
@@ -45,11 +38,6 @@ def test_queues_and_due_times_part_them_and_due_times_count_in_steps_of_ten_seco
     night = units().unit_of(a_job_pod("a", annotations={QUEUE_ANNOTATION: "night"}))
     assert len({plain.key, timed[0].key, later.key, night.key}) == 4
     assert night.flow == "night/"
-
-
-def test_a_due_time_that_is_no_number_is_none() -> None:
-    assert units().unit_of(a_job_pod("a", annotations={"due": "nan"})) == units().unit_of(a_job_pod("a"))
-    assert units().unit_of(a_job_pod("a", annotations={"due": "-inf"})).due == math.inf
 
 
 def test_a_gang_stays_what_it_is_and_gets_a_flow_and_a_due_time() -> None:
@@ -62,15 +50,3 @@ def test_pods_of_other_profiles_are_in_a_flow_of_their_own() -> None:
     assert units().unit_of(pod) == replace(unit_by_owner(pod), flow=ONLINE_FLOW)
     gang = replace(pod, labels={"gang": "g"})
     assert units().unit_of(gang) == UnitOf("default/g", 7.0, True, ONLINE_FLOW)
-
-
-def test_pods_of_a_service_in_a_queue_stay_with_their_controller_and_with_those_due_at_the_same_time() -> None:
-    queue_of = QueueOf([PodQueue(name="line", profiles=("online",), order=Order.FIFO)], PROFILES)
-    units = QueueUnits(Gangs(), is_job=is_job, due=due, queue_of=queue_of)
-    pod = replace(pod_of("a", owner_uid="rs"), scheduler_name="forecast-scheduler")
-    one, same, other = (units.unit_of(each) for each in (pod, replace(pod, uid="b"), replace(pod, owner_uid="other")))
-    soon = units.unit_of(replace(pod, annotations={"due": "25"}))
-    assert one == same == UnitOf(one.key, None, False, "line/", math.inf)
-    assert len({one.key, other.key, soon.key}) == 3
-    assert (soon.flow, soon.due) == ("line/", 20.0)
-    assert not units.unit_of(replace(pod, labels={"gang": "g"})).key.startswith("owner")

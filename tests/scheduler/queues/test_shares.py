@@ -49,30 +49,6 @@ class Cluster:
         self.shares.apply(self.state.put_node(node))
 
 
-def test_what_sits_is_charged_to_its_owner_until_it_ends() -> None:
-    cluster = Cluster(a_node("n", 10, 100))
-    waiting = a_job_pod("p", namespace="a", cpu=2, memory=5)
-    cluster.put(waiting)
-    assert cluster.shares.held(A) == OwnerUse(0, ())
-    cluster.put(replace(waiting, node="n"))
-    cluster.put(a_job_pod("q", namespace="a", node="n"))
-    cluster.put(a_job_pod("r", namespace="b", node="n", memory=40))
-    assert cluster.shares.held(A) == OwnerUse(2, (3.0, 6.0))
-    assert cluster.shares.report() == (
-        OwnerShare("default", "a", 2, 0.3, "cpu"),
-        OwnerShare("default", "b", 1, 0.4, "memory"),
-    )
-    cluster.put(replace(waiting, node="n", phase=Phase.SUCCEEDED))
-    assert cluster.shares.held(A) == OwnerUse(1, (1.0, 1.0))
-    cluster.delete("a/q")
-    assert cluster.shares.report() == (OwnerShare("default", "b", 1, 0.4, "memory"),)
-
-
-def test_a_pod_without_requests_takes_something_all_the_same() -> None:
-    bare = replace(a_job_pod("p"), requests={}, nonzero_requests=(0.1, 2e8))
-    assert Cluster().shares.demand(bare) == (0.1, 2e8)
-
-
 def test_like_pods_that_are_assumed_at_once_are_charged_at_once() -> None:
     cluster = Cluster(a_node("n", 10, 100))
     pods = [a_job_pod(f"p{n}", namespace="a", cpu=0.5) for n in range(4)]
@@ -100,22 +76,6 @@ def test_the_total_is_that_of_the_nodes_that_count() -> None:
     assert cluster.shares.total == (25.0, 150.0)
     cluster.shares.apply(cluster.state.delete_node("m"))
     assert cluster.shares.total == (20.0, 100.0)
-
-
-def test_without_nodes_that_count_others_take_their_place() -> None:
-    """As where all nodes are virtual: shares of nothing would be those of whoever comes first."""
-    cluster = Cluster(a_node("virtual-1", 100, 1000), otherwise=lambda node: node.name != "virtual-theirs")
-    cluster.put(a_job_pod("p", namespace="a", node="virtual-1", cpu=10))
-    assert cluster.shares.report() == (OwnerShare("default", "a", 1, 0.1, "cpu"),)
-    cluster.put_node(a_node("virtual-theirs", 100, 1000))
-    cluster.put_node(a_node("virtual-2", 100, 1000))
-    assert cluster.shares.total == (200.0, 2000.0)
-    cluster.put_node(a_node("n", 20, 200))
-    assert cluster.shares.total == (20.0, 200.0)
-    assert cluster.shares.report() == (OwnerShare("default", "a", 1, 0.5, "cpu"),)
-    cluster.shares.apply(cluster.state.delete_node("n"))
-    assert cluster.shares.total == (200.0, 2000.0)
-    assert cluster.shares.held(A) == OwnerUse(1, (10.0, 1.0))
 
 
 def test_a_resource_that_a_node_brings_counts_from_then_on() -> None:
@@ -163,21 +123,6 @@ def test_what_owners_hold_is_exported() -> None:
 
 
 AMOUNTS = st.lists(st.sampled_from([0.0, 0.25, 1.0, 3.0, 10.0]), min_size=3, max_size=3).map(tuple)
-
-
-def test_the_dominant_share_is_the_largest_one() -> None:
-    # The example of the paper: 9 CPUs and 18 GB; A runs tasks of <1 CPU, 4 GB>, B of <3 CPUs, 1 GB>.
-    assert dominant((3, 12), (9, 18)) == (12 / 18, 1)
-    assert dominant((6, 2), (9, 18)) == (6 / 9, 0)
-    assert dominant((), (9, 18)) == (0.0, 0)
-    assert dominant((1, 0, 5), (9, 18, 0)) == (1 / 9, 0)  # nobody offers the third
-
-
-def test_pods_that_bring_an_owner_level() -> None:
-    assert pods_to_level((0, 0), (1, 4), (9, 18), 12 / 18) == 3
-    assert pods_to_level((3, 12), (1, 4), (9, 18), 12 / 18) == 0
-    assert pods_to_level((), (1, 4), (9, 18), 0.5) == 3
-    assert pods_to_level((), (0, 0), (9, 18), 0.5) == math.inf
 
 
 @given(used=AMOUNTS, demand=AMOUNTS, total=AMOUNTS, share=st.sampled_from([0.1, 0.5, 0.9]))

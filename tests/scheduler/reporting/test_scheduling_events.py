@@ -65,21 +65,6 @@ def test_the_same_failure_is_told_every_five_minutes(make: Make, posted: list[di
     assert [event["note"] for event in posted] == ["a", "b", "b", "b"]
 
 
-def test_so_many_of_each_kind(make: Make, posted: list[dict[str, Any]]) -> None:
-    """A storm of failures hides no success."""
-    events = make(rate=1.0, burst=3.0, clock=lambda: 1000.0)
-    for number in range(10):
-        events.failed(pod_info(f"cart-{number}"), "no")
-    events.scheduled(pod_info("cart-1"), "node-1")
-    assert all_of(events) == EventFigures(4, 7, 0, 0)
-    assert reasons_of(posted) == {"FailedScheduling": 3, "Scheduled": 1}
-
-
-def reasons_of(posted: list[dict[str, Any]]) -> dict[str, int]:
-    reasons = [event["reason"] for event in posted]
-    return {reason: reasons.count(reason) for reason in reasons}
-
-
 def test_they_go_through_the_session_and_a_lost_one_costs_only_itself() -> None:
     answers = iter([Scripted(drop=True), Scripted(403), Scripted(201)])
     with scripted_server(lambda *_: next(answers)) as url, session_to(url) as session:

@@ -109,3 +109,11 @@ class _NoPods:
 
     def __getattr__(self, name: str) -> Any:
         raise AssertionError(f"a report about a pod: {name}")
+
+
+def test_a_missing_right_is_found_out_once_per_step() -> None:
+    world = World()
+    world.answer = Answer(403)
+    world.reservations.replace([reservation({"lifetime": "1s"}), replace(reservation({"lifetime": "1s"}), uid="other")])
+    world.writer.step()
+    assert len(world.sent) == 1

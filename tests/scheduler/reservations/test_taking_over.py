@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from kube.decoding.decoding import Kind
@@ -81,14 +79,6 @@ def test_the_oldest_room_where_it_fits_is_taken() -> None:
     world.hold("a", since=3)
     assert world.place(own()) == ["b"]
     assert world.cluster.rooms.taken_by("own") == "room-b"
-
-
-@pytest.mark.parametrize(("cpu", "nodes"), [(4.0, ["b"]), (5.0, [])])
-def test_it_may_need_more_than_was_reserved_if_it_fits(cpu: float, nodes: list[str]) -> None:
-    world = World(own(cpu=cpu), replace(stranger("there"), node="a"))
-    world.hold("b", cpu=1.0)
-    assert world.place(own(cpu=cpu)) == nodes
-    assert (world.cluster.rooms.taken_by("own") is not None) is bool(nodes)
 
 
 def test_like_pods_take_one_room_each() -> None:

@@ -104,12 +104,6 @@ def test_shards_of_one_size_are_shared_to_within_one(count: int, changes: list[t
     assert max(counts) - min(counts) <= 1
 
 
-def test_a_shard_of_a_replica_that_is_no_member_is_left_alone() -> None:
-    """Its own Lease has expired a moment before that of the shard."""
-    shards = [ShardState(0, "dead", 1.0), ShardState(1, "", 1.0)]
-    assert to_take("me", {"me"}, shards) == [1]
-
-
 def test_rooms_become_even_around_one_and_a_full_shard_keeps_a_little() -> None:
     assert even_rooms({0: 2.0, 1: 1.0, 2: 0.0}) == {0: 2.0, 1: 1.0, 2: 0.1}
     assert even_rooms({0: 0.0, 3: 0.0}) == {0: 1.0, 3: 1.0}

@@ -335,32 +335,6 @@ def _assert_shared(world: World) -> None:
     assert known == {one.identity for one in world.replicas}
 
 
-def test_the_shards_of_one_that_was_killed_are_taken_when_they_have_expired() -> None:
-    world = World(2)
-    world.seconds(10)
-    world.kill(world.replicas[0])
-    world.seconds(5)
-    assert len(world.replicas[0].keeper.seen().owned) == COUNT / 2
-    world.seconds(10)
-    _assert_shared(world)
-    assert world.replicas[0].keeper.seen().taken_over == COUNT / 2
-
-
-@pytest.mark.parametrize("trouble", ["hangs", "lag", Fate.REFUSED.value])
-def test_a_replica_in_trouble_owns_nothing_and_says_why(trouble: str) -> None:
-    world = World(2)
-    world.seconds(10)
-    first, second = world.replicas
-    first.until[trouble] = 1e12
-    world.seconds(30)
-    assert first.keeper.seen().owned == frozenset() and first.own() == set()
-    assert first.keeper.seen().trouble and not second.keeper.seen().trouble
-    assert len(second.keeper.seen().owned) == COUNT
-    first.until.clear()
-    world.seconds(30)
-    _assert_shared(world)
-
-
 def test_the_leader_borrows_a_node_and_gives_it_back() -> None:
     world = World(2)
     world.seconds(10)
@@ -400,21 +374,6 @@ def test_a_leader_that_left_out_an_event_decides_alone_only_once_it_has_read_all
     assert not leader.keeper.decides_alone()
     world.seconds(2)
     assert leader.keeper.decides_alone()
-
-
-def test_one_that_begins_to_lead_looks_at_who_decides_about_waiting_pods() -> None:
-    """The last leader's pods it did not follow."""
-    world = World(2)
-    world.seconds(8)
-    first = world.leader()
-    assert first is not None
-    other = next(one for one in world.replicas if one is not first)
-    before = other.n_used
-    world.seconds(2)
-    assert other.n_used == before
-    other.leads_instead = True
-    world.seconds(2)
-    assert other.n_used > before
 
 
 @pytest.mark.parametrize("change", ["a node comes", "a node is in another shard", "a room is held", "a room is taken"])

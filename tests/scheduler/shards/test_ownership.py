@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given
@@ -42,12 +41,6 @@ def test_nothing_is_bound_once_the_lease_is_lost() -> None:
     assert replica.ownership.why_not("unknown")
 
 
-def test_another_thread_is_answered_without_the_lock() -> None:
-    replica = Replica(node("a", 0), node("b", 1), owns={0})
-    with replica.locked(), ThreadPoolExecutor(1) as threads:
-        assert threads.submit(replica.bindable).result(10) == {"a"}
-
-
 def test_a_node_is_quiet_once_no_pod_of_ours_is_on_its_way() -> None:
     replica = Replica(node("a", 0), node("b", 0), owns={0})
     one = pod("one")
@@ -67,25 +60,6 @@ def test_a_node_that_was_handed_over_waits_for_the_pods_of_its_last_owner() -> N
     assert not replica.ownership.welcome() and replica.own() == set()
     replica.put(pod("one", on="a"))
     assert replica.ownership.welcome() and replica.own() == replica.bindable() == {"a"}
-
-
-def test_a_node_whose_pods_differ_is_used_once_all_were_read_anew() -> None:
-    replica = Replica(node("a", 1), owns={0})
-    replica.clock.now = 1010.0
-    replica.put(node("a", 0, HandedOver(1, 0, pods_digest(["gone"]))))
-    assert not replica.ownership.overdue(2.0)
-    assert not replica.ownership.welcome(read_since=1009.9), "that list may lack the last pods"
-    replica.clock.now = 1012.0
-    assert replica.ownership.overdue(2.0)
-    assert replica.ownership.welcome(read_since=1012.0) and replica.own() == {"a"}
-    assert not replica.ownership.overdue(2.0)
-
-
-def test_nodes_that_arrive_at_others_are_not_read_anew() -> None:
-    replica = Replica(node("a", 1), owns={0})
-    replica.put(node("a", 2, HandedOver(1, 2, pods_digest(["gone"]))))
-    replica.clock.now += 100.0
-    assert not replica.ownership.overdue(2.0)
 
 
 @pytest.mark.parametrize("record", [None, HandedOver(2, 0, EMPTY), HandedOver(1, 3, EMPTY)])
@@ -110,17 +84,6 @@ def test_stand_ins_of_reservations_are_no_pods_of_the_digest() -> None:
 
 
 # Loans
-
-
-def test_a_lent_node_is_known_until_it_goes_home() -> None:
-    lent = HandedOver(1, 0, EMPTY, home=1)
-    replica = Replica(node("a", 1), node("b", 0), owns={0})
-    replica.put(node("a", 0, lent))
-    assert replica.ownership.lent() == []
-    replica.ownership.welcome()
-    assert replica.ownership.lent() == [("a", lent)]
-    replica.put(node("a", 1, HandedOver(0, 1, EMPTY)))
-    assert replica.ownership.lent() == []
 
 
 def test_a_wish_is_the_owners() -> None:

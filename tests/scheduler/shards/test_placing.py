@@ -137,23 +137,6 @@ def test_a_pod_without_room_is_passed_on_and_not_reported() -> None:
     assert messages(decisions) == [(NO_ROOM, True)] and not world.plan.runs
 
 
-def test_the_leader_sends_pods_to_the_owners_of_the_nodes_that_it_planned() -> None:
-    world = World()
-    world.plan.seats = {"one": "node-1", "two": "node-2"}
-    decisions = world.run()
-    assert world.passed == {"one": PassedOn(10, 1), "two": PassedOn(10, 2)}
-    assert messages(decisions) == [(NO_ROOM, True)] * 2
-    assert world.plan.taken_back == ["one", "two"]
-
-
-def test_what_needs_one_decider_borrows_nodes() -> None:
-    world = World(reason="it counts")
-    world.plan.seats = {"one": "node-1"}
-    decisions = world.run()
-    assert world.wanted == {"unit": ["node-1"]} and not world.passed
-    assert all(is_passed_on for _, is_passed_on in messages(decisions)[:1])
-
-
 def test_pods_that_fit_after_evictions_on_own_nodes_have_them_carried_out() -> None:
     world = World()
     world.plan.victims = {"one": "node-0", "two": "node-0"}

@@ -14,7 +14,7 @@ from kube.objects.objects import PodInfo
 from scheduler.queue.unit import unit_by_owner
 from scheduler.shards.dispatch import dispatcher
 from scheduler.shards.passed_on import PASSED_ON, PassedOn, passed_on
-from scheduler.shards.responsibility import Responsibility, node_of
+from scheduler.shards.responsibility import Responsibility
 from scorer.assuming_cluster import AssumingCluster
 from scorer.held_rooms import HeldRoom
 from scorer.options import ScorerOptions
@@ -78,33 +78,10 @@ def test_a_pod_is_tried_by_one_replica_after_another_and_then_by_the_leader(name
     assert not world.is_last(pod)
 
 
-def test_a_pod_that_names_its_node_is_its_owners() -> None:
-    world = World()
-    assert world.owner(of_node("node-1")) == "b"
-    assert world.owner(passed(of_node("node-1"), PassedOn(2, 0))) == "b"
-    world.reason = "its topology spread counts over several nodes"
-    assert world.owner(of_node("node-0")) == "a"
-
-
 @pytest.mark.parametrize("node", ["node-9", "unknown"])
 def test_a_node_without_a_live_owner_leaves_its_pods_to_the_leader(node: str) -> None:
     world = World()
     assert world.owner(of_node(node)) == "c" and world.is_last(of_node(node))
-
-
-@pytest.mark.parametrize(
-    "terms",
-    [
-        None,
-        (),
-        (NodeSelectorTerm((Requirement("zone", Operator.IN, ("a",)),)),),
-        (NodeSelectorTerm((), (Requirement("metadata.name", Operator.IN, ("node-0", "node-1")),)),),
-        (NodeSelectorTerm((), (Requirement("metadata.name", Operator.NOT_IN, ("node-0",)),)),),
-        (NodeSelectorTerm((), (Requirement("metadata.name", Operator.IN, ("node-0",)),)),) * 2,
-    ],
-)
-def test_other_node_affinity_names_no_node(terms: tuple[NodeSelectorTerm, ...] | None) -> None:
-    assert node_of(pod_info("pod", constraints=PodConstraints(required_node_terms=terms))) == ""
 
 
 def test_a_pod_with_a_reserved_room_is_that_of_the_nodes_owner() -> None:
@@ -117,15 +94,6 @@ def test_a_pod_with_a_reserved_room_is_that_of_the_nodes_owner() -> None:
     assert {world.owner(pod) for pod in pods} == {"b"}
 
 
-def test_one_decider_is_the_leader_whatever_the_pod_says() -> None:
-    world = World()
-    world.reason = "a quota counts over all nodes"
-    pods = [passed(pod_info(f"pod-{i}"), PassedOn(i % 3, i % 5 - 1)) for i in range(30)]
-    assert {world.owner(pod) for pod in pods} == {"c"}
-    assert all(world.is_last(pod) for pod in pods)
-    assert all(one.needs_one_decider(pods[0]) for one in world.replicas.values())
-
-
 def test_a_pod_that_is_sent_to_a_shard_is_its_owners_and_the_leaders_when_that_one_dies() -> None:
     world = World()
     pods = [passed(pod_info(f"pod-{i}"), PassedOn(3, 1)) for i in range(20)]
@@ -133,14 +101,6 @@ def test_a_pod_that_is_sent_to_a_shard_is_its_owners_and_the_leaders_when_that_o
     for one in world.replicas.values():
         one.dispatcher = dispatcher({0: "a", 2: "c"}, {})
     assert {world.owner(pod) for pod in pods} == {"c"}
-
-
-def test_no_replica_decides_where_none_holds_a_shard_but_the_leader() -> None:
-    world = World()
-    for one in world.replicas.values():
-        one.dispatcher = dispatcher({}, {})
-    assert world.owner(pod_info("pod")) == "c"
-    assert world.replicas["a"].holder_of(0) == ""
 
 
 @given(said=st.builds(PassedOn, tries=st.integers(0, 1000), shard=st.integers(-1, 255)))

@@ -79,3 +79,14 @@ def test_a_gang_whose_members_have_different_rules_is_the_leaders() -> None:
     assert world.holders() == {None} and world.responsibility.needs_one_decider(worker)
     world.put("driver", constraints=SELECTED)
     assert None not in world.holders() and len(world.holders()) == 1
+
+
+def test_what_is_made_anew_is_as_what_was_followed() -> None:
+    world = World()
+    world.put("one", PassedOn(1))
+    world.put("two", constraints=SELECTED)
+    anew = WholeGangs(world.cluster)
+    anew.rebuild()
+    for pod in world.cluster.state.pods.values():
+        assert anew.passed_on(pod) == world.gangs.passed_on(pod) == PassedOn(1)
+        assert anew.is_mixed(pod) and world.gangs.is_mixed(pod)

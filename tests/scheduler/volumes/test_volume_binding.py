@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import pytest
 
-from kube.client.api_answer import answered, not_sent
 from kube.objects.objects import PodInfo
 from kube.tables.changes import PodChange
 from placement.filters.volume_binding import VolumeBinding as Filter
@@ -199,15 +198,3 @@ def test_who_writes_first_wins() -> None:
     assert world.claim("data").selected_node == "a"  # until unreserved
     world.plugin.unreserve(pod, "a")
     assert world.claim("data").selected_node is None
-
-
-def test_an_api_server_in_trouble_is_asked_again_and_a_no_is_a_no() -> None:
-    world = World(waiting("data"), local("on-a", "a"))
-    pod = reserved(world, "p", "a", "data")
-    world.server.says = [answered(503, b"{}"), answered(429, b"{}")]
-    assert binds(world, pod, "a", lambda: world.bind("data", "on-a")).is_success
-    assert len(world.server.asked) == 3
-    world.put(waiting("more", "made"))
-    pod = reserved(world, "q", "a", "more")
-    world.server.says = [not_sent("this replica does not lead (any more) and may not write")]
-    assert "does not lead" in binds(world, pod, "a").reason and len(world.server.asked) == 4

@@ -21,16 +21,6 @@ def chosen(world: World, node: str, *claims: str) -> tuple[dict[str, str], set[s
     return {one.claim.name: one.volume.name for one in choice.existing}, {o.claim.name for o in choice.to_provision}
 
 
-def test_the_smallest_that_will_do_on_that_node() -> None:
-    world = World(
-        waiting("small", size="2Gi"), waiting("large", size="3Gi"), local("a-huge", "a", "9Gi"),
-        local("a-5", "a", "5Gi"), local("a-1", "a", "1Gi"), local("b-2", "b", "2Gi"), local("b-3", "b", "3Gi"),
-    )  # fmt: skip
-    # The small one is served first, as the filter reckons.
-    assert chosen(world, "a", "large", "small") == ({"small": "a-5", "large": "a-huge"}, set())
-    assert chosen(world, "b", "large", "small") == ({"small": "b-2", "large": "b-3"}, set())
-
-
 def test_nothing_to_do() -> None:
     world = World(claim("bound", storage_class="local", volume="pv"), volume("pv", claim="bound"))
     assert volume_choice(world.pod("p"), "a", world.cluster.view) is None
