@@ -71,8 +71,3 @@ def test_whatever_is_damaged_is_mended(key: str, changes: list[tuple[int, int]],
         world.keepers[0].look()
         assert world.is_trusted()
         assert held_from(store.secret or {}).broken == ()
-
-
-def test_the_states_that_are_damaged_are_those_that_differ() -> None:
-    held = [held_from(aged(days)[0].secret or {}) for days in (4, 248, 252)]
-    assert [(one.upcoming is not None, len(one.previous)) for one in held] == [(False, 0), (True, 0), (False, 1)]

@@ -49,18 +49,11 @@ def test_by_age(age: timedelta, expected: Step) -> None:
     assert step(FRESH, START + age) is expected
 
 
-def test_nothing_there_is_a_start() -> None:
-    assert step(None, START) is Step.START
-    assert step(None, START, None) is Step.START
-
-
-def test_another_name_is_a_renewal() -> None:
+def test_no_secret_is_a_start_and_another_name_or_authority_a_renewal() -> None:
+    assert step(None, START) is step(None, START, None) is Step.START
     assert step(FRESH, START, names=(NAME, "more.example")) is Step.RENEW
     renewed = advanced(FRESH, Step.RENEW, (), (NAME, "more.example"), LIVES, START)
     assert step(renewed, START, names=(NAME, "more.example")) is Step.KEEP
-
-
-def test_a_certificate_of_another_authority_is_a_renewal() -> None:
     assert step(replace(FRESH, serving=issue(UPCOMING, NAMES, START, LIVES.serving)), START) is Step.RENEW
 
 
@@ -70,35 +63,30 @@ def test_a_shorter_lifetime_counts_at_once() -> None:
     assert next_step(FRESH, BOTH, NAMES, shorter, START + 3 * DAY) is Step.KEEP
 
 
-def test_the_next_authority_does_not_sign_before_it_has_been_trusted_for_a_day() -> None:
-    now = START + 245 * DAY
-    assert step(held_at(now, upcoming=UPCOMING), now, ONE) is Step.KEEP
-    assert step(held_at(now, upcoming=UPCOMING), now, BOTH) is Step.NOTE
-    noted = held_at(now, upcoming=UPCOMING, trusted_at=now - DAY + HOUR)
-    assert step(noted, now) is Step.KEEP
-    assert step(noted, now + HOUR) is Step.PROMOTE
-
-
-def test_the_next_authority_does_not_sign_while_a_webhook_does_not_trust_it() -> None:
-    now = START + 250 * DAY
-    assert step(held_at(now, upcoming=UPCOMING, trusted_at=now - 5 * DAY), now, ONE) is Step.KEEP
-    assert step(held_at(now, upcoming=UPCOMING, trusted_at=now - 5 * DAY), now, None) is Step.PROMOTE
-
-
-def test_near_the_end_of_an_authority_the_next_need_not_be_trusted_for_a_whole_day() -> None:
-    now = START + 365 * DAY - 2 * HOUR
-    assert step(held_at(now, upcoming=UPCOMING, trusted_at=now - HOUR), now) is Step.PROMOTE
-    assert step(held_at(now, upcoming=UPCOMING, trusted_at=now - HOUR), now, ONE) is not Step.PROMOTE
+@pytest.mark.parametrize(
+    ("age", "trusted_for", "trusted", "expected"),
+    [
+        (245 * DAY, None, ONE, Step.KEEP),
+        (245 * DAY, None, BOTH, Step.NOTE),
+        (245 * DAY, DAY - HOUR, BOTH, Step.KEEP),
+        (245 * DAY, DAY, BOTH, Step.PROMOTE),
+        (245 * DAY, -DAY, BOTH, Step.NOTE),  # a time in the future
+        (250 * DAY, 5 * DAY, ONE, Step.KEEP),  # a webhook does not trust it
+        (250 * DAY, 5 * DAY, None, Step.PROMOTE),
+        (365 * DAY - 2 * HOUR, HOUR, BOTH, Step.PROMOTE),  # near the end there is no whole day left
+        (365 * DAY - 2 * HOUR, HOUR, ONE, Step.KEEP),
+    ],
+)
+def test_when_the_next_authority_signs(
+    age: timedelta, trusted_for: timedelta | None, trusted: Trusted, expected: Step
+) -> None:
+    now = START + age
+    held = held_at(now, upcoming=UPCOMING, trusted_at=None if trusted_for is None else now - trusted_for)
+    assert step(held, now, trusted) is expected
 
 
 def test_with_an_authority_that_has_ended_the_next_signs_at_once() -> None:
-    now = START + 366 * DAY
-    assert step(SecretContent(AUTHORITY, None, UPCOMING), now, ONE) is Step.PROMOTE
-
-
-def test_a_time_in_the_future_is_noted_again() -> None:
-    now = START + 245 * DAY
-    assert step(held_at(now, upcoming=UPCOMING, trusted_at=now + DAY), now) is Step.NOTE
+    assert step(SecretContent(AUTHORITY, None, UPCOMING), START + 366 * DAY, ONE) is Step.PROMOTE
 
 
 def test_a_next_authority_that_has_ended_is_replaced() -> None:
@@ -131,18 +119,6 @@ def test_every_step_leads_to_a_secret_that_is_read_back(kind: Step) -> None:
     assert secret_data(read) == secret_data(after)
     assert read.bundle(now) == after.bundle(now)
     assert read.broken == ()
-
-
-def test_a_secret_without_a_certificate_is_not_written() -> None:
-    with pytest.raises(ValueError, match="serving certificate"):
-        secret_data(SecretContent(AUTHORITY))
-
-
-def test_a_serving_certificate_is_no_authority() -> None:
-    assert FRESH.serving is not None
-    data = {"ca.crt": to_pem([FRESH.serving.certificate]), "ca.key": FRESH.serving.key_pem}
-    with pytest.raises(ValueError, match="not the certificate of an authority"):
-        held_from(data)
 
 
 def test_what_is_trusted_is_bounded() -> None:
@@ -182,6 +158,14 @@ def test_whoever_signed_what_is_shown_stays_trusted_when_the_secret_is_exchanged
     ended = START + 366 * DAY
     fresh = SecretContent(UPCOMING, issue(UPCOMING, NAMES, ended, LIVES.serving))
     assert next_step(fresh, BOTH, NAMES, LIVES, ended, signer=AUTHORITY.certificate) is Step.KEEP
+
+
+def test_what_is_no_whole_secret_is_neither_written_nor_read() -> None:
+    assert FRESH.serving is not None
+    with pytest.raises(ValueError, match="serving certificate"):
+        secret_data(SecretContent(AUTHORITY))
+    with pytest.raises(ValueError, match="not the certificate of an authority"):
+        held_from({"ca.crt": to_pem([FRESH.serving.certificate]), "ca.key": FRESH.serving.key_pem})
 
 
 def test_a_damaged_authority_is_none() -> None:
