@@ -133,19 +133,6 @@ def test_after_a_pause_one_tries_and_the_others_wait_for_what_comes_of_it() -> N
     assert all(pauses.may_ask() for _ in range(3))
 
 
-def test_questions_that_were_under_way_do_not_make_a_pause_longer() -> None:
-    clock = SettableClock(0.0)
-    pauses = Pauses(clock=clock)
-    for _ in range(20):
-        assert pauses.may_ask()
-    for _ in range(20):
-        pauses.failed()
-    clock.now = 0.9
-    assert not pauses.may_ask()
-    clock.now = 1.0
-    assert pauses.may_ask()
-
-
 @pytest.mark.parametrize("status", [400, 413, 422])
 def test_pods_that_are_refused_do_not_end_the_preferences_of_others(advisor: Advisor, status: int) -> None:
     asking = _asking(advisor.url)

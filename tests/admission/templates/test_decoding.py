@@ -5,9 +5,9 @@ import json
 import pytest
 
 from admission.templates.decoding import BINDINGS, NODE_CONFIGS, object_from_manifest
-from admission.templates.objects import ConflictRule, NodeSchedulerConfig, ParameterType
+from admission.templates.objects import ConflictRule
 from forecast.errors import InputError
-from kube.decoding.watched_kinds import UndecodableObject, decode_page, decode_watch_line
+from kube.decoding.watched_kinds import UndecodableObject, decode_watch_line
 from tests.admission.templates.manifests import INVALID, VALID, Manifest, binding, example_manifests, node_config
 
 
@@ -25,21 +25,6 @@ def test_what_is_right_is_read(manifest: Manifest) -> None:
     assert (found.name, found.problem) == (manifest["metadata"]["name"], "")
 
 
-def test_a_template_has_its_parameters_with_their_types_and_limits() -> None:
-    found = object_from_manifest(VALID[0])
-    assert isinstance(found, NodeSchedulerConfig)
-    assert {one.name: one.type for one in found.parameters} == {
-        "pools": ParameterType.STRINGS,
-        "first": ParameterType.STRING,
-        "weight": ParameterType.INTEGER,
-        "number": ParameterType.INTEGER,
-        "strict": ParameterType.BOOLEAN,
-        "Zones": ParameterType.STRINGS,
-    }
-    assert [one.default for one in found.parameters] == [("general",), "general", 50, None, True, ("a",)]
-    assert (found.parameters[2].minimum, found.parameters[2].maximum) == (1, 100)
-
-
 def test_a_binding_of_the_api_server_has_uid_generation_and_status() -> None:
     stored = binding("stored", onConflict="Merge", priority=7, suspended=True)
     stored["metadata"] |= {"uid": "u-1", "generation": 3, "resourceVersion": "17", "managedFields": [{}]}
@@ -48,14 +33,6 @@ def test_a_binding_of_the_api_server_has_uid_generation_and_status() -> None:
     assert not found.problem
     assert (found.uid, found.generation, found.priority, found.suspended, version) == ("u-1", 3, 7, True, "17")
     assert found.on_conflict is ConflictRule.MERGE
-
-
-@pytest.mark.parametrize("what", [what for what, (one, _) in INVALID.items() if one["kind"] == "NodeSchedulerConfig"])
-def test_a_broken_object_of_a_list_keeps_its_place_and_says_why(what: str) -> None:
-    manifest, field = INVALID[what]
-    page = json.dumps({"metadata": {}, "items": [manifest, node_config(required=[])]}).encode()
-    broken, _ = decode_page(NODE_CONFIGS, page).objects
-    assert broken.name == manifest["metadata"]["name"] and field in broken.problem
 
 
 def test_an_object_without_a_name_is_none() -> None:

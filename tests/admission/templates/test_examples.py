@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from tests.admission.templates.manifests import Manifest, example_manifests, template_set
-from tests.admission.templates.shaping_pods import ALL_IN, ALL_OUT, shaped
+from tests.admission.templates.shaping_pods import ALL_IN, ALL_OUT, PREFERRED, REQUIRED, on, shaped, term
 
-REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+IN_OTHER_ZONES = {"labelSelector": {}, "topologyKey": "topology.kubernetes.io/zone", "matchLabelKeys": ["app"]}
 
 
 def pod(**metadata: Any) -> Manifest:
@@ -30,17 +29,8 @@ def owned(deployment: str) -> dict[str, Any]:
             "shop",
             {
                 "nodeAffinity": {
-                    REQUIRED: {
-                        "nodeSelectorTerms": [
-                            {"matchExpressions": [{"key": "pool", "operator": "In", "values": ["fast", "general"]}]}
-                        ]
-                    },
-                    PREFERRED: [
-                        {
-                            "weight": 50,
-                            "preference": {"matchExpressions": [{"key": "pool", "operator": "In", "values": ["fast"]}]},
-                        }
-                    ],
+                    REQUIRED: {"nodeSelectorTerms": [term(on("pool", "fast", "general"))]},
+                    PREFERRED: [{"weight": 50, "preference": term(on("pool", "fast"))}],
                 }
             },
         ),
@@ -48,20 +38,7 @@ def owned(deployment: str) -> dict[str, Any]:
         (
             pod(labels={"app": "web", "spread": "zones"}),
             "default",
-            {
-                "podAntiAffinity": {
-                    PREFERRED: [
-                        {
-                            "weight": 100,
-                            "podAffinityTerm": {
-                                "labelSelector": {},
-                                "topologyKey": "topology.kubernetes.io/zone",
-                                "matchLabelKeys": ["app"],
-                            },
-                        }
-                    ]
-                }
-            },
+            {"podAntiAffinity": {PREFERRED: [{"weight": 100, "podAffinityTerm": IN_OTHER_ZONES}]}},
         ),
         (pod(labels={"spread": "zones"}), "default", None),
     ],

@@ -97,14 +97,6 @@ def test_a_pod_stays_as_it_is_and_the_reason_is_told(spec: dict[str, Any], rule:
     assert (result.affinity, result.annotations, result.applied) == (None, {}, ())
 
 
-def test_what_is_left_out_beside_what_is_applied_is_told() -> None:
-    template = node_config("pool", required=[term(A, C)])
-    result = shaped(pod(nodeSelector={"pool": "b"}), template_set(template, binding()))
-    assert demanded(result) == [term(C)]
-    (conflict,) = result.skipped
-    assert conflict.reason is SkipReason.CONFLICT and "pool" in conflict.message
-
-
 @pytest.mark.parametrize(
     ("spec", "template", "lost"),
     [
@@ -133,21 +125,6 @@ def test_what_was_left_out_is_lost_where_the_pod_does_not_say_it(
 ) -> None:
     (one,) = shaped(pod(**spec), template_set(node_config("pool", required=template), binding())).skipped
     assert one.reason in (SkipReason.KEPT_POD, SkipReason.CONFLICT) and one.lost_keys == lost
-
-
-def test_a_contradiction_names_the_labels() -> None:
-    templates = template_set(
-        node_config("pool", required=[term(A, C), term(on("gpu", operator="DoesNotExist"))]), binding(**MERGE)
-    )
-    (one,) = shaped(pod(nodeSelector={"pool": "b"}, affinity=wanting(term(G))), templates).skipped
-    assert one.reason is SkipReason.CONTRADICTION and one.message.endswith("they clash on pool, gpu")
-
-
-def test_a_part_of_which_nothing_is_left_asks_for_nothing() -> None:
-    """(pool a, or zone c), for a pod that settles its pool itself: the pool counts as met, and with it the whole."""
-    template = node_config("pool", required=[term(A), term(C)])
-    result = shaped(pod(nodeSelector={"pool": "b"}), template_set(template, binding()))
-    assert result.affinity is None
 
 
 def test_preferred_terms_are_added_beside_what_is_kept_and_never_twice() -> None:
@@ -194,13 +171,6 @@ def test_a_record_stays_with_the_version_that_shaped_the_pod() -> None:
     assert again.applied[0].version == 0
 
 
-def test_records_of_bindings_that_no_longer_mean_the_pod_are_taken_away() -> None:
-    first = applied_to_pod(pod(), shaped(pod(), template_set(POOL, binding())))
-    first["metadata"]["annotations"][CONTROL_ANNOTATION] = "gone"
-    nobody = template_set(POOL, binding(pods={"namespaces": ["elsewhere"]}))
-    assert shaped(first, nobody).annotations == {TEMPLATES_ANNOTATION: None, CONTROL_ANNOTATION: None}
-
-
 def test_what_a_suspended_binding_gave_stays_recorded_while_it_is_there() -> None:
     first = applied_to_pod(pod(), shaped(pod(), template_set(POOL, binding())))
     suspended = template_set(POOL, binding(suspended=True))
@@ -226,12 +196,14 @@ def test_a_trial_takes_the_points_below_its_percentage() -> None:
         assert reasons(result) == ({} if is_in else {"cart": SkipReason.CONTROL})
 
 
-def test_who_was_drawn_stays_what_they_are() -> None:
+def test_who_was_drawn_stays_what_they_are_until_the_trial_ends() -> None:
     templates = template_set(POOL, binding(canary={"percent": 20}))
     inside = applied_to_pod(pod(), shaped(pod(), templates, ALL_IN))
     outside = applied_to_pod(pod(), shaped(pod(), templates, ALL_OUT))
     assert [one.canary for one in shaped(inside, templates, ALL_OUT).applied] == [True]
     assert shaped(outside, templates, ALL_IN).affinity is None
+    after = shaped(outside, template_set(POOL, binding()))
+    assert after.applied and after.annotations[CONTROL_ANNOTATION] is None
 
 
 def test_a_record_that_was_copied_from_another_pod_is_no_draw() -> None:
@@ -265,12 +237,6 @@ def test_who_is_drawn_is_drawn_once_though_a_label_becomes_free() -> None:
     assert demanded(result) == [term(G, on("disk", "ssd"), on("zone", "d"), A)]
 
 
-def test_a_trial_that_ends_takes_its_control_group_in() -> None:
-    outside = applied_to_pod(pod(), shaped(pod(), template_set(POOL, binding(canary={"percent": 1})), ALL_OUT))
-    result = shaped(outside, template_set(POOL, binding()))
-    assert result.applied and result.annotations[CONTROL_ANNOTATION] is None
-
-
 def test_pods_that_a_trial_would_not_change_are_of_neither_group() -> None:
     templates = template_set(POOL, binding(canary={"percent": 50}))
     for draw in (ALL_IN, ALL_OUT):
@@ -294,6 +260,24 @@ def test_a_broken_binding_is_told_for_the_pods_it_means() -> None:
     assert "TemplateNotFound" in result.skipped[1].message and result.affinity is None
 
 
+def test_a_term_that_the_api_server_has_stored_is_known_again() -> None:
+    """It adds to the selector what matchLabelKeys mean (KEP-3633)."""
+    apart = pod_config("apart", podAntiAffinity={"required": [{"topologyKey": "zone", "matchLabelKeys": ["app"]}]})
+    templates = template_set(apart, binding(template="PodSchedulerConfig/apart"))
+    stored = applied_to_pod(pod(), shaped(pod(), templates))
+    kept = stored["spec"]["affinity"]["podAntiAffinity"][REQUIRED][0]
+    kept["labelSelector"] = {"matchExpressions": [on("app", "cart")]}
+    again = shaped(stored, templates)
+    assert (again.affinity, again.annotations) == (None, {})
+
+
+def test_records_of_bindings_that_no_longer_mean_the_pod_are_taken_away() -> None:
+    first = applied_to_pod(pod(), shaped(pod(), template_set(POOL, binding())))
+    first["metadata"]["annotations"][CONTROL_ANNOTATION] = "gone"
+    nobody = template_set(POOL, binding(pods={"namespaces": ["elsewhere"]}))
+    assert shaped(first, nobody).annotations == {TEMPLATES_ANNOTATION: None, CONTROL_ANNOTATION: None}
+
+
 def test_terms_about_pods_of_labels_the_pod_lacks_are_left_out() -> None:
     """With nothing left to select by they would mean every pod of the namespace."""
     apart = pod_config("apart", podAntiAffinity={"required": [{"topologyKey": "zone", "matchLabelKeys": ["version"]}]})
@@ -304,14 +288,3 @@ def test_terms_about_pods_of_labels_the_pod_lacks_are_left_out() -> None:
     assert shaped(labelled, templates).affinity == {
         "podAntiAffinity": {REQUIRED: [{"labelSelector": {}, "topologyKey": "zone", "matchLabelKeys": ["version"]}]}
     }
-
-
-def test_a_term_that_the_api_server_has_stored_is_known_again() -> None:
-    """It adds to the selector what matchLabelKeys mean (KEP-3633)."""
-    apart = pod_config("apart", podAntiAffinity={"required": [{"topologyKey": "zone", "matchLabelKeys": ["app"]}]})
-    templates = template_set(apart, binding(template="PodSchedulerConfig/apart"))
-    stored = applied_to_pod(pod(), shaped(pod(), templates))
-    kept = stored["spec"]["affinity"]["podAntiAffinity"][REQUIRED][0]
-    kept["labelSelector"] = {"matchExpressions": [on("app", "cart")]}
-    again = shaped(stored, templates)
-    assert (again.affinity, again.annotations) == (None, {})

@@ -52,11 +52,6 @@ def test_values_are_those_given_and_those_of_parameters(
     assert made.json["matchExpressions"][0]["values"] == expected
 
 
-def test_a_term_is_left_out_where_its_flag_is_false() -> None:
-    template = required(expression("Exists") | {"when": "strict"})
-    assert render(template).required and not render(template, strict=False).required
-
-
 def test_a_weight_and_a_key_can_be_parameters() -> None:
     template = node_config(
         parameters=PARAMETERS,
@@ -65,11 +60,6 @@ def test_a_weight_and_a_key_can_be_parameters() -> None:
     (made,) = render(template, weight=7, key="example.com/zone").preferred
     expected = {"matchExpressions": [{"key": "example.com/zone", "operator": "Exists"}]}
     assert made.json == {"weight": 7, "preference": expected}
-
-
-def test_no_value_at_all_for_not_in_asks_for_nothing() -> None:
-    template = required(expression("NotIn", valuesFrom=["pools"]))
-    assert render(template).required and render(template, pools=()).required == ()
 
 
 def test_terms_that_no_node_meets_are_left_out_unless_they_are_all() -> None:
@@ -138,12 +128,6 @@ def test_arguments_that_do_not_fit_are_named(arguments: dict[str, Value], messag
     with pytest.raises(InputError) as raised:
         render(template, **arguments)
     assert message in str(raised.value)
-
-
-def test_an_argument_without_a_default_is_required() -> None:
-    template = node_config(parameters=[{"name": "first", "string": {}}], required=[expression("Exists")])
-    with pytest.raises(InputError, match="argument first: is missing"):
-        render(template)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from admission.templates.requirements import contradictory, normal_set
+from admission.templates.requirements import contradictory
 from kube.objects.constraints import Operator, Requirement
 from kube.objects.selectors import requirement_matches
 
@@ -65,12 +65,3 @@ def test_as_trying_every_label_says(requirements: list[Requirement]) -> None:
     tried += [{"pool": str(number)} for number in range(12)]
     possible = any(all(requirement_matches(one, labels) for one in requirements) for labels in tried)
     assert contradictory(requirements) is not possible
-
-
-@given(REQUIREMENTS)
-def test_the_order_does_not_matter(requirements: list[Requirement]) -> None:
-    mixed = [Requirement(one.key, one.operator, (*reversed(one.values), *one.values)) for one in reversed(requirements)]
-    singles = [one for one in requirements if one.operator in (GT, LT)]
-    assert normal_set([one for one in mixed if one.operator not in (GT, LT)]) | normal_set(singles) == normal_set(
-        requirements
-    )

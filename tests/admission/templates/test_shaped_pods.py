@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -24,7 +23,7 @@ from admission.templates.shaping_annotations import (
     record_text,
 )
 from kube.decoding.decoding import Kind
-from kube.objects.objects import Phase, PodInfo
+from kube.objects.objects import PodInfo
 from tests.scorer.live_cluster import node, pod_of
 from tests.scorer.scorer_at import LiveScorer
 
@@ -50,38 +49,6 @@ def counts(shaped: ShapedPods, tested: LiveScorer) -> dict[tuple[str, str, str],
             for group, by_row in shaped.pods_of(binding).items()
             for row, pods in by_row.items()
         }
-
-
-def test_pods_come_move_and_go() -> None:
-    tested = LiveScorer(pods=[shaped_pod("a", "node-0", record(True, "pool"))], without_model=True)
-    shaped = shaped_pods(tested.scorer)
-    assert counts(shaped, tested) == {("pool", "canary", "node-0"): 1}
-    tested.put(shaped_pod("b", "", record(False, "pool")))
-    assert len(counts(shaped, tested)) == 1, "it sits nowhere"
-    tested.put(shaped_pod("b", "node-1", record(False, "pool")))
-    tested.put(shaped_pod("c", "node-1", record(False, "evening", control=("pool",))))
-    expected = {
-        ("pool", "canary", "node-0"): 1,
-        ("pool", "shaped", "node-1"): 1,
-        ("pool", "control", "node-1"): 1,
-        ("evening", "shaped", "node-1"): 1,
-    }
-    assert counts(shaped, tested) == expected
-    tested.put(shaped_pod("c", "node-1", {}))  # somebody took the record away
-    tested.delete(shaped_pod("b", "node-1", {}))
-    tested.put(replace(shaped_pod("a", "node-0", record(True, "pool")), phase=Phase.SUCCEEDED))
-    assert counts(shaped, tested) == {}
-    assert len(shaped) == 0
-
-
-def test_a_pod_that_is_assumed_somewhere_counts_there() -> None:
-    tested = LiveScorer(without_model=True)
-    shaped = shaped_pods(tested.scorer)
-    pod = shaped_pod("a", "", record(True, "pool"))
-    tested.scorer.charge_provisionally(pod, "node-2", 5)
-    assert counts(shaped, tested) == {("pool", "canary", "node-2"): 1}
-    tested.scorer.tables.forget(pod.uid)
-    assert counts(shaped, tested) == {}
 
 
 RECORDS = st.builds(
@@ -180,7 +147,9 @@ def test_without_a_model_there_are_pods_and_no_peaks() -> None:
 
 def test_metrics_name_the_largest_bindings(monkeypatch: pytest.MonkeyPatch) -> None:
     pods = [shaped_pod(f"p{i}", f"node-{i}", record(True, "pool", control=("evening",))) for i in range(3)]
-    tested = LiveScorer(pods=[*pods, shaped_pod("q", "node-0", record(False, "pool", "spread"))])
+    shaped = shaped_pod("q", "node-0", record(False, "pool", "spread"))
+    waiting = shaped_pod("r", "", record(False, "pool"))
+    tested = LiveScorer(pods=[*pods, shaped, waiting])
     registry = CollectorRegistry()
     registry.register(EffectCollector(tested.scorer, shaped_pods(tested.scorer)))
     text = generate_latest(registry).decode()

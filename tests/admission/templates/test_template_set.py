@@ -50,13 +50,6 @@ def test_objects_that_a_cluster_with_an_older_schema_let_through_are_problems() 
     assert "spec.required[0]" in templates.problems["bound"].message
 
 
-def test_terms_that_no_pod_could_take_are_a_problem_of_the_binding() -> None:
-    values = [f"{n}-{'x' * 56}" for n in range(32)]
-    long = [{"key": f"key-{n}", "operator": "In", "values": values} for n in range(16)]
-    templates = template_set(node_config("pool", required=[{"matchExpressions": long}]), binding())
-    assert templates.problems["cart"].reason == "TooLarge"
-
-
 def _rebuilt(before: TemplateSet, *manifests: Manifest) -> TemplateSet:
     return template_set(*manifests, before=before)
 
@@ -79,13 +72,14 @@ def test_what_has_not_changed_is_not_compiled_again(monkeypatch: pytest.MonkeyPa
     assert list(_rebuilt(before, changed, *manifests[1:]).problems) == ["one", "two"]
 
 
+def test_terms_that_no_pod_could_take_are_a_problem_of_the_binding() -> None:
+    values = [f"{n}-{'x' * 56}" for n in range(32)]
+    long = [{"key": f"key-{n}", "operator": "In", "values": values} for n in range(16)]
+    templates = template_set(node_config("pool", required=[{"matchExpressions": long}]), binding())
+    assert templates.problems["cart"].reason == "TooLarge"
+
+
 def test_a_template_that_comes_later_is_found_then() -> None:
     before = template_set(binding("early", arguments=FIRST))
     assert "early" in before.problems
     assert not template_set(POOL, binding("early", arguments=FIRST), before=before).problems
-
-
-def test_a_thousand_bindings_are_a_set_like_any_other() -> None:
-    many = [binding(f"b{n}", arguments=FIRST, pods={"namespaces": [f"ns-{n}"]}) for n in range(1000)]
-    templates = template_set(POOL, *many)
-    assert len(templates.bindings) == 1000 and not templates.problems

@@ -113,6 +113,12 @@ def test_a_contradiction_is_told_to_who_creates_and_to_who_binds(reviewer: Revie
     assert warning.startswith("strict: ")
     error = errors.pending()["strict"]
     assert (error.pod, error.time) == ("shop/strict-*", "2026-11-21T18:00:00Z") and "no node" in error.message
+    newer = LastError("newer", "shop/b", "2")
+    errors.put("strict", newer)
+    errors.told("strict", error)
+    assert errors.pending() == {"strict": newer}, "the newest waits until it is told"
+    errors.told("strict", newer)
+    assert not errors.pending()
 
 
 def test_a_conflict_that_the_pod_wins_is_no_error(reviewer: Reviewer, errors: LastErrors) -> None:
@@ -150,48 +156,13 @@ def test_a_pod_that_asks_for_advice_is_held_and_asked_about_again_it_is_not_chan
     assert again.outcome is AdmissionOutcome.UNCHANGED
 
 
-def test_nothing_is_held_while_no_advisor_is_alive(errors: LastErrors) -> None:
-    reviewer = _holding(errors, is_alive=False)
-    assert reviewer.review(review_of(_asking())).outcome is AdmissionOutcome.UNCHANGED
-
-
-def test_a_pod_is_shaped_and_held_in_one_patch(errors: LastErrors) -> None:
+def test_a_pod_is_shaped_and_held_in_one_patch_while_an_advisor_is_alive(errors: LastErrors) -> None:
     pod = _asking()
     pod["metadata"]["labels"]["app"] = "cart"
     made = patched(pod, _holding(errors).review(review_of(pod)).body)
     assert "nodeAffinity" in made["spec"]["affinity"] and made["spec"]["schedulingGates"] == [{"name": ADVICE}]
-
-
-@pytest.mark.parametrize(
-    ("metadata", "spec"),
-    [
-        ({"ownerReferences": [{"kind": "DaemonSet", "name": "log", "controller": True}]}, {}),
-        ({"annotations": {"kubernetes.io/config.mirror": "8a2f"}}, {}),
-        ({}, {"hostNetwork": True}),
-        ({}, {"nodeName": "n1"}),
-        ({}, {"schedulerName": "volcano"}),
-        ({"labels": {ADVICE: "off"}}, {}),
-    ],
-)
-def test_what_says_that_a_pod_must_not_wait_reaches_the_gate(
-    errors: LastErrors, metadata: dict[str, Any], spec: dict[str, Any]
-) -> None:
-    """Only some members of a pod are decoded."""
-    pod = _asking(**spec)
-    pod["metadata"] |= metadata
-    assert _holding(errors).review(review_of(pod)).outcome is AdmissionOutcome.UNCHANGED
-
-
-def test_the_label_of_a_namespace_asks_for_all_its_pods(errors: LastErrors) -> None:
-    seen: list[Any] = []
-
-    def gates_of(pod: Any, namespace: str, labels: Any) -> None:
-        seen.append((namespace, labels))
-
-    reviewer = Reviewer(_store(), errors, gates_of=gates_of)
-    reviewer.review(review_of(_pod(), namespace="team-a"))
-    reviewer.review(review_of(_pod(), namespace="new"))
-    assert seen == [("team-a", {"team": "a"}), ("new", None)]
+    made = patched(pod, _holding(errors, is_alive=False).review(review_of(pod)).body)
+    assert "nodeAffinity" in made["spec"]["affinity"] and "schedulingGates" not in made["spec"]
 
 
 def _preferring(
@@ -250,19 +221,23 @@ def test_without_an_answer_a_pod_is_created_as_it_would_be_anyway(errors: LastEr
     ("metadata", "spec"),
     [
         ({"ownerReferences": [{"kind": "DaemonSet", "name": "log", "controller": True}]}, {}),
+        ({"annotations": {"kubernetes.io/config.mirror": "8a2f"}}, {}),
         ({}, {"hostNetwork": True}),
         ({}, {"nodeName": "n1"}),
         ({}, {"schedulerName": "volcano"}),
         ({"labels": {ADVICE: "off"}}, {}),
-        ({"labels": {ADVICE: "advise"}}, {}),
     ],
 )
-def test_other_pods_are_not_asked_about(errors: LastErrors, metadata: dict[str, Any], spec: dict[str, Any]) -> None:
+def test_what_says_that_a_pod_must_not_wait_is_among_what_is_decoded_of_it(
+    errors: LastErrors, metadata: dict[str, Any], spec: dict[str, Any]
+) -> None:
     reviewer, asked = _preferring(errors, FOUND)
-    pod = _wishing(**spec)
-    pod["metadata"] |= metadata
-    assert isinstance(reviewer.begin(review_of(pod)), Answer)
+    for asking in (_asking(**spec), _wishing(**spec)):
+        asking["metadata"] |= metadata
+        assert _holding(errors).review(review_of(asking)).outcome is AdmissionOutcome.UNCHANGED
+        assert isinstance(reviewer.begin(review_of(asking)), Answer)
     reviewer.review(review_of(_wishing(), namespace="kube-system"))
+    reviewer.review(review_of(_asking(), namespace="team-a"))
     assert not asked
 
 
@@ -296,13 +271,3 @@ def test_no_question_breaks_anything(pod: Any, namespace: Any, uid: Any) -> None
 
 
 _REVIEWER = _holding(LastErrors())
-
-
-def test_errors_wait_until_they_are_told_and_the_newest_counts(errors: LastErrors) -> None:
-    old, new = LastError("old", "shop/a", "1"), LastError("new", "shop/b", "2")
-    errors.put("cart", old)
-    errors.put("cart", new)
-    errors.told("cart", old)
-    assert errors.pending() == {"cart": new}
-    errors.told("cart", new)
-    assert not errors.pending()

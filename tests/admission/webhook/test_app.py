@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,6 @@ from admission.advice.asking import AskOutcome
 from admission.webhook.admission import AdmissionOutcome
 from admission.webhook.app import create_app
 from admission.webhook.options import WebhookOptions
-from forecast.errors import InputError
 from testing.app_client import AppClient
 from testing.reviews import patched, review_of
 from tests.admission.webhook.simple_store import SimpleStore, simple_review
@@ -85,14 +83,10 @@ def test_before_it_is_ready_it_leaves_the_pod_to_the_failure_policy(
     assert client.get("/readyz").status_code == status
     assert client.post("/mutate", content=review_of(POD), headers=JSON).status_code == status
     assert client.get("/healthz").status_code == 200
+    client.app.state.service.draining = True  # while it ends it still answers
+    assert client.get("/readyz").status_code == 503
     outcome = "shaped" if ready else "not_ready"
     assert _metric(client, f'forecast_webhook_reviews_total{{outcome="{outcome}"}}') == 1
-
-
-def test_while_it_ends_it_still_answers_but_is_not_ready(client: AppClient) -> None:
-    client.app.state.service.draining = True
-    assert client.get("/readyz").status_code == 503
-    assert client.post("/mutate", content=review_of(POD), headers=JSON).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -115,12 +109,6 @@ def test_what_cannot_be_answered_is_an_error_and_never_a_patch(
         assert _metric(client, f'forecast_webhook_reviews_total{{outcome="{outcome}"}}') == 1
 
 
-def test_unknown_paths_and_methods_are_refused_in_words(client: AppClient) -> None:
-    assert client.get("/nothing").status_code == 404 and "openapi" in client.get("/nothing").json()["error"]
-    assert client.get("/mutate").status_code == 405
-    assert client.get("/healthz").headers["x-content-type-options"] == "nosniff"
-
-
 def test_with_tokens_only_who_has_one_may_ask(tmp_path: Path, store: SimpleStore) -> None:
     (tmp_path / "tokens").write_text("secret\n")
     with AppClient(create_app(simple_review, store, WebhookOptions(token_files=(tmp_path / "tokens",)))) as client:
@@ -130,23 +118,6 @@ def test_with_tokens_only_who_has_one_may_ask(tmp_path: Path, store: SimpleStore
         assert client.get("/readyz").status_code == 200 and client.get("/metrics").status_code == 401
 
 
-def test_options_must_be_above_0() -> None:
-    with pytest.raises(InputError, match="max_concurrent"):
-        WebhookOptions(max_concurrent=0)
-
-
-def test_every_path_is_documented_and_its_example_works(client: AppClient) -> None:
-    document = client.get("/openapi.json").json()
-    assert set(document["paths"]) == {"/mutate", "/healthz", "/readyz", "/metrics"}
-    for methods in document["paths"].values():
-        for operation in methods.values():
-            assert operation["description"] and {"200", "401", "500", "503"} <= set(operation["responses"])
-    content = document["paths"]["/mutate"]["post"]["requestBody"]["content"]["application/json"]
-    for example in content["examples"].values():
-        answer = client.post("/mutate", content=json.dumps(example["value"]), headers=JSON)
-        assert answer.status_code == 200 and "patch" in answer.json()["response"]
-
-
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
     with served(create_app(simple_review, SimpleStore())) as url:
@@ -154,5 +125,11 @@ def url() -> Iterator[str]:
 
 
 def test_requests_made_from_the_document_are_answered_as_documented(url: str) -> None:
+    document = httpx.get(f"{url}/openapi.json").json()
+    assert set(document["paths"]) == {"/mutate", "/healthz", "/readyz", "/metrics"}
+    content = document["paths"]["/mutate"]["post"]["requestBody"]["content"]["application/json"]
+    for example in content["examples"].values():
+        answer = httpx.post(f"{url}/mutate", json=example["value"])
+        assert answer.status_code == 200 and "patch" in answer.json()["response"]
     assert ask_every_operation(url, 40) > 80
     assert httpx.get(f"{url}/readyz").status_code == 200

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from typing import Any
 
@@ -67,12 +66,8 @@ def test_the_patch_fits_whatever_the_pod_has_already(metadata: dict[str, Any], s
     made = _after(pod, AFFINITY, {"a/b~c": "new", "~1/~0": "x", "not/there": None})
     kept = {"kept": "1"} if metadata.get("annotations") else {}
     assert made == {"metadata": {"annotations": kept | {"a/b~c": "new", "~1/~0": "x"}}, "spec": {"affinity": AFFINITY}}
-
-
-def test_annotations_are_removed_where_they_are() -> None:
-    pod = {"metadata": {"annotations": {"a/b": "1", "c": "2"}}, "spec": {}}
-    assert _after(pod, None, {"a/b": None})["metadata"] == {"annotations": {"c": "2"}}
-    assert patch_of({"metadata": {}, "spec": {}}, None, {"a/b": None}) is None
+    assert _after(made, None, {"a/b~c": None})["metadata"] == {"annotations": kept | {"~1/~0": "x"}}
+    assert patch_of(pod, None, {"not/there": None}) is patch_of(pod, None, {}) is None
 
 
 @pytest.mark.parametrize("spec", [{}, {"schedulingGates": None}, {"schedulingGates": [{"name": "a"}]}])
@@ -85,48 +80,9 @@ def test_gates_are_set_as_a_whole(spec: dict[str, Any]) -> None:
     assert shaped["spec"] == {"affinity": AFFINITY, "schedulingGates": gates}
 
 
-def test_without_a_change_there_is_no_patch() -> None:
-    pod: dict[str, Any] = {"metadata": {}, "spec": {}}
-    assert patch_of(pod, None, {}) is None
-    assert json.loads(allowed("u-1")) == {
-        "apiVersion": "admission.k8s.io/v1",
-        "kind": "AdmissionReview",
-        "response": {"uid": "u-1", "allowed": True},
-    }
-
-
 @pytest.mark.parametrize("pod", [{}, {"spec": 7, "metadata": []}, {"spec": None, "metadata": None}])
 def test_a_pod_without_the_places_is_left_alone(pod: Any) -> None:
     assert patch_of(pod, AFFINITY, {"a": "b"}, [{"name": "a"}]) is None
-
-
-_json = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=8,
-)
-_maps = st.dictionaries(st.text(), st.text(), max_size=4)
-
-
-@given(
-    metadata=st.fixed_dictionaries({}, optional={"annotations": _maps | st.none(), "labels": _json}),
-    spec=st.fixed_dictionaries({}, optional={"affinity": _json, "nodeSelector": _json}),
-    affinity=st.none() | st.dictionaries(st.text(), _json, max_size=3),
-    annotations=st.dictionaries(st.text(), st.none() | st.text(), max_size=4),
-)
-def test_the_patch_makes_exactly_the_change(
-    metadata: dict[str, Any], spec: dict[str, Any], affinity: Any, annotations: dict[str, str | None]
-) -> None:
-    made = _after({"metadata": metadata, "spec": spec}, affinity, annotations)
-    wanted = (metadata.get("annotations") or {}) | annotations
-    assert (made["metadata"].get("annotations") or {}) == {k: v for k, v in wanted.items() if v is not None}
-    assert made["spec"] == (spec if affinity is None else spec | {"affinity": affinity})
-    assert made["metadata"].get("labels") == metadata.get("labels")
-
-
-def test_the_patch_is_base64() -> None:
-    response = json.loads(allowed("u-1", b'[{"op":"add","path":"/x","value":1}]'))["response"]
-    assert base64.b64decode(response["patch"], validate=True) == b'[{"op":"add","path":"/x","value":1}]'
 
 
 @given(st.text(max_size=400))
@@ -136,7 +92,12 @@ def test_warnings_are_one_line_that_the_api_server_passes_on(text: str) -> None:
 
 
 def test_warnings_are_few_and_empty_ones_are_left_out() -> None:
-    assert "warnings" not in json.loads(allowed("u-1", None, []))["response"]
+    response = json.loads(allowed("u-1", None, []))
+    assert response == {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "response": {"uid": "u-1", "allowed": True},
+    }
     warnings = json.loads(allowed("u-1", None, ["x" * 200] * 50))["response"]["warnings"]
     assert 1 < len(warnings) <= 8 and {len(one) for one in warnings} == {120}
 

@@ -49,10 +49,13 @@ def test_a_new_object_gets_everything() -> None:
     }
 
 
-def test_what_is_there_already_is_not_written_again() -> None:
+def test_only_what_has_changed_is_written() -> None:
     current = ObjectStatus((READY,), bound_pods=5, control_pods=0)
     assert change_of(WANTED, current, NOW) is None
     assert change_of(WANTED, ObjectStatus((READY,), bound_pods=4, control_pods=0), NOW) == {"boundPods": 5}
+    # Nor is anything said of a generation that is not in effect yet.
+    assert wanted_of_binding(_binding(4), _set(_binding(3).object), {}, None) is None
+    assert wanted_of_binding(_binding(), _set(), {}, None) is None
 
 
 def test_a_condition_keeps_its_time_until_it_turns_and_other_conditions_stay() -> None:
@@ -122,11 +125,6 @@ def test_a_binding_says_whether_it_applies() -> None:
         assert wanted is not None
         assert (wanted.ready, wanted.reason, wanted.generation, wanted.counts) == (ready, reason, 3, counts)
         assert wanted.template == (None if templates.problems or one is broken else ("u-t", 5))
-
-
-def test_nothing_is_said_of_a_generation_that_is_not_in_effect_yet() -> None:
-    assert wanted_of_binding(_binding(4), _set(_binding(3).object), {}, None) is None
-    assert wanted_of_binding(_binding(), _set(), {}, None) is None
 
 
 def test_a_template_says_whether_it_is_valid_and_who_uses_it() -> None:

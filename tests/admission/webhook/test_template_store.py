@@ -12,40 +12,21 @@ from testing.processes.scorer_process import eventually
 from tests.admission.webhook.made_up import a_binding, a_template
 
 
-def _is_ready(store: TemplateStore) -> bool:
-    return store.ready
-
-
-def test_changes_are_put_in_effect_by_a_thread_and_it_is_ready_once_all_was_listed() -> None:
-    store, synced = TemplateStore(), threading.Event()
-    store.follow(synced.is_set)
-    store.start()
-    try:
-        store.bindings.replace([a_binding()])
-        assert eventually(lambda: "cart" in store.templates.bindings)
-        assert store.templates.problems["cart"].reason == "TemplateNotFound" and not _is_ready(store)
-        store.node_configs.replace([a_template()])
-        synced.set()
-        assert eventually(lambda: store.ready)
-        assert not store.templates.problems
-        store.bindings.delete(a_binding())
-        assert eventually(lambda: not store.templates.bindings)
-        synced.clear()
-        assert _is_ready(store)  # once, for ever
-    finally:
-        store.stop()
-    assert "template-store" not in {thread.name for thread in threading.enumerate()}
-
-
-def test_once_ready_what_was_listed_is_in_effect() -> None:
+def test_changes_are_put_in_effect_by_a_thread_and_it_is_ready_once_all_that_was_listed_is() -> None:
     for _ in range(20):
         store = TemplateStore()
         store.follow(lambda store=store: bool(store.bindings.all()))  # type: ignore[misc]
         store.start()
         store.bindings.replace([a_binding()])
         assert eventually(lambda store=store: store.ready)  # type: ignore[misc]
-        assert "cart" in store.templates.bindings
+        assert store.templates.problems["cart"].reason == "TemplateNotFound"
+        store.node_configs.replace([a_template()])
+        assert eventually(lambda store=store: not store.templates.problems)  # type: ignore[misc]
+        store.bindings.delete(a_binding())
+        assert eventually(lambda store=store: not store.templates.bindings)  # type: ignore[misc]
+        assert store.ready, "once, for ever"
         store.stop()
+    assert "template-store" not in {thread.name for thread in threading.enumerate()}
 
 
 def test_a_status_alone_makes_no_new_set() -> None:
