@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from admission.advice.gating import NewPod, asked_mode, gates_with_ours
 from admission.advice.options import AdviceGateOptions
@@ -112,47 +109,6 @@ def test_gates_of_others_are_kept_in_their_order_and_ours_is_added_once() -> Non
     assert _gates(a_pod(schedulingGates=[*others, OURS])) is None
     assert _gates(a_pod(schedulingGates=[])) == [OURS]
     assert _gates(a_pod(schedulingGates=None)) == [OURS]
-
-
-_json = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.sampled_from(["advise"]),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from([ADVICE, "name", "kind", "controller", "kubernetes.io/config.mirror"]) | st.text(),
-            inner,
-            max_size=4,
-        )
-    ),
-    max_leaves=10,
-)
-
-
-def _object(*members: str) -> st.SearchStrategy[Any]:
-    """JSON that has some of these members, or is something else altogether."""
-    return st.dictionaries(st.sampled_from(members), _json, max_size=len(members)) | _json
-
-
-@given(
-    pod=st.fixed_dictionaries(
-        {},
-        optional={
-            "metadata": _object("labels", "annotations", "ownerReferences", "name"),
-            "spec": _object("schedulingGates", "schedulerName", "hostNetwork", "nodeName"),
-        },
-    ),
-    setting=st.sampled_from(AdviceMode),
-)
-def test_a_pod_of_any_shape_is_held_or_left_alone(pod: dict[str, Any], setting: AdviceMode) -> None:
-    before = json.dumps(pod)
-    gates = gates_with_ours(pod, "shop", None, AdviceGateOptions(unlabelled=setting))
-    assert json.dumps(pod) == before
-    if gates is not None:
-        assert gates[-1] == OURS and gates.count(OURS) == 1
-        there = pod["spec"].get("schedulingGates")
-        assert gates[:-1] == (there if isinstance(there, list) else [])
-        pod["spec"]["schedulingGates"] = gates
-        assert gates_with_ours(pod, "shop", None, AdviceGateOptions(unlabelled=setting)) is None
 
 
 @pytest.mark.parametrize(

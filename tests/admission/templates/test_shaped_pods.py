@@ -84,22 +84,6 @@ def test_following_equals_counting_anew(steps: list[tuple[str, int, int, dict[st
         assert counts(shaped, tested) == counts(anew, tested)
 
 
-@pytest.mark.parametrize(
-    "annotations",
-    [
-        {TEMPLATES_ANNOTATION: "no json"},
-        {TEMPLATES_ANNOTATION: '[{"binding": 3}]'},
-        {TEMPLATES_ANNOTATION: "[" * 5_000},
-        {TEMPLATES_ANNOTATION: record_text([Applied("x" * 300, 1, "t", 1), Applied("", 1, "t", 1)])},
-        {CONTROL_ANNOTATION: ",,,"},
-        {CONTROL_ANNOTATION: "\x1b[31mred,Upper Case,-,a\n"},
-        {CONTROL_ANNOTATION: "a," * 40_000},
-    ],
-)
-def test_what_nobody_of_ours_wrote_is_passed_over(annotations: dict[str, str]) -> None:
-    assert groups_of(shaped_pod("a", "node-0", annotations)) == {}
-
-
 def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     many = shaped_pod("a", "node-0", {CONTROL_ANNOTATION: ",".join(f"b{i}" for i in range(500))})
     assert len(groups_of(many)) == MOST_OF_POD

@@ -20,7 +20,7 @@ from admission.webhook.protocol import Malformed
 from admission.webhook.template_store import TemplateStore
 from kube.decoding.stored_templates import LastError
 from kube.objects.objects import NamespaceInfo
-from placement.advice_gate import ADVICE
+from placement.advice_gate import ADVICE, AdviceMode
 from placement.preferred_nodes import PREFERRED, PreferencesBody, PreferredNode, preferred_terms
 from testing.reviews import patched, review_of
 from tests.admission.webhook.made_up import a_binding, a_template
@@ -130,9 +130,9 @@ def test_a_conflict_that_the_pod_wins_is_no_error(reviewer: Reviewer, errors: La
     assert "warnings" not in json.loads(said.body)["response"], "the pod says itself what was left out"
 
 
-def _holding(errors: LastErrors, *, is_alive: bool = True) -> Reviewer:
+def _holding(errors: LastErrors, *, is_alive: bool = True, unlabelled: AdviceMode = AdviceMode.OFF) -> Reviewer:
     """A reviewer that asks for the gate as the webhook does."""
-    options = AdviceGateOptions()
+    options = AdviceGateOptions(unlabelled=unlabelled)
     return Reviewer(
         _store(),
         errors,
@@ -241,13 +241,17 @@ def test_what_says_that_a_pod_must_not_wait_is_among_what_is_decoded_of_it(
     assert not asked
 
 
+_MEMBERS = (
+    *("metadata", "labels", "annotations", "ownerReferences", "name", "kind", "controller", "app", ADVICE),
+    *("spec", "affinity", "nodeAffinity", "schedulingGates", "schedulerName", "hostNetwork", "nodeName"),
+    "kubernetes.io/config.mirror",
+)
 _json = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.just("advise"),
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from(["metadata", "spec", "labels", "annotations", "affinity", "nodeAffinity", "app"])
-            | st.text(),
+            st.sampled_from(_MEMBERS) | st.text(),
             inner,
             max_size=4,
         )
@@ -256,7 +260,14 @@ _json = st.recursive(
 )
 
 
-@given(pod=st.dictionaries(st.sampled_from(["metadata", "spec", "x"]), _json, max_size=3), namespace=_json, uid=_json)
+_object = st.dictionaries(st.sampled_from(_MEMBERS), _json, max_size=4) | _json
+
+
+@given(
+    pod=st.fixed_dictionaries({}, optional={"metadata": _object, "spec": _object, "x": _json}),
+    namespace=st.just("shop") | _json,
+    uid=st.just("u-1") | _json,
+)
 def test_no_question_breaks_anything(pod: Any, namespace: Any, uid: Any) -> None:
     reviewer = _REVIEWER
     body = review_of(pod, namespace=namespace, uid=uid)
@@ -267,7 +278,10 @@ def test_no_question_breaks_anything(pod: Any, namespace: Any, uid: Any) -> None
         return
     response = json.loads(answer.body)["response"]
     assert response["uid"] == uid and response["allowed"] is True
-    patched(pod, answer.body)
+    made = patched(pod, answer.body)
+    gates = made["spec"]["schedulingGates"] if answer.outcome is AdmissionOutcome.SHAPED else [{"name": ADVICE}]
+    assert gates[-1] == {"name": ADVICE} and gates.count({"name": ADVICE}) == 1
+    assert "patch" not in json.loads(reviewer.review(review_of(made, namespace=namespace, uid=uid)).body)["response"]
 
 
-_REVIEWER = _holding(LastErrors())
+_REVIEWER = _holding(LastErrors(), unlabelled=AdviceMode.ADVISE)

@@ -146,34 +146,3 @@ def test_one_that_is_gone_or_refused_holds_up_no_other() -> None:
         assert len({path for path, _ in scene.written}) == 51
         scene.written.clear()
         scene.now += 60
-
-
-def test_two_replicas_that_disagree_do_not_write_in_turns() -> None:
-    """The watch of templates of one has stopped: it goes on by a version that no longer holds."""
-    scene, behind = Scene(), TemplateStore()
-    behind.node_configs.replace([a_template()])
-    behind.bindings = scene.store.bindings
-    behind.rebuild()
-    behind.ready = True
-    other = StatusWriter(
-        scene.patch, behind, RecordedPods(), LastErrors(), synced=lambda: True, clock=lambda: scene.now,
-        sleep=scene.pauses.append,
-    )  # fmt: skip
-
-    def both(seconds: float) -> None:
-        until = scene.now + seconds
-        while scene.now < until:
-            scene.writer.step()
-            other.step()
-            scene.now += 0.5
-
-    both(5)
-    assert (scene.statuses["b-0"]["templateUid"], scene.statuses["b-0"]["templateVersion"]) == ("uid-pool", 1)
-    scene.store.node_configs.replace([a_template(value="not a label!", generation=2)])
-    scene.store.rebuild()
-    both(5)
-    written = len(scene.of_binding())
-    assert scene.statuses["b-0"]["conditions"][0]["reason"] == "InvalidTemplate"
-    assert scene.statuses["b-0"]["templateVersion"] == 2
-    both(60)
-    assert len(scene.of_binding()) == written and scene.statuses["b-0"]["templateVersion"] == 2
