@@ -128,20 +128,17 @@ def test_a_hand_that_fails_keeps_no_other_from_its_turn() -> None:
     world.step()
     state = world.autoscaler.state
     assert good.asked == ["act"] and state.acting == ("guard",) and state.trouble == "buffers: refused"
+    other = Noting("guard")
+    with_a_bug = World(live_tables(), Broken("buffers"), other)
+    with_a_bug.step()
+    assert other.asked == ["act"] and "KeyError" in with_a_bug.autoscaler.state.trouble
+    with_a_bug.autoscaler.end()
+    assert other.asked == ["act", "retreat"]
     bad.fails = False
     world.step(60)
     world.steady += 60
     world.step()
     assert world.autoscaler.state.trouble == "" and world.autoscaler.state.acting == ("buffers", "guard")
-
-
-def test_a_hand_with_a_bug_keeps_no_other_from_its_turn_either() -> None:
-    good = Noting("guard")
-    world = World(live_tables(), Broken("buffers"), good)
-    world.step()
-    assert good.asked == ["act"] and "KeyError" in world.autoscaler.state.trouble
-    world.autoscaler.end()
-    assert good.asked == ["act", "retreat"]
 
 
 class NeverDone:
@@ -157,11 +154,9 @@ class NeverDone:
 
 
 def test_a_hand_that_does_not_end_is_stopped_and_the_loads_go_on() -> None:
-    session = NeverDone()
-    options = AutoscaleOptions(act_every=60)
-    autoscaler = Autoscaler(
-        live_tables(), Measured(), session, [Noting("buffers")], options, leads=lambda: True, turn=0.0
-    )
+    session, options = NeverDone(), AutoscaleOptions(act_every=60)
+    hands, tables = [Noting("buffers")], live_tables()
+    autoscaler = Autoscaler(tables, Measured(), session, hands, options, leads=lambda: True, turn=0.0)
     autoscaler.step()
     assert session.submitted[0].cancelled() and "not finished in time" in autoscaler.state.trouble
     assert len(list(autoscaler.loads())) == 1
@@ -185,17 +180,12 @@ def test_at_the_end_what_a_hand_is_at_is_stopped_first() -> None:
     assert len(session.submitted) == 2, "nothing is written after the end"
 
 
-def test_while_the_cluster_is_not_seen_what_is_written_stays() -> None:
-    hand = Noting("buffers")
-    tables = live_tables()
+def test_what_is_written_stays_while_the_cluster_is_not_seen_and_goes_without_a_usable_forecast() -> None:
+    hand, tables = Noting("buffers"), live_tables()
     world = World(tables, hand)
     tables.follow(lambda: (True, tables.clock() - 3600, {}))
     world.step()
     assert hand.asked == [] and world.autoscaler.state.acting == ()
-
-
-def test_without_a_usable_forecast_everything_is_taken_back() -> None:
-    hand = Noting("buffers")
     world = World(LiveScorer(12.0, without_model=True).scorer.tables, hand)
     world.step()
     assert hand.asked == ["retreat"] and not world.autoscaler.state.has_forecast
@@ -234,12 +224,6 @@ def test_a_service_is_measured_if_half_of_its_pods_are(measured: list[str], expe
     used = used_by_service(live_tables(), pods, (service(5),), len(RESOURCES))
     assert np.isnan(used[0, CPU]) if expected is None else used[0, CPU] == expected
     assert np.isnan(used[0, CPU + 1])
-
-
-def test_usage_is_added_up_for_each_service_and_resource_alone() -> None:
-    of_five, of_four = np.full((2, len(RESOURCES)), np.nan)
-    of_five[CPU], of_four[CPU], of_four[CPU + 1] = 0.5, 2.0, 3.0
-    usage = {("shop", "p0"): of_five, ("shop", "p1"): of_five, ("shop", "q"): of_four, ("shop", "gone"): of_four}
-    used = used_by_service(live_tables(), PodsNow(usage, at(12.0)), (service(4), service(5)), len(RESOURCES))
-    np.testing.assert_array_equal(used[:, CPU : CPU + 2], [[2.0, 3.0], [1.0, np.nan]])
-    assert used_by_service(live_tables(), PodsNow({}, at(12.0)), (), len(RESOURCES)).shape == (0, len(RESOURCES))
+    of_four = np.full(len(RESOURCES), 2.0)
+    both = PodsNow({**pods.usage, ("shop", "q"): of_four, ("shop", "gone"): of_four}, at(12.0))
+    assert used_by_service(live_tables(), both, (service(4),), len(RESOURCES))[0, CPU] == 2.0

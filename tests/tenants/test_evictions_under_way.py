@@ -65,11 +65,3 @@ def test_pods_that_leave_by_themselves_are_lent_no_more(evicted: set[str]) -> No
     world.put(*(tenant_pod(name, "a") for name in wanted("a", 6)))
     settle(world)
     assert len(evicted - set(wanted("b", 5))) == 1, "5 of the 6 cores that are lent return anyway"
-
-
-def test_two_owners_below_one_parent_have_no_more_evicted_than_the_parent_has_lent(evicted: set[str]) -> None:
-    tree = [quota("top", 4), quota("a", 0, parent="top"), quota("c", 0, parent="top"), quota("b", 4)]
-    world = borrowed(*tree)
-    world.put(*(tenant_pod(name, name[0]) for name in (*wanted("a", 4), *wanted("c", 4))))
-    settle(world)
-    assert len(evicted) == 4

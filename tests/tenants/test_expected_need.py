@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from kube.objects.objects import PodInfo
 from tenants.elastic_quota import ElasticQuota
 from tests.scorer.live_cluster import at, growing, loaded, model
 from tests.tenants.lending_world import BATCH, SHOP, LendingWorld, job_pod, shop_pod
@@ -26,25 +28,16 @@ def test_a_job_that_ends_before_the_evening_borrows_and_a_longer_one_does_not() 
     assert world.admits(job_pod("long-and-small", run="3h", cpu=3))
 
 
-def test_without_a_model_all_that_is_idle_is_lent() -> None:
-    world = LendingWorld(18.5, without_model=True)
-    world.need.refresh()
-    assert world.need(3600) is None
+@pytest.mark.parametrize(
+    "unforeseen", [{"without_model": True}, {"options": {"by_forecast": False}}], ids=["no model", "switched off"]
+)
+def test_without_a_forecast_all_that_is_idle_is_lent(unforeseen: dict[str, Any]) -> None:
+    world, calls = LendingWorld(18.5, **unforeseen), list[int]()
+    world.tables.quotas.on_change.append(lambda: calls.append(1))
+    if world.tables.need is not None:
+        world.need.refresh()
+        assert world.need(3600) is None and not calls
     assert world.admits(job_pod("long", run="3h", cpu=10))
-
-
-def test_the_setting_switches_it_off() -> None:
-    world = LendingWorld(18.5, options={"by_forecast": False})
-    assert world.tables.need is None
-    assert world.admits(job_pod("long", run="3h", cpu=10))
-
-
-def test_the_same_array_is_returned_while_nothing_changes() -> None:
-    world = LendingWorld(12.0)
-    world.need.refresh()
-    assert world.need(3600) is world.need(3600 + 1799)
-    assert world.need(3600) is world.need(7200), "need is the same, so it is one array"
-    assert world.need(3600) is not world.need(8 * 3600)
 
 
 def test_what_is_waited_for_now_and_cannot_be_awaited_for_ever_lends_nothing() -> None:
@@ -95,14 +88,6 @@ def test_rejected_pods_are_tried_again_when_other_amounts_are_lent() -> None:
     assert len(calls) == 2
 
 
-def test_without_a_model_rejected_pods_are_not_tried_again_and_again() -> None:
-    world, calls = LendingWorld(12.0, without_model=True), list[int]()
-    world.tables.quotas.on_change.append(lambda: calls.append(1))
-    world.need.refresh()
-    world.need.refresh()
-    assert not calls
-
-
 def test_a_failure_is_no_forecast(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     world = LendingWorld(18.5)
     world.need.refresh()
@@ -130,18 +115,23 @@ def test_more_pods_than_expected_count_and_fade() -> None:
     assert cores[0] == 3000 and cores[11] < 3000
 
 
-def test_a_service_that_does_not_follow_its_load_stays_as_it_is() -> None:
-    world = LendingWorld(12.0, pods=[shop_pod(n, service=4, cpu=2) for n in range(3)])
-    world.need.refresh()
-    assert world.expected_cores("shop", 24) == 6
+def of_no_model(number: int) -> PodInfo:
+    pod = replace(job_pod(f"u{number}", on="node-0", cpu=1), namespace="shop", annotations={})
+    return replace(pod, owner=replace(shop_pod(0).owner, name="new-7d9f"))
 
 
-def test_pods_that_no_model_knows_go_on() -> None:
-    unknown = [replace(job_pod(f"u{n}", on="node-0", cpu=1), namespace="shop", owner=shop_pod(0).owner) for n in (1, 2)]
-    unknown = [replace(pod, owner=replace(pod.owner, name="new-7d9f"), annotations={}) for pod in unknown]
-    world = LendingWorld(12.0, pods=unknown)
+@pytest.mark.parametrize(
+    ("pods", "cores"),
+    [
+        ([shop_pod(n, service=4, cpu=2) for n in range(3)], 6),  # of a service that does not follow its load
+        ([of_no_model(1), of_no_model(2)], 2),
+        ([], 0),  # of services that the model expected all the time and that have no pod nothing comes
+    ],
+)
+def test_pods_that_follow_no_forecast_stay_as_many_as_they_are(pods: list[PodInfo], cores: float) -> None:
+    world = LendingWorld(12.0, pods=pods)
     world.need.refresh()
-    assert world.expected_cores("shop", 24) == 2
+    assert world.expected_cores("shop", 24) == cores
 
 
 def evenings_only() -> LendingWorld:
@@ -153,26 +143,15 @@ def evenings_only() -> LendingWorld:
     return LendingWorld(12.0, pods=(), model=loaded(replace(of, replicas_dated=dated, replicas_day_type=day_type)))
 
 
-def test_a_service_that_sleeps_needs_what_its_last_pod_requested() -> None:
+def test_a_service_that_sleeps_needs_its_predicted_load_or_what_its_last_pod_requested() -> None:
     world = evenings_only()
+    world.need.refresh()
+    load = model().usage(model().calendar.horizon(model().first_day, 1))[5, 0, 0, 38:42].max() * 9
+    assert world.expected_cores("shop", 8.0) == pytest.approx(load, abs=0.002) and load > 0
     pod = world.put(shop_pod(0, cpu=0.75))
     world.remove(pod)
     world.need.refresh()
     assert [world.expected_cores("shop", hours) for hours in (6.0, 8.0)] == [0, 6.75]
-
-
-def test_a_service_that_was_never_seen_needs_its_predicted_load() -> None:
-    world = evenings_only()
-    world.need.refresh()
-    load = model().usage(model().calendar.horizon(model().first_day, 1))[5, 0, 0, 38:42].max() * 9
-    found = world.expected_cores("shop", 8.0)
-    assert found is not None and found == pytest.approx(load, abs=0.002) and found > 0
-
-
-def test_services_that_the_model_expected_all_the_time_and_that_have_no_pod_are_gone() -> None:
-    world = LendingWorld(12.0, pods=())
-    world.need.refresh()
-    assert world.expected_cores("shop", 24) == 0
 
 
 def test_jobs_that_run_count_until_they_end() -> None:
@@ -223,49 +202,22 @@ def test_a_pod_is_expected_to_be_admitted_once_the_owner_needs_less() -> None:
     pod = world.put(job_pod("late", run="2h", cpu=9))
     denied = world.tables.quotas.denial(pod)
     assert denied is not None
+    forecast = world.need.forecast
+    assert forecast is not None
+    before = forecast.need.copy(), forecast.used.copy(), forecast.held.copy()
     assert world.need.admitted_from(pod) == at(21.0)
+    for one, other in zip(before, (forecast.need, forecast.used, forecast.held), strict=True):
+        np.testing.assert_array_equal(one, other, err_msg="a question changes nothing")
     assert world.tables.quotas.sentence(pod, denied) == (
         "tenant batch uses 0 cores, its min is 2 cores, others lend it 1 core more, the pod asks for 9 cores; "
         "expected to be admitted from 21:00"
     )
-
-
-def test_a_pod_is_expected_to_be_admitted_once_borrowers_end() -> None:
-    running = [job_pod(f"j{n}", run="2h", on="node-0", cpu=4, started=at(11.75)) for n in range(2)]
-    world = LendingWorld(12.0, pods=[*(shop_pod(n) for n in range(2)), *running])
-    world.need.refresh()
-    pod = world.put(job_pod("next", run="1h", cpu=4))
-    assert not world.admits(pod)
-    assert world.need.admitted_from(pod) == at(14.0)
-
-
-def test_a_pod_that_asks_for_more_than_there_is_has_no_time() -> None:
-    world = LendingWorld(18.5)
-    world.need.refresh()
-    pod = world.put(job_pod("huge", run="1h", cpu=30))
-    denied = world.tables.quotas.denial(pod)
-    assert denied is not None and world.need.admitted_from(pod) is None
-    assert "expected" not in world.tables.quotas.sentence(pod, denied)
-
-
-def test_times_that_are_over_are_not_named() -> None:
-    world = LendingWorld(18.5)
-    world.need.refresh()
-    pod = world.put(job_pod("late", run="2h", cpu=9))
-    assert world.need.admitted_from(pod) == at(21.0)
+    huge = world.put(job_pod("huge", run="1h", cpu=30))
+    denied = world.tables.quotas.denial(huge)
+    assert denied is not None and world.need.admitted_from(huge) is None, "there is not so much"
+    assert "expected" not in world.tables.quotas.sentence(huge, denied)
     world.live.clock.now = at(21.1)
-    assert world.need.admitted_from(pod) is None
-
-
-def test_arrays_are_not_changed_by_questions() -> None:
-    world = LendingWorld(18.5)
-    world.need.refresh()
-    forecast = world.need.forecast
-    assert forecast is not None
-    before = forecast.need.copy(), forecast.used.copy(), forecast.held.copy()
-    world.need.admitted_from(world.put(job_pod("late", run="2h", cpu=9)))
-    for one, other in zip(before, (forecast.need, forecast.used, forecast.held), strict=True):
-        np.testing.assert_array_equal(one, other)
+    assert world.need.admitted_from(pod) is None, "that time is over"
 
 
 # Cards

@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecast.arrays import Floats, Ints
+from forecast.arrays import Floats
 from tenants.elastic_quota import ElasticQuota
-from tenants.need import ServicePods, most_within, needed, pods_of_lasting, sleeps, still_running, with_parents
+from tenants.need import ServicePods, most_within, needed, pods_of_lasting, still_running
 from tenants.quota_tree import QuotaTree, quota_tree
 
 RESOURCES = ("cpu", "memory")
@@ -73,17 +73,6 @@ def test_the_highest_of_a_window_is_that_of_a_plain_loop_and_one_object_while_it
             assert found[n] is found[n - 1]
 
 
-@given(trees(), st.data())
-def test_parents_hold_all_below_them(tree: QuotaTree, data: st.DataObject) -> None:
-    shape = (2, len(tree.quotas), len(tree.resources))
-    own = np.array(data.draw(st.lists(st.integers(0, 9), min_size=math.prod(shape), max_size=math.prod(shape))))
-    own = own.reshape(shape).astype(np.int64)
-    found = with_parents(tree, own)
-    for row in range(len(tree.quotas)):
-        np.testing.assert_array_equal(found[:, row], own[:, below(tree, row)].sum(axis=1))
-    np.testing.assert_array_equal(with_parents(tree, own[0]), found[0])
-
-
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), max_size=20))
 def test_pods_run_through_the_step_in_which_they_end(pods: list[tuple[int, int]]) -> None:
     found = still_running(
@@ -109,15 +98,3 @@ def test_pods_beyond_the_forecast_fade_and_pods_that_are_missing_do_not_lower_it
     assert lasting(6, [2, 2, 2], follows=True) == [6, 4, 3]
     assert lasting(1, [2, 9.5], follows=True) == [2, 9.5]
     assert lasting(1, [2, 9.5], follows=False) == [1, 1]
-
-
-def test_a_service_that_was_expected_all_the_time_is_gone() -> None:
-    before: Floats = np.array([[2.0, 2, 2], [2, 0, 2], [0, 0, 0]])
-    assert sleeps(before).tolist() == [False, True, True]
-
-
-def test_no_service_needs_nothing() -> None:
-    tree = quota_tree([ElasticQuota("t", "q", guaranteed={"cpu": 1.0})])
-    nothing: Ints = np.zeros(0, dtype=np.int64)
-    of = ServicePods(nothing, nothing.reshape(0, 1), np.zeros((0, 3)), np.zeros((0, 3)))
-    assert needed(tree, of).tolist() == [[[0]], [[0]], [[0]]]

@@ -15,25 +15,13 @@ def pool_of(world: TenantWorld) -> list[int]:
     return [int(units) for units in pool]
 
 
-def test_quotas_share_what_the_nodes_have() -> None:
-    pods = [tenant_pod(f"b{at}", "b", created=at) for at in range(14)]
-    world = TenantWorld(nodes(3), [quota("a", 2), quota("b", 2)], pods, options=NODES)
-    world.run()
-    assert world.used("b") == 12_000
-
-
-def test_pods_without_a_quota_are_no_part_of_it() -> None:
+def test_quotas_share_what_the_nodes_have_but_for_pods_without_a_quota() -> None:
     free = [tenant_pod(f"free{at}", "free", node="n0") for at in range(4)]
     pods = [tenant_pod(f"b{at}", "b", created=at) for at in range(14)]
     world = TenantWorld(nodes(3), [quota("a", 2), quota("b", 2)], [*free, *pods], options=NODES)
     assert pool_of(world) == [8000]
     world.run()
     assert world.used("b") == 8000
-
-
-def test_nodes_that_come_and_go_change_it() -> None:
-    world = TenantWorld(nodes(2), [quota("a", 2)], options=NODES)
-    assert pool_of(world) == [8000]
     world.lose_node("n1")
     assert pool_of(world) == [4000]
 

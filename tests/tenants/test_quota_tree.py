@@ -45,10 +45,6 @@ def test_an_object_is_read_in_base_units() -> None:
     )
 
 
-def test_a_quota_below_the_root_of_koordinator_stands_at_the_top() -> None:
-    assert decoded("q", "a", labels={PARENT_LABEL: "koordinator-root-quota"}).parent == ""
-
-
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
@@ -63,6 +59,12 @@ def test_what_cannot_be_read_counts_as_not_said(given: dict[str, Any], problem: 
     assert problem in found.problem
     assert not found.guaranteed and not found.most and found.weight == 1 and not found.namespaces
     assert any(problem in one for one in quota_tree([found]).problems)
+
+
+def test_max_counts_where_min_is_more_and_the_root_of_koordinator_is_no_parent() -> None:
+    tree = quota_tree([quota("a", 4, 2)])
+    assert tree.guaranteed[0, 0] == 2000 and "more min than max" in tree.problems[0]
+    assert decoded("q", "a", labels={PARENT_LABEL: "koordinator-root-quota"}).parent == ""
 
 
 def test_parents_come_before_their_children_and_guarantee_what_these_are_guaranteed() -> None:
@@ -108,8 +110,3 @@ def test_a_quota_that_takes_the_place_of_another_is_named() -> None:
     tree = quota_tree([taking, own])
     assert tree.row_of(tenant_pod("p", "a")) == row(tree, "b/taking")
     assert any("counts in place of its own (a/own)" in one for one in tree.problems)
-
-
-def test_max_counts_where_min_is_more() -> None:
-    tree = quota_tree([quota("a", 4, 2)])
-    assert tree.guaranteed[0, 0] == 2000 and "more min than max" in tree.problems[0]

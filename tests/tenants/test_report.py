@@ -44,18 +44,17 @@ def test_what_one_borrows_the_others_lend_in_proportion_to_what_they_have_idle()
     assert [found[name].lent for name in "abc"] == [2, 1, 0]
     assert [found[name].owed for name in "abc"] == [1, 0, 0], "3 cores are free"
     assert [found[name].may_borrow for name in "abc"] == [0, 1, 3], "beyond what each has idle itself"
-
-
-def test_what_no_quota_is_guaranteed_is_taken_first() -> None:
-    tree = quota_tree([a_quota("a", 6), a_quota("c", 0)])
-    found = reported(tree, use_of(tree, cores(0, 5), pool=10))
-    assert (found["a"].lent, found["a"].owed, found["c"].borrowed) == (1, 1, 5)
+    two = quota_tree([a_quota("a", 6), a_quota("c", 0)])
+    found = reported(two, use_of(two, cores(0, 5), pool=10))
+    assert (found["a"].lent, found["a"].owed, found["c"].borrowed) == (1, 1, 5), "what nobody is guaranteed goes first"
 
 
 def test_a_parent_lends_what_its_children_have_idle() -> None:
     tree = quota_tree([a_quota("p", 6), a_quota("a", 4, parent="p"), a_quota("b", 2, parent="p"), a_quota("x", 1)])
     direct = {"p": 0.0, "a": 0.0, "b": 2.0, "x": 4.0}
-    found = reported(tree, use_of(tree, cores(*(direct[one.name] for one in tree.quotas))))
+    waiting = cores(*(3 * (one.name == "a") for one in tree.quotas))
+    found = reported(tree, use_of(tree, cores(*(direct[one.name] for one in tree.quotas)), waiting))
+    assert found["p"].waiting == found["a"].waiting == 3
     assert (found["p"].lent, found["a"].lent, found["b"].lent) == (3, 3, 0)
     assert found["x"].borrowed == 3
 
@@ -76,11 +75,6 @@ def test_the_report_names_parents_pods_and_problems() -> None:
     assert by_name["a"].parent == "p" and by_name["p"].parent == "" and by_name["a"].resources[0].most == 2
     assert by_name["p"].resources[0].most is None and by_name["p"].resources[0].expected == ()
     assert len(found.problems) == 3 and found.made == 5.0 and found.from_hour is None
-
-
-def test_a_parent_waits_for_what_its_children_wait_for() -> None:
-    tree = quota_tree([a_quota("p"), a_quota("a", 4, parent="p")])
-    assert reported(tree, use_of(tree, cores(0, 0), cores(0, 3)))["p"].waiting == 3
 
 
 @st.composite

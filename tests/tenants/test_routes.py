@@ -58,16 +58,12 @@ def test_all_amounts_of_a_tenant(world: LendingWorld) -> None:
         }
     ]
     assert found["from_hour"] == "2026-05-19T18:00:00Z"
-
-
-def test_one_tenant_without_hours(world: LendingWorld) -> None:
-    found = AppClient(app_of(world)).get("/v1/tenants?hours=0&namespace=shop").json()
-    assert [one["tenant"] for one in found["tenants"]] == ["shop"]
-    assert found["tenants"][0]["resources"][0]["expected"] == []
-
-
-def test_hours_beyond_a_day_are_refused(world: LendingWorld) -> None:
-    assert AppClient(app_of(world)).get("/v1/tenants?hours=25").status_code == 422
+    client = AppClient(app_of(world))
+    (alone,) = client.get("/v1/tenants?hours=0&namespace=shop").json()["tenants"]
+    assert alone["tenant"] == "shop" and alone["resources"][0]["expected"] == []
+    assert client.get("/v1/tenants?hours=25").status_code == 422
+    paths = client.get("/openapi.json").json()["paths"]
+    assert "/v1/tenants" in paths and "/tenants" not in paths
 
 
 def test_the_page_shows_the_same_and_escapes_names() -> None:
@@ -81,13 +77,5 @@ def test_the_page_shows_the_same_and_escapes_names() -> None:
     assert "<script>" not in text and "shop/&lt;script&gt;" in text
     for part in ("batch", "owed", "18:00", "19:00", "(1)"):
         assert part in text
-
-
-def test_without_a_forecast_the_page_says_so() -> None:
     text = AppClient(app_of(LendingWorld(18.0, without_model=True))).get("/tenants").text
     assert "There is no forecast: all that is idle is lent." in text
-
-
-def test_both_are_in_the_document(world: LendingWorld) -> None:
-    paths = AppClient(app_of(world)).get("/openapi.json").json()["paths"]
-    assert "/v1/tenants" in paths and "/tenants" not in paths

@@ -17,13 +17,9 @@ def test_the_last_pod_of_a_service_is_remembered_when_it_is_gone() -> None:
     found, first, last = seen(), pod_of(1, "a", cpu=1), pod_of(1, "b", cpu=2)
     found.apply([PodChange(first, None, None), PodChange(last, None, None)])
     found.apply([PodChange(last, Seat(0, 0, 1.0), None)])
+    found.apply([PodChange(replace(pod_of(2, "c"), namespace="other"), None, None)])
+    assert len(found) == 1, "pods of no tenant are not remembered"
     assert found.last(service(1)) is last
-
-
-def test_pods_of_no_tenant_are_not_remembered() -> None:
-    found, pod = seen(), replace(pod_of(1, "a"), namespace="other")
-    found.apply([PodChange(pod, None, None)])
-    assert len(found) == 0
 
 
 def test_beyond_the_limit_the_service_that_was_asked_for_longest_ago_is_forgotten() -> None:

@@ -26,11 +26,6 @@ def test_a_pod_beyond_its_max_reads_one_sentence() -> None:
     assert "ElasticQuota" in found.rejected_by
 
 
-def test_a_pod_that_finds_no_room_reads_what_nodes_have() -> None:
-    world = TenantWorld(nodes(2), [quota("a", 8)], [tenant_pod("p", "a", cpu=5)])
-    assert world.run()["p"].message.startswith("0/2 nodes are available: 2 Insufficient cpu")
-
-
 def test_a_gang_reads_the_sentence_of_the_first_member_that_lacks() -> None:
     members = [tenant_pod(f"m{number}", "a", cpu=1, gang="g") for number in range(3)]
     world = TenantWorld(nodes(3), [quota("a", 1, 2), quota("b", 8)], members, groups=[gang_of("a", "g", 3)])

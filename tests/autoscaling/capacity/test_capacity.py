@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -13,20 +12,9 @@ from autoscaling.capacity.options import CapacityOptions
 from autoscaling.capacity.trial import try_nodes
 from forecast.errors import InputError
 from forecast.resources import MEMORY
-from scorer.replay.replay import RULES
 from tests.autoscaling.capacity.tiny_prepared import N_SLOTS, by_day, prepared_of, steady
 
 COOL = CapacityOptions(target=0.0)
-
-
-def test_pods_of_four_cores_take_a_node_of_ten_for_two() -> None:
-    """Two of them use 80 %, which is not hot yet; three would be 120 %."""
-    found = capacity(steady([4.0] * 12, n_nodes=3), COOL)
-    report = json.loads(json.dumps(found.to_json(), allow_nan=False))
-    assert tuple(report["nodes"]) == RULES
-    assert report["nodes"]["oracle"] == report["nodes"]["forecast"] == 6
-    assert report["recorded"] == 3 and report["target"] == 0
-    assert report["by_hour"]["oracle"] == report["by_hour"]["forecast"] == [6] * 24
 
 
 def test_the_number_is_that_of_the_replay_of_so_many_nodes() -> None:

@@ -11,9 +11,8 @@ import pytest
 from autoscaling.capacity.coming_week import coming_days, days_before, with_coming_days
 from forecast.history import PodUsage
 from forecast.resources import CPU
-from scorer.replay.preparation import forecast_with, prepare
 from testing.fitted_models import fitted
-from tests.scorer.replay.small_cluster import AUTOSCALED, EXTRA, REPLICAS, small_cluster
+from tests.scorer.replay.small_cluster import small_cluster
 
 
 def _pods_of(pods: PodUsage, first: int, n_days: int) -> PodUsage:
@@ -44,17 +43,3 @@ def test_the_same_pods_come_and_use_what_the_model_expects() -> None:
     here = coming.present > 0
     of_service = expected[coming.service]
     np.testing.assert_allclose(coming.usage[:, CPU][here], of_service[here], rtol=0.01)
-
-
-def test_a_window_of_the_coming_days_is_prepared_as_any_other() -> None:
-    history, pods = small_cluster()
-    model = fitted(history)
-    first = history.days.index(days_before(history, 6)[0])
-    longer, coming = with_coming_days(history, _pods_of(pods, first, 7), model, 6)
-    prepared = prepare(longer, coming, forecast_with(lambda known: model), days=6)
-    assert prepared.window.days[0] == history.days[-1] + timedelta(days=1)
-    replicas = prepared.forecasts["oracle"].replicas
-    assert replicas[0].tolist() == [REPLICAS[0]] * (6 * 48)
-    assert replicas[AUTOSCALED].max() == REPLICAS[AUTOSCALED] + EXTRA
-    ours, best = (prepared.forecasts[rule].mean[0, CPU] for rule in ("forecast", "oracle"))
-    assert np.corrcoef(ours, best)[0, 1] > 0.95

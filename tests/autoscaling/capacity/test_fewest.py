@@ -37,20 +37,9 @@ def test_whatever_holds_the_answer_and_the_next_two_hold_and_some_smaller_number
         assert found == 1 or not set(range(1, found)) <= enough
 
 
-def test_a_number_that_holds_by_luck_is_passed_over() -> None:
-    enough = {50} | set(range(54, MOST + 1))
-    assert fewest(Asked(enough), 50, most=MOST) == 54
-
-
 @pytest.mark.parametrize("enough", [set(), {20}, {298, 299}])
 def test_nothing_that_holds_is_no_number(enough: set[int]) -> None:
     assert fewest(Asked(enough), 40, most=MOST) is None
-
-
-def test_fewer_than_the_least_are_not_asked_about() -> None:
-    holds = Asked(set(range(1, MOST + 1)))
-    assert fewest(holds, 90, least=70, most=MOST) == 70
-    assert min(holds.asked) == 70
 
 
 def test_large_clusters_are_searched_to_half_a_per_cent() -> None:

@@ -1,4 +1,4 @@
-"""Sessions with a real API server, and ones that end in the middle of the work."""
+"""Sessions with a real API server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pytest
 import yaml
 
 from forecast.errors import ForecastError
-from kube.client.api_answer import Answer
 from kube.client.kubernetes_client import api_client
 from kube.session.api_session import ApiSession
 from testing.processes.scorer_process import eventually
@@ -24,10 +23,6 @@ DEPLOYMENTS: Final = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
 POD_TEMPLATES: Final = f"/api/v1/namespaces/{NAMESPACE}/podtemplates"
 LONG: Final = 90.0
 _DEFINITION: Final = Path(__file__).parent / "capacitybuffers.yaml"
-
-
-class Killed(BaseException):
-    """The process ended here."""
 
 
 class Api:
@@ -51,28 +46,6 @@ class Api:
 
     def items(self, path: str) -> list[Any]:
         return list(self.request("GET", path)["items"])
-
-
-class Counting:
-    """A session whose process is killed at a write: before it is sent, or after it was carried out.
-
-    writes : that were sent
-    """
-
-    def __init__(self, session: ApiSession, *, dies_at: int = 10**9, after: bool = False) -> None:
-        self._session, self._dies_at, self._after, self.writes = session, dies_at, after, 0
-
-    async def request(
-        self, method: str, path: str, body: bytes | None, *, content_type: str = "application/json", seconds: float
-    ) -> Answer:
-        number = self.writes if method != "GET" else -1
-        self.writes += method != "GET"
-        if number > self._dies_at or (number == self._dies_at and not self._after):
-            raise Killed
-        answer = await self._session.request(method, path, body, content_type=content_type, seconds=seconds)
-        if number == self._dies_at:
-            raise Killed
-        return answer
 
 
 @pytest.fixture(scope="module")

@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoscaling.nodes.buffers import buffers, needs_of
+from autoscaling.nodes.buffers import buffers
 from autoscaling.nodes.options import BufferOptions
 from autoscaling.nodes.pods_ahead import BUFFER_LABEL, pods_ahead
 from kube.objects.constraints import PodConstraints, Toleration
-from testing.objects import pod_info
 from tests.autoscaling.nodes.made_up import GIB, at, ramp, services_ahead
 
 OPTIONS = BufferOptions(lead=1800, margin=0.0, most_share=1.0)
@@ -32,12 +31,6 @@ def test_nothing_is_kept_on_the_plateau_in_the_valley_or_in_the_descent() -> Non
 
 def test_more_pods_than_expected_grow_by_as_many_as_the_forecast_does() -> None:
     assert buffers(services_ahead([16], [ramp(10, 30)]), at(8), OPTIONS)[0].chunks == pytest.approx(4, abs=1)
-
-
-def test_a_longer_lead_keeps_more() -> None:
-    ahead = services_ahead([10], [ramp(10, 30)])
-    sizes = [buffers(ahead, at(8), OPTIONS.replace(lead=lead))[0].chunks for lead in (300, 1800, 3600)]
-    assert sizes == sorted(sizes) and sizes[0] < sizes[2]
 
 
 def test_pods_that_go_make_room_for_pods_that_come() -> None:
@@ -65,18 +58,14 @@ def test_all_buffers_together_are_bounded() -> None:
 
 def test_each_kind_of_needs_has_a_buffer_with_a_name_that_stays() -> None:
     gpu = {"requests": {"cpu": 1.0, "memory": GIB, "nvidia.com/gpu": 1.0}}
+    given_to_all = Toleration("node.kubernetes.io/not-ready", "Exists", "", "NoExecute")
     arm = {"constraints": PodConstraints(node_selector=(("kubernetes.io/arch", "arm64"),))}
-    ahead = services_ahead([1] * 4, [1] * 4, pods=[{}, {}, gpu, arm])
+    plain = {"constraints": PodConstraints(tolerations=(given_to_all,))}
+    ahead = services_ahead([1] * 4, [1] * 4, pods=[{}, plain, gpu, arm])
     found = buffers(ahead, at(8), OPTIONS)
     assert len({one.name for one in found}) == 3
     again = services_ahead([2] * 3, [1] * 3, pods=[arm, gpu, {}])
     assert [one.name for one in buffers(again, at(9), OPTIONS)] == [one.name for one in found]
-
-
-def test_what_the_api_server_lets_every_pod_tolerate_decides_nothing() -> None:
-    given_to_all = Toleration("node.kubernetes.io/not-ready", "Exists", "", "NoExecute")
-    own = Toleration("pool", "Equal", "batch", "NoSchedule")
-    assert needs_of(pod_info("a", constraints=PodConstraints(tolerations=(own, given_to_all)))).tolerations == (own,)
 
 
 @given(

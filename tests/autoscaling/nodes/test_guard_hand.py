@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,13 +16,13 @@ from autoscaling.nodes.pods_ahead import BUFFER_LABEL
 from forecast.service_key import Owner
 from kube.decoding.decoding import Kind
 from kube.objects.objects import ReplicaSetInfo, Taint
-from kube.session.api_session import ApiSession
 from scorer.live_tables import LiveTables
 from testing.objects import node_info, pod_info
 from testing.servers.cluster_objects import ClusterWriter, node
 from testing.servers.control_plane.control_plane import ControlPlane
-from tests.autoscaling.nodes.conftest import Api, Counting, Killed, refusal
+from tests.autoscaling.nodes.conftest import Api
 from tests.autoscaling.nodes.made_up import GIB, at, nodes_with, ramp, services_ahead
+from tests.autoscaling.sessions import Counting, Killed
 
 OPTIONS = GuardOptions(margin=0.0, fill=1.0, slack=0.0, most_share=1.0)
 AHEAD = services_ahead([10], [ramp(10, 40)])
@@ -107,14 +106,6 @@ def test_another_goes_on_after_a_kill_at_any_write(api: Api, nodes: Nodes, dies_
     assert not any(nodes.annotations().values())
 
 
-def test_two_at_once_agree(api: Api, nodes: Nodes) -> None:
-    for now, wanted in ((RAMP, ["n1", "n2", "n3", "n4"]), (VALLEY, []), (RAMP, ["n1", "n2", "n3", "n4"])):
-        for one in [api.session.submit(hand_of(api.session, nodes).act(AHEAD, now)) for _ in range(2)]:
-            one.result(60)
-        api.run(hand_of(api.session, nodes).act(AHEAD, now))
-        assert nodes.marked() == wanted
-
-
 def test_marks_of_others_stay_and_their_nodes_are_not_ours(api: Api, nodes: Nodes) -> None:
     nodes.annotate("n4", **{KARPENTER: "true"})
     nodes.annotate("n3", **{CLUSTER_AUTOSCALER: "true"})
@@ -122,66 +113,25 @@ def test_marks_of_others_stay_and_their_nodes_are_not_ours(api: Api, nodes: Node
     api.run(hand.act(AHEAD, RAMP))
     api.run(hand.act(AHEAD, RAMP))  # what it has learned: two nodes hold their share without us
     assert nodes.marked() == ["n1", "n2"]
+    nodes.annotate("n0", **{KEPT_UNTIL: "soon", KARPENTER: "true", CLUSTER_AUTOSCALER: "true"})  # ours, and over
     api.run(hand.act(AHEAD, VALLEY))
-    api.run(hand.retreat())
     assert [one for one in nodes.annotations().values() if one] == [{CLUSTER_AUTOSCALER: "true"}, {KARPENTER: "true"}]
-
-
-def test_what_others_changed_of_a_mark_stays_as_they_left_it(api: Api, nodes: Nodes) -> None:
-    hand = hand_of(api.session, nodes)
     api.run(hand.act(AHEAD, RAMP))
-    nodes.annotate("n4", **{KARPENTER: "false"})
+    nodes.annotate("n2", **{KARPENTER: "false"})  # what they change of a mark of ours stays, too
     api.run(hand.retreat())
-    assert nodes.annotations()["n4"] == {KARPENTER: "false"}
-
-
-def test_a_mark_with_an_unreadable_time_is_ours_and_over(api: Api, nodes: Nodes) -> None:
-    nodes.annotate("n4", **{KEPT_UNTIL: "soon", KARPENTER: "true", CLUSTER_AUTOSCALER: "true"})
-    api.run(hand_of(api.session, nodes).act(AHEAD, VALLEY))
-    assert nodes.annotations()["n4"] == {}
+    assert nodes.annotations()["n2"] == {KARPENTER: "false"}
 
 
 def test_a_node_that_another_writes_to_meanwhile_waits_for_the_next_call(api: Api, nodes: Nodes) -> None:
-    class Interfering(Counting):
-        """Another client writes to a node between our reading and our patch of it."""
+    def write_to_all() -> None:
+        """Between our reading and our patch of the first."""
+        for number in range(5):
+            nodes.annotate(f"n{number}", theirs="now")
 
-        async def request(self, method: str, path: str, body: bytes | None, **more: Any) -> Any:
-            if method == "PATCH" and not self.writes:
-                await api.session.request(
-                    "PATCH",
-                    path,
-                    b'{"metadata": {"labels": {"theirs": "now"}}}',
-                    content_type="application/merge-patch+json",
-                    seconds=30,
-                )
-            return await super().request(method, path, body, **more)
-
-    api.run(hand_of(Interfering(api.session), nodes).act(AHEAD, RAMP))
+    api.run(hand_of(Counting(api.session, meddle=write_to_all), nodes).act(AHEAD, RAMP))
     assert len(nodes.marked()) in (0, 1, 2, 3)
     api.run(hand_of(api.session, nodes).act(AHEAD, RAMP))
     assert len(nodes.marked()) == 4
-
-
-def test_no_rights_is_an_error_with_the_way_out(api: Api, nodes: Nodes, powerless: ApiSession) -> None:
-    for work in (hand_of(powerless, nodes).act(AHEAD, RAMP), hand_of(powerless, nodes).retreat()):
-        text = refusal(powerless, work)
-        assert "forbidden" in text and "autoscaler-writes/rbac.yaml" in text
-
-
-def test_after_a_restart_of_the_api_server_it_goes_on(plane: ControlPlane, api: Api, nodes: Nodes) -> None:
-    before = nodes.now()
-    hand = GuardHand(api.session, lambda: before, OPTIONS, seconds=2)
-    plane.api_server.stop()
-    assert "tried again" in refusal(api.session, hand.act(AHEAD, RAMP))
-    plane.api_server.start()
-    api.run(hand.act(AHEAD, RAMP))
-    assert len(nodes.marked()) == 4
-
-
-def test_a_node_that_is_gone_is_no_error(api: Api, nodes: Nodes) -> None:
-    before = replace(nodes.now(), names=("n0", "n1", "gone", "n3", "n4"))
-    api.run(GuardHand(api.session, lambda: before, OPTIONS).act(AHEAD, RAMP))
-    assert nodes.marked() == ["n1", "n3", "n4"]
 
 
 def test_nodes_of_the_live_tables() -> None:

@@ -14,8 +14,9 @@ from testing.servers.cluster_objects import ClusterWriter, node, pod
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
 from testing.servers.controller_manager.controller_manager import ControllerManager
-from tests.autoscaling.nodes.conftest import DEPLOYMENTS, LONG, NAMESPACE, POD_TEMPLATES, Api, Counting, Killed, refusal
+from tests.autoscaling.nodes.conftest import DEPLOYMENTS, LONG, NAMESPACE, POD_TEMPLATES, Api, refusal
 from tests.autoscaling.nodes.made_up import at, ramp, services_ahead
+from tests.autoscaling.sessions import Counting, Killed
 
 OPTIONS = BufferOptions(lead=1800, margin=0.0, most_share=1.0)
 AHEAD = services_ahead([15], [ramp(10, 30)])
@@ -90,9 +91,11 @@ def test_another_goes_on_after_a_kill(api: Api, after: bool) -> None:
     assert sizes(api) == [5]
 
 
-def test_without_a_priority_class_nothing_is_written(api: Api) -> None:
+def test_what_is_needed_and_not_there_is_an_error(api: Api) -> None:
     hand = BufferHand(api.session, OPTIONS)
     assert "there is no PriorityClass forecast-scheduler-buffer" in refusal(api.session, hand.act(AHEAD, RAMP))
+    hand = BufferHand(api.session, OPTIONS.replace(kind=BufferKind.CAPACITY_BUFFER))
+    assert "the API server has no CapacityBuffer" in refusal(api.session, hand.act(AHEAD, RAMP))
     assert sizes(api) == []
 
 
@@ -101,11 +104,6 @@ def test_a_priority_class_that_cannot_work_is_an_error(api: Api, value: int) -> 
     priority_class(api, value)
     hand = BufferHand(api.session, OPTIONS)
     assert f"has the value {value}; placeholder pods need -10 to -1" in refusal(api.session, hand.act(AHEAD, RAMP))
-
-
-def test_capacity_buffers_that_are_asked_for_and_not_there_are_an_error(api: Api) -> None:
-    hand = BufferHand(api.session, OPTIONS.replace(kind=BufferKind.CAPACITY_BUFFER))
-    assert "the API server has no CapacityBuffer" in refusal(api.session, hand.act(AHEAD, RAMP))
 
 
 def test_placeholders_give_way_to_real_pods(plane: ControlPlane, api: Api) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autoscaling.requests.hour_classes import ALWAYS
-from autoscaling.requests.needs import busy_weights, cpu_needs, error_shares
+from autoscaling.requests.needs import error_shares
 from autoscaling.requests.options import RequestOptions
 from autoscaling.requests.recommending import LeftAlone, recommend
 from autoscaling.requests.savings import savings_of
@@ -35,13 +35,10 @@ def test_pods_of_a_full_node_cover_its_error_together() -> None:
     pods = 20 // found.once  # on a node of 20 cores
     assert 0.5 < found.once < (0.4 + errors * std) / 0.8
     assert pods * 0.4 + errors * np.sqrt(pods) * std <= 0.8 * 20
-
-
-def test_a_bursty_service_bears_most_of_the_error() -> None:
     use = use_with({"calm": CONSTANT, "bursty": CONSTANT})
     use.std[0, CPU], use.std[1, CPU] = 0.02, 0.2
     calm, bursty = error_shares(use, CPU)[:, 0]
-    assert bursty == pytest.approx(100 * calm)
+    assert bursty == pytest.approx(100 * calm), "who bursts bears most of it"
 
 
 def test_a_service_of_the_night_requests_what_it_adds_to_the_busy_evening() -> None:
@@ -87,32 +84,28 @@ def test_the_clock_is_used_where_it_pays() -> None:
     assert evening.cores["00-07"] == pytest.approx(0.13)
     assert evening.by_slot[EVENING].min() == evening.once
     assert (evening.by_slot >= EVENINGS / 0.8 - 1e-9).all()
-
-
-def test_weekends_have_a_class_of_their_own_where_they_differ() -> None:
-    weekend = np.where(np.arange(N_SLOTS) < 5 * 48, 0.8, 0.1)
-    (found,) = recommend(use_with({"a": weekend}), RequestOptions(errors=0.0))
+    weekends = np.where(np.arange(N_SLOTS) < 5 * 48, 0.8, 0.1)
+    (found,) = recommend(use_with({"a": weekends}), RequestOptions(errors=0.0))
     assert set(found.cores) == {"workdays", "weekends"}
 
 
 @pytest.mark.parametrize(
-    ("kind", "because"), [("CronJob", LeftAlone.ENDS), ("Job", LeftAlone.ENDS), ("DaemonSet", LeftAlone.NODES_OWN)]
+    ("kind", "because"),
+    [("CronJob", LeftAlone.ENDS), ("Job", LeftAlone.ENDS), ("DaemonSet", LeftAlone.NODES_OWN), ("Deployment", None)],
 )
-def test_some_kinds_are_left_alone(kind: str, because: LeftAlone) -> None:
-    (found,) = recommend(use_with({"a": CONSTANT}, kind=kind), RequestOptions())
-    assert found.because is because
-    assert found.request == found.today
-
-
-def test_services_without_measurements_or_pods_are_left_alone() -> None:
-    use = use_with({"a": CONSTANT, "b": CONSTANT, "c": CONSTANT})
+def test_some_kinds_and_services_without_measurements_or_pods_are_left_alone(
+    kind: str, because: LeftAlone | None
+) -> None:
+    use = use_with({"a": CONSTANT, "b": CONSTANT, "c": CONSTANT}, kind=kind)
     use.measured[0] = False
     use.replicas[1] = 0
     use.measured[2, 1] = False
     a, b, c = recommend(use, RequestOptions())
-    assert (a.because, b.because, c.because) == (LeftAlone.NOT_MEASURED, LeftAlone.ABSENT, None)
-    assert c.memory_bytes is None
-    assert c.request[1] == c.today[1]
+    if because is None:
+        assert (a.because, b.because, c.because) == (LeftAlone.NOT_MEASURED, LeftAlone.ABSENT, None)
+        assert c.memory_bytes is None and c.request[1] == c.today[1]
+    else:
+        assert c.because is because and c.request == c.today
 
 
 @given(st.floats(0.0, 10.0), st.floats(0.0, 1.0), st.floats(0.0, 3.0))
@@ -121,17 +114,6 @@ def test_a_request_is_never_below_the_quantile_of_its_own_use(discount: float, q
     options = RequestOptions(quiet_discount=discount, least_quantile=quantile, errors=errors)
     for row, found in enumerate(recommend(use, options.replace(clock_pays=1.0))):
         assert found.once >= np.quantile(use.mean[row, CPU], quantile) * (1 - 1e-9)
-
-
-def test_quiet_hours_count_less() -> None:
-    use = use_with({"evening": EVENINGS})
-    weights = busy_weights(use, CPU, 4.0)
-    assert weights[EVENING].min() == 1.0
-    assert weights[~EVENING].max() < 0.01
-    needs = cpu_needs(use, RequestOptions())
-    assert np.allclose(needs.own[0], EVENINGS / 0.8)
-    assert np.allclose(needs.hourly, needs.own)
-    assert np.allclose(needs.weighted, needs.own * weights)
 
 
 def test_savings_count_pods_and_what_more_would_fit() -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -16,7 +15,6 @@ from autoscaling.requests.pod_resources import ORIGINAL, RESIZE_LABEL, RESIZED_L
 from autoscaling.requests.resize_hand import ResizeHand
 from forecast.errors import ForecastError
 from forecast.service_key import ServiceKey
-from kube.client.api_answer import Answer
 from kube.client.kubernetes_client import api_client
 from kube.objects.quantity import parse_quantity
 from kube.session.api_session import ApiSession
@@ -25,42 +23,13 @@ from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod, 
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.pool import control_plane
 from tests.autoscaling.requests.made_up_ahead import RAMP, at, evening_ahead
+from tests.autoscaling.sessions import Counting, Killed
 
 AHEAD = evening_ahead((ServiceKey("default", "Deployment", "cart"), ServiceKey("own", "Deployment", "cart")))
 VALLEY, BEFORE_RAMP = at(3), at(RAMP - 0.1)
 FREE: Mapping[str, tuple[float, float]] = {"a": (50.0, 2.0**40)}
 ASKS = {RESIZE_LABEL: "true"}
 LONG = 60
-
-
-class Killed(BaseException):
-    """As if by SIGKILL: no code of ours runs after it."""
-
-
-@dataclass
-class Recorder:
-    """A session that notes what is written, and ends the process right after the write of a number.
-
-    before : called before each write of this number
-    """
-
-    session: ApiSession
-    kill_after: int | None = None
-    meddle: Any = None
-    written: list[str] = field(default_factory=list)
-
-    async def request(
-        self, method: str, path: str, body: bytes | None, *, content_type: str = "", seconds: float
-    ) -> Answer:
-        if method == "PATCH":
-            if self.meddle is not None:
-                meddle, self.meddle = self.meddle, None
-                await asyncio.to_thread(meddle)
-            self.written.append(path)
-        answer = await self.session.request(method, path, body, content_type=content_type, seconds=seconds)
-        if method == "PATCH" and len(self.written) == self.kill_after:
-            raise Killed
-        return answer
 
 
 def resizable() -> Manifest:
@@ -137,6 +106,9 @@ def test_pods_shrink_in_the_valley_grow_before_the_ramp_and_are_restored(site: S
     hand = site.hand()
     site.act(hand, VALLEY)
     assert site.cores() == site.cores("cart-default-1") == pytest.approx(0.2)
+    recorder = Counting(site.session)
+    site.act(site.hand(recorder), VALLEY)
+    assert not recorder.writes, "nothing is written where nothing changes"
     original, label = site.marks()
     assert original is not None
     assert json.loads(original) == {"main": {"cpu": 1.0, "memory": 2.0**30}}
@@ -152,34 +124,24 @@ def test_pods_shrink_in_the_valley_grow_before_the_ramp_and_are_restored(site: S
     assert hand.done["restored"] == 2
 
 
-def test_nothing_is_written_where_nothing_changes(site: Site) -> None:
-    site.pods(2)
-    site.act(site.hand(), VALLEY)
-    recorder = Recorder(site.session)
-    site.act(site.hand(recorder), VALLEY)
-    assert not recorder.written
-
-
-def test_only_pods_that_ask_are_resized(site: Site) -> None:
-    site.pods(1, labels={})
-    site.pods(1, namespace="own", labels={RESIZE_LABEL: "false"})
-    site.act(site.hand(), VALLEY)
-    assert site.cores() == site.cores("cart-own-0") == 1.0
-    assert site.marks() == (None, None)
-
-
-def test_a_namespace_asks_for_its_pods(site: Site) -> None:
+def test_a_namespace_asks_for_its_pods_and_a_pod_can_say_no(site: Site) -> None:
     space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "own", "labels": ASKS}}
     site.writer.patch(space, {"metadata": {"labels": ASKS}})
     site.pods(1, labels={})
-    site.pods(1, namespace="own", labels={})
+    (one,) = site.pods(1, namespace="own", labels={})
     site.act(site.hand(), VALLEY)
-    assert site.cores() == 1.0
+    assert site.cores() == 1.0 and site.marks() == (None, None)
     assert site.cores("cart-own-0") == pytest.approx(0.2)
+    site.writer.patch(one, {"metadata": {"labels": {RESIZE_LABEL: "false"}}})
+    site.act(site.hand(), VALLEY)
+    assert site.cores("cart-own-0") == 1.0
 
 
-def test_a_pod_that_asks_no_more_is_restored(site: Site) -> None:
+def test_a_pod_that_asks_no_more_and_all_once_it_is_switched_off_are_restored(site: Site) -> None:
     (one,) = site.pods()
+    site.act(site.hand(), VALLEY)
+    site.act(site.hand(enabled=False), VALLEY)
+    assert site.cores() == 1.0 and site.marks() == (None, None)
     site.act(site.hand(), VALLEY)
     site.writer.patch(one, {"metadata": {"labels": {RESIZE_LABEL: None}}})
     site.act(site.hand(), VALLEY)
@@ -187,59 +149,37 @@ def test_a_pod_that_asks_no_more_is_restored(site: Site) -> None:
     assert site.marks() == (None, None)
 
 
-def test_switched_off_it_takes_its_resizes_back(site: Site) -> None:
-    site.pods()
-    site.act(site.hand(), VALLEY)
-    site.act(site.hand(enabled=False), VALLEY)
-    assert site.cores() == 1.0
-    assert site.marks() == (None, None)
-
-
-@pytest.mark.parametrize("kill_after", [1, 2, 3])
-@pytest.mark.parametrize("then", ["act", "retreat"])
-def test_killed_after_any_write_the_next_leader_continues_or_restores(site: Site, kill_after: int, then: str) -> None:
+@pytest.mark.parametrize("dies_at", range(3))
+def test_killed_after_any_write_the_next_leader_continues_or_restores(site: Site, dies_at: int) -> None:
     site.pods(2)
-    assert site.killed(site.hand(Recorder(site.session, kill_after)), VALLEY)
-    if then == "act":
-        site.act(site.hand(), VALLEY)
-        assert site.cores() == site.cores("cart-default-1") == pytest.approx(0.2)
+    assert site.killed(site.hand(Counting(site.session, dies_at=dies_at, after=True)), VALLEY)
+    site.act(site.hand(), VALLEY)
+    assert site.cores() == site.cores("cart-default-1") == pytest.approx(0.2)
+    assert site.killed(site.hand(Counting(site.session, dies_at=dies_at, after=True)), None)
+    site.retreat(site.hand())
+    assert site.cores() == site.cores("cart-default-1") == 1.0
+    assert site.killed(site.hand(Counting(site.session, dies_at=dies_at, after=True)), VALLEY)
     site.retreat(site.hand())
     assert site.cores() == site.cores("cart-default-1") == 1.0
     assert site.marks() == site.marks("cart-default-1") == (None, None)
 
 
-@pytest.mark.parametrize("kill_after", [1, 2, 3])
-def test_a_retreat_killed_after_any_write_is_completed_by_the_next(site: Site, kill_after: int) -> None:
-    site.pods(2)
-    site.act(site.hand(), VALLEY)
-    assert site.killed(site.hand(Recorder(site.session, kill_after)), None)
-    site.retreat(site.hand())
-    assert site.cores() == site.cores("cart-default-1") == 1.0
-    assert site.marks() == site.marks("cart-default-1") == (None, None)
-
-
-def test_a_pod_that_changed_meanwhile_is_left_for_the_next_step(site: Site) -> None:
+def test_a_pod_that_changed_meanwhile_is_left_for_the_next_step_and_a_retreat_tries_again(site: Site) -> None:
     (one,) = site.pods()
-    recorder = Recorder(
-        site.session, meddle=lambda: site.writer.patch(one, {"metadata": {"annotations": {"other": "1"}}})
-    )
-    hand = site.hand(recorder)
+    numbers = iter("12")
+
+    def meddling() -> Counting:
+        change = {"metadata": {"annotations": {"other": next(numbers)}}}
+        return Counting(site.session, meddle=lambda: site.writer.patch(one, change))
+
+    hand = site.hand(meddling())
     site.act(hand, VALLEY)
     assert site.cores() == 1.0
     assert hand.done["conflict"] == 1
     site.act(hand, VALLEY)
     assert site.cores() == pytest.approx(0.2)
-
-
-def test_a_retreat_gets_over_conflicts(site: Site) -> None:
-    (one,) = site.pods()
-    site.act(site.hand(), VALLEY)
-    recorder = Recorder(
-        site.session, meddle=lambda: site.writer.patch(one, {"metadata": {"annotations": {"other": "1"}}})
-    )
-    site.retreat(site.hand(recorder))
-    assert site.cores() == 1.0
-    assert site.marks() == (None, None)
+    site.retreat(site.hand(meddling()))
+    assert site.cores() == 1.0 and site.marks() == (None, None)
 
 
 def test_another_pod_of_the_same_name_is_left_alone(site: Site) -> None:
@@ -249,7 +189,7 @@ def test_another_pod_of_the_same_name_is_left_alone(site: Site) -> None:
         site.writer.delete(one)
         site.writer.create(pod("cart-default-0", cpu="1", labels={}, node="a"))
 
-    hand = site.hand(Recorder(site.session, meddle=replaced))
+    hand = site.hand(Counting(site.session, meddle=replaced))
     site.act(hand, VALLEY)
     assert site.cores() == 1.0
     assert site.marks() == (None, None)
@@ -263,13 +203,6 @@ def test_guaranteed_and_best_effort_pods_keep_their_requests(site: Site) -> None
     assert site.cores() == 1.0
     assert site.stored()["status"]["qosClass"] == "Guaranteed"
     assert sum(n for why, n in hand.kept.items() if "QoS class" in why) == 2
-
-
-def test_a_pod_does_not_become_guaranteed(site: Site) -> None:
-    site.pods(1, limits={"cpu": "600m", "memory": "1Gi"}, cpu="300m")
-    site.act(site.hand(most=4.0), BEFORE_RAMP)
-    assert site.cores() == pytest.approx(0.3)
-    assert site.stored()["status"]["qosClass"] == "Burstable"
 
 
 @pytest.mark.parametrize("reason", ["Infeasible", "Deferred"])
@@ -310,58 +243,27 @@ def test_without_the_api_server_it_says_so_and_is_tried_again(site: Site) -> Non
 
 def test_a_node_without_support_for_resizes_is_not_asked_again_at_once(site: Site) -> None:
     site.pods(1, status=running())
-    recorder = Recorder(site.session)
+    recorder = Counting(site.session)
     hand = site.hand(recorder)
     site.act(hand, VALLEY)
     assert hand.done["refused"] == 1
-    n_written = len(recorder.written)
+    n_written = recorder.writes
     site.act(hand, VALLEY)
-    assert len(recorder.written) == n_written
+    assert recorder.writes == n_written
     site.retreat(hand)
     assert site.marks() == (None, None)
 
 
-def test_a_replica_that_does_not_lead_writes_nothing(site: Site) -> None:
-    site.pods()
-    follower = ApiSession(api_client(site.plane.kubeconfig), may_write=lambda: False)
-    follower.start()
-    try:
-        options = RequestOptions(resize=ResizeOptions(enabled=True))
-        hand = ResizeHand(follower, options, free=lambda: FREE)
-        with pytest.raises(ForecastError, match="does not lead"):
-            follower.submit(hand.act(AHEAD, VALLEY)).result(LONG)
-    finally:
-        follower.stop()
-    assert site.cores() == 1.0
-    assert site.marks() == (None, None)
-
-
-@dataclass
-class Refusing:
-    """A session with an API server whose quota refuses every write to one pod."""
-
-    session: ApiSession
-    pod: str
-    written: int = 0
-
-    async def request(
-        self, method: str, path: str, body: bytes | None, *, content_type: str = "", seconds: float
-    ) -> Answer:
-        if method == "PATCH" and f"/{self.pod}" in path:
-            self.written += 1
-            return Answer(403, text="exceeded quota")
-        return await self.session.request(method, path, body, content_type=content_type, seconds=seconds)
-
-
 def test_a_pod_that_the_cluster_refuses_keeps_no_other_from_its_turn(site: Site) -> None:
     site.pods(2)
-    refusing = Refusing(site.session, "cart-default-0")
+    refusing = Counting(site.session, refuses="/cart-default-0")
     hand = site.hand(refusing)
     with pytest.raises(ForecastError, match="exceeded quota"):
         site.act(hand, VALLEY)
     assert site.cores("cart-default-1") == pytest.approx(0.2)
+    written = refusing.writes
     site.act(hand, VALLEY)
-    assert refusing.written == 1, "it is not asked again at once"
+    assert refusing.writes == written, "it is not asked again at once"
     site.act(site.hand(), VALLEY)
     with pytest.raises(ForecastError, match=r"1 pods keep our requests for now, such as cart-default-0 .*quota"):
         site.retreat(site.hand(refusing))

@@ -33,10 +33,5 @@ def test_half_hours_of_single_pods_are_counted() -> None:
     # At even half hours 0.75 cores are passed always, at odd ones only in the first quarter of the first pod.
     assert risk.of_all[1] == pytest.approx(1 / 2 + 1 / 16)
     assert risk.of_all[2] == 0.0
-
-
-def test_services_left_alone_have_no_risk() -> None:
-    recording = steady([1.0], n_nodes=1).recording
-    risk = risk_of(recording, [recommended(0.1, None, LeftAlone.ENDS) for _ in range(recording.n_services)])
-    assert np.isnan(risk.of_all).all()
-    assert np.isnan(risk.cpu).all()
+    nothing = risk_of(there, [recommended(0.1, None, LeftAlone.ENDS) for _ in found])
+    assert np.isnan(nothing.of_all).all() and np.isnan(nothing.cpu).all(), "services left alone have no risk"
