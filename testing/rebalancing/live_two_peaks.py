@@ -29,6 +29,39 @@ OUR_NAMESPACE: Final = "forecast-scheduler"
 """In which the Leases of our processes are."""
 
 
+def deployment(
+    app: str,
+    replicas: int,
+    requests: Mapping[str, str],
+    *,
+    namespace: str = "default",
+    annotations: Mapping[str, str] | None = None,
+    scheduler_name: str = "default-scheduler",
+) -> Manifest:
+    """Return a Deployment of pods with one container and the label app."""
+    container = {"name": "main", "image": "app:1", "resources": {"requests": dict(requests)}}
+    template = {
+        "metadata": {"labels": {"app": app}},
+        "spec": {"schedulerName": scheduler_name, "containers": [container]},
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": app, "namespace": namespace, "annotations": dict(annotations or {})},
+        "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": app}}, "template": template},
+    }
+
+
+def budget(app: str, least: int, *, namespace: str = "default") -> Manifest:
+    """Return a PodDisruptionBudget of the pods with the label app."""
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": app, "namespace": namespace},
+        "spec": {"minAvailable": least, "selector": {"matchLabels": {"app": app}}},
+    }
+
+
 class LiveTwoPeaks:
     """Context manager; on entry all pods are ready where `world` says, and nothing yet places new ones.
 
@@ -80,7 +113,11 @@ class LiveTwoPeaks:
             node(node_name(number), cpu=str(CORES), reserved_cpu="0m", labels=self._node_labels)
             for number in range(N_NODES)
         )
-        self.writer.create_many(self._deployment(service) for service in self.world.services)
+        requests = {"cpu": str(REQUEST_CORES), "memory": "1Gi"}
+        self.writer.create_many(
+            deployment(service, self.world.replicas, requests, namespace=NAMESPACE, scheduler_name=self._scheduler_name)
+            for service in self.world.services
+        )
         wanted = self.world.nodes_at_first()
         n_pods = sum(map(len, wanted.values()))
         assert eventually(lambda: len(self.pods()) == n_pods, LONG), len(self.pods())
@@ -91,36 +128,10 @@ class LiveTwoPeaks:
             place for service, names in of_service.items() for place in zip(sorted(names), wanted[service], strict=True)
         ]
         self.writer.in_parallel(lambda place: self.writer.bind(*place, namespace=NAMESPACE), places)
-        self.writer.create_many(self._budget(service) for service in self.world.services)
+        self.writer.create_many(budget(service, self.least, namespace=NAMESPACE) for service in self.world.services)
         assert eventually(lambda: all(map(is_ready, self.pods())), LONG)
         assert eventually(self._budgets_are_counted, LONG)
         self.kubelets.count_from_now()
-
-    def _deployment(self, service: str) -> Manifest:
-        labels = {"app": service}
-        requests = {"cpu": str(REQUEST_CORES), "memory": "1Gi"}
-        container = {"name": "main", "image": "app:1", "resources": {"requests": requests}}
-        return {
-            "apiVersion": "apps/v1",
-            "kind": "Deployment",
-            "metadata": {"name": service, "namespace": NAMESPACE},
-            "spec": {
-                "replicas": self.world.replicas,
-                "selector": {"matchLabels": labels},
-                "template": {
-                    "metadata": {"labels": labels},
-                    "spec": {"schedulerName": self._scheduler_name, "containers": [container]},
-                },
-            },
-        }
-
-    def _budget(self, service: str) -> Manifest:
-        return {
-            "apiVersion": "policy/v1",
-            "kind": "PodDisruptionBudget",
-            "metadata": {"name": service, "namespace": NAMESPACE},
-            "spec": {"minAvailable": self.least, "selector": {"matchLabels": {"app": service}}},
-        }
 
     def _budgets_are_counted(self) -> bool:
         found = self.writer.list_all("poddisruptionbudgets")

@@ -72,18 +72,12 @@ def zone_in_the_small_hours(now: datetime) -> ZoneInfo:
 
 @dataclass(frozen=True, slots=True)
 class TwoPeaks:
-    """
-    n_services  : of the morning, and as many of the evening
-    shift_hours : of the curves of every second service, from a day on: the truth changes, and no forecast knows it. If
-                  all were shifted alike, the same services would go on to peak together, and moves help as before.
-    """
+    """n_services: of the morning, and as many of the evening."""
 
     calendar: Calendar
     n_services: int = 10
     replicas: int = 5
     seed: int = 0
-    shift_hours: float = 0.0
-    shifted_from: date = date.max
 
     @property
     def services(self) -> tuple[str, ...]:
@@ -104,9 +98,7 @@ class TwoPeaks:
         """Return what one pod of a service uses on a day: (48,) cores."""
         kind, _, number = service.partition("-")
         noise = np.random.default_rng([self.seed, day.toordinal(), int(number), len(kind) + (kind == "evening")])
-        is_shifted = day >= self.shifted_from and int(number) % 2 == 1
-        peak = _PEAK_HOURS[kind] + (self.shift_hours if is_shifted else 0.0)
-        away = (np.arange(SLOTS_PER_DAY) / 2 - peak + 12) % 24 - 12
+        away = (np.arange(SLOTS_PER_DAY) / 2 - _PEAK_HOURS[kind] + 12) % 24 - 12
         shape = 0.1 + 0.9 * np.exp(-(away**2) / 8)
         return np.asarray(_PEAK_CORES * shape * np.exp(noise.normal(0, 0.06)))
 
@@ -155,13 +147,6 @@ class Recorder:
 
     def add(self, day: date, placements: Placements) -> None:
         """Write one local day to the history."""
-        self._add_to_history(day, placements)
-
-    def serve(self, day: date, placements: Placements, slots: range = range(SLOTS_PER_DAY)) -> None:
-        """Write some half hours of a local day for Prometheus, which reads them at its next start."""
-        write_blocks(self._series(day, placements, slots), self.blocks)
-
-    def _add_to_history(self, day: date, placements: Placements) -> None:
         begin = pd.Timestamp(self._world.calendar.midnight(day).astimezone(UTC))
         columns = [one.column for one in RESOURCES]
         of = {service: self._world.pod_usage(service, day) for service in self._world.services}
@@ -186,25 +171,26 @@ class Recorder:
         names = ["namespace", "service", "pod", "request_cpu_cores", "request_memory_bytes"]
         pd.DataFrame(pods, columns=names).to_parquet(self.history / "pods.parquet", index=False)
 
-    def _series(self, day: date, placements: Placements, slots: range) -> list[MetricSeries]:
+    def serve(self, day: date, placements: Placements) -> None:
+        """Write a local day for Prometheus, which reads it at its next start."""
+        write_blocks(self._series(day, placements), self.blocks)
+
+    def _series(self, day: date, placements: Placements) -> list[MetricSeries]:
         """Return samples at the end of the five minutes that they are of."""
         begin = int(self._world.calendar.midnight(day).timestamp())
         per_slot = _SLOT // _STEP
         times = begin + _STEP * np.arange(1, SLOTS_PER_DAY * per_slot + 1)
-        asked = np.zeros(SLOTS_PER_DAY, dtype=bool)
-        asked[slots.start : slots.stop] = True
-        within = np.repeat(asked, per_slot)
         series = []
         for number, usage in enumerate(self._world.node_usage(day, placements)):
             for resource, values in zip(RESOURCES, usage, strict=True):
                 labels = {"node": node_name(number), "resource": resource.name}
-                series.append(MetricSeries(NODE_USAGE, labels, times[within], np.repeat(values, per_slot)[within]))
+                series.append(MetricSeries(NODE_USAGE, labels, times, np.repeat(values, per_slot)))
         there: dict[tuple[str, str], np.ndarray] = {}
         for slot, seats in enumerate(placements):
             for seat in seats:
                 there.setdefault((seat.service, seat.pod), np.zeros(SLOTS_PER_DAY, dtype=bool))[slot] = True
         for (service, pod), is_there in there.items():
-            kept = np.repeat(is_there & asked, per_slot)
+            kept = np.repeat(is_there, per_slot)
             for resource, values in zip(RESOURCES, self._world.pod_usage(service, day), strict=True):
                 labels = {"namespace": NAMESPACE, "pod": pod, "resource": resource.name}
                 series.append(MetricSeries(POD_USAGE, labels, times[kept], np.repeat(values, per_slot)[kept]))

@@ -17,6 +17,7 @@ import yaml
 
 from testing.authority import Authority
 from testing.processes.scorer_process import ROOT, ScorerProcess, eventually
+from testing.rebalancing.live_two_peaks import deployment
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node
 from testing.servers.control_plane.aggregation import aggregation_flags, port_of, service_on_loopback
 from testing.servers.control_plane.control_plane import ControlPlane
@@ -119,20 +120,7 @@ def world(tmp_path: Path) -> Iterator[World]:
             writer.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         writer.create(node("a", cpu="64"))
         resources.request("POST", f"/api/v1/namespaces/{OURS}/services", service_on_loopback(OURS, SERVICE))
-        labels = {"app": "web"}
-        container = {"name": "main", "image": "app:1", "resources": {"requests": {"cpu": "1"}}}
-        writer.create(
-            {
-                "apiVersion": "apps/v1",
-                "kind": "Deployment",
-                "metadata": {"name": "web", "namespace": "shop"},
-                "spec": {
-                    "replicas": 2,
-                    "selector": {"matchLabels": labels},
-                    "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
-                },
-            }
-        )
+        writer.create(deployment("web", QUIET, {"cpu": "1"}, namespace="shop"))
         assert eventually(lambda: sum(one["status"].get("phase") == "Running" for one in made.pods()) == 2, LONG)
         yield made
 

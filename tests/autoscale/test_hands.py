@@ -167,19 +167,6 @@ def test_at_its_end_it_takes_back_what_it_wrote_with_no_more_rights_than_it_uses
     assert rights - used - idle == set()
 
 
-def test_after_a_kill_the_next_one_goes_on(world: World, tmp_path: Path) -> None:
-    with world.process(tmp_path / "first") as first:
-        assert eventually(world.is_written, LONG), (world.state(), first.log[-3000:])
-        first.kill()
-    before = world.state()
-    assert world.is_written(), "nothing is lost by a kill"
-    with world.process(tmp_path / "second") as second:
-        assert eventually(lambda: second.metric("forecast_autoscale_acting") == 3, LONG), second.log[-3000:]
-        assert world.state() == before, "what was written is known, and not written twice"
-        assert second.terminate() == 0
-    assert world.is_taken_back(), (world.state(), second.log[-3000:])
-
-
 def test_of_two_one_writes_and_the_other_takes_over(world: World, tmp_path: Path) -> None:
     with world.process(tmp_path / "first") as first, world.process(tmp_path / "second") as second:
         both = (first, second)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from multiprocessing.context import ForkServerProcess
-from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from forecast.calendar import Calendar
 from forecast_scheduler.cli import run
 from rebalancer.execution.wire import Mode, MoveSpec, PlanSpec, Trigger, moment
 from testing.processes.scorer_process import eventually
+from testing.rebalancing.live_two_peaks import budget, deployment
 from testing.rebalancing.two_peaks import Recorder, TwoPeaks, days_before, seats_at_first, zone_in_the_small_hours
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node
 from testing.servers.control_plane.control_plane import ControlPlane
@@ -39,19 +39,6 @@ _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(["tests.rebalance.driver"])
 
 
-@dataclass(frozen=True)
-class Driver:
-    """leads: set once it does."""
-
-    process: ForkServerProcess
-    leads: Event
-
-    def ended(self) -> int | None:
-        """Wait for its end, and return its exit code; negative = the signal that killed it, None = it goes on."""
-        self.process.join(LONG)
-        return self.process.exitcode
-
-
 @dataclass
 class Site:
     """kubeconfig: of an administrator."""
@@ -60,24 +47,11 @@ class Site:
     writer: ClusterWriter
     kubelets: WorkloadKubelets
     resources: CustomResources
-    running: list[Driver] = field(default_factory=list)
+    running: list[ForkServerProcess] = field(default_factory=list)
 
     def deploy(self, app: str, replicas: int, **annotations: str) -> list[Manifest]:
         """A Deployment whose pods all run on node a; returns them."""
-        labels = {"app": app}
-        container = {"name": "main", "image": "app:1", "resources": {"requests": {"cpu": "100m"}}}
-        self.writer.create(
-            {
-                "apiVersion": "apps/v1",
-                "kind": "Deployment",
-                "metadata": {"name": app, "namespace": "default", "annotations": annotations},
-                "spec": {
-                    "replicas": replicas,
-                    "selector": {"matchLabels": labels},
-                    "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
-                },
-            }
-        )
+        self.writer.create(deployment(app, replicas, {"cpu": "100m"}, annotations=annotations))
         assert eventually(lambda: len(self.ready(app)) == replicas, LONG), self.pods(app)
         return self.ready(app)
 
@@ -101,15 +75,7 @@ class Site:
 
     def budget(self, app: str, least: int) -> None:
         """A PodDisruptionBudget; returns once the controller has counted the pods."""
-        selector = {"matchLabels": {"app": app}}
-        made = self.writer.create(
-            {
-                "apiVersion": "policy/v1",
-                "kind": "PodDisruptionBudget",
-                "metadata": {"name": app, "namespace": "default"},
-                "spec": {"minAvailable": least, "selector": selector},
-            }
-        )
+        made = self.writer.create(budget(app, least))
         wanted = len(self.pods(app))
 
         def is_counted() -> bool:
@@ -144,21 +110,18 @@ class Site:
     def states(self, name: str = "p") -> list[str]:
         return [one["state"] for one in self.status(name).get("moves", [])]
 
-    def drive(self, when: When = "never", n: int = 1, *, patience: float = 300, lease: str = "") -> Driver:
+    def drive(self, when: When = "never", *, patience: float = 300) -> ForkServerProcess:
         """Start a driver."""
-        leads = _FORKS.Event()
-        arguments = (self.plane.kubeconfig, when, n, patience, lease, leads)
-        process = _FORKS.Process(target=main, args=arguments, daemon=True)
+        process = _FORKS.Process(target=main, args=(self.plane.kubeconfig, when, patience), daemon=True)
         process.start()
-        self.running.append(Driver(process, leads))  # the event must outlive the start of the process
-        return self.running[-1]
+        self.running.append(process)
+        return process
 
-    def drive_to_the_end(self, *, patience: float = 300) -> None:
-        """Let a driver go on until no plan is active."""
-        assert self.drive(patience=patience).ended() == 0
-
-    def await_true(self, what: Callable[[], bool]) -> None:
-        assert eventually(what, LONG), self.status()
+    def driven(self, when: When = "never", *, patience: float = 300) -> int | None:
+        """Let a driver go on until no plan is active, or until it dies; returns its exit code, None = it goes on."""
+        process = self.drive(when, patience=patience)
+        process.join(LONG)
+        return process.exitcode
 
 
 def plan_object(name: str, spec: PlanSpec) -> dict[str, Any]:
@@ -193,9 +156,9 @@ def site(plane: ControlPlane, controllers: None) -> Iterator[Site]:
         writer.create(node("a"))
         made = Site(plane, writer, kubelets, resources)
         yield made
-        for driver in made.running:
-            driver.process.kill()
-            driver.process.join(LONG)
+        for process in made.running:
+            process.kill()
+            process.join(LONG)
         for plural in ("deployments", "poddisruptionbudgets"):
             writer.delete_many(writer.list_all(plural))
         assert eventually(lambda: not writer.list_all("pods"), LONG)

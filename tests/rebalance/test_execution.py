@@ -32,7 +32,7 @@ def test_a_budget_decides(site: Site) -> None:
     site.budget("cart", 2)
     site.open_target()
     site.plan(pods[:1])
-    site.drive_to_the_end(patience=10)
+    assert site.driven(patience=10) == 0
     assert site.states() == ["refused"], site.status()
     assert "disruption budget" in site.status()["moves"][0]["message"] and not site.kubelets.gone
     found = site.writer.list_all("poddisruptionbudgets")[0]
@@ -40,7 +40,7 @@ def test_a_budget_decides(site: Site) -> None:
     site.budget("cart", 1)
     site.plan(pods, "q")  # of both replicas, one after the other
     lowest = 2
-    process = site.drive().process
+    process = site.drive()
     while process.is_alive():
         lowest = min(lowest, len(site.ready("cart")))
         time.sleep(0.05)
@@ -48,16 +48,15 @@ def test_a_budget_decides(site: Site) -> None:
     assert set(site.kubelets.gone) == _uids(pods)
 
 
-@pytest.mark.parametrize("n_moves", [1, 4])
-def test_a_kill_at_every_write_costs_nothing(site: Site, n_moves: int) -> None:
+def test_a_kill_at_every_write_costs_nothing(site: Site) -> None:
     """Each driver dies at its first write, in turn before and after it: the plan passes all boundaries."""
-    pods = site.deploy("cart", 4)
+    n_moves, pods = 3, site.deploy("cart", 4)
     site.budget("cart", 3)
     site.open_target()
     site.plan(pods[:n_moves])
     n_kills = 0
     while True:
-        if (code := site.drive("after" if n_kills % 2 else "before").ended()) == 0:
+        if (code := site.driven("after" if n_kills % 2 else "before")) == 0:
             break
         assert code == -signal.SIGKILL
         n_kills += 1
@@ -65,53 +64,12 @@ def test_a_kill_at_every_write_costs_nothing(site: Site, n_moves: int) -> None:
     _assert_moved(site, "cart", pods, n_moves)
 
 
-def test_a_second_replica_takes_over_from_a_leader_that_is_killed(site: Site) -> None:
-    pods = site.deploy("cart", 3)
-    site.open_target()
-    site.plan(pods[:2])
-    site.kubelets.makes_ready = False
-    first = site.drive(lease="rebalancer")
-    assert first.leads.wait(LONG)
-    second = site.drive(lease="rebalancer")
-    site.await_true(lambda: "replaced" in site.states())
-    first.process.kill()
-    assert second.leads.wait(LONG)
-    site.kubelets.makes_ready = True
-    assert second.ended() == 0
-    _assert_moved(site, "cart", pods, 2)
-
-
-def test_the_api_server_is_killed_in_the_middle(site: Site) -> None:
-    pods = site.deploy("cart", 3)
-    site.open_target()
-    site.plan(pods[:2])
-    site.kubelets.makes_ready = False
-    process = site.drive()
-    site.await_true(lambda: bool(site.states()))
-    site.plane.api_server.kill()
-    time.sleep(1.0)
-    site.plane.api_server.start()
-    site.kubelets.makes_ready = True
-    assert process.ended() == 0
-    _assert_moved(site, "cart", pods, 2)
-
-
-def test_a_rollout_that_is_stuck_stops_the_plan(site: Site) -> None:
-    pods, others = site.deploy("cart", 2), site.deploy("mail", 2)
-    site.open_target()
-    site.plan([pods[0], others[0], pods[1]])
-    site.kubelets.makes_ready = False
-    site.drive_to_the_end(patience=10)
-    assert site.states() == ["stuck", "skipped", "skipped"] and site.status()["phase"] == "Stopped"
-    assert set(site.kubelets.gone) == _uids(pods[:1])
-
-
 def test_a_single_replica_moves_by_a_surge(site: Site) -> None:
     pods = site.deploy("cart", 1, **{"forecast-scheduler.io/move-by-surge": "true"})
     site.budget("cart", 1)  # an eviction alone would be refused for ever
     site.open_target()
     site.plan(pods, surge=True)
-    process = site.drive().process
+    process = site.drive()
     while process.is_alive():
         assert site.ready("cart")
         time.sleep(0.05)
@@ -120,20 +78,6 @@ def test_a_single_replica_moves_by_a_surge(site: Site) -> None:
     (deployment,) = site.writer.list_all("deployments")
     assert deployment["spec"]["replicas"] == 1
     assert "forecast-scheduler.io/surged-for" not in deployment["metadata"].get("annotations", {})
-
-
-def test_a_kill_at_every_write_of_a_surge_ends_with_the_recorded_replicas(site: Site) -> None:
-    pods = site.deploy("cart", 1, **{"forecast-scheduler.io/move-by-surge": "true"})
-    site.open_target()
-    site.plan(pods, surge=True)
-    for number in range(40):
-        # A surge is two requests, one after the other: a driver that always dies at its first one gets nowhere.
-        if (code := site.drive("after" if number % 2 else "before", number // 2 % 3 + 1).ended()) == 0:
-            break
-        assert code == -signal.SIGKILL
-    assert site.states() == ["done"], site.status()
-    assert eventually(lambda: len(site.pods("cart")) == 1, LONG)
-    assert site.writer.list_all("deployments")[0]["spec"]["replicas"] == 1
 
 
 def _spec(n_moves: int) -> PlanSpec:
