@@ -86,14 +86,6 @@ def test_it_is_alive_while_it_is_renewed_and_dead_some_time_after(alive: World) 
     assert alive.look(later=1), "it is back"
 
 
-@pytest.mark.parametrize("written", [LONG_AGO, FAR_AHEAD])
-def test_the_time_that_is_written_does_not_count(alive: World, written: float) -> None:
-    alive.holds("a", written + 7)
-    assert alive.look(later=1)
-    alive.clock.now += 6.1
-    assert not alive.look()
-
-
 def test_a_renewal_counts_from_when_it_was_asked_for(alive: World) -> None:
     """A slow answer may be as old as the question."""
     alive.holds("a", LONG_AGO + 2)

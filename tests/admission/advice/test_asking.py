@@ -98,23 +98,6 @@ def test_a_late_answer_is_not_waited_for(advisor: Advisor) -> None:
     assert time.monotonic() - began < 0.9
 
 
-def test_a_dead_advisor_is_not_asked_for_every_pod(advisor: Advisor) -> None:
-    clock = SettableClock(0.0)
-    asking = _asking(advisor.url, clock)
-    advisor.status = 500
-    for _ in range(FAILURES_BEFORE_PAUSE + 20):
-        asking.ask(POD, dry_run=False)
-    assert len(advisor.asked) == FAILURES_BEFORE_PAUSE
-    clock.now = 1.0
-    asking.ask(POD, dry_run=False)
-    clock.now = 2.9
-    asking.ask(POD, dry_run=False)
-    assert len(advisor.asked) == FAILURES_BEFORE_PAUSE + 1, "the second pause is longer"
-    clock.now, advisor.status = 3.0, 200
-    assert asking.ask(POD, dry_run=False) is not None
-    assert asking.ask(POD, dry_run=False) is not None
-
-
 def test_after_a_pause_one_tries_and_the_others_wait_for_what_comes_of_it() -> None:
     clock = SettableClock(0.0)
     pauses = Pauses(clock=clock)
@@ -133,13 +116,17 @@ def test_after_a_pause_one_tries_and_the_others_wait_for_what_comes_of_it() -> N
     assert all(pauses.may_ask() for _ in range(3))
 
 
-@pytest.mark.parametrize("status", [400, 413, 422])
-def test_pods_that_are_refused_do_not_end_the_preferences_of_others(advisor: Advisor, status: int) -> None:
-    asking = _asking(advisor.url)
+@pytest.mark.parametrize(("status", "pauses"), [(400, False), (413, False), (422, False), (500, True)])
+def test_a_dead_advisor_is_not_asked_for_every_pod_and_one_that_refuses_pods_is(
+    advisor: Advisor, status: int, pauses: bool
+) -> None:
+    clock = SettableClock(0.0)
+    asking = _asking(advisor.url, clock)
     advisor.status = status
     for _ in range(FAILURES_BEFORE_PAUSE + 2):
         assert asking.ask(POD, dry_run=False) is None
-    advisor.status = 200
+    assert len(advisor.asked) == FAILURES_BEFORE_PAUSE + (0 if pauses else 2)
+    clock.now, advisor.status = 1.0, 200
     assert asking.ask(POD, dry_run=False) is not None
 
 

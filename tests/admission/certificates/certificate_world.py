@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import ssl
-import threading
 from base64 import b64decode
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -164,39 +162,3 @@ def trusts(bundle: bytes, certificate: x509.Certificate, now: datetime, name: st
     except verification.VerificationError:
         return False
     return True
-
-
-def shake_hands(pem: Path, bundle: bytes, name: str = NAME) -> str:
-    """A TLS handshake over a socket pair: "" or why the client refused."""
-    import socket
-
-    server_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    server_context.load_cert_chain(pem)
-    client_context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    # Go asks for no more and no less than this; Python's default from 3.13 on.
-    client_context.verify_flags |= ssl.VERIFY_X509_STRICT
-    client_context.load_verify_locations(cadata=bundle.decode())
-    ours, theirs = socket.socketpair()
-
-    def serve() -> None:
-        with ours:
-            ours.settimeout(20)
-            try:
-                with server_context.wrap_socket(ours, server_side=True) as connection:
-                    connection.recv(1)
-            except OSError:
-                pass
-
-    thread = threading.Thread(target=serve)
-    thread.start()
-    try:
-        with theirs:
-            theirs.settimeout(20)
-            try:
-                with client_context.wrap_socket(theirs, server_hostname=name) as connection:
-                    connection.send(b"x")
-                    return ""
-            except ssl.SSLCertVerificationError as error:
-                return error.verify_message
-    finally:
-        thread.join(20)

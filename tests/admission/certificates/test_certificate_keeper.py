@@ -19,7 +19,7 @@ from admission.certificates.certificate_secret import held_from
 from admission.certificates.certificate_store import Conflict, StoreRefused
 from admission.certificates.metrics import CertificateCollector
 from admission.certificates.served_certificate_file import ShownCertificate
-from serving.certificates import CertificateFiles
+from serving.certificates import CertificateFiles, ReloadedCertificates
 from tests.admission.certificates.certificate_world import OPTIONS, START, FakeStore, World
 
 DAY = timedelta(days=1)
@@ -175,18 +175,6 @@ def test_a_secret_of_somebody_else_is_left_alone_whether_it_can_be_read_or_not(w
     assert held_from(secret_of(world)).authority.certificate.subject.rfc4514_string() == "CN=theirs"
 
 
-def test_a_backup_that_lost_its_labels_is_taken(world: World) -> None:
-    world.look()
-    backup = secret_of(world)
-    world.store.put_secret(None)
-    world.look_twice()
-    world.store.put_secret(backup, is_marked=False)
-    world.look_twice()
-    assert world.keepers[0].figures.failed == 0 and world.store.is_marked
-    authority = held_from(backup).authority.certificate
-    assert held_from(secret_of(world)).authority.certificate == authority and world.is_trusted()
-
-
 def test_without_a_configuration_certificates_are_served_all_the_same(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -265,3 +253,24 @@ def test_metrics_tell_when_the_certificate_ends(world: World, tmp_path: Path) ->
     assert [sample.value for sample in of_own_files.samples] == [end]
     [missing] = CertificateCollector(CertificateFiles(tmp_path / "none")).collect()
     assert missing.samples == []
+
+
+def test_a_backup_that_lost_its_labels_is_taken(world: World) -> None:
+    world.look()
+    backup = secret_of(world)
+    world.store.put_secret(None)
+    world.look_twice()
+    world.store.put_secret(backup, is_marked=False)
+    world.look_twice()
+    assert world.keepers[0].figures.failed == 0 and world.store.is_marked
+    authority = held_from(backup).authority.certificate
+    assert held_from(secret_of(world)).authority.certificate == authority and world.is_trusted()
+
+
+def test_the_server_follows_the_file(world: World) -> None:
+    world.look_twice()
+    reloaded = ReloadedCertificates(CertificateFiles(world.shown[0].path))
+    assert not reloaded.refresh()
+    world.wait(20 * DAY)
+    world.look_twice()
+    assert reloaded.refresh()

@@ -57,12 +57,6 @@ def test_no_secret_is_a_start_and_another_name_or_authority_a_renewal() -> None:
     assert step(replace(FRESH, serving=issue(UPCOMING, NAMES, START, LIVES.serving)), START) is Step.RENEW
 
 
-def test_a_shorter_lifetime_counts_at_once() -> None:
-    shorter = Lifetimes(serving=6 * DAY)
-    assert next_step(FRESH, BOTH, NAMES, shorter, START + 4 * DAY) is Step.RENEW
-    assert next_step(FRESH, BOTH, NAMES, shorter, START + 3 * DAY) is Step.KEEP
-
-
 @pytest.mark.parametrize(
     ("age", "trusted_for", "trusted", "expected"),
     [
@@ -96,17 +90,6 @@ def test_a_next_authority_that_has_ended_is_replaced() -> None:
     assert step(held, now) is Step.PREPARE
     after = advanced(held, Step.PREPARE, (), NAMES, LIVES, now)
     assert after.upcoming is not None and after.upcoming != ended and after.trusted_at is None
-
-
-def test_a_promotion_keeps_the_old_authority_in_the_bundle() -> None:
-    now = START + 246 * DAY
-    before = held_at(now, upcoming=UPCOMING, trusted_at=now - DAY)
-    after = advanced(before, Step.PROMOTE, (), NAMES, LIVES, now)
-    assert after.authority == UPCOMING and after.upcoming is None
-    assert after.bundle(now) == (UPCOMING.certificate, AUTHORITY.certificate)
-    assert after.bundle(START + 366 * DAY) == (UPCOMING.certificate,)
-    assert after.serving is not None
-    assert is_signed_by(after.serving.certificate, UPCOMING.certificate)
 
 
 @pytest.mark.parametrize("kind", list(Step))
@@ -147,19 +130,6 @@ def test_what_may_be_shown(shown_age: timedelta | None, trusted_for: timedelta |
     assert not may_serve(FRESH.serving, FRESH.serving.certificate, trusted_for, LIVES, START)
 
 
-def test_whoever_signed_what_is_shown_stays_trusted_when_the_secret_is_exchanged() -> None:
-    now = START + 250 * DAY
-    other = SecretContent(UPCOMING, issue(UPCOMING, NAMES, now, LIVES.serving))
-    assert next_step(other, BOTH, NAMES, LIVES, now, signer=UPCOMING.certificate) is Step.KEEP
-    assert next_step(other, BOTH, NAMES, LIVES, now, signer=AUTHORITY.certificate) is Step.REPAIR
-    after = advanced(other, Step.REPAIR, (), NAMES, LIVES, now, signer=AUTHORITY.certificate)
-    assert after.previous == (AUTHORITY.certificate,) and after.authority == UPCOMING
-    assert next_step(after, BOTH, NAMES, LIVES, now, signer=AUTHORITY.certificate) is Step.KEEP
-    ended = START + 366 * DAY
-    fresh = SecretContent(UPCOMING, issue(UPCOMING, NAMES, ended, LIVES.serving))
-    assert next_step(fresh, BOTH, NAMES, LIVES, ended, signer=AUTHORITY.certificate) is Step.KEEP
-
-
 def test_what_is_no_whole_secret_is_neither_written_nor_read() -> None:
     assert FRESH.serving is not None
     with pytest.raises(ValueError, match="serving certificate"):
@@ -180,3 +150,9 @@ def test_a_damaged_authority_is_none() -> None:
     with pytest.raises(ValueError, match="damaged"):
         held_from({"ca.crt": text, "ca.key": AUTHORITY.key_pem})
     assert not is_signed_by(foreign.certificate, other_key.certificate)
+
+
+def test_a_shorter_lifetime_counts_at_once() -> None:
+    shorter = Lifetimes(serving=6 * DAY)
+    assert next_step(FRESH, BOTH, NAMES, shorter, START + 4 * DAY) is Step.RENEW
+    assert next_step(FRESH, BOTH, NAMES, shorter, START + 3 * DAY) is Step.KEEP

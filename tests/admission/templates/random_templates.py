@@ -103,7 +103,9 @@ def _template(rng: random.Random, name: str) -> Manifest:
 
 
 def _node_term(rng: random.Random) -> dict[str, Any]:
-    term: dict[str, Any] = {"matchExpressions": [_template_expression(rng) for _ in range(rng.choice([1, 1, 2, 3]))]}
+    term: dict[str, Any] = {
+        "matchExpressions": [_expression(rng, of_template=True) for _ in range(rng.choice([1, 1, 2, 3]))]
+    }
     return term | ({"when": "strict"} if rng.random() < 0.2 else {})
 
 
@@ -137,23 +139,18 @@ def _weight(rng: random.Random) -> dict[str, Any]:
     return {"weight": rng.choice([1, 100])} if rng.random() < 0.5 else {"weightFrom": "weight"}
 
 
-def _template_expression(rng: random.Random) -> dict[str, Any]:
-    key = {"keyFrom": "key"} if rng.random() < 0.2 else {"key": rng.choice(_KEYS)}
-    match rng.choice(["In", "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]):
-        case "In" | "NotIn" as operator:
-            values = rng.choice(
-                [
-                    {"values": rng.sample(_VALUES, rng.randint(1, 3))},
-                    {"valuesFrom": ["first"]},
-                    {"valuesFrom": ["pools"]},
-                ]
-            )
-            return key | {"operator": operator} | values
-        case "Gt" | "Lt" as operator:
-            values = rng.choice([{"values": [rng.choice(["2", "5"])]}, {"valuesFrom": ["number"]}])
-            return key | {"operator": operator} | values
-        case operator:
-            return key | {"operator": operator}
+def _expression(rng: random.Random, *, of_template: bool) -> dict[str, Any]:
+    """of_template: key and values may be those of parameters."""
+    said: dict[str, Any] = {"keyFrom": "key"} if of_template and rng.random() < 0.2 else {"key": rng.choice(_KEYS)}
+    said["operator"] = rng.choice(["In", "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"])
+    match said["operator"]:
+        case "In" | "NotIn":
+            values, parameters = {"values": rng.sample(_VALUES, rng.randint(1, 3))}, ["first", "pools"]
+        case "Gt" | "Lt":
+            values, parameters = {"values": [rng.choice(["2", "5", "6"])]}, ["number"]
+        case _:
+            return said
+    return said | rng.choice([values, *({"valuesFrom": [one]} for one in parameters if of_template)])
 
 
 def _conditions(rng: random.Random) -> dict[str, Any]:
@@ -197,14 +194,5 @@ def _pod_node_term(rng: random.Random) -> dict[str, Any]:
     term: dict[str, Any] = {}
     if rng.random() < 0.15:
         term["matchFields"] = [{"key": "metadata.name", "operator": "In", "values": ["node-1"]}]
-    expressions = []
-    for _ in range(rng.choice([1, 1, 2])):
-        match rng.choice(["In", "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]):
-            case "In" | "NotIn" as operator:
-                values = rng.sample(_VALUES, rng.randint(1, 3))
-                expressions.append({"key": rng.choice(_KEYS), "operator": operator, "values": values})
-            case "Gt" | "Lt" as operator:
-                expressions.append({"key": rng.choice(_KEYS), "operator": operator, "values": [rng.choice(["2", "6"])]})
-            case operator:
-                expressions.append({"key": rng.choice(_KEYS), "operator": operator})
+    expressions = [_expression(rng, of_template=False) for _ in range(rng.choice([1, 1, 2]))]
     return term | {"matchExpressions": expressions}

@@ -4,11 +4,10 @@ import json
 
 import pytest
 
-from admission.templates.decoding import BINDINGS, NODE_CONFIGS, object_from_manifest
-from admission.templates.objects import ConflictRule
+from admission.templates.decoding import NODE_CONFIGS, object_from_manifest
 from forecast.errors import InputError
 from kube.decoding.watched_kinds import UndecodableObject, decode_watch_line
-from tests.admission.templates.manifests import INVALID, VALID, Manifest, binding, example_manifests, node_config
+from tests.admission.templates.manifests import INVALID, VALID, Manifest, example_manifests, node_config
 
 
 @pytest.mark.parametrize("what", INVALID)
@@ -23,16 +22,6 @@ def test_what_is_wrong_is_refused_and_the_field_named(what: str) -> None:
 def test_what_is_right_is_read(manifest: Manifest) -> None:
     found = object_from_manifest(manifest)
     assert (found.name, found.problem) == (manifest["metadata"]["name"], "")
-
-
-def test_a_binding_of_the_api_server_has_uid_generation_and_status() -> None:
-    stored = binding("stored", onConflict="Merge", priority=7, suspended=True)
-    stored["metadata"] |= {"uid": "u-1", "generation": 3, "resourceVersion": "17", "managedFields": [{}]}
-    stored["status"] = {"boundPods": 3, "conditions": [{"type": "Ready", "status": "True"}]}
-    found, version = BINDINGS.decoded(json.dumps(stored).encode())
-    assert not found.problem
-    assert (found.uid, found.generation, found.priority, found.suspended, version) == ("u-1", 3, 7, True, "17")
-    assert found.on_conflict is ConflictRule.MERGE
 
 
 def test_an_object_without_a_name_is_none() -> None:

@@ -9,11 +9,11 @@ import pytest
 
 from admission.templates.pod_arguments import ARGUMENTS_ANNOTATION
 from admission.templates.pod_shaping import Shaped
-from admission.templates.shaping_annotations import TEMPLATES_ANNOTATION, applied_to
+from admission.templates.shaping_annotations import TEMPLATES_ANNOTATION
 from admission.templates.skip_reasons import SkipReason
 from admission.templates.template_set import TemplateSet
 from tests.admission.templates.manifests import Manifest, binding, node_config, template_set
-from tests.admission.templates.shaping_pods import ALL_OUT, PREFERRED, applied_to_pod, demanded, on, pod, shaped, term
+from tests.admission.templates.shaping_pods import PREFERRED, demanded, on, pod, shaped, term
 
 PARAMETERS: list[dict[str, Any]] = [
     {"name": "Pool", "string": {"default": "general", "pattern": "[a-z]+"}},
@@ -74,16 +74,6 @@ def test_texts_stand_for_numbers_and_truth_values(arguments: object, expected: o
     result = shaped(saying(arguments), bound())
     assert not result.skipped or result.skipped[0].reason is SkipReason.UNCHANGED
     assert (None if result.affinity is None else demanded(result)) == expected
-
-
-def test_applying_it_again_changes_nothing() -> None:
-    on_trial = bound(binding(canary={"percent": 50}))
-    first = saying({"Pool": "fast"})
-    after = applied_to_pod(first, shaped(first, on_trial))
-    again = shaped(after, on_trial, ALL_OUT)
-    assert (again.affinity, again.annotations) == (None, {})
-    assert applied_to(after["metadata"]["annotations"]) == again.applied
-    assert again.applied[0].arguments == {"Pool": "fast"}
 
 
 @pytest.mark.parametrize(

@@ -218,25 +218,6 @@ def test_a_record_that_was_copied_from_another_pod_is_no_draw() -> None:
     assert shaped(copied, templates, ALL_IN).affinity is None, "as control it is believed"
 
 
-def test_who_is_drawn_is_drawn_once_though_a_label_becomes_free() -> None:
-    """The trial's binding is merged a second time, as the one below it rules out what the pod said of pools."""
-    templates = template_set(
-        node_config("both", required=[term(A, on("disk", "ssd"))]),
-        node_config("zones", required=[term(on("zone", "d"))]),
-        binding("first", "NodeSchedulerConfig/both", priority=1, canary={"percent": 50}),
-        binding("second", "NodeSchedulerConfig/zones", **MERGE),
-    )
-    drawn: list[str] = []
-
-    def draw(name: str) -> float:
-        drawn.append(name)
-        return 0.0 if len(drawn) == 1 else 0.99
-
-    result = shaped(pod(affinity=wanting(term(B, C), term(G))), templates, draw)
-    assert drawn == ["first"]
-    assert demanded(result) == [term(G, on("disk", "ssd"), on("zone", "d"), A)]
-
-
 def test_pods_that_a_trial_would_not_change_are_of_neither_group() -> None:
     templates = template_set(POOL, binding(canary={"percent": 50}))
     for draw in (ALL_IN, ALL_OUT):
@@ -288,3 +269,25 @@ def test_terms_about_pods_of_labels_the_pod_lacks_are_left_out() -> None:
     assert shaped(labelled, templates).affinity == {
         "podAntiAffinity": {REQUIRED: [{"labelSelector": {}, "topologyKey": "zone", "matchLabelKeys": ["version"]}]}
     }
+
+
+def test_who_is_drawn_is_drawn_once_though_a_label_becomes_free() -> None:
+    """The trial's binding is merged a second time, as the one below it rules out what the pod said of pools."""
+    templates = template_set(
+        node_config("both", required=[term(A, on("disk", "ssd"))]),
+        node_config("zones", required=[term(on("zone", "d"))]),
+        binding("first", "NodeSchedulerConfig/both", priority=1, canary={"percent": 50}),
+        binding("second", "NodeSchedulerConfig/zones", **MERGE),
+    )
+    drawn: list[str] = []
+
+    def draw(name: str) -> float:
+        drawn.append(name)
+        return 0.0 if len(drawn) == 1 else 0.99
+
+    own = pod(affinity=wanting(term(B, C), term(G)))
+    result = shaped(own, templates, draw)
+    assert drawn == ["first"]
+    assert demanded(result) == [term(G, on("disk", "ssd"), on("zone", "d"), A)]
+    again = shaped(applied_to_pod(own, result), templates)
+    assert (again.affinity, again.annotations) == (None, {})

@@ -153,3 +153,13 @@ def test_pod_terms_refuse_what_the_api_server_would(
     template = pod_config(parameters=PARAMETERS, podAffinity={"required": [term]})
     with pytest.raises(InputError, match=message):
         render(template, **arguments)
+
+
+def test_what_asks_for_nothing_is_left_out() -> None:
+    of_nothing = expression("NotIn", valuesFrom=["pools"])
+    template = required(of_nothing)
+    assert render(template).required and render(template, pools=()).required == ()
+    soft = node_config(parameters=PARAMETERS, preferred=[of_nothing | {"weight": 1}])
+    assert render(soft).preferred and render(soft, pools=()).preferred == ()
+    about_pods = pod_config(parameters=PARAMETERS, podAffinity={"required": [of_nothing | {"topologyKey": "zone"}]})
+    assert not any(render(about_pods, pools=()).pod_terms.values()), "it would mean every pod"

@@ -6,7 +6,6 @@ import pytest
 
 from admission.templates import applied_bindings, conflicts, merging
 from admission.templates.applied_bindings import MOST_BINDINGS, MOST_CANDIDATES, MOST_COMPARED
-from admission.templates.shaping_annotations import MOST_OF_POD, TEMPLATES_ANNOTATION, Applied, record_text
 from admission.templates.skip_reasons import SkipReason
 from tests.admission.templates.manifests import Manifest, binding, node_config, template_set
 from tests.admission.templates.shaping_pods import (
@@ -16,8 +15,6 @@ from tests.admission.templates.shaping_pods import (
     POOL,
     A,
     B,
-    C,
-    G,
     applied_to_pod,
     demanded,
     on,
@@ -60,22 +57,6 @@ def test_what_fits_only_after_a_later_binding_is_applied_at_once() -> None:
     own = pod(affinity=wanting(*[term(on("zone", str(n))) for n in range(5)]))
     result = shaped(own, templates)
     assert len(demanded(result)) == 32
-    assert [one.binding for one in result.applied] == ["first", "second"]
-    again = shaped(applied_to_pod(own, result), templates)
-    assert (again.affinity, again.annotations) == (None, {})
-
-
-def test_a_label_that_is_free_after_a_later_binding_is_constrained_at_once() -> None:
-    """The second binding rules out the pod's term about the pool; the first one may then speak of pools."""
-    templates = template_set(
-        POOL,
-        node_config("zones", required=[term(on("zone", "d"))]),
-        binding("first", priority=1),
-        binding("second", "NodeSchedulerConfig/zones", **MERGE),
-    )
-    own = pod(affinity=wanting(term(B, C), term(G)))
-    result = shaped(own, templates)
-    assert demanded(result) == [term(G, on("zone", "d"), A)]
     assert [one.binding for one in result.applied] == ["first", "second"]
     again = shaped(applied_to_pod(own, result), templates)
     assert (again.affinity, again.annotations) == (None, {})
@@ -141,17 +122,6 @@ def test_rounds_end_though_each_makes_room_for_another(monkeypatch: pytest.Monke
     monkeypatch.setattr(applied_bindings, "MOST_TRIES", 30)
     assert 1 < len(shaped(own, template_set(*manifests)).applied) < len(sizes)
     assert merge.call_count <= 30 + len(sizes)
-
-
-def test_of_a_long_record_only_the_beginning_is_read() -> None:
-    """Here all of it would be believed: the pod has what the binding asks for."""
-    templates = template_set(POOL, binding())
-    copied = applied_to_pod(pod(), shaped(pod(), templates))
-    others = [Applied(f"b{number}", 1, "NodeSchedulerConfig/pool", 1) for number in range(MOST_OF_POD)]
-    copied["metadata"]["annotations"][TEMPLATES_ANNOTATION] = record_text([*others, Applied("cart", 7, "x", 1)])
-    assert shaped(copied, templates).applied == ()
-    copied["metadata"]["annotations"][TEMPLATES_ANNOTATION] = record_text([*others[1:], Applied("cart", 7, "x", 1)])
-    assert [one.generation for one in shaped(copied, templates).applied] == [7]
 
 
 def test_a_pod_whose_annotations_leave_no_room_is_left_alone() -> None:

@@ -8,6 +8,8 @@ from typing import Any
 from admission.templates.decoding import BINDINGS, NODE_CONFIGS
 from admission.templates.objects import NodeSchedulerConfig, SchedulerConfigBinding
 from kube.decoding.stored_templates import Stored, stored
+from tests.admission.templates.manifests import Manifest, binding, node_config
+from tests.admission.templates.shaping_pods import on, term
 
 _TEMPLATES, _BINDINGS = stored(NODE_CONFIGS), stored(BINDINGS)
 
@@ -16,24 +18,20 @@ def a_template(
     name: str = "pool", *, value: str = "fast", required: bool = False, generation: int = 1, status: Any = None
 ) -> Stored[NodeSchedulerConfig]:
     """Prefers, or requires, nodes with the label pool=VALUE."""
-    expression = {"key": "pool", "operator": "In", "values": [value]}
-    term = {"matchExpressions": [expression]}
-    spec = {"required": [term]} if required else {"preferred": [term | {"weight": 50}]}
-    return _TEMPLATES.decoded(_body("NodeSchedulerConfig", name, generation, spec, status))[0]
+    one = term(on("pool", value))
+    spec = {"required": [one]} if required else {"preferred": [one | {"weight": 50}]}
+    return _TEMPLATES.decoded(_stored(node_config(name, **spec), generation, status))[0]
 
 
 def a_binding(
     name: str = "cart", *, template: str = "pool", generation: int = 1, status: Any = None, **spec: Any
 ) -> Stored[SchedulerConfigBinding]:
     """Of pods with the label app=NAME."""
-    usual = {
-        "template": {"kind": "NodeSchedulerConfig", "name": template},
-        "pods": {"selector": {"matchLabels": {"app": name}}},
-    }
-    return _BINDINGS.decoded(_body("SchedulerConfigBinding", name, generation, usual | spec, status))[0]
+    usual = {"pods": {"selector": {"matchLabels": {"app": name}}}}
+    made = binding(name, f"NodeSchedulerConfig/{template}", **(usual | spec))
+    return _BINDINGS.decoded(_stored(made, generation, status))[0]
 
 
-def _body(kind: str, name: str, generation: int, spec: Any, status: Any) -> bytes:
-    metadata = {"name": name, "uid": f"uid-{name}", "generation": generation, "resourceVersion": "1"}
-    manifest = {"apiVersion": "forecast-scheduler.io/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec}
-    return json.dumps(manifest | ({} if status is None else {"status": status})).encode()
+def _stored(made: Manifest, generation: int, status: Any) -> bytes:
+    made["metadata"] |= {"uid": f"uid-{made['metadata']['name']}", "generation": generation, "resourceVersion": "1"}
+    return json.dumps(made | ({} if status is None else {"status": status})).encode()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -13,7 +12,6 @@ import pytest
 from admission.advice.asking import AskOutcome
 from admission.webhook.admission import AdmissionOutcome
 from admission.webhook.app import create_app
-from admission.webhook.options import WebhookOptions
 from testing.app_client import AppClient
 from testing.reviews import patched, review_of
 from tests.admission.webhook.simple_store import SimpleStore, simple_review
@@ -107,15 +105,6 @@ def test_what_cannot_be_answered_is_an_error_and_never_a_patch(
     assert "KeyError" not in answer.text
     if outcome is not None:
         assert _metric(client, f'forecast_webhook_reviews_total{{outcome="{outcome}"}}') == 1
-
-
-def test_with_tokens_only_who_has_one_may_ask(tmp_path: Path, store: SimpleStore) -> None:
-    (tmp_path / "tokens").write_text("secret\n")
-    with AppClient(create_app(simple_review, store, WebhookOptions(token_files=(tmp_path / "tokens",)))) as client:
-        assert client.post("/mutate", content=review_of(POD), headers=JSON).status_code == 401
-        told = JSON | {"Authorization": "Bearer secret"}
-        assert client.post("/mutate", content=review_of(POD), headers=told).status_code == 200
-        assert client.get("/readyz").status_code == 200 and client.get("/metrics").status_code == 401
 
 
 @pytest.fixture(scope="module")
