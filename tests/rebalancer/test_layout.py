@@ -64,18 +64,6 @@ def test_loads_are_those_that_the_scorer_predicts() -> None:
     assert (problem.margin >= 0).all() and (problem.margin[:3, CPU] > 0).any()
 
 
-def test_a_pod_less_on_its_node_is_its_usage_less() -> None:
-    tested = LiveScorer(hour=4.0, pods=PODS)
-    before = _laid_out(tested)
-    gone = before.pods[0]
-    row, profile = int(before.problem.pods.node[0]), int(before.problem.pods.profile[0])
-    tested.put(pod_of(5, "other", "node-3"))  # keeps rows and profiles of the others
-    tested.scorer.tables._cluster.predicted.remove(gone.uid)  # type: ignore[union-attr]
-    after = _laid_out(tested)
-    difference = before.problem.load[row] - after.problem.load[row]
-    np.testing.assert_allclose(difference, before.problem.usage[profile], rtol=1e-3, atol=1e-4)
-
-
 def test_rows_name_pods_services_and_what_is_free() -> None:
     laid_out = _laid_out(LiveScorer(hour=4.0, pods=PODS))
     columns = laid_out.problem.pods
@@ -106,7 +94,3 @@ def test_a_pod_does_not_return_to_a_node_that_it_left() -> None:
     for row, pod in enumerate(laid_out.pods):
         allowed = laid_out.problem.allowed[int(laid_out.problem.pods.shape[row])].tolist()
         assert allowed == [True, True, pod.name != moved, True]
-
-
-def test_without_a_model_there_is_nothing_to_plan() -> None:
-    assert snapshot(LiveScorer(pods=PODS, without_model=True).scorer.tables, N_SLOTS) is None

@@ -38,11 +38,6 @@ def test_moves_start_in_the_valley_and_never_in_the_evening() -> None:
     assert made.window is not None and (made.window.begin.hour >= 23 or made.window.begin.hour < 7)
 
 
-def test_a_cool_cluster_needs_no_plan_and_says_so() -> None:
-    made = _tonight(hot_cluster(size=40.0))
-    assert (made.moves, made.plan.hot_before, made.plan.most_gain) == ((), 0, 0.0)
-
-
 def test_pods_that_may_not_move_stay_and_are_counted_by_reason() -> None:
     pods = [
         replace(pod, annotations={"forecast-scheduler.io/rebalance": "never"}) if pod.name.startswith("3-") else pod
@@ -53,25 +48,20 @@ def test_pods_that_may_not_move_stay_and_are_counted_by_reason() -> None:
     assert sum(made.kept.values()) == 6 and all("rebalance" in why for why in made.kept)
 
 
-def test_an_annotation_of_the_namespace_holds_for_its_pods() -> None:
-    sources = PlanSources(lambda pod: NODES, annotations_of=lambda name: {"forecast-scheduler.io/rebalance": "never"})
-    assert _tonight(hot_cluster(size=16.0), sources).moves == ()
+def test_annotations_of_the_namespace_rest_budget_and_a_cool_cluster_keep_pods_where_they_are() -> None:
+    tested, never = hot_cluster(size=16.0), {"forecast-scheduler.io/rebalance": "never"}
+    by_namespace = PlanSources(lambda pod: NODES, annotations_of=lambda name: never)
+    resting = PlanSources(lambda pod: NODES, cooling_until=lambda pod: tested.clock.now + 3 * 86_400)
+    assert _tonight(tested, by_namespace).moves == _tonight(tested, resting).moves == ()
+    made = maker_of(tested, options=RebalanceOptions(budget=BudgetOptions(share=0.05))).for_tonight()
+    assert made is not None and len(made.moves) == 1
+    cool = _tonight(hot_cluster(size=40.0))
+    assert (cool.moves, cool.plan.hot_before, cool.plan.most_gain) == ((), 0, 0.0)
 
 
 def test_filters_and_the_nodes_that_a_pod_left_keep_it_from_targets() -> None:
     sources = PlanSources(lambda pod: ("node-0", "node-2", "node-3"), left=lambda pod: frozenset({"node-3"}))
     assert {move.target for move in _tonight(hot_cluster(size=16.0), sources).moves} == {"node-2"}
-
-
-def test_a_pod_that_rests_after_a_move_is_left_alone() -> None:
-    tested = hot_cluster(size=16.0)
-    sources = PlanSources(lambda pod: NODES, cooling_until=lambda pod: tested.clock.now + 3 * 86_400)
-    assert _tonight(tested, sources).moves == ()
-
-
-def test_the_budget_of_the_night_holds() -> None:
-    made = maker_of(hot_cluster(), options=RebalanceOptions(budget=BudgetOptions(share=0.05))).for_tonight()
-    assert made is not None and len(made.moves) == 1
 
 
 def test_of_a_single_replica_the_plan_says_that_it_moves_by_surge() -> None:

@@ -107,19 +107,11 @@ def test_one_plan_a_night_however_often_it_looks_or_starts_anew() -> None:
     world.start()
     world.at(5.0)
     assert list(world.plans()) == ["night-2026-05-19"]
+    plan = world.plans()["night-2026-05-19"]
+    assert plan.spec.mode is Carried.SHADOW and plan.spec.moves and plan.status.phase is Phase.REPORTED
+    assert not any("eviction" in request for request in world.api.requests)
     world.at(3.0, day=1)
     assert list(world.plans()) == ["night-2026-05-19", "night-2026-05-20"]
-
-
-def test_a_shadow_plan_is_reported_and_nothing_of_it_is_carried_out() -> None:
-    world = World(Mode.SHADOW)
-    world.at(3.5)
-    plan = world.plans()["night-2026-05-19"]
-    assert plan.spec.mode is Carried.SHADOW and plan.spec.moves
-    for hour in (3.6, 3.7):
-        world.at(hour)
-    assert world.plans()["night-2026-05-19"].status.phase is Phase.REPORTED
-    assert not any("eviction" in request for request in world.api.requests)
 
 
 def test_a_plan_that_is_on_is_carried_out_and_ends_with_its_window() -> None:
@@ -132,21 +124,6 @@ def test_a_plan_that_is_on_is_carried_out_and_ends_with_its_window() -> None:
     # Its pods are not on this API server: the record says so, and nothing else happens.
     states = {one.message for one in world.plans()["night-2026-05-19"].status.moves}
     assert states == {"the pod is gone"}
-
-
-def test_a_replica_that_does_not_lead_writes_nothing() -> None:
-    world = World(Mode.ON)
-    world.leads = False
-    world.at(3.5)
-    assert {request.split()[0] for request in world.api.requests} == {"GET"}
-    assert world.rebalancing.state.made is not None and not world.rebalancing.state.leads
-
-
-def test_in_the_evening_nothing_is_planned() -> None:
-    world = World(Mode.ON, hour=18.0, unforeseen=UnforeseenOptions(enabled=False))
-    for hour in (18.0, 19.5, 21.0):
-        world.at(hour)
-    assert world.plans() == {}
 
 
 def test_a_night_is_graded_once_it_has_been_lived_through() -> None:
@@ -194,19 +171,6 @@ def _as_if_carried_out(world: World, plan: RebalancePlan) -> None:
     world.start()
 
 
-def test_what_the_executor_cannot_do_is_reported_until_it_can() -> None:
-    world = World(Mode.ON)
-    world.at(3.5)
-    world.api.fault = lambda number, moment: True
-    world.at(3.6)
-    world.at(3.61)
-    assert world.rebalancing.state.trouble
-    world.api.fault = lambda number, moment: False
-    world.at(3.7)
-    world.at(3.8)
-    assert world.rebalancing.state.trouble == ""
-
-
 def test_what_is_tried_every_ten_minutes_is_held_up_until_it_succeeds() -> None:
     world = World(Mode.SHADOW)
     world.at(3.5)
@@ -246,12 +210,9 @@ def test_a_node_above_its_bound_for_several_readings_gets_a_plan_at_once() -> No
     assert {move.source for move in plan.spec.moves} == {"node-0"} and len(plan.spec.moves) <= 3
 
 
-def test_an_api_server_that_refuses_holds_it_up_and_is_reported() -> None:
+def test_a_replica_that_does_not_lead_writes_nothing() -> None:
     world = World(Mode.ON)
-    world.api.fault = lambda number, moment: True
+    world.leads = False
     world.at(3.5)
-    assert world.rebalancing.state.trouble
-    world.api.fault = lambda number, moment: False
-    world.at(3.7)
-    world.at(3.8)
-    assert world.rebalancing.state.trouble == "" and list(world.plans()) == ["night-2026-05-19"]
+    assert {request.split()[0] for request in world.api.requests} == {"GET"}
+    assert world.rebalancing.state.made is not None and not world.rebalancing.state.leads

@@ -164,35 +164,6 @@ def test_jobs_that_run_count_until_they_end() -> None:
     assert forecast.need[:5, row, 0].tolist() == [3000, 3000, 3000, 0, 0]
 
 
-def test_a_parent_needs_the_highest_sum_of_its_children_and_not_the_sum_of_their_highest() -> None:
-    company = ElasticQuota("company", "company")
-    of = growing(9.0).model
-    dated, day_type, autoscaled = of.replicas_dated.copy(), of.replicas_day_type.copy(), of.autoscaled.copy()
-    autoscaled[4] = 1
-    for counts in (dated, day_type):
-        counts[4] = 2.0
-        counts[4, :, 20:24] = 9.0
-    by_turns = loaded(replace(of, replicas_dated=dated, replicas_day_type=day_type, autoscaled=autoscaled))
-    # The two services are of two tenants, by the label of their pods.
-    quotas = [
-        company,
-        ElasticQuota("shop", "day", parent="company", guaranteed={"cpu": 20.0}),
-        ElasticQuota("shop", "evening", parent="company", guaranteed={"cpu": 20.0}),
-    ]
-    label = "quota.scheduling.koordinator.sh/name"
-    pods = [
-        replace(pod, labels={**pod.labels, label: quota})
-        for quota, service in (("day", 4), ("evening", 5))
-        for pod in (shop_pod(0, service=service), shop_pod(1, service=service))
-    ]
-    world = LendingWorld(8.0, pods=pods, quotas=quotas, model=by_turns)
-    world.need.refresh()
-    forecast = world.need.forecast
-    assert forecast is not None and [one.name for one in forecast.tree.quotas] == ["company", "day", "evening"]
-    within = world.need(24 * 3600)
-    assert within is not None and within[:, 0].tolist() == [11_000, 9000, 9000]
-
-
 # From when a pod is admitted
 
 

@@ -144,25 +144,6 @@ def test_reclaim_can_be_switched_off() -> None:
     assert placed(world, "a") == 2, "what ends goes to its owner, not to who borrows"
 
 
-def test_a_tree_lends_within_before_it_borrows_outside() -> None:
-    """research has 6, of which its teams are guaranteed 2 each; what is left of it goes to its own teams first."""
-    tree = [
-        quota("research", 6),
-        quota("vision", 2, parent="research"),
-        quota("speech", 2, parent="research"),
-        quota("shops", 6),
-    ]
-    world = TenantWorld(nodes(3), tree, pods(12, "vision"))
-    world.run()
-    assert placed(world, "vision") == 12
-    world.put(*pods(6, "shops"))
-    world.run()
-    assert placed(world, "shops") == 6 and placed(world, "vision") == 6, "the tree as a whole keeps its min"
-    world.put(*pods(2, "speech"))
-    world.run()
-    assert placed(world, "speech") == 2 and placed(world, "vision") == 4 and placed(world, "shops") == 6
-
-
 def test_the_max_of_a_parent_holds_for_all_below_it() -> None:
     tree = [quota("research", 4, 6), quota("vision", 2, parent="research"), quota("speech", 2, parent="research")]
     world = TenantWorld(nodes(4), [*tree, quota("shops", 8)], [*pods(5, "vision"), *pods(5, "speech")])

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from autoscaling.capacity.capacity import capacity
 from autoscaling.capacity.failure import Failure

@@ -16,7 +16,6 @@ from testing.servers.control_plane.kube_scheduler import KubeScheduler
 from testing.servers.controller_manager.controller_manager import ControllerManager
 from tests.autoscaling.nodes.conftest import DEPLOYMENTS, LONG, NAMESPACE, POD_TEMPLATES, Api, refusal
 from tests.autoscaling.nodes.made_up import at, ramp, services_ahead
-from tests.autoscaling.sessions import Counting, Killed
 
 OPTIONS = BufferOptions(lead=1800, margin=0.0, most_share=1.0)
 AHEAD = services_ahead([15], [ramp(10, 30)])
@@ -80,15 +79,6 @@ def test_a_deployment_of_others_stays_untouched(api: Api) -> None:
     assert [one["metadata"]["resourceVersion"] for one in api.items(DEPLOYMENTS)] == [
         made["metadata"]["resourceVersion"]
     ]
-
-
-@pytest.mark.parametrize("after", [False, True])
-def test_another_goes_on_after_a_kill(api: Api, after: bool) -> None:
-    priority_class(api)
-    with pytest.raises(Killed):
-        api.run(BufferHand(Counting(api.session, dies_at=0, after=after), OPTIONS).act(AHEAD, RAMP))
-    api.run(BufferHand(api.session, OPTIONS).act(AHEAD, RAMP))
-    assert sizes(api) == [5]
 
 
 def test_what_is_needed_and_not_there_is_an_error(api: Api) -> None:

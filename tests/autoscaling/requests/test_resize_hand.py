@@ -225,22 +225,6 @@ def test_a_resize_that_its_node_refused_is_not_repeated_at_once(site: Site, reas
     assert site.cores() == pytest.approx(1.0)
 
 
-def test_without_the_api_server_it_says_so_and_is_tried_again(site: Site) -> None:
-    site.pods()
-    hand = site.hand()
-    site.act(hand, VALLEY)
-    site.plane.api_server.kill()
-    with pytest.raises(ForecastError, match="no answer"):
-        site.act(hand, BEFORE_RAMP)
-    with pytest.raises(ForecastError, match="no answer"):
-        site.retreat(hand)
-    site.plane.api_server.start()
-    site.act(hand, BEFORE_RAMP)
-    assert site.cores() == pytest.approx(1.0)
-    site.retreat(hand)
-    assert site.marks() == (None, None)
-
-
 def test_a_node_without_support_for_resizes_is_not_asked_again_at_once(site: Site) -> None:
     site.pods(1, status=running())
     recorder = Counting(site.session)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from kube.objects.objects import QosClass
 from rebalancer.costs.insensitive import is_insensitive
 from rebalancer.costs.startup_times import StartupTime
 from rebalancer.options import UnforeseenOptions
-from tests.rebalancer.costs.movable import NIGHT, OCCASION, cost, facts, pod
+from tests.rebalancer.costs.movable import NIGHT, cost, facts, pod
 
 NOW = NIGHT.timestamp()
 NOTHING: dict[str, Any] = {"move": 0, "startup": 0, "share": 0, "priority": 0, "qos": 0, "young": 0, "lost_hour": 0}
@@ -121,10 +120,3 @@ def test_jobs_and_single_replicas_are_never_insensitive() -> None:
     single = pod(**SMALL, annotations={"forecast-scheduler.io/move-by-surge": "true"})
     alone = facts(replicas=1, ready_replicas=3)
     assert cost(single, alone).by_surge and not is_insensitive(single, alone, cost(single, alone), options)
-
-
-def test_the_occasion_counts_and_not_the_clock() -> None:
-    young = pod(created=NOW - 60)
-    assert not cost(young).may_move
-    later = replace(OCCASION, begin=OCCASION.peak)
-    assert cost(young, occasion=later).may_move

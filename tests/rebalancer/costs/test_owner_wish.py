@@ -30,42 +30,34 @@ def wish(annotations: dict[str, str], namespace: dict[str, str] | None = None, *
 
 
 @pytest.mark.parametrize(
-    ("annotations", "expected"),
-    [
-        ({}, Wish.ALLOWED),
-        ({REBALANCE: "never"}, Wish.NEVER),
-        ({REBALANCE: "rather-not"}, Wish.RATHER_NOT),
-        ({REBALANCE: "allowed"}, Wish.ALLOWED),
-        ({REBALANCE: " Never "}, Wish.NEVER),
-        ({REBALANCE: "nope"}, Wish.NEVER),  # it cannot be read
-        ({REBALANCE: ""}, Wish.NEVER),
-        ({PREFER: ""}, Wish.RATHER_NOT),
-        ({PREFER: "false"}, Wish.RATHER_NOT),  # for the descheduler its presence counts
-        ({EVICT: "true"}, Wish.ALLOWED),
-        ({IN_PROGRESS: ""}, Wish.NEVER),
-        ({IN_PROGRESS: "", REBALANCE: "allowed"}, Wish.NEVER),
-        ({SAFE: "false"}, Wish.NEVER),
-        ({SAFE: "true"}, Wish.ALLOWED),
-        ({SAFE: "no"}, Wish.ALLOWED),  # for the cluster-autoscaler only "false" counts
-        ({NOT_EVICT: "true"}, Wish.NEVER),
-        ({NOT_EVICT: "false"}, Wish.ALLOWED),
-        ({DISRUPT: "true"}, Wish.NEVER),
-        ({DISRUPT: "false"}, Wish.ALLOWED),
-        ({DISRUPT: "perhaps"}, Wish.RATHER_NOT),
-        ({DISRUPT: "4"}, Wish.RATHER_NOT),  # Go reads no duration without a unit
-        ({SAFE: "false", REBALANCE: "allowed"}, Wish.ALLOWED),  # what it says to us comes first
-        ({SAFE: "true", DISRUPT: "true"}, Wish.NEVER),  # of others' the strictest
-        ({PREFER: "", SAFE: "false"}, Wish.NEVER),
-        ({EVICT: "true", PREFER: ""}, Wish.RATHER_NOT),
-    ],
-)
-def test_annotations_of_a_pod(annotations: dict[str, str], expected: Wish) -> None:
-    assert wish(annotations) is expected
-
-
-@pytest.mark.parametrize(
     ("annotations", "namespace", "expected"),
     [
+        ({}, {}, Wish.ALLOWED),
+        ({REBALANCE: "never"}, {}, Wish.NEVER),
+        ({REBALANCE: "rather-not"}, {}, Wish.RATHER_NOT),
+        ({REBALANCE: "allowed"}, {}, Wish.ALLOWED),
+        ({REBALANCE: " Never "}, {}, Wish.NEVER),
+        ({REBALANCE: "nope"}, {}, Wish.NEVER),  # it cannot be read
+        ({REBALANCE: ""}, {}, Wish.NEVER),
+        ({PREFER: ""}, {}, Wish.RATHER_NOT),
+        ({PREFER: "false"}, {}, Wish.RATHER_NOT),  # for the descheduler its presence counts
+        ({EVICT: "true"}, {}, Wish.ALLOWED),
+        ({IN_PROGRESS: ""}, {}, Wish.NEVER),
+        ({IN_PROGRESS: "", REBALANCE: "allowed"}, {}, Wish.NEVER),
+        ({SAFE: "false"}, {}, Wish.NEVER),
+        ({SAFE: "true"}, {}, Wish.ALLOWED),
+        ({SAFE: "no"}, {}, Wish.ALLOWED),  # for the cluster-autoscaler only "false" counts
+        ({NOT_EVICT: "true"}, {}, Wish.NEVER),
+        ({NOT_EVICT: "false"}, {}, Wish.ALLOWED),
+        ({DISRUPT: "true"}, {}, Wish.NEVER),
+        ({DISRUPT: "false"}, {}, Wish.ALLOWED),
+        ({DISRUPT: "perhaps"}, {}, Wish.RATHER_NOT),
+        ({DISRUPT: "4"}, {}, Wish.RATHER_NOT),  # Go reads no duration without a unit
+        ({SAFE: "false", REBALANCE: "allowed"}, {}, Wish.ALLOWED),  # what it says to us comes first
+        ({SAFE: "true", DISRUPT: "true"}, {}, Wish.NEVER),  # of others' the strictest
+        ({PREFER: "", SAFE: "false"}, {}, Wish.NEVER),
+        ({EVICT: "true", PREFER: ""}, {}, Wish.RATHER_NOT),
+        ({DISRUPT: "1h", PREFER: ""}, {}, Wish.RATHER_NOT),  # its hour is over
         ({}, {REBALANCE: "never"}, Wish.NEVER),
         ({REBALANCE: "allowed"}, {REBALANCE: "never"}, Wish.ALLOWED),
         ({REBALANCE: "never"}, {REBALANCE: "allowed"}, Wish.NEVER),
@@ -75,7 +67,9 @@ def test_annotations_of_a_pod(annotations: dict[str, str], expected: Wish) -> No
         ({}, {SAFE: "false"}, Wish.ALLOWED),  # other tools read pods only
     ],
 )
-def test_the_namespace_is_the_default(annotations: dict[str, str], namespace: dict[str, str], expected: Wish) -> None:
+def test_annotations_of_a_pod_and_those_of_its_namespace_as_the_default(
+    annotations: dict[str, str], namespace: dict[str, str], expected: Wish
+) -> None:
     assert wish(annotations, namespace) is expected
 
 
@@ -87,10 +81,6 @@ def test_karpenters_duration_counts_from_the_start(duration: str, age: float, ex
     started = NOW - age * 3600
     assert wish({DISRUPT: duration}, started=started) is expected
     assert wish({DISRUPT: duration}, started=None, created=started) is expected
-
-
-def test_after_karpenters_duration_the_other_annotations_count() -> None:
-    assert wish({DISRUPT: "1h", PREFER: ""}) is Wish.RATHER_NOT
 
 
 def test_what_cannot_be_read_says_how_to_mend_it() -> None:
@@ -160,12 +150,6 @@ def test_all_local_volumes_must_be_named_as_safe(safe: str, may: bool) -> None:
     assert cost(pod(local_volumes=("a", "b"), annotations={SAFE_VOLUMES: safe})).may_move == may
 
 
-def test_an_owner_who_would_rather_not_makes_it_dear() -> None:
-    reluctant = cost(pod(annotations={REBALANCE: "rather-not"}))
-    assert reluctant.cost == pytest.approx(cost().cost + CostOptions().rather_not)
-    assert REBALANCE in reluctant.because
-
-
 @given(
     st.dictionaries(
         st.sampled_from([REBALANCE, REBALANCE_HOURS, MOVE_BY_SURGE, *sorted(EVICTION_ANNOTATIONS)]),
@@ -178,3 +162,9 @@ def test_any_annotation_leads_to_an_answer(said: dict[str, str], namespace: dict
     assert found.cost > 0 and found.because
     if said.get(REBALANCE, "").strip().lower() not in ("allowed", "rather-not"):
         assert not cost(pod(annotations=said | {SAFE: "false"}), facts(namespace_annotations=namespace)).may_move
+
+
+def test_an_owner_who_would_rather_not_makes_it_dear() -> None:
+    reluctant = cost(pod(annotations={REBALANCE: "rather-not"}))
+    assert reluctant.cost == pytest.approx(cost().cost + CostOptions().rather_not)
+    assert REBALANCE in reluctant.because

@@ -13,80 +13,57 @@ from rebalancer.costs.facts import VolumeBinding
 from tests.rebalancer.costs.movable import LONG_AGO, NIGHT, OCCASION, cost, facts, pod
 
 
-def test_an_ordinary_pod_may_be_moved() -> None:
+@pytest.mark.parametrize(
+    ("of_pod", "of_service", "because"),
+    [
+        ({"stands_in": True}, {}, "room of a Reservation"),
+        ({"node": ""}, {}, "on no node"),
+        ({"terminating": True}, {}, "being deleted"),
+        ({"phase": Phase.PENDING}, {}, "phase is Pending"),
+        ({"phase": Phase.SUCCEEDED}, {}, "phase is Succeeded"),
+        ({"phase": Phase.UNKNOWN}, {}, "phase is Unknown"),
+        ({"ready": None}, {}, "not ready"),
+        ({"created": NIGHT.timestamp() - 599}, {}, "younger than 600 s"),
+        ({"owner": NO_OWNER}, {}, "no controller"),
+        ({"scheduling_group": "train"}, {}, "gang"),
+        ({"labels": {"scheduling.x-k8s.io/pod-group": "train"}}, {}, "gang"),
+        ({"annotations": {"forecast-scheduler.io/min-member": "4"}}, {}, "gang"),
+        ({"resource_claims": (PodResourceClaim("gpu", "claim"),)}, {}, "resource claims"),
+        ({"priority": 2_000_001_000}, {}, "system pods"),
+        ({"namespace": "kube-system"}, {}, "kube-system"),
+        ({"shares_host": True}, {}, "node's network"),
+        ({"local_volumes": ("scratch",)}, {}, "local volume scratch"),
+        ({"annotations": {"forecast-scheduler.io/opt-out": "true"}}, {}, "opt-out"),
+        ({}, {"service": ServiceKey("shop", "DaemonSet", "agent")}, "belongs to its node"),
+        ({}, {"service": ServiceKey("shop", "StaticPod", "etcd")}, "belongs to its node"),
+        ({}, {"service": ServiceKey("shop", "Kafka", "broker")}, "rebalance.cost.owners"),
+        ({}, {"ready_replicas": 5}, "only 5 of 6"),
+        ({}, {"disruptions_allowed": 0}, "PodDisruptionBudget"),
+        ({}, {"volumes": VolumeBinding.NODE}, "bound to its node"),
+        ({}, {"volumes": VolumeBinding.UNKNOWN}, "not known where"),
+        ({}, {"cooling_until": NIGHT.timestamp() + 1}, "moved lately"),
+        ({}, {"replicas": 1, "ready_replicas": 1}, "only replica"),
+        ({}, {"disruptions_allowed": 1}, ""),
+        ({}, {"disruptions_allowed": None}, ""),
+        ({}, {"volumes": VolumeBinding.ZONE}, ""),
+        ({}, {"volumes": VolumeBinding.ANYWHERE}, ""),
+        ({}, {"cooling_until": NIGHT.timestamp()}, ""),
+        ({}, {"ready_replicas": 7}, ""),  # a surge is under way
+        ({}, {"service": ServiceKey("shop", "StatefulSet", "db")}, ""),
+        ({}, {"replicas": 2, "ready_replicas": 2}, ""),
+    ],
+)
+def test_protected_by_what_the_pod_or_its_service_is(
+    of_pod: dict[str, Any], of_service: dict[str, Any], because: str
+) -> None:
+    found = cost(pod(**of_pod), facts(**of_service))
+    assert found.may_move == (not because) and because in found.because
+
+
+def test_owners_and_local_disks_can_be_allowed_for_the_whole_cluster() -> None:
     assert cost().may_move and not cost().by_surge
-
-
-@pytest.mark.parametrize(
-    ("fields", "because"),
-    [
-        ({"stands_in": True}, "room of a Reservation"),
-        ({"node": ""}, "on no node"),
-        ({"terminating": True}, "being deleted"),
-        ({"phase": Phase.PENDING}, "phase is Pending"),
-        ({"phase": Phase.SUCCEEDED}, "phase is Succeeded"),
-        ({"phase": Phase.UNKNOWN}, "phase is Unknown"),
-        ({"ready": None}, "not ready"),
-        ({"created": NIGHT.timestamp() - 599}, "younger than 600 s"),
-        ({"owner": NO_OWNER}, "no controller"),
-        ({"scheduling_group": "train"}, "gang"),
-        ({"labels": {"scheduling.x-k8s.io/pod-group": "train"}}, "gang"),
-        ({"annotations": {"forecast-scheduler.io/min-member": "4"}}, "gang"),
-        ({"resource_claims": (PodResourceClaim("gpu", "claim"),)}, "resource claims"),
-        ({"priority": 2_000_001_000}, "system pods"),
-        ({"namespace": "kube-system"}, "kube-system"),
-        ({"shares_host": True}, "node's network"),
-        ({"local_volumes": ("scratch",)}, "local volume scratch"),
-        ({"annotations": {"forecast-scheduler.io/opt-out": "true"}}, "opt-out"),
-    ],
-)
-def test_protected_by_what_the_pod_is(fields: dict[str, Any], because: str) -> None:
-    found = cost(pod(**fields))
-    assert not found.may_move and because in found.because
-
-
-@pytest.mark.parametrize(
-    ("fields", "because"),
-    [
-        ({"service": ServiceKey("shop", "DaemonSet", "agent")}, "belongs to its node"),
-        ({"service": ServiceKey("shop", "StaticPod", "etcd")}, "belongs to its node"),
-        ({"service": ServiceKey("shop", "Kafka", "broker")}, "rebalance.cost.owners"),
-        ({"ready_replicas": 5}, "only 5 of 6"),
-        ({"disruptions_allowed": 0}, "PodDisruptionBudget"),
-        ({"volumes": VolumeBinding.NODE}, "bound to its node"),
-        ({"volumes": VolumeBinding.UNKNOWN}, "not known where"),
-        ({"cooling_until": NIGHT.timestamp() + 1}, "moved lately"),
-        ({"replicas": 1, "ready_replicas": 1}, "only replica"),
-    ],
-)
-def test_protected_by_what_its_service_is(fields: dict[str, Any], because: str) -> None:
-    found = cost(about=facts(**fields))
-    assert not found.may_move and because in found.because
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"disruptions_allowed": 1},
-        {"disruptions_allowed": None},
-        {"volumes": VolumeBinding.ZONE},
-        {"volumes": VolumeBinding.ANYWHERE},
-        {"cooling_until": NIGHT.timestamp()},
-        {"ready_replicas": 7},  # a surge is under way
-        {"service": ServiceKey("shop", "StatefulSet", "db")},
-        {"replicas": 2, "ready_replicas": 2},
-    ],
-)
-def test_not_protected_by_these(fields: dict[str, Any]) -> None:
-    assert cost(about=facts(**fields)).may_move
-
-
-def test_kinds_of_owners_can_be_added() -> None:
     of_kafka = facts(service=ServiceKey("shop", "Kafka", "broker"))
     assert cost(pod(owner=Owner("Kafka", "broker")), of_kafka, owners=["Kafka"]).may_move
-
-
-def test_local_disks_can_be_given_up_for_the_whole_cluster() -> None:
     assert cost(pod(local_volumes=("scratch",)), move_local_storage=True).may_move
 
 

@@ -6,7 +6,7 @@ Requests may be made to fail: the answer gets lost, or the process that sends th
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -299,7 +299,3 @@ def states(cluster: SmallCluster, plan: str = "p") -> dict[str, str]:
     found = cluster.plans[plan]
     names = {one["uid"]: one["pod"] for one in found["spec"]["moves"]}
     return {names[one["uid"]]: one["state"] for one in found.get("status", {}).get("moves", [])}
-
-
-def all_pods(cluster: SmallCluster) -> Iterator[Manifest]:
-    return iter(cluster.pods.values())

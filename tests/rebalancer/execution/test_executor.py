@@ -11,12 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer.execution.executor import Executor, MoveReport, StepResult
-from rebalancer.execution.observation import PodSeen
 from rebalancer.execution.options import ExecutionOptions
 from rebalancer.execution.plan_records import PlanRecords
-from rebalancer.execution.requests import MoveRequests
-from rebalancer.execution.wire import Mode, MoveSpec, Phase, moment
-from tests.rebalancer.execution.small_cluster import Killed, SmallCluster, all_pods, move_of, spec_of, states
+from rebalancer.execution.wire import MoveSpec, Phase, moment
+from tests.rebalancer.execution.small_cluster import Killed, SmallCluster, move_of, spec_of, states
 
 T = TypeVar("T")
 
@@ -26,14 +24,6 @@ OPTIONS = ExecutionOptions(parallel=1, retry=2, refusal_deadline=40, ready_deadl
 def run(work: Coroutine[Any, Any, T]) -> T:
     """Run to the end at once: the cluster is in memory, and pauses between tries are not waited for."""
     return asyncio.run(work)
-
-
-@pytest.fixture(autouse=True)
-def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def no_sleep(seconds: float) -> None:
-        return None
-
-    monkeypatch.setattr("kube.session.request_retries.asyncio.sleep", no_sleep)
 
 
 def small_cluster(**fields: Any) -> SmallCluster:
@@ -95,20 +85,6 @@ def test_the_intention_is_on_record_before_the_eviction_is_sent() -> None:
     assert seen == [{pod["metadata"]["name"]: "evicting"}]
 
 
-def test_moves_of_one_plan_follow_one_another() -> None:
-    cluster = small_cluster()
-    pods = [cluster.add_app(app, 1)[0] for app in ("cart", "shop", "mail")]
-    plan(cluster, *map(move_of, pods))
-    executor = executor_of(cluster)
-    for _ in range(100):
-        under_way = [one for one in states(cluster).values() if one in ("evicting", "evicted", "replaced")]
-        assert len(under_way) <= 1
-        if not run(executor.step()).active:
-            break
-        cluster.tick()
-    assert list(states(cluster).values()) == ["done"] * 3
-
-
 def test_two_moves_of_a_service_are_never_under_way_together() -> None:
     cluster = small_cluster()
     pods = cluster.add_app("cart", 4)
@@ -143,17 +119,6 @@ def test_a_budget_that_says_no_is_asked_again_until_the_deadline() -> None:
     refused, skipped = cluster.plans["p"]["status"]["moves"]
     assert refused["message"] == "needs it" and "is worth nothing without" in skipped["message"]
     assert sum(one.endswith("/eviction") for one in cluster.requests) > 10
-
-
-def test_a_budget_that_relents_is_used() -> None:
-    cluster = small_cluster(disruptions={"cart": 0})
-    (pod,) = cluster.add_app("cart", 1)
-    plan(cluster, move_of(pod))
-    executor = executor_of(cluster)
-    play(cluster, executor, 10)
-    cluster.disruptions["cart"] = 1
-    play(cluster, executor)
-    assert list(states(cluster).values()) == ["done"] and cluster.disruptions["cart"] == 0
 
 
 def test_a_replacement_that_is_not_ready_stops_the_plan() -> None:
@@ -260,14 +225,6 @@ def test_nothing_begins_against_the_caller_or_after_its_time() -> None:
     assert cluster.plans["q"]["status"]["moves"][0]["message"] == "its owner says never"
 
 
-def test_a_shadow_plan_is_reported_and_nothing_else() -> None:
-    cluster = small_cluster()
-    (pod,) = cluster.add_app("cart", 1)
-    plan(cluster, move_of(pod), mode=Mode.SHADOW)
-    assert not run(executor_of(cluster).step()).active
-    assert phase(cluster) == Phase.REPORTED and not states(cluster)
-
-
 def test_a_stopped_plan_ends_what_is_under_way() -> None:
     cluster = small_cluster()
     (first,), (second,) = cluster.add_app("cart", 1), cluster.add_app("mail", 1)
@@ -293,52 +250,6 @@ def test_an_executor_that_missed_a_change_of_the_record_evicts_nothing() -> None
     cluster.now -= 20  # its clock is behind: by its own deadline it may still evict
     assert "was changed by another client" in run(paused.step()).trouble
     assert not run(paused.step()).active and not cluster.evicted
-
-
-def _world(n_apps: int = 3) -> SmallCluster:
-    cluster = small_cluster()
-    pods = [cluster.add_app(f"app{n}", 2)[0] for n in range(n_apps)]
-    plan(cluster, *map(move_of, pods))
-    cluster.requests.clear()
-    return cluster
-
-
-def _assert_done(cluster: SmallCluster, n_apps: int = 3) -> None:
-    assert list(states(cluster).values()) == ["done"] * n_apps, cluster.plans["p"]["status"]
-    assert len(cluster.evicted) == len(set(cluster.evicted)) == n_apps
-    assert all(one["spec"].get("nodeName") for one in all_pods(cluster))
-    assert all(len(cluster.of_app(f"app{n}")) == 2 for n in range(n_apps))
-
-
-def _n_requests() -> int:
-    cluster = _world()
-    play(cluster, executor_of(cluster))
-    _assert_done(cluster)
-    return len(cluster.requests)
-
-
-@pytest.mark.parametrize("when", ["before", "after"])
-def test_a_kill_at_any_request_costs_nothing(when: str) -> None:
-    """The next executor begins with nothing but the records."""
-    for number in range(_n_requests()):
-        _assert_done(_killed_at(number, when))
-
-
-def _killed_at(number: int, when: str) -> SmallCluster:
-    cluster = _world()
-
-    def kill(at: int, now: str) -> bool:
-        if (at, now) == (number, when):
-            raise Killed
-        return False
-
-    cluster.fault = kill
-    with pytest.raises(Killed):
-        play(cluster, executor_of(cluster))
-    cluster.tick()
-    cluster.fault = lambda at, when: False
-    play(cluster, executor_of(cluster))
-    return cluster
 
 
 @given(st.data())
@@ -377,7 +288,7 @@ def test_whatever_is_lost_no_pod_is_evicted_twice(data: st.DataObject) -> None:
     assert set(states(cluster).values()) <= final and len(states(cluster)) == 3
     assert len(cluster.evicted) == len(set(cluster.evicted)) <= 3
     assert set(cluster.evicted) <= {one["metadata"]["uid"] for one in pods}
-    assert all(one["spec"].get("nodeName") for one in all_pods(cluster))
+    assert all(one["spec"].get("nodeName") for one in cluster.pods.values())
 
 
 def test_a_plan_that_cannot_be_read_is_left_out_and_named(caplog: pytest.LogCaptureFixture) -> None:
@@ -385,15 +296,6 @@ def test_a_plan_that_cannot_be_read_is_left_out_and_named(caplog: pytest.LogCapt
     cluster.plans["odd"] = {"metadata": {"name": "odd"}, "spec": {"moves": "none"}}
     assert asyncio.run(PlanRecords(cluster).list()) == ()
     assert [record.plan for record in caplog.records] == ["odd"]  # type: ignore[attr-defined]
-
-
-def test_a_nomination_that_fails_says_why() -> None:
-    seen = PodSeen(name="cart-2", uid="u", created=moment(0.0))
-    move = MoveSpec(namespace="shop", pod="cart-1", uid="v", service="Deployment/cart", source="a", to="b")
-    cluster = SmallCluster()
-    cluster.fault = lambda number, when: True
-    why = asyncio.run(MoveRequests(cluster, clock=lambda: 0.0).nominate(move, seen))
-    assert "lost" in why
 
 
 @pytest.mark.parametrize("forbidden", ["/eviction", "-00002/status"], ids=["evictions", "nominations"])

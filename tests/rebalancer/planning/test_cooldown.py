@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,28 +10,13 @@ from rebalancer.planning.cooldown import CooldownOptions, PastMove, first_night,
 OPTIONS = CooldownOptions()
 
 
-def test_a_pod_that_was_never_moved_may_move() -> None:
-    assert first_night([], OPTIONS) is None
-    assert may_move([], 100, OPTIONS)
-    assert nodes_left([], 100, OPTIONS) == frozenset()
-
-
-@pytest.mark.parametrize(("night", "may"), [(100, False), (101, False), (102, False), (103, True), (110, True)])
-def test_a_pod_rests_for_two_nights_after_a_move(night: int, may: bool) -> None:
-    assert may_move([PastMove(100, "a")], night, OPTIONS) is may
-
-
-def test_each_further_move_doubles_the_rest() -> None:
+def test_each_further_move_doubles_the_rest_up_to_its_longest() -> None:
     moves = [PastMove(100, "a"), PastMove(103, "b"), PastMove(108, "c")]
-    assert [first_night(moves[:n], OPTIONS) for n in (1, 2, 3)] == [103, 108, 117]
-
-
-def test_the_rest_has_a_longest_length() -> None:
-    moves = [PastMove(100 + n, n) for n in range(12)]
-    assert first_night(moves, OPTIONS) == 111 + OPTIONS.longest_nights + 1
-
-
-def test_old_moves_count_no_more() -> None:
+    assert [first_night(moves[:n], OPTIONS) for n in (0, 1, 2, 3)] == [None, 103, 108, 117]
+    assert may_move([], 100, OPTIONS) and nodes_left([], 100, OPTIONS) == frozenset()
+    many = [PastMove(100 + n, n) for n in range(12)]
+    assert first_night(many, OPTIONS) == 111 + OPTIONS.longest_nights + 1
+    # Moves of long ago count no more.
     assert first_night([PastMove(100, "a"), PastMove(100 + OPTIONS.remember_days, "b")], OPTIONS) == 131
 
 

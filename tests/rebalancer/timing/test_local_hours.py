@@ -89,9 +89,3 @@ def test_an_overlap_is_a_minute_inside_also_when_clocks_change(
     instants = [begin + timedelta(minutes=n) for n in range(max(1, minutes))]
     inside = any(hours.contains(one.astimezone(BERLIN)) for one in instants)
     assert hours.overlaps(begin, begin + timedelta(minutes=minutes), BERLIN) == inside
-
-
-def test_an_hour_that_a_spring_night_lacks_never_comes() -> None:
-    begin = datetime(2026, 3, 29, 0, 0, tzinfo=UTC)  # 01:00 in Berlin; 02:00 to 03:00 do not come
-    assert not parse_hours("02:00-03:00").overlaps(begin, begin + timedelta(hours=3), BERLIN)
-    assert parse_hours("02:00-03:00").overlaps(begin + timedelta(days=1), begin + timedelta(days=1, hours=1), BERLIN)

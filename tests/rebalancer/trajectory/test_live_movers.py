@@ -71,17 +71,13 @@ def test_low_node_load_counts_head_room_in_cores_where_nodes_are_unequal() -> No
     assert len(evicted(recording, LowNodeLoad(recording))) == 3
 
 
-def test_low_node_load_evicts_at_most_two_of_a_node_at_once() -> None:
-    cpu, node = [1.0] * 12 + [0.5] * 3, [0] * 12 + [1, 2, 3]
-    recording = tiny_recording(cpu, node, n_nodes=4)
-    assert len(evicted(recording, LowNodeLoad(recording))) == 2
-
-
 def test_low_node_load_spares_workloads() -> None:
     cpu, node = [1.0] * 12 + [0.5] * 3, [0] * 12 + [1, 2, 3]
     recording = tiny_recording(cpu, node, n_nodes=4, service=[0, 0, 0, *range(1, 10), 10, 11, 12])
     pods = evicted(recording, LowNodeLoad(recording))
     assert sum(pod < 3 for pod in pods) <= per_workload(3) == 1
+    alone = tiny_recording(cpu, node, n_nodes=4)
+    assert len(evicted(alone, LowNodeLoad(alone))) == 2, "of one node at once"
     assert [per_workload(n) for n in (1, 3, 4, 10, 11, 20, 35)] == [1, 1, 2, 2, 1, 2, 3]
 
 
@@ -135,8 +131,3 @@ def test_runs_of_jobs_are_not_evicted() -> None:
     recording.ending[:] = True
     for mover in (LowNodeUtilization(recording, 0), LowNodeLoad(recording), RelieveAndMigrate(recording, 0)):
         assert not evicted(recording, mover)
-
-
-def test_before_the_first_half_hour_the_usage_before_it_counts() -> None:
-    recording = tiny_recording(CPU, NODE, n_nodes=4)
-    assert evicted(recording, LowNodeLoad(recording), slot=0) == [0]

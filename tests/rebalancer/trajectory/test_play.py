@@ -12,7 +12,7 @@ from rebalancer.trajectory.movers import NIGHT_SLOT, NoMover, PlayedMove, Reloca
 from rebalancer.trajectory.play import play_days
 from scorer.replay.rules import Native
 from scorer.replay.running_cluster import RunningCluster
-from tests.rebalancer.trajectory.tiny_recording import CORES, tiny_recording
+from tests.rebalancer.trajectory.tiny_recording import tiny_recording
 
 
 class Script:
@@ -31,14 +31,6 @@ class Script:
 
 def native() -> Native:
     return Native(np.random.default_rng(0))
-
-
-def test_pods_stay_where_they_were_recorded() -> None:
-    recording = tiny_recording([1.0, 2.0, 3.0], [2, 0, 2], n_nodes=3)
-    played = play_days(recording, native(), NoMover(), {}, seed=0)
-    expected = np.array([2.0, 0.0, 4.0]) / CORES
-    np.testing.assert_allclose(played.share[:, CPU], np.repeat(expected[:, None], recording.n_slots, axis=1))
-    assert not played.moves
 
 
 def test_pods_of_unknown_nodes_are_placed_by_the_rule() -> None:
@@ -63,16 +55,12 @@ def test_a_pod_that_comes_to_a_node_it_left_has_returned() -> None:
     assert script.past[3] == {1: [PlayedMove(0, 0, slot=1), PlayedMove(0, 1, slot=2)]}
 
 
-def test_an_evicted_pod_that_lands_where_it_was_has_returned() -> None:
-    recording = tiny_recording([1.0], [0], n_nodes=1)
-    played = play_days(recording, native(), Script({1: [Relocation(0)]}), {}, seed=0)
-    assert [(move.source, move.target, move.is_return) for move in played.moves] == [(0, 0, True)]
-
-
-def test_an_evicted_pod_is_placed_by_the_rule() -> None:
+def test_an_evicted_pod_is_placed_by_the_rule_and_may_return_where_it_was() -> None:
     recording = tiny_recording([1.0, 2.0], [0, 0], n_nodes=2, requests=2.0)
     played = play_days(recording, native(), Script({1: [Relocation(1)]}), {}, seed=0)
     assert played.moves[0].target == 1, "kube-scheduler's default takes the node with fewer requests"
+    played = play_days(tiny_recording([1.0], [0], n_nodes=1), native(), Script({1: [Relocation(0)]}), {}, seed=0)
+    assert [(move.source, move.target, move.is_return) for move in played.moves] == [(0, 0, True)]
 
 
 def test_a_released_service_is_placed_anew_and_its_moves_are_forgotten() -> None:
