@@ -216,3 +216,21 @@ def test_a_replica_that_does_not_lead_writes_nothing() -> None:
     world.at(3.5)
     assert {request.split()[0] for request in world.api.requests} == {"GET"}
     assert world.rebalancing.state.made is not None and not world.rebalancing.state.leads
+
+
+def test_in_the_evening_nothing_is_planned() -> None:
+    world = World(Mode.ON, hour=18.0, unforeseen=UnforeseenOptions(enabled=False))
+    for hour in (18.0, 19.5, 21.0):
+        world.at(hour)
+    assert world.plans() == {}
+
+
+def test_an_api_server_that_refuses_holds_it_up_and_is_reported() -> None:
+    world = World(Mode.ON)
+    world.api.fault = lambda number, moment: True
+    world.at(3.5)
+    assert world.rebalancing.state.trouble
+    world.api.fault = lambda number, moment: False
+    world.at(3.7)
+    world.at(3.8)
+    assert world.rebalancing.state.trouble == "" and list(world.plans()) == ["night-2026-05-19"]

@@ -63,6 +63,7 @@ def test_budgets_are_asked_before_the_old_pod_goes() -> None:
         ({"node_of": lambda pod: "c"}, "elsewhere", Phase.COMPLETED),
         ({"is_ready": lambda pod: False}, "stuck", Phase.STOPPED),
         ({"node_of": lambda pod: ""}, "stuck", Phase.STOPPED),
+        ({"forbidden": "PATCH /apis/apps"}, "refused", Phase.COMPLETED),  # it could not be scaled up
     ],
 )
 def test_a_surge_that_fails_is_withdrawn(fields: dict[str, Any], state: str, a_phase: Phase) -> None:
