@@ -20,6 +20,7 @@ from typing import Any, Final, Self
 
 import numpy as np
 
+from forecast.resources import RESOURCES
 from testing.clusters.gpu_nodes import gpu_node
 from testing.clusters.job_world import PodHistory
 from testing.clusters.own_nodes import LONG, OURS, our_node, settings_of_schedule
@@ -36,7 +37,6 @@ from testing.servers.prometheus import PrometheusServer
 from testing.servers.provider_process import ProviderProcess
 from testing.servers.shipped_extender import shipped_extender
 from testing.soak.deployments import Deployments, Service
-from testing.soak.usage import usage_text
 from testing.soak.watchman import Watchman
 
 PATIENCE: Final = 60.0
@@ -49,6 +49,9 @@ SPARES: Final = {"spare-web": node("spare-web"), "spare-own": our_node("spare-ow
 _N_HISTORY_DAYS: Final = 8
 _N_SERVICES, _FIRST_OF_OURS = 18, 12
 _ROOT: Final = Path(__file__).parents[2]
+_OF_A_CORE: Final = {"cpu": 1.0, "memory": 2e9, "disk": 2e6, "network": 1e7, "log": 2e4}
+"""Base units that a pod uses of each resource beside a core."""
+_BASE_CORES: Final = 0.4
 # What is done every half minute or hour in production is done every few seconds: as many rounds in a shorter day.
 _QUICK: Final = settings_of(self_check_every="5s", scale_out_every="5s", ladder={"fresh_usage": "15s"})["scorer"]
 
@@ -158,13 +161,19 @@ class World:
         unfinished.replace(self._targets)
 
     def _usage(self) -> str:
-        """An evening peak: pods use between a fifth and all of what they request."""
+        """forecast:node_usage with an evening peak: pods use between a fifth and all of what they request."""
         cores: dict[str, float] = dict.fromkeys((*KUBE_NODES, *OUR_NODES, *GPU_NODES, *SPARES), 0.0)
         for at, n_pods in self.history.sitting().items():
             if at in cores:
                 cores[at] = 0.5 * n_pods
         away = min(abs(self.hour - 20), 24 - abs(self.hour - 20))
-        return usage_text(cores, 0.2 + 0.8 * float(np.exp(-(away**2) / 8)))
+        share = 0.2 + 0.8 * float(np.exp(-(away**2) / 8))
+        lines = ["# TYPE forecast:node_usage gauge"]
+        for at, requested in sorted(cores.items()):
+            for resource in RESOURCES:
+                amount = (_BASE_CORES + requested * share) * _OF_A_CORE[resource.name]
+                lines.append(f'forecast:node_usage{{node="{at}",resource="{resource.name}"}} {amount!r}')
+        return "\n".join(lines) + "\n"
 
 
 _SCHEDULE: Final = settings_of_schedule(

@@ -45,26 +45,6 @@ def test_benchmarks_of_a_page_are_there(page: Path) -> None:
     assert not [name for name in named if not (ROOT / "benchmarks" / f"{name}.py").exists()]
 
 
-@pytest.mark.parametrize(
-    ("line", "mistake"),
-    [
-        ("forecast-scheduler train --history DIR [--models DIR-or-URL] [--force]", ""),
-        ("forecast-scheduler scorer [--kubeconfig FILE | --cluster FILE] --port 80 > log  # a remark", ""),
-        ("forecast-scheduler models rollback [VERSION]", ""),
-        ("forecast-scheduler demo --output=DIR", ""),
-        ("forecast-scheduler learn --history DIR", "learn"),
-        ("forecast-scheduler train --hist DIR", "--hist"),
-        ("forecast-scheduler models undo", "undo"),
-        ("forecast-scheduler train data/sample", "data/sample"),
-        ("forecast-scheduler train --days", "--days"),
-        ("forecast-scheduler", ""),
-    ],
-)
-def test_a_mistake_is_found(line: str, mistake: str) -> None:
-    said = _mistake(line)
-    assert mistake in said if mistake else not said
-
-
 def _command_lines(text: str) -> Iterator[str]:
     for block in blocks(text):
         for line in commands(block):

@@ -16,8 +16,5 @@ def test_the_namespace_is_there_before_anything_is_put_into_it(name: str) -> Non
     into_it = ("kubectl -n forecast-scheduler create", "kubectl apply --server-side -k")
     first = next(number for number, line in enumerate(lines) if line.startswith(into_it))
     assert f"kubectl apply --server-side -f {NAMESPACE}" in lines[:first]
-
-
-def test_the_file_is_that_namespace_and_nothing_else() -> None:
     [found] = yaml.safe_load_all((ROOT / NAMESPACE).read_text())
     assert (found["kind"], found["metadata"]["name"]) == ("Namespace", "forecast-scheduler")
