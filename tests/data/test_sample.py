@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from data.build_sample import build, main
 from forecast.resources import RESOURCES
 from tests.traces import TRACES, needs_traces
 
@@ -38,50 +39,39 @@ def capacity() -> pd.DataFrame:
     return pd.read_parquet(SAMPLE / "capacity.parquet").set_index("node")
 
 
-def test_it_is_small_enough_to_bundle() -> None:
+def test_it_has_the_columns_of_the_layout_without_nulls_and_no_row_twice(
+    usage: pd.DataFrame, nodes: pd.DataFrame
+) -> None:
     assert sum(file.stat().st_size for file in SAMPLE.iterdir()) < 12_000_000
-
-
-def test_it_has_the_columns_of_the_layout_and_no_nulls(usage: pd.DataFrame, nodes: pd.DataFrame) -> None:
-    assert [*usage.columns[:5]] == ["timestamp", "namespace", "service", "pod", "node"]
-    assert [*usage.columns[5:10]] == COLUMNS
+    assert [*usage.columns[:10]] == ["timestamp", "namespace", "service", "pod", "node", *COLUMNS]
     assert [*nodes.columns] == ["timestamp", "node", *COLUMNS]
     assert usage[COLUMNS].notna().all(axis=None)
-    assert (usage[COLUMNS] > 0).any().all()
-    assert (usage[COLUMNS] >= 0).all(axis=None)
+    assert (usage[COLUMNS] > 0).any().all() and (usage[COLUMNS] >= 0).all(axis=None)
     assert usage["timestamp"].is_monotonic_increasing
     assert pq.read_schema(SAMPLE / "usage.parquet").field("timestamp").type == pa.timestamp("ms", tz="UTC")
-
-
-def test_no_row_is_there_twice(usage: pd.DataFrame, nodes: pd.DataFrame) -> None:
     assert not usage.duplicated(["timestamp", "namespace", "pod"]).any()
     assert not nodes.duplicated(["timestamp", "node"]).any()
 
 
-def test_every_pod_has_requests_and_one_service(usage: pd.DataFrame) -> None:
+def test_every_pod_has_one_service_and_requests_that_are_wrong_in_both_directions(usage: pd.DataFrame) -> None:
     pods = pd.read_parquet(SAMPLE / "pods.parquet")
     assert not pods.duplicated(["namespace", "pod"]).any()
     seen = usage[["namespace", "service", "pod"]].astype(str).drop_duplicates()
-    assert len(seen) == len(pods)
-    assert len(seen.merge(pods, on=["namespace", "service", "pod"])) == len(pods)
+    assert len(seen) == len(pods) == len(seen.merge(pods, on=["namespace", "service", "pod"]))
     assert (pods[["request_cpu_cores", "request_memory_bytes"]] > 0).all(axis=None)
+    asked = pods.groupby(["namespace", "service"])["request_cpu_cores"].first()
+    ratio = asked / usage.groupby(["namespace", "service"], observed=True)["cpu_cores"].mean()
+    assert (ratio > 3).sum() >= 3 and (ratio < 1).sum() >= 5
 
 
-def test_it_has_at_least_40_services_and_600_to_700_pods_at_any_time(usage: pd.DataFrame) -> None:
+def test_it_has_48_services_and_600_to_700_pods_for_32_whole_local_days(usage: pd.DataFrame) -> None:
     assert usage["owner"].nunique() == 48
-    present = usage.groupby("timestamp").size()
-    assert present.min() >= 600
-    assert present.max() <= 700
-
-
-def test_it_covers_32_whole_local_days_at_half_an_hour(usage: pd.DataFrame) -> None:
+    assert usage.groupby("timestamp").size().between(600, 700).all()
     settings = json.loads((SAMPLE / "history.json").read_text())
     assert settings == {"time_zone": "Europe/Berlin", "holiday_country": "DE", "step": "30m"}
     times = pd.DatetimeIndex(usage["local"].unique()).sort_values()
-    assert len(times) == 32 * 48
-    assert set(np.diff(times.to_numpy())) == {np.timedelta64(30, "m")}
+    assert len(times) == 32 * 48 and set(np.diff(times.to_numpy())) == {np.timedelta64(30, "m")}
     assert (times[0].hour, times[0].minute) == (0, 0)
-    assert (times[-1].hour, times[-1].minute) == (23, 30)
 
 
 def test_its_50_nodes_come_in_sizes_of_ratio_1_2_4(capacity: pd.DataFrame) -> None:
@@ -92,16 +82,12 @@ def test_its_50_nodes_come_in_sizes_of_ratio_1_2_4(capacity: pd.DataFrame) -> No
     assert (capacity["allocatable_memory_bytes"] < capacity["memory_bytes"]).all()
 
 
-def test_nights_are_quiet_and_peaks_in_the_evening(usage: pd.DataFrame) -> None:
+def test_nights_are_quiet_and_peaks_in_the_evening_but_of_a_quarter_of_the_services(usage: pd.DataFrame) -> None:
     by_hour = usage.groupby(usage["local"].dt.hour)[COLUMNS].sum()
     for column in ["cpu_cores", "disk_bytes_per_second", "network_bytes_per_second", "log_bytes_per_second"]:
         assert by_hour[column].idxmax() in range(19, 23)
         assert by_hour[column].loc[2:4].max() < 0.45 * by_hour[column].max()
-
-
-def test_at_most_a_quarter_of_the_services_peaks_elsewhere(usage: pd.DataFrame) -> None:
-    by_hour = usage.groupby(["owner", usage["local"].dt.hour])["cpu_cores"].sum().unstack()
-    peak_hour = by_hour.idxmax(axis=1)
+    peak_hour = usage.groupby(["owner", usage["local"].dt.hour])["cpu_cores"].sum().unstack().idxmax(axis=1)
     assert (~peak_hour.between(17, 23)).mean() <= 0.25
 
 
@@ -115,16 +101,9 @@ def test_ten_services_are_autoscaled_and_follow_their_load(usage: pd.DataFrame) 
         assert replicas.loc[owner].max() >= 2 * replicas.loc[owner].min()
 
 
-def test_requests_are_wrong_in_both_directions(usage: pd.DataFrame) -> None:
-    pods = pd.read_parquet(SAMPLE / "pods.parquet")
-    asked = pods.groupby(["namespace", "service"])["request_cpu_cores"].first()
-    used = usage.groupby(["namespace", "service"], observed=True)["cpu_cores"].mean()
-    ratio = asked / used
-    assert (ratio > 3).sum() >= 3
-    assert (ratio < 1).sum() >= 5
-
-
-def test_a_pod_stays_on_one_node_and_nodes_hold_more_than_their_pods(usage: pd.DataFrame, nodes: pd.DataFrame) -> None:
+def test_a_pod_stays_on_one_node_and_nodes_hold_more_than_their_pods_and_are_sometimes_hot(
+    usage: pd.DataFrame, nodes: pd.DataFrame, capacity: pd.DataFrame
+) -> None:
     assert usage.groupby(["namespace", "pod"], observed=True)["node"].nunique().max() == 1
     of_pods = usage.groupby(["timestamp", "node"], observed=True)[COLUMNS].sum()
     totals = nodes.set_index(["timestamp", "node"])[COLUMNS]
@@ -132,14 +111,8 @@ def test_a_pod_stays_on_one_node_and_nodes_hold_more_than_their_pods(usage: pd.D
     # Rounding to 12 mantissa bits can eat into the base of a busy node, not more.
     assert (base > -0.001 * totals).all(axis=None)
     assert (base.mean() > 0).all()
-
-
-def test_the_recorded_placement_is_hot_in_3_to_15_percent_of_node_slots(
-    nodes: pd.DataFrame, capacity: pd.DataFrame
-) -> None:
     share = nodes[COLUMNS].to_numpy() / capacity.loc[nodes["node"], COLUMNS].to_numpy()
-    hot = (np.delete(share, 1, axis=1) > 0.8).any(axis=1)
-    assert 0.03 < hot.mean() < 0.15
+    assert 0.03 < (np.delete(share, 1, axis=1) > 0.8).any(axis=1).mean() < 0.15
 
 
 def test_requests_of_all_pods_fit_on_the_nodes(usage: pd.DataFrame, capacity: pd.DataFrame) -> None:
@@ -160,10 +133,14 @@ def test_the_licences_of_both_sources_are_with_the_data() -> None:
         assert needed in readme
 
 
+def test_a_directory_without_the_traces_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--traces", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and ".parquet is not there" in said and "data/README.md" in said
+
+
 @needs_traces("smd.parquet", "asd.parquet", untested="that the sample can be rebuilt")
 def test_a_rebuild_gives_the_same_files(tmp_path: Path) -> None:
-    from data.build_sample import build
-
     build(TRACES, tmp_path)
     # The bytes also depend on the version of the writer, which the file names; the content does not.
     created_by = [pq.read_metadata(folder / "usage.parquet").created_by for folder in (tmp_path, SAMPLE)]
