@@ -94,11 +94,6 @@ def test_a_nightly_backup_counts() -> None:
     np.testing.assert_allclose(assumed_capacities(replace(history, node_usage=usage))[:, DISK], MARGIN * 50)
 
 
-def test_more_history_of_the_same_load_changes_nothing() -> None:
-    short, long = (assumed_capacities(with_usage([9.0, 8.0, 7.0], n_days=n)) for n in (7, 28))
-    np.testing.assert_array_equal(short[:, DISK], long[:, DISK])
-
-
 @settings(max_examples=50, deadline=None)
 @given(
     seed=st.integers(0, 1_000_000),
@@ -139,10 +134,3 @@ def test_what_is_learned_is_finite_positive_repeatable_and_above_what_was_sustai
 def test_sizes_within_a_hundredth_are_one_kind() -> None:
     sizes = np.array([16.0, np.nan, 8.0, 8.05, 8.2, 16.1])
     assert kinds_of_nodes(sizes).tolist() == [2, -1, 0, 0, 1, 2]
-
-
-def test_a_node_at_its_own_highest_rate_is_not_hot_by_construction() -> None:
-    history = without_capacities(synthetic_history(n_nodes=4, n_days=14))
-    found = assumed_capacities(history)
-    highest = np.nanmax(history.node_usage, axis=(2, 3))
-    assert (highest[:, ASSUMED] / found[:, ASSUMED]).max() < 0.8

@@ -4,34 +4,10 @@ from __future__ import annotations
 
 from datetime import date, datetime
 
-import pandas as pd
 import pytest
 
 from forecast.calendar import Calendar, DayType
 from forecast.errors import InputError
-
-
-def slots_of(calendar: Calendar, *instants: str) -> list[tuple[date, int]]:
-    days, slots = calendar.local_days_and_slots(pd.DatetimeIndex(instants, tz="UTC"))
-    return [(date.fromordinal(int(day)), int(slot)) for day, slot in zip(days, slots, strict=True)]
-
-
-def test_a_slot_is_a_half_hour_of_local_time() -> None:
-    berlin = Calendar("Europe/Berlin")
-    assert slots_of(berlin, "2026-07-01T22:29", "2026-07-01T22:30") == [(date(2026, 7, 2), 0), (date(2026, 7, 2), 1)]
-
-
-def test_the_day_clocks_go_forward_has_no_slot_between_two_and_three() -> None:
-    instants = pd.date_range("2026-03-28T23:00", "2026-03-29T21:30", freq="30min")
-    hit = slots_of(Calendar("Europe/Berlin"), *(str(i) for i in instants))
-    assert {day for day, _ in hit} == {date(2026, 3, 29)}
-    assert {4, 5} == set(range(48)) - {slot for _, slot in hit}
-
-
-def test_the_day_clocks_go_back_meets_two_slots_twice() -> None:
-    instants = pd.date_range("2026-10-24T22:00", "2026-10-25T22:30", freq="30min")
-    hit = [slot for _, slot in slots_of(Calendar("Europe/Berlin"), *(str(i) for i in instants))]
-    assert len(hit) == 50 and hit.count(4) == hit.count(5) == 2
 
 
 def test_midnight_and_its_slot_agree() -> None:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.metrics import mean_pinball_loss
 
 from forecast.losses import coverage, pinball_loss
 
@@ -13,12 +12,6 @@ from forecast.losses import coverage, pinball_loss
 )
 def test_pinball_loss_has_no_factor_two(actual: float, forecast: float, quantile: float, loss: float) -> None:
     assert pinball_loss(np.array([actual]), np.array([forecast]), quantile)[0] == pytest.approx(loss)
-
-
-def test_pinball_loss_agrees_with_scikit_learn() -> None:
-    rng = np.random.default_rng(0)
-    actual, forecast = rng.normal(size=50), rng.normal(size=50)
-    assert pinball_loss(actual, forecast, 0.8).mean() == pytest.approx(mean_pinball_loss(actual, forecast, alpha=0.8))
 
 
 def test_coverage_counts_known_pairs_only_and_equality_as_covered() -> None:

@@ -57,19 +57,23 @@ def test_arrays_of_another_release_are_refused() -> None:
         model_of(replace(artefact, manifest=fewer, arrays=arrays), NOW)
 
 
-def test_a_model_of_the_release_before_runs_loads_as_one_that_knows_none() -> None:
+@pytest.mark.parametrize(("prefix", "n_arrays"), [("run_", 4), ("node_capacity_assumed", 1)])
+def test_a_model_of_an_earlier_release_loads_as_one_that_knows_no_runs_or_assumed_none(
+    prefix: str, n_arrays: int
+) -> None:
     model = fitted(synthetic_history(n_days=8))
     artefact = artefact_of(model, NOW)
-    before = tuple(spec for spec in ARRAYS if not spec.name.startswith("run_"))
-    assert len(before) == len(ARRAYS) - 4
+    before = tuple(spec for spec in ARRAYS if not spec.name.startswith(prefix))
+    assert len(before) == len(ARRAYS) - n_arrays
     arrays = {spec.name: artefact.arrays[spec.name] for spec in before}
     loaded = model_of(replace(artefact, manifest=replace(artefact.manifest, arrays=before), arrays=arrays), NOW)
-    assert np.isnan(loaded.run_seconds).all()
-    assert loaded.run_seconds.shape == (len(model.services), 2)
-    assert not loaded.run_count.any()
-    assert not loaded.run_starts.any()
-    assert np.isnan(loaded.run_usage).all()
     np.testing.assert_array_equal(loaded.usage_dated, model.usage_dated)
+    np.testing.assert_array_equal(loaded.node_capacity, artefact.arrays["node_capacity"])
+    if prefix == "run_":
+        assert loaded.run_seconds.shape == (len(model.services), 2) and np.isnan(loaded.run_seconds).all()
+        assert not loaded.run_count.any() and not loaded.run_starts.any() and np.isnan(loaded.run_usage).all()
+    else:
+        assert not loaded.node_capacity_assumed.any()
 
 
 @pytest.mark.parametrize(
@@ -99,18 +103,6 @@ def test_a_model_of_some_services_has_every_array_of_those_services() -> None:
         whole, part = getattr(model, spec.name), getattr(few, spec.name)
         expected = whole[[4, 1]] if spec.axes[0] == "services" else whole
         np.testing.assert_array_equal(part, expected, err_msg=spec.name)
-
-
-def test_a_model_from_before_capacities_were_assumed_loads_as_one_that_assumed_none() -> None:
-    artefact = artefact_of(fitted(synthetic_history(n_days=8)), NOW)
-    manifest = replace(
-        artefact.manifest,
-        arrays=tuple(spec for spec in artefact.manifest.arrays if spec.name != "node_capacity_assumed"),
-    )
-    arrays = {name: array for name, array in artefact.arrays.items() if name != "node_capacity_assumed"}
-    loaded = model_of(replace(artefact, manifest=manifest, arrays=arrays), NOW)
-    assert not loaded.node_capacity_assumed.any()
-    np.testing.assert_array_equal(loaded.node_capacity, artefact.arrays["node_capacity"])
 
 
 def test_a_fit_publishes_assumed_capacities_marked_beside_the_known_ones() -> None:

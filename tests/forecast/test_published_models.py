@@ -8,14 +8,13 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import fsspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from forecast.artefact import CorruptArtefact, ForeignArtefact, NoModel, UnsignedArtefact
 from forecast.errors import ForecastError, InputError, PublishError, StoreError
-from forecast.object_store import TEMPORARY, LocalStore, ObjectStore
+from forecast.object_store import TEMPORARY, LocalStore
 from forecast.published_models import Registry
 from forecast.signature import new_key_pair
 from tests.forecast.artefacts import artefact_of, value_of
@@ -55,12 +54,6 @@ def test_older_versions_stay_and_sort_by_time(url: str) -> None:
     published = [registry.publish(artefact_of(value)) for value in range(4)]
     assert registry.versions() == published == sorted(set(published))
     assert [value_of(registry.load(version)) for version in published] == [0, 1, 2, 3]
-
-
-def test_publishes_within_one_instant_get_versions_of_their_own(url: str) -> None:
-    registry = Registry(url, clock=lambda: NOW)
-    published = [registry.publish(artefact_of(1)) for _ in range(3)]
-    assert published == sorted(set(published))
 
 
 def test_versions_sort_even_if_the_clock_goes_back(url: str) -> None:
@@ -134,14 +127,6 @@ def test_the_model_in_use_is_never_pruned_for_a_wrong_clock(url: str) -> None:
     assert value_of(Registry(url).load()) == 1
 
 
-def test_a_reader_sees_what_another_process_published(url: str) -> None:
-    reader, writer = Registry(url), Registry(url)
-    writer.publish(artefact_of(1))
-    assert value_of(reader.load()) == 1
-    writer.publish(artefact_of(2))
-    assert value_of(reader.load()) == 2
-
-
 def test_a_reader_that_loses_a_race_against_pruning_reads_the_newer_model(url: str) -> None:
     reader, writer = Registry(url), Registry(url, keep=2)
     writer.publish(artefact_of(0))
@@ -159,12 +144,6 @@ def test_a_reader_that_loses_a_race_against_pruning_reads_the_newer_model(url: s
 
 
 # Signatures
-
-
-def test_a_signed_model_is_accepted(url: str) -> None:
-    Registry(url, private_key=PRIVATE, public_key=PUBLIC).publish(artefact_of(1))
-    assert value_of(Registry(url, public_key=PUBLIC).load()) == 1
-    assert value_of(Registry(url).load()) == 1
 
 
 def test_an_unsigned_model_is_refused_where_a_key_is_set(url: str) -> None:
@@ -240,23 +219,17 @@ def assert_refused_or_unharmed(root: Path, path: Path, content: bytes, public_ke
     assert path.name == "latest.json" or (path.name == "manifest.sig" and public_key is None)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), public_key=st.sampled_from([None, PUBLIC]))
-def test_no_flipped_bit_passes(store: Path, data: st.DataObject, public_key: bytes | None) -> None:
-    path = data.draw(st.sampled_from([*files_of_latest(store), store / "latest.json"]))
-    content = bytearray(path.read_bytes())
-    content[data.draw(st.integers(0, len(content) - 1))] ^= 1 << data.draw(st.integers(0, 7))
-    assert_refused_or_unharmed(store, path, bytes(content), public_key)
-
-
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data(), public_key=st.sampled_from([None, PUBLIC]))
-def test_no_truncated_or_padded_file_passes(store: Path, data: st.DataObject, public_key: bytes | None) -> None:
+def test_no_flipped_bit_and_no_cut_or_padded_file_passes(
+    store: Path, data: st.DataObject, public_key: bytes | None
+) -> None:
     path = data.draw(st.sampled_from([*files_of_latest(store), store / "latest.json"]))
     content = path.read_bytes()
-    cut = content[: data.draw(st.integers(0, len(content) - 1))]
+    at = data.draw(st.integers(0, len(content) - 1))
+    flipped = content[:at] + bytes([content[at] ^ 1 << data.draw(st.integers(0, 7))]) + content[at + 1 :]
     padded = content + data.draw(st.binary(min_size=1, max_size=9))
-    assert_refused_or_unharmed(store, path, data.draw(st.sampled_from([cut, padded])), public_key)
+    assert_refused_or_unharmed(store, path, data.draw(st.sampled_from([flipped, content[:at], padded])), public_key)
 
 
 @pytest.mark.parametrize("name", ["usage.npy", "replicas.npy", "node_base.npy", "manifest.json", "manifest.sig"])
@@ -268,16 +241,6 @@ def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
         registry.load()
 
 
-def test_flipped_bits_are_found_when_an_older_version_is_named(tmp_path: Path) -> None:
-    registry = Registry(str(tmp_path))
-    version = registry.publish(artefact_of(1))
-    registry.publish(artefact_of(2))
-    manifest = tmp_path / version / "manifest.json"
-    manifest.write_text(manifest.read_text().replace("Europe/Berlin", "Europe/Vienna"))
-    with pytest.raises(CorruptArtefact, match="another version"):
-        registry.load(version)
-
-
 def test_a_version_directory_under_another_name_is_refused(tmp_path: Path) -> None:
     registry = Registry(str(tmp_path))
     version = registry.publish(artefact_of(1))
@@ -285,15 +248,6 @@ def test_a_version_directory_under_another_name_is_refused(tmp_path: Path) -> No
     (tmp_path / version).rename(tmp_path / renamed)
     with pytest.raises(CorruptArtefact, match="another version"):
         registry.load(renamed)
-
-
-def test_files_of_two_versions_cannot_be_mixed(tmp_path: Path) -> None:
-    registry = Registry(str(tmp_path))
-    first, second = registry.publish(artefact_of(1)), registry.publish(artefact_of(2))
-    shutil.copy(tmp_path / first / "usage.npy", tmp_path / second / "usage.npy")
-    with pytest.raises(CorruptArtefact, match=r"usage\.npy has been altered"):
-        registry.load()
-    assert value_of(registry.load(first)) == 1
 
 
 @pytest.mark.parametrize(
@@ -399,11 +353,6 @@ def test_a_path_that_is_a_file_is_an_error_of_ours(tmp_path: Path) -> None:
         Registry(str(path)).load()
 
 
-def test_an_unknown_protocol_is_an_input_error() -> None:
-    with pytest.raises(InputError, match="nosuch"):
-        Registry("nosuch://bucket/models")
-
-
 def test_leftovers_are_removed_once_they_are_old(tmp_path: Path) -> None:
     registry = Registry(str(tmp_path), clock=lambda: NOW)
     registry.publish(artefact_of(1))
@@ -443,10 +392,3 @@ def test_an_unfinished_version_of_a_clock_that_was_wrong_is_removed(tmp_path: Pa
     (future / "usage.npy").write_bytes(b"half")
     Registry(str(tmp_path), clock=lambda: NOW).publish(artefact_of(1))
     assert not future.exists()
-
-
-def test_the_memory_store_really_is_fsspec() -> None:
-    registry = Registry("memory://bucket/really")
-    version = registry.publish(artefact_of(1))
-    assert fsspec.filesystem("memory").exists(f"/bucket/really/{version}/manifest.json")
-    assert isinstance(registry._store, ObjectStore)

@@ -21,12 +21,6 @@ def test_nan_quantile_of_nothing_is_nan() -> None:
     assert np.isnan(nan_quantile(np.zeros((2, 0)), 0.5)).all()
 
 
-@given(arrays(np.float64, (3, 11), elements=st.floats(0, 100)), st.floats(0.01, 0.99))
-def test_equal_weights_give_hazens_quantile(values: Floats, quantile: float) -> None:
-    ours = sort_rows(values).quantiles(np.ones(11), (quantile,))[:, 0]
-    np.testing.assert_allclose(ours, np.quantile(values, quantile, axis=1, method="hazen"), atol=1e-9)
-
-
 def test_days_without_weight_or_value_do_not_count() -> None:
     values = np.array([[5.0, np.nan, 1.0, 3.0, 2.0, 100.0]])
     weights = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 0.0])

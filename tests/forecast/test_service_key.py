@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import pytest
 from hypothesis import given
@@ -19,131 +18,76 @@ from forecast.service_key import (
     service_of_pod,
 )
 
-
-@dataclass(frozen=True)
-class Case:
-    """What is known of a pod, and its service."""
-
-    name: str
-    pod: str
-    owner: Owner | None
-    service: str
-    owner_of_owner: Owner | None = None
-    labels: Mapping[str, str] | None = None
-
-
+# What is known: the pod, its owner, and of the owner its own owner or of the pod its labels.
 CASES = [
-    Case("bare pod", "debug", NO_OWNER, "Pod/debug"),
-    Case("bare pod, owner never looked up", "debug", None, "Pod/debug"),
-    Case("stateful set", "db-0", Owner("StatefulSet", "db"), "StatefulSet/db"),
-    Case("stateful set with a hash-like name", "db-6b4f8-0", Owner("StatefulSet", "db-6b4f8"), "StatefulSet/db-6b4f8"),
-    Case("daemon set", "fluent-bit-x7k2p", Owner("DaemonSet", "fluent-bit"), "DaemonSet/fluent-bit"),
-    Case("custom resource", "etl-a1", Owner("Workflow", "etl"), "Workflow/etl"),
-    # ReplicaSets
-    Case(
-        "deployment by its ReplicaSet's owner",
-        "cart-5d9f7c6b48-x2x4z",
-        Owner("ReplicaSet", "cart-5d9f7c6b48"),
-        "Deployment/cart",
-        owner_of_owner=Owner("Deployment", "cart"),
+    pytest.param("debug", NO_OWNER, None, None, "Pod/debug", id="bare pod"),
+    pytest.param("debug", None, None, None, "Pod/debug", id="owner never looked up"),
+    *(
+        pytest.param(pod, Owner(kind, name), None, None, f"{kind}/{name}", id=about)
+        for pod, kind, name, about in (
+            ("db-0", "StatefulSet", "db", "stateful set"),
+            ("db-6b4f8-0", "StatefulSet", "db-6b4f8", "stateful set with a hash-like name"),
+            ("fluent-bit-x7k2p", "DaemonSet", "fluent-bit", "daemon set"),
+            ("etl-a1", "Workflow", "etl", "custom resource"),
+            ("web-canary-x", "ReplicaSet", "web-canary", "a word with vowels is no hash"),
+            ("w", "ReplicaSet", "web-bcdfghjklmn", "eleven characters are no hash"),
+            ("migrate-x", "Job", "migrate", "plain job"),
+            ("migrate-20261121-x", "Job", "migrate-20261121", "job with a date"),
+            ("m-x", "Job", "migrate-2026112104", "job with date and hour"),
+            ("m-x", "Job", "migrate-284000001", "job with nine digits"),
+        )
     ),
-    Case(
-        "rollout by its ReplicaSet's owner",
-        "cart-5d9f7c6b48-x2x4z",
-        Owner("ReplicaSet", "cart-5d9f7c6b48"),
-        "Rollout/cart",
-        owner_of_owner=Owner("Rollout", "cart"),
+    *(
+        pytest.param("pod", Owner(kind, name), None, None, service, id=about)
+        for kind, name, service, about in (
+            ("ReplicaSet", "cart-5d9f7c6b48", "Deployment/cart", "deployment by the hash's shape"),
+            ("ReplicaSet", "cart-7c6b4", "Deployment/cart", "short hash"),
+            ("ReplicaSet", "shop-bff-v2-66c4d7b9f", "Deployment/shop-bff-v2", "only the last segment is a hash"),
+            ("Job", "backup-28400000", "CronJob/backup", "cron job, minutes"),
+            ("Job", "backup-1609459200", "CronJob/backup", "cron job, unix seconds"),
+        )
     ),
-    Case(
-        "deployment by pod-template-hash",
-        "cart-5d9f7c6b48-x2x4z",
-        Owner("ReplicaSet", "cart-5d9f7c6b48"),
-        "Deployment/cart",
-        labels={"app": "cart", "pod-template-hash": "5d9f7c6b48"},
+    *(
+        pytest.param("pod", Owner(kind, name), Owner(*above), None, service, id=about)
+        for kind, name, above, service, about in (
+            ("ReplicaSet", "cart-5d9f7c6b48", ("Deployment", "cart"), "Deployment/cart", "deployment of a ReplicaSet"),
+            ("ReplicaSet", "cart-5d9f7c6b48", ("Rollout", "cart"), "Rollout/cart", "rollout of a ReplicaSet"),
+            ("ReplicaSet", "web-db", ("", ""), "ReplicaSet/web-db", "bare ReplicaSet that looks owned"),
+            ("ReplicationController", "web-3", ("DeploymentConfig", "web"), "DeploymentConfig/web", "OpenShift"),
+            ("Job", "backup-manual", ("CronJob", "backup"), "CronJob/backup", "cron job of a Job of any name"),
+            ("Job", "backup-28400000", ("", ""), "Job/backup-28400000", "plain job that looks like a cron job's"),
+        )
     ),
-    Case(
-        "rollout by its own hash label",
-        "cart-5d9f7c6b48-x2x4z",
-        Owner("ReplicaSet", "cart-5d9f7c6b48"),
-        "Rollout/cart",
-        labels={"rollouts-pod-template-hash": "5d9f7c6b48"},
+    *(
+        pytest.param("pod", Owner("ReplicaSet", name), None, labels, service, id=about)
+        for name, labels, service, about in (
+            (
+                "cart-5d9f7c6b48",
+                {"app": "cart", "pod-template-hash": "5d9f7c6b48"},
+                "Deployment/cart",
+                "deployment by its hash label",
+            ),
+            ("cart-5d9f7c6b48", {"rollouts-pod-template-hash": "5d9f7c6b48"}, "Rollout/cart", "rollout by its own"),
+            ("cart-1301873135", {"pod-template-hash": "1301873135"}, "Deployment/cart", "old decimal hash"),
+            ("web-db", {"app": "web"}, "ReplicaSet/web-db", "labels without a hash"),
+        )
     ),
-    Case(
-        "old decimal hash is only known from the label",
-        "cart-1301873135-abc",
-        Owner("ReplicaSet", "cart-1301873135"),
-        "Deployment/cart",
-        labels={"pod-template-hash": "1301873135"},
-    ),
-    Case("deployment by the hash's shape", "c-5d9f7c6b48-x", Owner("ReplicaSet", "cart-5d9f7c6b48"), "Deployment/cart"),
-    Case("short hash", "cart-7c6b4-x2x4z", Owner("ReplicaSet", "cart-7c6b4"), "Deployment/cart"),
-    Case(
-        "only the last segment is a hash",
-        "a-x",
-        Owner("ReplicaSet", "shop-bff-v2-66c4d7b9f"),
-        "Deployment/shop-bff-v2",
-    ),
-    Case("a word with vowels is no hash", "web-canary-x", Owner("ReplicaSet", "web-canary"), "ReplicaSet/web-canary"),
-    Case("eleven characters are no hash", "w", Owner("ReplicaSet", "web-bcdfghjklmn"), "ReplicaSet/web-bcdfghjklmn"),
-    Case(
-        "bare ReplicaSet that looks owned, owner looked up",
-        "web-db-x2x4z",
-        Owner("ReplicaSet", "web-db"),
-        "ReplicaSet/web-db",
-        owner_of_owner=NO_OWNER,
-    ),
-    Case(
-        "bare ReplicaSet that looks owned, labels known",
-        "web-db-x2x4z",
-        Owner("ReplicaSet", "web-db"),
-        "ReplicaSet/web-db",
-        labels={"app": "web"},
-    ),
-    Case(
-        "OpenShift deployment config",
-        "web-3-x2x4z",
-        Owner("ReplicationController", "web-3"),
-        "DeploymentConfig/web",
-        owner_of_owner=Owner("DeploymentConfig", "web"),
-    ),
-    # Jobs
-    Case("cron job, minutes", "b-28400000-x", Owner("Job", "backup-28400000"), "CronJob/backup"),
-    Case("cron job, unix seconds", "b-1609459200-x", Owner("Job", "backup-1609459200"), "CronJob/backup"),
-    Case(
-        "cron job by its Job's owner, any name",
-        "b-manual-x",
-        Owner("Job", "backup-manual"),
-        "CronJob/backup",
-        owner_of_owner=Owner("CronJob", "backup"),
-    ),
-    Case("plain job", "migrate-x", Owner("Job", "migrate"), "Job/migrate"),
-    Case("job with a date", "migrate-20261121-x", Owner("Job", "migrate-20261121"), "Job/migrate-20261121"),
-    Case("job with date and hour", "m-x", Owner("Job", "migrate-2026112104"), "Job/migrate-2026112104"),
-    Case("job with nine digits", "m-x", Owner("Job", "migrate-284000001"), "Job/migrate-284000001"),
-    Case(
-        "plain job that looks like a cron job's",
-        "b-28400000-x",
-        Owner("Job", "backup-28400000"),
-        "Job/backup-28400000",
-        owner_of_owner=NO_OWNER,
-    ),
-    # Static pods: the kubelet names the mirror <pod>-<node>, and node names may hold dots and dashes.
-    Case(
-        "mirror pod", "kube-proxy-ip-10-0-0-7.internal", Owner("Node", "ip-10-0-0-7.internal"), "StaticPod/kube-proxy"
-    ),
-    Case("mirror pod named otherwise", "etcd", Owner("Node", "cp-1"), "StaticPod/etcd"),
+    # The kubelet names the mirror <pod>-<node>, and node names may hold dots and dashes.
+    pytest.param("kube-proxy-ip-7.x", Owner("Node", "ip-7.x"), None, None, "StaticPod/kube-proxy", id="mirror pod"),
+    pytest.param("etcd", Owner("Node", "cp-1"), None, None, "StaticPod/etcd", id="mirror pod named otherwise"),
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_service_of_a_pod(case: Case) -> None:
-    key = service_of_pod("shop", case.pod, case.owner, owner_of_owner=case.owner_of_owner, pod_labels=case.labels)
-    assert key == ServiceKey.from_columns("shop", case.service)
+@pytest.mark.parametrize(("pod", "owner", "owner_of_owner", "labels", "service"), CASES)
+def test_service_of_a_pod(
+    pod: str, owner: Owner | None, owner_of_owner: Owner | None, labels: Mapping[str, str] | None, service: str
+) -> None:
+    key = service_of_pod("shop", pod, owner, owner_of_owner=owner_of_owner, pod_labels=labels)
+    assert key == ServiceKey.from_columns("shop", service)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_metrics_and_api_objects_name_the_same_controller(case: Case) -> None:
-    owner = case.owner or NO_OWNER
+@pytest.mark.parametrize("owner", [NO_OWNER, Owner("ReplicaSet", "cart-5d9f7c6b48")])
+def test_metrics_and_api_objects_name_the_same_controller(owner: Owner) -> None:
     kind, name = owner.kind or "<none>", owner.name or "<none>"
     reference = {"kind": owner.kind, "name": owner.name, "controller": True}
     assert owner_from_labels({"created_by_kind": kind, "created_by_name": name}) == owner

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from forecast.arrays import Bools, Floats, Floats32, Ints
 from forecast.fit import fit
 from forecast.node_base import fit_node_base
 from forecast.peak_weights import fit_peak_weights, pods_felt_by_nodes
 from forecast.peak_weights.composition import day_counts
 from forecast.resources import CPU, DISK, MEMORY, NETWORK
-from forecast.usage_limits import FLEET_FACTOR, fleet_limits, services_beyond
+from forecast.usage_limits import FLEET_FACTOR, Excess, fleet_limits, services_beyond
 from testing.clusters.constructed import constructed
 from tests.trainer.history.histories import COLUMNS, Tables, tables
 from trainer.history.cleaning import Cause
@@ -22,21 +24,26 @@ from trainer.history.files import HistoryFiles
 LIAR = 5
 
 
+def beyond(usage: Floats, node: Ints, service: Sequence[int], own: Floats32, **limits: Floats) -> tuple[Bools, Excess]:
+    """Pods that are there all day. own: of the nodes; limits: their capacity, floor and fleet limit, else none."""
+    n_nodes = len(own)
+    capacity = limits.get("capacity", np.full((n_nodes, 5), np.nan))
+    floor = limits.get("floor", np.zeros((n_nodes, 5)))
+    fleet = limits.get("fleet", np.full((n_nodes, 5), np.inf))
+    everywhere = np.broadcast_to(node[:, None], (len(usage), 48))
+    there = np.ones((len(usage), 48))
+    return services_beyond(usage, there, everywhere, np.array(service), own, capacity, floor, fleet)
+
+
+def level(*nodes: float) -> Floats32:
+    """What each node uses of everything all day."""
+    return np.broadcast_to(np.array(nodes, dtype=np.float32)[:, None, None], (len(nodes), 5, 48))
+
+
 def test_the_largest_service_is_cut_and_the_others_stay() -> None:
     usage = np.ones((3, 5, 48))
     usage[2, :, 7] = 100.0  # beyond every tolerance
-    node = np.zeros((3, 48), dtype=np.int64)
-    own = np.full((1, 5, 48), 3.0, dtype=np.float32)
-    cut, excess = services_beyond(
-        usage,
-        np.ones((3, 48)),
-        node,
-        np.array([0, 0, 1]),
-        own,
-        np.full((1, 5), np.nan),
-        np.zeros((1, 5)),
-        np.full((1, 5), np.inf),
-    )
+    cut, excess = beyond(usage, np.zeros(3, dtype=np.int64), [0, 0, 1], level(3.0))
     assert cut[2, :, 7].all() and cut.sum() == 5
     assert set(excess.service.tolist()) == {1} and set(excess.slot.tolist()) == {7}
     np.testing.assert_allclose(excess.ratio, 100 / 3)
@@ -48,10 +55,7 @@ def test_the_largest_service_is_cut_and_the_others_stay() -> None:
 def test_a_service_that_is_cut_often_is_cut_for_the_day(slots_beyond: int, gone: int) -> None:
     usage = np.ones((2, 5, 48))
     usage[1, :, :slots_beyond] = 100.0
-    cut, excess = services_beyond(
-        usage, np.ones((2, 48)), np.zeros((2, 48), dtype=np.int64), np.arange(2), np.full((1, 5, 48), 2, np.float32),
-        np.full((1, 5), np.nan), np.zeros((1, 5)), np.full((1, 5), np.inf),
-    )  # fmt: skip
+    cut, excess = beyond(usage, np.zeros(2, dtype=np.int64), [0, 1], level(2.0))
     assert not cut[0].any() and (cut[1].sum(axis=1) == gone).all()
     assert len(excess.slot) == 5 * gone and set(excess.service.tolist()) == {1}
 
@@ -59,39 +63,25 @@ def test_a_service_that_is_cut_often_is_cut_for_the_day(slots_beyond: int, gone:
 @pytest.mark.parametrize(("capacity", "network_is_cut"), [(np.nan, False), (40.0, False), (12.0, True)])
 def test_claims_on_a_busy_node_end_at_its_capacity_where_that_is_known(capacity: float, network_is_cut: bool) -> None:
     usage = np.full((1, 5, 48), 20.0)  # the node itself uses 10: within the tolerance of network, disk and log
-    cut, _ = services_beyond(
-        usage, np.ones((1, 48)), np.zeros((1, 48), dtype=np.int64), np.zeros(1, dtype=np.int64),
-        np.full((1, 5, 48), 10, np.float32), np.full((1, 5), capacity), np.zeros((1, 5)), np.full((1, 5), np.inf),
-    )  # fmt: skip
+    cut, _ = beyond(usage, np.zeros(1, dtype=np.int64), [0], level(10.0), capacity=np.full((1, 5), capacity))
     assert cut[0, NETWORK].all() == cut[0, NETWORK].any() == network_is_cut
     assert cut[0, CPU].all()
 
 
 def test_a_node_without_measurement_is_bound_by_the_fleet_alone() -> None:
-    own = np.full((2, 5, 1, 48), np.nan, dtype=np.float32)
-    own[0] = 2.0
-    limit, floor = fleet_limits(own, np.full((2, 5), np.nan))
-    usage = np.ones((2, 5, 48))
-    usage[0], usage[1] = FLEET_FACTOR * 1.9, FLEET_FACTOR * 2.1
-    for pod, beyond in ((0, False), (1, True)):
-        cut, _ = services_beyond(
-            usage[[pod]], np.ones((1, 48)), np.ones((1, 48), dtype=np.int64), np.zeros(1, dtype=np.int64),
-            own[:, :, 0], np.full((2, 5), np.nan), floor, limit,
-        )  # fmt: skip
-        assert cut.all() == cut.any() == beyond
+    own = level(2.0, np.nan)
+    limit, floor = fleet_limits(own[:, :, None], np.full((2, 5), np.nan))
+    for times, is_cut in ((1.9, False), (2.1, True)):
+        usage = np.full((1, 5, 48), FLEET_FACTOR * times)
+        cut, _ = beyond(usage, np.ones(1, dtype=np.int64), [0], own, floor=floor, fleet=limit)
+        assert cut.all() == cut.any() == is_cut
 
 
 def test_a_node_that_measures_too_little_of_itself_convicts_no_service_elsewhere() -> None:
-    n_nodes = 10
-    node = np.tile(np.arange(n_nodes), 2)[:, None].repeat(48, axis=1)  # two services, a pod of each on every node
-    own = np.full((n_nodes, 5, 48), 2.0, dtype=np.float32)
-    own[0] *= 0.02
-    cut, excess = services_beyond(
-        np.ones((2 * n_nodes, 5, 48)), np.ones((2 * n_nodes, 48)), node, np.repeat([0, 1], n_nodes), own,
-        np.full((n_nodes, 5), np.nan), np.zeros((n_nodes, 5)), np.full((n_nodes, 5), np.inf),
-    )  # fmt: skip
+    node = np.tile(np.arange(10), 2)  # two services, a pod of each on every node
+    cut, excess = beyond(np.ones((20, 5, 48)), node, [0] * 10 + [1] * 10, level(0.04, *[2.0] * 9))
     assert set(excess.node.tolist()) == {0}
-    assert cut[node[:, 0] == 0].all() and not cut[node[:, 0] != 0].any()
+    assert cut[node == 0].all() and not cut[node != 0].any()
 
 
 @pytest.mark.parametrize(("busiest", "half_hours_lost"), [(1e8, 0), (1e12, 4)], ids=["a backup", "a broken counter"])

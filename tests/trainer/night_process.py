@@ -15,12 +15,14 @@ from __future__ import annotations
 import errno
 import json
 import os
+import signal
 import sys
 import urllib.request
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from forecast.errors import ForecastError
 from forecast.model import PeakModel
@@ -28,7 +30,6 @@ from forecast.object_store import open_store
 from forecast.published_models import Registry
 from testing.fitted_models import fitted
 from tests.forecast.artefacts import artefact_of, value_of
-from tests.forecast.publisher_process import act_at_call, die_at_call
 from tests.synthetic import synthetic_history
 from trainer.issued_forecasts import load_issued, store_issued
 from trainer.lease import hold_lease
@@ -43,14 +44,14 @@ def main(mode: str, place: str, control: str = "") -> None:
     if control:
         at_requests(model, place, control)
     elif mode == "kill":
-        at_calls(model, place, die_at_call)
+        at_calls(model, place, lambda: os.kill(os.getpid(), signal.SIGKILL))
     else:
-        at_calls(model, place, lambda at: act_at_call(at, lambda: _refuse(mode)))
+        at_calls(model, place, lambda: _refuse(mode))
 
 
-def at_calls(model: PeakModel, directory: str, prepare: Callable[[int], None]) -> None:
+def at_calls(model: PeakModel, directory: str, act: Callable[[], None]) -> None:
     def disturbed() -> None:
-        prepare(at)
+        _act_at_call(at, act)
         night(model, directory, 2 * at + 1)
 
     for at in range(1000):
@@ -138,6 +139,28 @@ def _forked_value(place: str) -> int | None:
     with os.fdopen(reading) as stream:
         found: int | None = json.loads(stream.read())
     return found
+
+
+# Everything through which a night changes the disk.
+_CALLS = ("open", "fdopen", "fsync", "chmod", "replace", "unlink", "rmdir", "mkdir")
+
+
+def _act_at_call(at: int, act: Callable[[], None]) -> None:
+    """Do something before the at-th call of this process to one of these."""
+    left = at
+
+    def counted(call: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            nonlocal left
+            if left == 0:
+                act()
+            left -= 1
+            return call(*args, **kwargs)
+
+        return wrapper
+
+    for name in _CALLS:
+        setattr(os, name, counted(getattr(os, name)))
 
 
 _refused: list[str] = []

@@ -36,12 +36,6 @@ def without_it() -> PeakModel:
     return fit(HISTORY, FitOptions(rehearsal_weeks=1))
 
 
-def test_without_the_setting_there_is_no_such_predictor() -> None:
-    assert "foundation_model" not in discover()
-    assert "foundation_model" not in without_it().info["predictors"]
-    assert "foundation_model" not in without_it().info
-
-
 def test_a_fit_tries_it_and_names_it() -> None:
     model = with_it()
     assert model.info["predictors"] == sorted([*discover(), "foundation_model"])

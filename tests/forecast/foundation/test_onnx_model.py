@@ -67,6 +67,12 @@ def broken_file(file: Path) -> Path:
     return file
 
 
+def two_files(file: Path) -> Path:
+    for name in ("large.onnx", "small.onnx"):
+        save_tiny_model(file.with_name(name))
+    return file.parent
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -120,6 +126,16 @@ def broken_file(file: Path) -> Path:
             "the input",
             id="NaN",
         ),
+        pytest.param(
+            lambda file: save_tiny_model(
+                file,
+                context_type=TensorProto.DOUBLE,
+                through=helper.make_node("Cast", ["context"], ["values"], to=TensorProto.FLOAT),
+            ),
+            r"context is tensor\(double\), it must be tensor\(float\)",
+            id="type of the input",
+        ),
+        pytest.param(two_files, r"holds 2 files \*.onnx \(large.onnx, small.onnx\), .*name the file", id="two models"),
     ],
 )
 def test_what_breaks_the_contract_is_refused(tmp_path: Path, make: Callable[[Path], Path], message: str) -> None:
@@ -127,20 +143,6 @@ def test_what_breaks_the_contract_is_refused(tmp_path: Path, make: Callable[[Pat
     with pytest.raises(InputError, match=message) as refused:
         load_model(path)
     assert str(refused.value).startswith(f"foundation model {path}")
-
-
-def test_a_context_of_another_type_is_refused(tmp_path: Path) -> None:
-    cast = helper.make_node("Cast", ["context"], ["values"], to=TensorProto.FLOAT)
-    file = save_tiny_model(tmp_path / "model.onnx", context_type=TensorProto.DOUBLE, through=cast)
-    with pytest.raises(InputError, match=r"context is tensor\(double\), it must be tensor\(float\)"):
-        load_model(file)
-
-
-def test_of_two_models_in_a_directory_neither_is_guessed(tmp_path: Path) -> None:
-    for name in ("large.onnx", "small.onnx"):
-        save_tiny_model(tmp_path / name)
-    with pytest.raises(InputError, match=r"holds 2 files \*.onnx \(large.onnx, small.onnx\), .*name the file itself"):
-        load_model(tmp_path)
 
 
 def test_without_onnxruntime_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

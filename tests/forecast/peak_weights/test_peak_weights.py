@@ -104,15 +104,6 @@ def test_services_that_always_sit_together_are_not_identified_but_their_sum_is_r
     assert together == pytest.approx(truth.weight[:2, LOG][:, workdays(history)].mean(axis=(1, 2)).sum(), rel=0.15)
 
 
-def test_a_service_on_one_node_is_not_identified() -> None:
-    history, truth = constructed(n_services=60, n_nodes=30, seed=4)
-    runs = history.placements
-    moved = replace(runs, node=np.where(runs.service == 2, 5, runs.node))
-    history = with_log_of(replace(history, placements=moved), truth)
-    weights = fit_peak_weights(history)
-    assert not weights.identified[2, LOG] and weights.identified[:, LOG].mean() > 0.7
-
-
 def with_log_of(history: History, truth: Truth) -> History:
     """Log usage of the nodes for other placements than the history was made with."""
     usage = history.node_usage.copy()

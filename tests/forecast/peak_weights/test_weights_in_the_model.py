@@ -15,7 +15,7 @@ from forecast.model import PEAK_QUANTILES, PeakModel
 from forecast.model_artefact import artefact_of
 from forecast.node_forecast import node_forecast
 from forecast.resources import CPU, LOG
-from testing.clusters.constructed import Truth, constructed, hide
+from testing.clusters.constructed import Truth, constructed
 from tests.synthetic import synthetic_history
 
 HELD_BACK = np.arange(40) % 4 == 0
@@ -103,27 +103,6 @@ def test_pods_summed_onto_nodes_are_corrected_and_services_themselves_are_not() 
     before, after = node_forecast(model, runs, day)[CPU], node_forecast(other, runs, day)[CPU]
     np.testing.assert_allclose((after.mean - before.mean)[0], 0.5 * model.usage(day)[2, CPU, 0] + 0.25)
     assert (after.mean[1:] == before.mean[1:]).all() and (after.std[0] > before.std[0]).all()
-
-
-@pytest.mark.long
-def test_nodes_feel_unmeasured_pods_with_one_cost_beside_measured_ones() -> None:
-    history, truth = constructed(n_services=60, n_nodes=30, n_days=15, cost_share=0.4)
-    hidden = np.arange(60) % 3 == 0
-    model = fit(hide(history, truth, CPU, hidden).before(14), FitOptions(rehearsal_weeks=1))
-    assert model.per_pod_cost[CPU, 0, 40] > 0
-    day, own = (history.days[14],), truth.weight[:, CPU, 14, 40]
-    felt, curves = model.usage_on_node(day)[:, CPU, 0, 40], model.placement_curves(day)[0][:, CPU, 0, 0, 40]
-    for pods in (hidden, ~hidden):
-        assert felt[pods].mean() == pytest.approx(own[pods].mean() + truth.cost[CPU], rel=0.06)
-        assert curves[pods].mean() == pytest.approx(own[pods].mean() + truth.cost[CPU], rel=0.12)
-
-
-@pytest.mark.long
-def test_a_cluster_that_is_the_sum_of_its_pods_is_read_as_it_always_was() -> None:
-    model = fit(synthetic_history(n_days=15))
-    assert (model.correction == 1).all() and (model.per_pod_cost == 0).all()
-    day = (model.first_day,)
-    np.testing.assert_array_equal(model.usage_on_node(day), model.usage(day))
 
 
 def test_the_future_reaches_no_weight() -> None:
