@@ -175,14 +175,6 @@ def test_a_damaged_file_is_left_out_and_the_one_before_it_used(
     assert [record.message for record in caplog.records] == ["issued forecasts are left out"]  # said once, not per day
 
 
-def test_a_truncated_file_is_left_out(store: ObjectStore) -> None:
-    name = store_issued(store, model(), version("v0"))
-    content = store.get(f"issued/{name}")
-    for length in range(0, len(content), 211):
-        store.put(f"issued/{name}", content[:length])
-        assert load_issued(store, [model().first_day]).versions == ("",)
-
-
 def test_old_files_are_deleted(store: ObjectStore) -> None:
     for days_ago in (0, 1, KEPT_DAYS, KEPT_DAYS + 1, 400):
         store_issued(store, times(1.0, days_later=-days_ago), f"v{days_ago}")

@@ -10,9 +10,7 @@ from __future__ import annotations
 import pickle
 import shutil
 import tempfile
-import time
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -26,16 +24,9 @@ from forecast.composition import peak_at
 from forecast.fit import fit
 from forecast.history import History
 from forecast.model import PeakModel
-from forecast.model_artefact import artefact_of
 from forecast.node_forecast import node_forecast
 from forecast.published_models import Registry
 from forecast.resources import MEMORY, RESOURCES
-from forecast_scheduler.commands.demo.evening_scorer import prepare_evening
-from forecast_scheduler.commands.model_registry import open_registry
-from forecast_scheduler.commands.scorer.setup import Inputs, open_scorer
-from forecast_scheduler.settings.document import Settings
-from scorer.service.app import create_app
-from testing.app_client import AppClient
 from testing.fitted_models import fitted, kept
 from trainer.history.files import HistoryFiles
 from trainer.nightly import train_and_publish
@@ -45,12 +36,12 @@ COLUMNS = [resource.column for resource in RESOURCES]
 LIAR = "Deployment/promotions"
 
 
-def lying(factor: float, first: int, columns: list[str], directory: Path, *, service: str = LIAR) -> HistoryFiles:
-    """The sample with what the pods of a service claim from day `first` on."""
+def lying(factor: float, first: int, columns: list[str], directory: Path) -> HistoryFiles:
+    """The sample with what the pods of one service claim from day `first` on."""
     shutil.copytree(SAMPLE, directory)
     days = HistoryFiles.open(SAMPLE).history()
     usage = pd.read_parquet(directory / "usage.parquet")
-    mine = (usage["service"].astype(str) == service) & (
+    mine = (usage["service"].astype(str) == LIAR) & (
         usage["timestamp"] >= pd.Timestamp(days.calendar.midnight(days.days[first]))
     )
     usage.loc[mine, columns] = (usage.loc[mine, columns].astype(np.float64) * factor).astype(np.float32)
@@ -90,9 +81,7 @@ def honest_peaks(honest: History, n_nights: int) -> list[Floats]:
     [
         (30.0, 3, 0.1),
         pytest.param(30.0, 6, 0.1, marks=pytest.mark.long),
-        pytest.param(15.0, 6, 0.1, marks=pytest.mark.long),
         # Smaller claims fit on the nodes, or nearly: single nodes are misjudged, none beyond what nodes reach.
-        pytest.param(6.0, 6, 0.8, marks=pytest.mark.long),
         pytest.param(2.5, 6, 0.8, marks=pytest.mark.long),
         pytest.param(0.01, 6, 0.2, marks=pytest.mark.long),
     ],
@@ -132,37 +121,3 @@ def test_a_service_that_is_always_cut_is_learned_from_its_nodes(factor: float, t
     assert model.usage_dated[liar, MEMORY].mean() == pytest.approx(used, rel=0.2)
     expected = peaks(fitted(honest.before(honest.n_days - 1)), honest)[:, MEMORY]
     assert np.abs(peaks(model, honest)[:, MEMORY] - expected).max() < 0.05
-
-
-@pytest.mark.long
-def test_the_scores_of_others_stay_where_memory_is_exported_at_30_times(tmp_path: Path) -> None:
-    settings = Settings()
-    files = HistoryFiles.open(SAMPLE)
-    (tmp_path / "evening").mkdir()
-    evening = prepare_evening(settings, files, files.history(), SAMPLE, tmp_path / "evening", lambda *_: None)
-    column = RESOURCES[MEMORY].column
-    # Some of its pods claim two capacities and more: they went unmeasured, and the base of a node rose to 90 %.
-    poisoned = lying(30.0, 0, [column], tmp_path / "lying", service="Deployment/api-gateway").history()
-    model = fit(poisoned.before(poisoned.n_days - 1))
-    worse = replace(evening, models=tmp_path / "models")
-    open_registry(settings.models, str(worse.models)).publish(artefact_of(model, evening.moment))
-    pod = dict(zip(("namespace", "name"), evening.example_pod.split("/"), strict=True))
-    scores = []
-    for one in (evening, worse):
-        inputs = Inputs(cluster=one.cluster, models=str(one.models), history=one.history, at=one.moment)
-        with (
-            open_scorer(settings, inputs) as (scorer, background),
-            background,
-            AppClient(create_app(scorer)) as asked,
-        ):
-            deadline = time.monotonic() + 60
-            while asked.get("/readyz").status_code != 200:
-                assert time.monotonic() < deadline, asked.get("/readyz").text
-                time.sleep(0.05)
-            answer = asked.post("/v1/scores", json={"pod": pod})
-            assert answer.status_code == 200, answer.text
-            scores.append(answer.json()["scores"])
-    assert scores[0].keys() == scores[1].keys() and len(scores[0]) > 20
-    apart = [abs(scores[0][node] - scores[1][node]) for node in scores[0]]
-    assert max(apart) < 2, sorted(apart)[-5:]
-    assert (model.node_base[:, MEMORY].max(axis=(1, 2)) < 0.15 * model.node_capacity[:, MEMORY]).all()

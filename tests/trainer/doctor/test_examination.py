@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
+from functools import reduce
 
 import numpy as np
 import pytest
@@ -43,130 +44,50 @@ def only_finding(history: History, report: CleaningReport = NOTHING, cut: tuple[
 Spoil = Callable[[History], History]
 
 
-def with_usage(change: Callable[[np.ndarray], None]) -> Spoil:
+def put(value: object, at: object, *names: str) -> Spoil:
+    """The same value, or what a function makes of those there, in a part of some arrays."""
+
     def spoil(history: History) -> History:
-        usage = history.usage_per_pod.copy()
-        change(usage)
-        return replace(history, usage_per_pod=usage)
+        arrays = {name: np.array(getattr(history, name)) for name in names or ("usage_per_pod",)}
+        for array in arrays.values():
+            array[at] = value(array[at]) if callable(value) else value  # type: ignore[index]
+        return replace(history, **arrays)
 
     return spoil
 
 
-def _missing_days(history: History) -> History:
-    gone = np.s_[10:12]
-    parts = {
-        name: getattr(history, name).copy() for name in ("usage_per_pod", "replicas", "node_usage", "node_pod_usage")
-    }
-    for values in parts.values():
-        values[..., gone, :] = np.nan
-    return replace(history, **parts)
+def one_after_the_other(*spoils: Spoil) -> Spoil:
+    return lambda history: reduce(lambda spoilt, spoil: spoil(spoilt), spoils, history)
 
 
-def _missing_samples(usage: np.ndarray) -> None:
-    usage[5, CPU, :, ::4] = np.nan
-
-
-def _young(history: History) -> History:
-    pods = history.replicas.copy()
-    pods[5, :25] = 0
-    usage = history.usage_per_pod.copy()
-    usage[5, :, :25] = np.nan
-    return replace(history, replicas=pods, usage_per_pod=usage)
-
-
-def _unmeasured(usage: np.ndarray) -> None:
-    usage[5, NETWORK] = np.nan
-
-
-def _per_node(usage: np.ndarray) -> None:
-    usage[:, LOG] = np.nan
-
-
-def _unmeasured_resource(history: History) -> History:
-    nodes = history.node_usage.copy()
-    nodes[:, DISK] = np.nan
-    usage = history.usage_per_pod.copy()
-    usage[:, DISK] = np.nan
-    return replace(history, node_usage=nodes, usage_per_pod=usage)
-
-
-def _no_requests(history: History) -> History:
-    requests = np.array(history.daily_requests)
-    requests[5] = np.nan
-    return replace(history, daily_requests=requests)
-
-
-def _no_capacity(history: History) -> History:
-    capacity = history.capacity.copy()
-    capacity[0, DISK] = np.nan
-    return replace(history, capacity=capacity)
-
-
-def _node_gaps(history: History) -> History:
-    nodes = history.node_usage.copy()
-    nodes[0, CPU, :, ::4] = np.nan
-    nodes[0, CPU, 0, 0] = nodes[0, CPU, -1, -1] = 1.0
-    return replace(history, node_usage=nodes)
-
-
-def _above_capacity(history: History) -> History:
-    nodes = history.node_usage.copy()
-    nodes[0, DISK, 3, :5] = 1.5 * 40
-    return replace(history, node_usage=nodes)
-
-
-def _full(history: History) -> History:
-    nodes = history.node_usage.copy()
-    nodes[0, CPU, :, 40:42] = 0.99 * 40
-    return replace(history, node_usage=nodes)
-
-
-def _ceiling(usage: np.ndarray) -> None:
-    np.minimum(usage[5, CPU], 3.0, out=usage[5, CPU])
-
-
-def _counter_reset(usage: np.ndarray) -> None:
-    usage[5, NETWORK, 20, 40] = 0
-
-
-def _never_repeats(usage: np.ndarray) -> None:
-    usage[5, CPU] = np.random.default_rng(0).exponential(size=usage[5, CPU].shape) + 0.1
-
-
-def _uneven(usage: np.ndarray) -> None:
-    usage[5, DISK, ::9] *= 5
-
-
-def _clock(history: History) -> History:
-    usage = history.usage_per_pod.copy()
-    usage[:, :, 14:] = np.roll(usage[:, :, 14:], 2, axis=-1)
-    return replace(history, usage_per_pod=usage)
-
-
-def _at_night(history: History) -> History:
-    """A smooth day whose quietest time is at 13:00."""
-    usage = np.broadcast_to(1 - 0.5 * np.cos((np.arange(48) / 2 - 13) * np.pi / 12), history.usage_per_pod.shape)
-    return replace(history, usage_per_pod=usage.astype(np.float32))
-
+MEASURED = ("usage_per_pod", "replicas", "node_usage", "node_pod_usage")
+QUIET_AT_ONE = 1 - 0.5 * np.cos((np.arange(48) / 2 - 13) * np.pi / 12)  # in the afternoon
+missing_days = put(np.nan, np.s_[..., 10:12, :], *MEASURED)
+young = one_after_the_other(put(np.nan, np.s_[5, :, :25]), put(0, np.s_[5, :25], "replicas"))
+unmeasured = put(np.nan, np.s_[5, NETWORK])
+ceiling = put(lambda usage: np.minimum(usage, 3.0), np.s_[5, CPU])
+never_repeats = put(lambda usage: np.random.default_rng(0).exponential(size=usage.shape) + 0.1, np.s_[5, CPU])
 
 CASES: dict[Kind, Spoil] = {
-    Kind.MISSING_DAYS: _missing_days,
-    Kind.MISSING_SAMPLES: with_usage(_missing_samples),
-    Kind.NODE_GAPS: _node_gaps,
-    Kind.YOUNG_SERVICES: _young,
-    Kind.UNMEASURED: with_usage(_unmeasured),
-    Kind.PER_NODE_ONLY: with_usage(_per_node),
-    Kind.UNMEASURED_RESOURCES: _unmeasured_resource,
-    Kind.UNKNOWN_REQUESTS: _no_requests,
-    Kind.UNKNOWN_CAPACITY: _no_capacity,
-    Kind.ABOVE_CAPACITY: _above_capacity,
-    Kind.CPU_CEILING: with_usage(_ceiling),
-    Kind.FULL_NODES: _full,
-    Kind.COUNTER_RESETS: with_usage(_counter_reset),
-    Kind.NEVER_REPEATS: with_usage(_never_repeats),
-    Kind.UNEVEN_PEAKS: with_usage(_uneven),
-    Kind.SHIFTED_CLOCK: _clock,
-    Kind.TIME_ZONE: _at_night,
+    Kind.MISSING_DAYS: missing_days,
+    Kind.MISSING_SAMPLES: put(np.nan, np.s_[5, CPU, :, ::4]),
+    Kind.NODE_GAPS: one_after_the_other(
+        put(np.nan, np.s_[0, CPU, :, ::4], "node_usage"), put(1.0, np.s_[0, CPU, [0, -1], [0, -1]], "node_usage")
+    ),
+    Kind.YOUNG_SERVICES: young,
+    Kind.UNMEASURED: unmeasured,
+    Kind.PER_NODE_ONLY: put(np.nan, np.s_[:, LOG]),
+    Kind.UNMEASURED_RESOURCES: put(np.nan, np.s_[:, DISK], "node_usage", "usage_per_pod"),
+    Kind.UNKNOWN_REQUESTS: put(np.nan, 5, "daily_requests"),
+    Kind.UNKNOWN_CAPACITY: put(np.nan, (0, DISK), "capacity"),
+    Kind.ABOVE_CAPACITY: put(1.5 * 40, np.s_[0, DISK, 3, :5], "node_usage"),
+    Kind.CPU_CEILING: ceiling,
+    Kind.FULL_NODES: put(0.99 * 40, np.s_[0, CPU, :, 40:42], "node_usage"),
+    Kind.COUNTER_RESETS: put(0, (5, NETWORK, 20, 40)),
+    Kind.NEVER_REPEATS: never_repeats,
+    Kind.UNEVEN_PEAKS: put(lambda usage: 5 * usage, np.s_[5, DISK, ::9]),
+    Kind.SHIFTED_CLOCK: put(lambda usage: np.roll(usage, 2, axis=-1), np.s_[:, :, 14:]),
+    Kind.TIME_ZONE: put(QUIET_AT_ONE, np.s_[...]),
     Kind.NO_HOLIDAYS: lambda history: replace(history, calendar=Calendar("Europe/Berlin")),
     Kind.SHORT_HISTORY: lambda history: history.before(20),
 }
@@ -209,13 +130,13 @@ def test_a_finding_about_cpu_of_one_service_touches_its_share_of_the_cpu(kind: K
 
 
 def test_missing_days_are_named_and_weigh_their_share_of_the_time() -> None:
-    finding = only_finding(_missing_days(healthy()))
+    finding = only_finding(missing_days(healthy()))
     assert "2 of 28 days" in finding.what and "2026-05-14, 2026-05-15" in finding.what
     assert finding.load_share == pytest.approx(np.full(len(RESOURCES), 2 / 28))
 
 
 def test_a_service_that_moved_here_with_its_past_is_not_young() -> None:
-    past, history = healthy(), _young(healthy())
+    past, history = healthy(), young(healthy())
     assert found(examine(history, NOTHING)) == [Kind.YOUNG_SERVICES]
     earlier = EarlierDays(
         days=past.days[:25],
@@ -231,29 +152,22 @@ def test_a_service_that_moved_here_with_its_past_is_not_young() -> None:
 def test_the_hour_that_clocks_jump_over_is_no_gap() -> None:
     history = synthetic_history(n_days=28, calendar=GERMANY, first_day=date(2026, 3, 16))
     jump = history.days.index(date(2026, 3, 29))
-    pods = history.replicas.copy()
-    pods[:, jump, 4:6] = np.nan
-    assert Kind.MISSING_DAYS not in found(examine(replace(history, replicas=pods), NOTHING))
-    pods[:, jump, 6] = np.nan
-    assert Kind.MISSING_DAYS in found(examine(replace(history, replicas=pods), NOTHING))
+    for end, is_gap in ((6, False), (7, True)):
+        spoilt = put(np.nan, np.s_[:, jump, 4:end], "replicas")(history)
+        assert (Kind.MISSING_DAYS in found(examine(spoilt, NOTHING))) == is_gap
 
 
 def test_an_export_that_begins_within_a_day_has_no_gap() -> None:
-    history = healthy()
-    pods = history.replicas.copy()
-    pods[:, 0, :20] = pods[:, -1, -3:] = np.nan
-    assert Kind.MISSING_DAYS not in found(examine(replace(history, replicas=pods), NOTHING))
+    history = put(np.nan, np.s_[:, 0, :20], "replicas")(put(np.nan, np.s_[:, -1, -3:], "replicas")(healthy()))
+    assert Kind.MISSING_DAYS not in found(examine(history, NOTHING))
 
 
 def test_a_service_that_is_gone_limits_nothing() -> None:
-    history = with_usage(_never_repeats)(healthy())
-    pods = history.replicas.copy()
-    pods[5, -8:] = 0
-    assert found(examine(replace(history, replicas=pods), NOTHING)) == []
+    assert found(examine(put(0, np.s_[5, -8:], "replicas")(never_repeats(healthy())), NOTHING)) == []
 
 
 def test_runs_of_jobs_need_not_repeat_by_the_hour() -> None:
-    history = with_usage(_never_repeats)(healthy())
+    history = never_repeats(healthy())
     services = (*history.services[:5], ServiceKey("shop", "CronJob", "import"))
     assert found(examine(replace(history, services=services), NOTHING)) == []
 
@@ -274,10 +188,7 @@ def test_rows_from_a_wrong_clock_are_reported() -> None:
 
 
 def test_learned_capacities_are_named() -> None:
-    history = healthy()
-    capacity = history.capacity.copy()
-    capacity[:, NETWORK] = np.nan
-    finding = only_finding(replace(history, capacity=capacity))
+    finding = only_finding(put(np.nan, np.s_[:, NETWORK], "capacity")(healthy()))
     assert finding.load_share[NETWORK] == pytest.approx(1)
     assert "network of 4 (4 learned from what they sustained)" in finding.what
     assert "prometheus.network_capacity" in finding.advice
@@ -292,34 +203,28 @@ def test_a_single_day_is_reported_as_short_and_the_rest_is_not_judged() -> None:
 
 
 def test_a_history_without_any_value_says_so() -> None:
-    history = healthy()
-    nothing = {
-        name: np.full_like(getattr(history, name), np.nan)
-        for name in ("usage_per_pod", "pod_variance", "node_usage", "node_pod_usage")
-    }
-    finding = only_finding(replace(history, **nothing))
+    nothing = put(np.nan, np.s_[...], "usage_per_pod", "pod_variance", "node_usage", "node_pod_usage")
+    finding = only_finding(nothing(healthy()))
     assert finding.kind is Kind.UNMEASURED_RESOURCES
     assert np.isnan(finding.load_share).all()
     assert "cpu, memory, disk, network, log" in finding.what
 
 
 def test_the_largest_share_of_the_load_comes_first() -> None:
-    history = with_usage(_ceiling)(replace(healthy(), calendar=Calendar("Europe/Berlin"))).before(20)
+    history = ceiling(replace(healthy(), calendar=Calendar("Europe/Berlin"))).before(20)
     assert found(examine(history, NOTHING)) == [Kind.SHORT_HISTORY, Kind.CPU_CEILING, Kind.NO_HOLIDAYS]
 
 
 def test_an_unset_calendar_touches_the_workdays_that_look_like_holidays() -> None:
     history = replace(healthy(), calendar=Calendar("Europe/Berlin"))
     assert np.isnan(only_finding(history).load_share).all()
-    usage = history.usage_per_pod.copy()
-    usage[:, :, 16] *= 0.7  # as on weekends
-    finding = only_finding(replace(history, usage_per_pod=usage))
+    finding = only_finding(put(lambda usage: 0.7 * usage, np.s_[:, :, 16])(history))  # as on weekends
     assert finding.load_share == pytest.approx(np.full(len(RESOURCES), 1 / 28))
     assert "Wed 2026-05-20" in finding.what
 
 
 def test_figures_are_plain_json() -> None:
-    figures = examine(_missing_days(with_usage(_unmeasured)(healthy())), NOTHING).to_json()
+    figures = examine(missing_days(unmeasured(healthy())), NOTHING).to_json()
     again = json.loads(json.dumps(figures))
     assert [one["finding"] for one in again["findings"]] == ["missing days", "unmeasured services"]
     assert set(again["findings"][0]["load_share"]) == {resource.name for resource in RESOURCES}

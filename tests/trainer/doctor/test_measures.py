@@ -28,15 +28,6 @@ def test_independent_noise_has_the_square_root_of_two() -> None:
     assert roughness[0] == pytest.approx(0.1 * np.sqrt(2 / np.pi), abs=0.005)  # mean |x| of a normal x
 
 
-def test_days_that_repeat_have_a_small_relative_error() -> None:
-    assert relative_error(noisy_evenings(0.05)[None])[0][0] < 0.2
-
-
-def test_a_week_that_repeats_is_enough() -> None:
-    weeks = np.tile(np.random.default_rng(1).uniform(0, 1, size=(7, 48)), (4, 1))
-    assert relative_error(weeks[None])[0][0] == pytest.approx(0, abs=1e-12)
-
-
 def test_the_relative_error_agrees_with_a_plain_loop_over_gaps() -> None:
     values = noisy_evenings(0.5, seed=3)
     values[9:11] = np.nan

@@ -83,27 +83,6 @@ def test_a_worse_recipe_keeps_the_old_arrays_of_its_bad_resource_only() -> None:
     assert "above the" in model.info["gate"]["cpu"]["reason"]
 
 
-@pytest.mark.long
-def test_night_after_night_a_bad_recipe_is_held_back_and_then_published_with_wider_bounds() -> None:
-    current, found = good_at(N_DAYS - 5), []
-    for n_days in range(N_DAYS - 4, N_DAYS + 1):
-        known = history().before(n_days)
-        report = run_gate(known, current, bad_cpu)
-        # A second run on the same night ends the same.
-        current = published(apply_gate(bad_cpu(known, current), current, report))
-        again = run_gate(known, current, bad_cpu)
-        assert (verdicts(again)["cpu"] is verdicts(report)["cpu"]) or verdicts(report)["cpu"] is GateVerdict.PASSED
-        twice = published(apply_gate(bad_cpu(known, current), current, again))
-        np.testing.assert_array_equal(twice.peak_factor, current.peak_factor)
-        np.testing.assert_array_equal(twice.usage_dated, current.usage_dated)
-        assert twice.info["gate"]["cpu"]["held_back_nights"] == current.info["gate"]["cpu"]["held_back_nights"]
-        found.append(report.results["cpu"])
-    held, widened = GateVerdict.HELD_BACK, GateVerdict.WIDENED
-    assert [r.verdict for r in found][:4] == [held, held, held, widened], [r.reason for r in found]
-    assert [r.held_back_nights for r in found][:4] == [1, 2, 3, 0]
-    assert found[3].widening >= 1.1
-
-
 def test_when_everything_doubles_the_model_is_published_with_bounds_that_would_have_held() -> None:
     later = history().usage_per_pod.copy()
     later[:, MEMORY, -2:] *= 2

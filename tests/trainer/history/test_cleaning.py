@@ -1,26 +1,15 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from forecast.arrays import Floats32
-from trainer.history.cleaning import CAPACITY_TOLERANCE, Cause, CleaningReport, Tally, clean_usage
+from trainer.history.cleaning import CAPACITY_TOLERANCE, Cause, Tally, clean_usage
 
 NONE = np.empty((0, 2))
 
 
 def values(*rows: tuple[float, float]) -> Floats32:
     return np.array(rows, dtype=np.float32)
-
-
-@pytest.mark.parametrize(
-    ("value", "cause"),
-    [(np.nan, Cause.NOT_FINITE), (np.inf, Cause.NOT_FINITE), (-np.inf, Cause.NOT_FINITE), (-1e-3, Cause.NEGATIVE)],
-)
-def test_an_impossible_value_is_not_measured_and_counted(value: float, cause: Cause) -> None:
-    table = values((value, 1.0), (2.0, 3.0))
-    assert clean_usage(table, 0, np.array([-1, -1]), NONE) == {cause: 1}
-    np.testing.assert_array_equal(table, values((np.nan, 1.0), (2.0, 3.0)))
 
 
 def test_a_null_is_not_worth_a_remark() -> None:
@@ -43,10 +32,6 @@ def test_what_exceeds_the_own_nodes_capacity_is_not_measured() -> None:
     assert np.isnan(table).tolist() == [[False, False], [True, False], [True, True], [False, False]]
 
 
-def test_no_rows_are_no_problem() -> None:
-    assert clean_usage(values().reshape(0, 2), 0, np.empty(0, dtype=np.int64), np.ones((1, 2))) == {}
-
-
 def test_the_report_has_one_line_per_file_and_cause() -> None:
     tally = Tally()
     tally.add("usage.parquet", Cause.NEGATIVE, 1200)
@@ -59,7 +44,3 @@ def test_the_report_has_one_line_per_file_and_cause() -> None:
         "usage.parquet: 1,234 values are negative: taken as not measured",
     ]
     assert tally.report().total(Cause.NEGATIVE) == 1234
-
-
-def test_a_clean_history_needs_no_lines() -> None:
-    assert CleaningReport().lines() == []

@@ -16,8 +16,6 @@ from trainer.history import files as history_files
 from trainer.history.cleaning import Cause
 from trainer.history.files import HistoryFiles, read_history, read_pod_usage
 
-SAMPLE = Path(__file__).parents[3] / "data" / "sample"
-
 
 def same(first: History, second: History) -> None:
     for name in (
@@ -62,15 +60,6 @@ def test_a_history_without_flaws_is_read_as_it_is(tmp_path: Path) -> None:
     np.testing.assert_allclose(history.allocatable, history.capacity[:, :2])
 
 
-def test_variance_between_pods_is_that_of_their_slot_means(tmp_path: Path) -> None:
-    data = tables(days=1, step_minutes=30, services={"cart": 3, "db": 1})
-    history = read_history(data.write(tmp_path))
-    pods = data.usage.pivot_table(index="timestamp", columns="pod", values="memory_bytes")
-    expected = pods[["cart-0", "cart-1", "cart-2"]].var(axis=1).to_numpy()
-    np.testing.assert_allclose(history.pod_variance[0, 1, 0], expected, rtol=1e-4)
-    assert np.isnan(history.pod_variance[1]).all()
-
-
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "Asia/Kathmandu", "Australia/Lord_Howe"])
 @pytest.mark.parametrize("start", ["2026-03-27 00:00", "2026-10-23 00:00"])
 def test_local_slots_follow_the_wall_clock(tmp_path: Path, zone: str, start: str) -> None:
@@ -79,25 +68,6 @@ def test_local_slots_follow_the_wall_clock(tmp_path: Path, zone: str, start: str
     history = read_history(data.write(tmp_path))
     slow = slow_usage_per_pod(data.usage, Calendar(zone), history.days, "Deployment/cart")
     np.testing.assert_allclose(history.usage_per_pod[0], slow, rtol=1e-5)
-
-
-def test_the_day_clocks_go_forward_has_two_slots_without_data(tmp_path: Path) -> None:
-    data = tables(start="2026-03-27 23:00", days=3, settings={"time_zone": "Europe/Berlin"})
-    history = read_history(data.write(tmp_path))
-    day = history.days.index(date(2026, 3, 29))
-    assert np.isnan(history.usage_per_pod[0, 0, day]).nonzero()[0].tolist() == [4, 5]
-    assert np.isnan(history.replicas[0, day]).nonzero()[0].tolist() == [4, 5]
-    assert len(history.placements.pod) == 3, "the jump must not look like pods that left and came back"
-
-
-def test_the_repeated_hour_counts_both_times(tmp_path: Path) -> None:
-    data = tables(start="2026-10-24 22:00", days=2, step_minutes=30, services={"cart": 1})
-    data.settings["time_zone"] = "Europe/Berlin"
-    history = read_history(data.write(tmp_path))
-    twice = data.usage["timestamp"].isin(pd.to_datetime(["2026-10-25 00:00Z", "2026-10-25 01:00Z"]))
-    assert history.days[0] == date(2026, 10, 25)
-    np.testing.assert_allclose(history.usage_per_pod[0, 0, 0, 4], data.usage["cpu_cores"][twice].mean(), rtol=1e-5)
-    assert (history.replicas[0, 0] == 1).all()
 
 
 @pytest.mark.parametrize("order", ["time", "pod", "shuffled", "backwards"])
@@ -234,15 +204,6 @@ def test_pods_of_the_same_name_in_two_namespaces_stay_apart(tmp_path: Path) -> N
     np.testing.assert_allclose(history.usage_per_pod[:2], 3 * history.usage_per_pod[2:], rtol=1e-5)
 
 
-def test_requests_are_those_of_the_last_revision(tmp_path: Path) -> None:
-    data = tables(days=4, services={"cart": 2})
-    old = (data.usage["pod"] == "cart-0") & (data.usage["timestamp"] >= "2026-03-04")
-    new = (data.usage["pod"] == "cart-1") & (data.usage["timestamp"] < "2026-03-04")
-    data.usage = data.usage[~old & ~new]
-    history = read_history(data.write(tmp_path))
-    np.testing.assert_allclose(history.requests, [[2.0, 1e9]])
-
-
 def test_pod_usage_of_a_range_holds_the_pods_of_that_range(tmp_path: Path) -> None:
     data = tables(days=5, services={"cart": 2})
     data.usage = data.usage[~((data.usage["pod"] == "cart-0") & (data.usage["timestamp"] >= "2026-03-04"))]
@@ -277,33 +238,9 @@ def test_usage_may_be_a_directory_of_parts(tmp_path: Path) -> None:
     same(read_history(directory), expected)
 
 
-def test_names_may_be_stored_as_dictionaries(tmp_path: Path) -> None:
-    data = tables(days=1)
-    expected = read_history(data.write(tmp_path / "text"))
-    for column in ("namespace", "service", "pod", "node"):
-        data.usage[column] = data.usage[column].astype("category")
-    same(read_history(data.write(tmp_path / "categories")), expected)
-
-
-def test_progress_reaches_its_end(tmp_path: Path) -> None:
-    calls: list[tuple[str, int, int]] = []
-    read_history(tables(days=2).write(tmp_path), progress=lambda *call: calls.append(call))
-    for stage in ("reading usage.parquet", "reading nodes.parquet"):
-        own = [(done, total) for name, done, total in calls if name == stage]
-        assert own[-1][0] == own[-1][1]
-        assert own == sorted(own)
-
-
 def test_the_digest_changes_with_the_data(tmp_path: Path) -> None:
     data = tables(days=1)
     first = HistoryFiles.open(data.write(tmp_path / "a")).history().digest()
     assert HistoryFiles.open(data.write(tmp_path / "b")).history().digest() == first
     data.usage["cpu_cores"] += 1
     assert HistoryFiles.open(data.write(tmp_path / "c")).history().digest() != first
-
-
-def test_the_sample_is_clean() -> None:
-    files = HistoryFiles.open(SAMPLE)
-    history = files.history()
-    assert [line for line in files.report.lines() if "days at the ends" not in line] == []
-    assert np.isfinite(history.replicas).all()

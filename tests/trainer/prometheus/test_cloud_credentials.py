@@ -138,11 +138,19 @@ def test_the_token_of_the_service_account_becomes_keys_that_are_renewed(
             impatient.instant("pod_cpu", QUERY)
 
 
-def test_without_keys_or_region_the_start_says_so() -> None:
-    with pytest.raises(InputError, match="no AWS credentials were found: give the service account an IAM role"):
-        _connection("http://127.0.0.1:1", Cloud.AWS)
-    with pytest.raises(InputError, match=r"no AWS region: set prometheus\.aws_region"):
-        _connection("http://127.0.0.1:1", Cloud.AWS, aws_region="")
+@pytest.mark.parametrize(
+    ("cloud", "given", "message"),
+    [
+        (Cloud.AWS, {}, "no AWS credentials were found: give the service account an IAM role"),
+        (Cloud.AWS, {"aws_region": ""}, r"no AWS region: set prometheus\.aws_region"),
+        (Cloud.AWS, {"username": "me", "password_file": Path("password")}, r"prometheus\.cloud is aws.*take out"),
+        (Cloud.GOOGLE, {}, r"Google gives no credentials .*default credentials were not found"),
+        (Cloud.AZURE, {}, "Azure gives no credentials for Prometheus"),
+    ],
+)
+def test_without_an_identity_the_start_says_so(cloud: Cloud, given: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        _connection("http://127.0.0.1:1", cloud, **given)
 
 
 def test_the_metadata_server_of_a_node_gives_tokens_of_google(
@@ -166,11 +174,6 @@ def test_the_metadata_server_of_a_node_gives_tokens_of_google(
         status = 404
         with pytest.raises(InputError, match="Google gives no credentials for Prometheus"):
             _connection(proxy.url, Cloud.GOOGLE).instant("pod_cpu", QUERY)
-
-
-def test_without_an_identity_of_google_the_start_says_so() -> None:
-    with pytest.raises(InputError, match=r"Google gives no credentials .*default credentials were not found"):
-        _connection("http://127.0.0.1:1", Cloud.GOOGLE)
 
 
 def test_the_workload_identity_gives_tokens_of_azure(
@@ -205,11 +208,6 @@ def test_the_workload_identity_gives_tokens_of_azure(
             _connection(proxy.url, Cloud.AZURE).instant("pod_cpu", QUERY)
 
 
-def test_without_a_workload_identity_the_start_says_so() -> None:
-    with pytest.raises(InputError, match="Azure gives no credentials for Prometheus"):
-        _connection("http://127.0.0.1:1", Cloud.AZURE)
-
-
 LIBRARIES = {"aws": "botocore", "google": "google.auth", "azure": "azure.core"}
 
 
@@ -236,11 +234,6 @@ def test_without_the_libraries_of_clouds_all_else_works(tmp_path: Path) -> None:
 def test_a_library_that_is_not_installed_is_named(cloud: str, tmp_path: Path) -> None:
     refused = _train_without_libraries(tmp_path, FORECAST_SCHEDULER_PROMETHEUS__CLOUD=cloud)
     assert refused.returncode == 2 and f"pip install 'forecast-scheduler[{cloud}]'" in " ".join(refused.stderr.split())
-
-
-def test_an_identity_of_the_cloud_and_a_token_are_not_given_together(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"prometheus\.cloud is aws.*take out"):
-        _connection("http://127.0.0.1:1", Cloud.AWS, username="me", password_file=tmp_path / "password")
 
 
 def test_off_is_off_as_yaml_reads_it(tmp_path: Path) -> None:

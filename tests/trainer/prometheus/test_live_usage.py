@@ -260,17 +260,7 @@ def test_what_nobody_measures_is_nan(mixed: Now) -> None:
     assert _is_last_scrape(now.sampled, mixed.asked)
 
 
-@pytest.mark.parametrize(
-    ("action", "says"),
-    [
-        ("500", "HTTP 500"),
-        ("503", "503"),
-        ("text", "text/html"),
-        ("half", "cut off"),
-        ("drop", "cannot be reached"),
-        ("422", "too large"),
-    ],
-)
+@pytest.mark.parametrize(("action", "says"), [("500", "HTTP 500"), ("drop", "cannot be reached")])
 def test_a_server_that_does_not_answer_is_one_sentence(recorded: Now, action: str, says: str) -> None:
     with BadProxy(recorded.server.url, lambda number, path: action) as proxy, pytest.raises(ForecastError, match=says):
         _live(proxy.url).read()

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import lru_cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -23,7 +22,7 @@ from forecast.resources import CPU, DISK, LOG, RESOURCES
 from forecast.service_key import ServiceKey
 from forecast.usage_limits import CutSeries
 from tests.forecast.job_histories import HOUR, nights, with_runs
-from tests.synthetic import scaled, synthetic_history
+from tests.synthetic import synthetic_history
 from trainer.gate.evidence import measured_peaks
 from trainer.gate.gate_run import run_gate
 from trainer.gate.gate_verdict import GateReport
@@ -213,15 +212,6 @@ def test_only_moves_of_more_than_a_fifth_are_told_and_scaling_out_is_none() -> N
     assert changes_between(None, before) is None
 
 
-def test_a_shift_of_level_is_among_the_changes() -> None:
-    factor = np.ones(N_DAYS)
-    factor[-3:] = 3.0
-    after = fit(scaled(history(), 2, factor))
-    changes = changes_between(model_at(N_DAYS - 3), after)
-    assert changes is not None
-    assert {(move.service, move.resource) for move in changes.moved} >= {("shop/Deployment/service-2", "cpu")}
-
-
 class Page(HTMLParser):
     """Tags with their attributes, and the text outside scripts."""
 
@@ -284,16 +274,6 @@ def test_metrics_come_from_the_report(report: RunReport) -> None:
     assert report.to_json()["history"]["expected_slots"] == figures.expected_slots
 
 
-def test_five_thousand_services_are_data_and_not_rows(report: RunReport) -> None:
-    many = replace(
-        report,
-        services=tuple(replace(report.services[i % 5], service=f"shop/Deployment/s-{i}") for i in range(5_000)),
-    )
-    html = run_page(many)
-    assert len(re.findall("<tr", html)) < 100 and len(html) < 12_000_000
-    assert len(json.loads(Page(html).scripts["services"])["rows"]) == 5_000
-
-
 @pytest.mark.parametrize(
     ("value", "unit", "text"),
     [
@@ -317,11 +297,6 @@ def test_tables_and_data_escape_what_is_in_them(report: RunReport) -> None:
     assert hostile not in page and "&lt;/script&gt;&lt;i&gt;" in page
     data = page.split('id="services">')[1].split("</script>")[0]
     assert "<" not in data and json.loads(data)["rows"][0][0] == hostile
-
-
-def test_days_before_anything_was_issued_have_no_figures(report: RunReport) -> None:
-    assert {night.day for night in report.issued} == set(history().days[-2:])
-    assert report.issued[0].day == model_at(N_DAYS - 2).first_day == history().days[-1] - timedelta(days=1)
 
 
 def test_assumed_capacities_and_gaps_are_listed_in_lines_json_and_page(report: RunReport) -> None:
