@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -86,7 +85,3 @@ def test_every_query_heeds_what_is_selected(name: str) -> None:
         assert 'cluster=~"$cluster"' in query, query
         used |= set(re.findall(r"\$([a-z]+)", query))
     assert used == known - {"datasource"} | used & {"datasource"}, (used, known)
-
-
-def test_the_folder_holds_nothing_else() -> None:
-    assert {path.name for path in Path(FOLDER).iterdir()} == {f"{name}.json" for name in NAMES}

@@ -61,16 +61,6 @@ def _read_too_early(rules: Sequence[Mapping[str, str]]) -> list[tuple[str, str]]
     ]
 
 
-def test_a_rule_behind_its_readers_is_found() -> None:
-    (nodes, services) = _groups("prometheus/peaks.yaml")
-    for group, name, reader in (
-        (nodes, "forecast:node_capacity", "forecast:node_usage_share"),
-        (services, "forecast:pod_service", "forecast:service_usage"),
-    ):
-        moved = sorted(group["rules"], key=lambda rule: bool(rule["record"] == name))
-        assert (reader, name) in _read_too_early(moved)
-
-
 def test_kustomize_takes_every_dashboard_and_every_rule() -> None:
     kustomization = yaml.safe_load((DASHBOARDS / "kustomization.yaml").read_text())
     taken = {file for one in kustomization["configMapGenerator"] for file in one["files"]}

@@ -1,27 +1,17 @@
-"""What runs in the world's cluster: the sample's pods as they are now, and something for every scheduler to place.
-
-What belongs together is on nodes of its own: those of the sample are kube-scheduler's and the extender's, the others of
-our domain.
-"""
+"""What is placed in the world's cluster: something for every scheduler, each on nodes of its own."""
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Final
 
-from forecast.resources import CPU, MEMORY, RESOURCES
-from scorer.predicted.capacity import CAPACITY_ANNOTATION
 from testing.clusters.gpu_nodes import gpu_node, gpu_pod
 from testing.clusters.job_world import JOBS, job_pod, our_virtual_node
 from testing.clusters.own_nodes import group, groups, member, our_node, our_pod
 from testing.processes.webhook_process import Api
-from testing.servers.cluster_objects import ClusterWriter, Manifest, node, owned_by, pod, replica_set, running
+from testing.servers.cluster_objects import ClusterWriter, Manifest, owned_by, pod, replica_set
 from testing.servers.control_plane.control_plane import ControlPlane
-from tests.dashboards.sample_days import SampleDays
 
 LAB: Final = "lab"
 PROVIDER: Final = "alpha"
@@ -59,61 +49,8 @@ class Workload:
         writer.patch(self.released, {"metadata": {"annotations": {f"{_OURS}latest-start": "50s"}}})
 
 
-def sample_objects(writer: ClusterWriter, days: SampleDays, now: datetime) -> dict[tuple[str, str], Manifest]:
-    """Write nodes, pods and their owners; ReplicaSets by namespace and name of the Deployment."""
-    there = days.there(now).tolist()
-    for namespace in sorted({days.owners[row][0] for row in there}):
-        writer.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
-    writer.create_many(_sample_nodes(days))
-    sets: dict[tuple[str, str], str] = {}
-    for row in there:
-        namespace, (kind, _, name) = days.owners[row][0], days.owners[row][1].partition("/")
-        if kind == "Deployment":
-            sets[namespace, name] = days.pods[row].rpartition("-")[0]
-    replicas = Counter(days.owners[row] for row in there)
-    made = writer.create_many(
-        replica_set(
-            name,
-            namespace=namespace,
-            deployment=deployment,
-            desired_replicas=replicas[namespace, f"Deployment/{deployment}"],
-        )
-        for (namespace, deployment), name in sets.items()
-    )
-    owners = dict(zip(sets, made, strict=True))
-    slot = days.slot(now)
-    writer.create_many(
-        pod(
-            days.pods[row],
-            namespace=days.owners[row][0],
-            node=days.nodes[int(days.at[row, slot])],
-            owner=_owner(days, row, owners),
-            cpu=f"{days.requests[row, 0]:.3f}",
-            memory=f"{days.requests[row, 1]:.0f}",
-            status=running(),
-        )
-        for row in there
-    )
-    return owners
-
-
-def _sample_nodes(days: SampleDays) -> Iterator[Manifest]:
-    for name, capacity in zip(days.nodes, days.capacity, strict=True):
-        made = node(name, cpu=f"{capacity[CPU]:.0f}", memory=f"{capacity[MEMORY]:.0f}")
-        told = {one.name: f"{capacity[r]:.0f}" for r, one in enumerate(RESOURCES) if r not in (CPU, MEMORY)}
-        made["metadata"]["annotations"] = {CAPACITY_ANNOTATION: json.dumps(told)}
-        yield made
-
-
-def _owner(days: SampleDays, row: int, sets: dict[tuple[str, str], Manifest]) -> Manifest:
-    namespace, (kind, _, name) = days.owners[row][0], days.owners[row][1].partition("/")
-    if kind == "Deployment":
-        return sets[namespace, name]
-    return {"apiVersion": "apps/v1", "kind": kind, "name": name, "uid": f"uid-{name}"}
-
-
-def fill(plane: ControlPlane, writer: ClusterWriter, owners: dict[tuple[str, str], Manifest]) -> Workload:
-    """Pods for kube-scheduler, and for each of our profiles what it is for."""
+def fill(plane: ControlPlane, writer: ClusterWriter, owner: Manifest) -> Workload:
+    """Pods of this owner for kube-scheduler, and for each of our profiles what it is for."""
     for name in ("forecast-scheduler", LAB):
         writer.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     writer.create_many(
@@ -127,7 +64,7 @@ def fill(plane: ControlPlane, writer: ClusterWriter, owners: dict[tuple[str, str
         training = api.request("POST", f"/apis/apps/v1/namespaces/{LAB}/statefulsets", _training())
     with groups(plane) as those:
         those.create(group("gang", members=3))
-    (namespace, _), owner = next(iter(owners.items()))
+    namespace = owner["metadata"]["namespace"]
     inference = writer.create(replica_set("rank-7d9f5c6b8d", namespace=LAB, deployment="rank"))
     said = {f"{_OURS}tide": "training"}
     pods = [

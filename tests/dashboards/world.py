@@ -1,7 +1,7 @@
-"""A cluster in which everything of ours runs, and a real Prometheus that scrapes it and holds the sample's last days.
+"""A cluster in which everything of ours runs, and a real Prometheus that scrapes it and holds its last hours.
 
     with World(directory) as world:
-        world.prometheus.url, world.now, world.labels
+        world.prometheus.url, world.now
 
 Processes are the commands as users start them: train (twice, so that its gate has something to say), scorer, extender
 beside a real kube-scheduler, schedule with all profiles, rebalance in shadow mode, webhook. Rules are those of
@@ -30,8 +30,6 @@ from urllib.parse import urlencode
 import msgspec
 import yaml
 
-from forecast.model_artefact import model_of
-from forecast.published_models import Registry
 from rebalancer.execution.plan_records import PLANS_PATH
 from rebalancer.execution.wire import API_VERSION, KIND, Grade, Mode, Phase, PlanSpec, PlanStatus, Trigger, moment
 from rebalancer.plan_book import night_name
@@ -46,9 +44,8 @@ from testing.servers.control_plane.kube_scheduler import KubeScheduler, extender
 from testing.servers.control_plane.pool import control_plane
 from testing.servers.openmetrics import write_blocks
 from testing.servers.prometheus import PrometheusServer, free_port
-from tests.dashboards.sample_days import SampleDays, sample_days
-from tests.dashboards.sample_series import history_series, still_true
-from tests.dashboards.workload import SCHEDULE, Workload, fill, sample_objects
+from tests.dashboards.steady_cluster import FIRST_POD, create_objects, recorded, still_true, write_histories
+from tests.dashboards.workload import SCHEDULE, Workload, fill
 
 _LONG: Final = 180.0
 _SCRAPE_SECONDS: Final = 2
@@ -80,14 +77,13 @@ def rule_files(directory: Path) -> list[Path]:
 class World:
     """Context manager; everything has been scraped a few times when it is entered.
 
+    directory  : with `models` and `policies.yaml`, which the processes read
     prometheus : has rules and alerts loaded
-    days       : the sample's, which the cluster's nodes and pods follow
     """
 
     def __init__(self, directory: Path) -> None:
-        self._directory, self._stack = directory, ExitStack()
+        self.directory, self._stack = directory, ExitStack()
         self.prometheus: PrometheusServer
-        self.days: SampleDays
         self.processes: dict[str, ScorerProcess] = {}
 
     def __enter__(self) -> Self:
@@ -105,11 +101,6 @@ class World:
     def now(self) -> datetime:
         """The time in the world."""
         return datetime.now(UTC)
-
-    @property
-    def directory(self) -> Path:
-        """With `models` and `policies.yaml`, which the processes read."""
-        return self._directory
 
     def ask(self, path: str, **parameters: str) -> Any:
         """What Prometheus answers at /api/v1/...; raises AssertionError unless it is a success without warnings."""
@@ -129,30 +120,24 @@ class World:
     def _enter(self, stack: ExitStack) -> None:
         threads = stack.enter_context(ThreadPoolExecutor(8))
         plane_ready = threads.submit(self._control_plane, stack)
-        began = self.now
-        self.days = sample_days(began.date())
-        (self._directory / "textfiles").mkdir()
-        for name, until in (("before", self.days.today - timedelta(days=1)), ("until-today", self.days.today)):
-            self.days.write_history(self._directory / name, until=until)
+        (self.directory / "textfiles").mkdir()
+        write_histories(self.directory, self.now.date())
         self._train("before", "models")
-        shutil.copytree(self._directory / "models", self._directory / "next-models")
+        shutil.copytree(self.directory / "models", self.directory / "next-models")
         training = threads.submit(self._train, "until-today", "next-models")
         plane = plane_ready.result()
         writer = stack.enter_context(ClusterWriter(plane))
-        written = threads.submit(sample_objects, writer, self.days, began)
-        model = model_of(Registry(str(self._directory / "models")).load(), datetime.now(UTC))
-        series = list(history_series(self.days, model, began))
-        write_blocks(series, self._directory / "blocks")
-        (self._directory / "textfiles" / "recorded.prom").write_text(still_true(series))
-        owners = written.result()
-        workload = fill(plane, writer, owners)
+        series = recorded()
+        write_blocks(series, self.directory / "blocks")
+        (self.directory / "textfiles" / "recorded.prom").write_text(still_true(series))
+        workload = fill(plane, writer, create_objects(writer))
         self._serve(stack, plane)
         training.result()
         seen = "count(count by (job) (forecast_model_info))"
         assert eventually(lambda: self.value(seen) >= 3, _LONG), "the first model is not scraped"
         # As a copy from an object store does it: what is in use is changed in the last write.
-        for path in sorted((self._directory / "next-models").iterdir(), key=lambda path: path.name == "latest.json"):
-            _replace(path, self._directory / "models" / path.name)
+        for path in sorted((self.directory / "next-models").iterdir(), key=lambda path: path.name == "latest.json"):
+            _replace(path, self.directory / "models" / path.name)
         self._use(writer, workload)
 
     def _control_plane(self, stack: ExitStack) -> ControlPlane:
@@ -167,14 +152,14 @@ class World:
     def _train(self, history: str, models: str) -> None:
         """One nightly run; its figures go where the textfile collector would look."""
         places = {"--history": history, "--models": models, "--metrics": "textfiles/train.prom"}
-        given = [str(part) for name, at in places.items() for part in (name, self._directory / at)]
+        given = [str(part) for name, at in places.items() for part in (name, self.directory / at)]
         command = [sys.executable, "-m", "forecast_scheduler", "train", *given]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
         assert done.returncode == 0, done.stderr
 
     def _serve(self, stack: ExitStack, plane: ControlPlane) -> None:
         """All processes that go on, and Prometheus beside them, which knows their ports from the beginning."""
-        directory, port = self._directory, free_port()
+        directory, port = self.directory, free_port()
         usual = ("--kubeconfig", plane.kubeconfig, "--models", directory / "models")
         measured = ("--prometheus", f"http://127.0.0.1:{port}")
 
@@ -221,8 +206,7 @@ class World:
     def _use(self, writer: ClusterWriter, workload: Workload) -> None:
         """Wait until all that is to happen has happened, and has been scraped."""
         scorer, webhook = self.processes["scorer"], self.processes["webhook"]
-        row = int(self.days.there(self.now)[0])
-        scorer.post("/v1/scores", {"pod": {"namespace": self.days.owners[row][0], "name": self.days.pods[row]}})
+        scorer.post("/v1/scores", {"pod": dict(zip(("namespace", "name"), FIRST_POD, strict=True))})
         webhook.post("/mutate", json.loads(review_of(plain_pod("asked", "asked"))))
         for done, what in (
             (lambda: all(_node_of(writer, name) for name in workload.placed), "pods are not placed"),
