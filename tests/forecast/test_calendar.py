@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import date
 
 import pytest
 
@@ -14,10 +14,6 @@ def test_midnight_and_its_slot_agree() -> None:
     kolkata = Calendar("Asia/Kolkata")
     assert kolkata.day_and_slot(kolkata.midnight(date(2026, 5, 1))) == (date(2026, 5, 1), 0)
     assert kolkata.day_and_slot(kolkata.at(date(2026, 5, 1), 4)) == (date(2026, 5, 1), 8)
-
-
-def test_a_naive_moment_is_local_time() -> None:
-    assert Calendar("Asia/Tokyo").day_and_slot(datetime(2026, 5, 1, 4, 31)) == (date(2026, 5, 1), 9)
 
 
 def test_holidays_count_on_any_weekday_and_only_in_their_country() -> None:

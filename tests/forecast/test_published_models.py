@@ -49,13 +49,6 @@ def test_nothing_published_is_said_so(url: str) -> None:
         registry.load()
 
 
-def test_older_versions_stay_and_sort_by_time(url: str) -> None:
-    registry = Registry(url)
-    published = [registry.publish(artefact_of(value)) for value in range(4)]
-    assert registry.versions() == published == sorted(set(published))
-    assert [value_of(registry.load(version)) for version in published] == [0, 1, 2, 3]
-
-
 def test_versions_sort_even_if_the_clock_goes_back(url: str) -> None:
     times = iter([NOW, NOW, NOW - timedelta(days=2), NOW - timedelta(days=2)])
     registry = Registry(url, clock=lambda: next(times))
@@ -149,12 +142,6 @@ def test_a_reader_that_loses_a_race_against_pruning_reads_the_newer_model(url: s
 def test_an_unsigned_model_is_refused_where_a_key_is_set(url: str) -> None:
     Registry(url).publish(artefact_of(1))
     with pytest.raises(UnsignedArtefact, match="no signature"):
-        Registry(url, public_key=PUBLIC).load()
-
-
-def test_a_model_signed_by_somebody_else_is_refused(url: str) -> None:
-    Registry(url, private_key=new_key_pair()[0]).publish(artefact_of(1))
-    with pytest.raises(UnsignedArtefact, match="not that of the configured public key"):
         Registry(url, public_key=PUBLIC).load()
 
 

@@ -46,13 +46,6 @@ def test_every_tick_is_in_the_slots_of_its_wall_clock(
     assert found == slow_slot_ticks(grid, zone, first_day)
 
 
-@pytest.mark.parametrize("day", [date(2026, 3, 29), date(2026, 10, 25)])
-def test_windows_share_no_tick_unless_a_sample_reaches_over_midnight(day: date) -> None:
-    calendar = Calendar("Europe/Berlin")
-    grids = [SampleGrid.of_days(calendar, day + timedelta(days=i), 1, step_seconds=300) for i in range(2)]
-    assert grids[0].end == grids[1].first
-
-
 def test_a_time_belongs_to_the_nearest_tick() -> None:
     grid = SampleGrid.of_days(Calendar(), date(2026, 3, 2), 1, step_seconds=300)
     times = grid.first + np.array([-151, -150, 0, 149, 150, 300])

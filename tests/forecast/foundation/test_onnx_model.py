@@ -32,13 +32,6 @@ def test_every_form_of_the_contract_gives_the_same_curve(tmp_path: Path, output:
     assert expected.shape == (HORIZON,)
 
 
-def test_a_model_of_a_fixed_context_sees_the_last_half_hours(tmp_path: Path) -> None:
-    context = some_context()
-    free = load_model(save_tiny_model(tmp_path / "free.onnx")).answer(context)
-    fixed = load_model(save_tiny_model(tmp_path / "fixed.onnx", context_shape=("n_series", WEEK)))
-    np.testing.assert_array_equal(fixed.answer(context), free)
-
-
 @pytest.mark.parametrize("shape", [("n_series", "context_length"), ("n_series", WEEK), (1, WEEK)])
 def test_what_a_short_history_lacks_is_missing_at_its_start(tmp_path: Path, shape: tuple[int | str, int | str]) -> None:
     model = load_model(save_tiny_model(tmp_path / "model.onnx", context_shape=shape))

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from forecast.node_base import fit_node_base
 from forecast.peak_weights import complete_history, fit_peak_weights, pods_felt_by_nodes
-from forecast.peak_weights.composition import day_counts
 from forecast.resources import CPU, LOG
 from testing.clusters.constructed import constructed, hide
 
@@ -60,37 +58,3 @@ def test_the_cost_of_a_pod_counts_once_whether_the_pod_is_measured_or_not(seed: 
     felt = pods_felt_by_nodes(completed, weights)[:, CPU, day, 40]
     pods_of = history.placements.counts(100, 50, day * 48 + 40)
     assert felt.sum() == pytest.approx((pods_of @ (own + truth.cost[CPU])).sum(), rel=0.05)
-
-
-def test_held_back_nodes_peak_where_the_corrected_composition_says_and_not_where_measured_profiles_do() -> None:
-    history, truth = constructed(n_services=100, n_nodes=60, factor_share=0.4, cost_share=0.3, seed=5)
-    held_back = np.arange(60) % 4 == 0
-    usage = history.node_usage.copy()
-    usage[held_back] = np.nan
-    history.node_usage[...] = usage
-    weights = fit_peak_weights(history)
-    days = history.describe_days()
-    base = fit_node_base(usage, pods_felt_by_nodes(history, weights), history.capacity, days)
-    plain_base = fit_node_base(usage, history.node_pod_usage, history.capacity, days)
-    composed, profiles, with_base, actual = [], [], [], []
-    for day in (8, 9, 10, 12):
-        kind = days.day_type[day]
-        counts = day_counts(history.placements.between(day * 48, day * 48 + 48), 100, 60)
-        measured = np.nanmean(history.usage_per_pod[:, CPU][:, days.day_type == kind], axis=1)
-
-        def on_nodes(curve: np.ndarray, counts=counts) -> np.ndarray:  # type: ignore[no-untyped-def]
-            return np.asarray((counts @ curve.T.ravel()).reshape(48, 60).T)
-
-        felt = on_nodes(weights.weight[:, CPU, kind])  # correction and cost are in the weight
-        composed.append((felt + base.profile[:, CPU, kind]).max(axis=1))
-        profiles.append(on_nodes(measured).max(axis=1))
-        with_base.append((on_nodes(measured) + plain_base.profile[:, CPU, kind]).max(axis=1))
-        actual.append(truth.nodes[:, CPU, day].max(axis=1))
-
-    def error(forecast: list[np.ndarray]) -> float:
-        relative = np.abs(np.array(forecast) / np.array(actual) - 1)[:, held_back]
-        return float(np.median(relative))
-
-    assert error(composed) < 0.05
-    assert error(composed) < 0.5 * error(with_base)
-    assert error(composed) < 0.2 * error(profiles)

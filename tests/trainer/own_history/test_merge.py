@@ -34,13 +34,6 @@ def test_late_samples_replace_a_reading_that_lacked_them_and_not_the_other_way_r
     assert merge_days(full, thin).usage.num_rows == full.usage.num_rows
 
 
-def test_merging_a_reading_with_itself_changes_nothing() -> None:
-    day = day_tables()
-    merged = merge_days(day, day)
-    assert merged.usage.to_pandas().astype(str).equals(day.usage.to_pandas().astype(str))
-    assert merged.pods.to_pandas().astype(str).equals(day.pods.to_pandas().astype(str))
-
-
 def test_a_request_that_only_the_first_reading_knew_stays() -> None:
     merged = merge_days(day_tables(requests=0.5), day_tables(requests=float("nan")))
     assert merged.pods["request_cpu_cores"].to_pylist() == [0.5] * len(PODS)
@@ -52,8 +45,3 @@ def test_pods_that_only_one_reading_saw_are_all_there() -> None:
     for merged in (merge_days(day, gone), merge_days(gone, day)):
         assert sorted(merged.pods["pod"].to_pylist()) == sorted(pod for pod, _ in PODS)
         assert merged.capacity["node"].to_pylist() == ["node-0", "node-1"]
-
-
-def test_rows_come_out_in_the_order_of_time() -> None:
-    times = merge_days(day_tables(first=12), day_tables(first=0, until=12)).usage["timestamp"].to_pandas()
-    assert times.is_monotonic_increasing

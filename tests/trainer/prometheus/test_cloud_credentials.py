@@ -13,7 +13,6 @@ from typing import Any, Final
 import pytest
 
 from forecast.errors import InputError
-from forecast_scheduler.settings.document import load_settings
 from testing.servers.bad_proxy import BadProxy, self_signed
 from testing.servers.prometheus import PrometheusServer, free_port
 from testing.servers.token_service import TokenService
@@ -225,17 +224,7 @@ sys.exit(main())
     return subprocess.run(command, env=environment | more, capture_output=True, text=True)
 
 
-def test_without_the_libraries_of_clouds_all_else_works(tmp_path: Path) -> None:
-    plain = _train_without_libraries(tmp_path)
-    assert plain.returncode == 2 and "cannot be reached" in plain.stderr, plain.stderr
-
-
 @pytest.mark.parametrize("cloud", LIBRARIES)
 def test_a_library_that_is_not_installed_is_named(cloud: str, tmp_path: Path) -> None:
     refused = _train_without_libraries(tmp_path, FORECAST_SCHEDULER_PROMETHEUS__CLOUD=cloud)
     assert refused.returncode == 2 and f"pip install 'forecast-scheduler[{cloud}]'" in " ".join(refused.stderr.split())
-
-
-def test_off_is_off_as_yaml_reads_it(tmp_path: Path) -> None:
-    (tmp_path / "settings.yaml").write_text("prometheus: {cloud: off}\n")
-    assert load_settings(tmp_path / "settings.yaml", {}).prometheus.cloud is Cloud.OFF
