@@ -83,6 +83,11 @@ class Scrapes:
         labels = {"container": "main"} | labels
         self.counter("container_cpu_usage_seconds_total", rate, begin, end, namespace=namespace, pod=pod, **labels)
 
+    def memory(self, namespace: str, pod: str, value: Any, container: str = "main") -> None:
+        """Working set of a container."""
+        where: dict[str, Any] = {"namespace": namespace, "pod": pod, "container": container}
+        self.gauge("container_memory_working_set_bytes", value, **where)
+
     def _times(self, begin: float, end: float) -> Any:
         first, last = int(-(-(begin - 10) // MINUTE)), int((end - 11) // MINUTE)
         return np.arange(first, last + 1) * MINUTE + 10

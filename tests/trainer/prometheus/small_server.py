@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
 
 from testing.servers.openmetrics import MetricSeries, write_blocks
 from testing.servers.prometheus import PrometheusServer
@@ -20,8 +19,7 @@ def small_server(blocks: Path) -> PrometheusServer:
                 namespace, f"pod-{number}", f"n{number}", kind="StatefulSet", owner="pod", uid=f"{namespace}-{number}"
             )
             scrapes.cpu(namespace, f"pod-{number}", 0.5 * number)
-            where: dict[str, Any] = {"namespace": namespace, "pod": f"pod-{number}", "container": "main"}
-            scrapes.gauge("container_memory_working_set_bytes", 2e8, **where)
+            scrapes.memory(namespace, f"pod-{number}", 2e8)
         scrapes.gauge("kube_node_info", 1, node=f"n{number}", internal_ip=f"10.0.0.{number}")
         for resource, value in (("cpu", 8.0), ("memory", 3e10)):
             scrapes.gauge("kube_node_status_capacity", value, node=f"n{number}", resource=resource)

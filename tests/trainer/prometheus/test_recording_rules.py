@@ -57,7 +57,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[DayTables
         where: dict[str, Any] = {"namespace": "shop", "pod": f"cart-{number}"}
         scrapes.counter("container_network_receive_bytes_total", 1e3, **where, interface="eth0")
         scrapes.counter("container_fs_writes_bytes_total", 2e3, **where, container="main", device="sda")
-        scrapes.gauge("container_memory_working_set_bytes", 1e8 * number, **where, container="main")
+        scrapes.memory("shop", f"cart-{number}", 1e8 * number)
         scrapes.counter("promtail_read_bytes_total", 50, path=f"/var/log/pods/shop_cart-{number}_u/main/0.log")
         scrapes.counter("node_cpu_seconds_total", 3.0, instance=f"n{number}:9100", cpu=0, mode="user")
         scrapes.gauge("node_memory_MemTotal_bytes", 3e10, instance=f"n{number}:9100")

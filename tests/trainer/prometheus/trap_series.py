@@ -46,32 +46,16 @@ def _moves(s: Scrapes) -> None:
 def _owners(s: Scrapes) -> None:
     def replica_set(name: str, kind: str, owner: str) -> None:
         controller = "true" if kind != "<none>" else "<none>"
-        s.gauge(
-            "kube_replicaset_owner",
-            1,
-            namespace="own",
-            replicaset=name,
-            owner_kind=kind,
-            owner_name=owner,
-            owner_is_controller=controller,
-        )
+        labels: dict[str, Any] = {"owner_kind": kind, "owner_name": owner, "owner_is_controller": controller}
+        s.gauge("kube_replicaset_owner", 1, namespace="own", replicaset=name, **labels)
 
     replica_set("web-66c9b7d5f", "Deployment", "web")
     replica_set("canary-66c9b7d5f", "Rollout", "canary")
     replica_set("alone-66c9b7d5f", "<none>", "<none>")
     for name in ("web", "canary", "alone"):
         s.pod("own", f"{name}-66c9b7d5f-x", kind="ReplicaSet", owner=f"{name}-66c9b7d5f")
-    s.gauge(
-        "kube_job_owner",
-        1,
-        0,
-        HOUR,
-        namespace="own",
-        job_name="tidy-29500000",
-        owner_kind="CronJob",
-        owner_name="tidy",
-        owner_is_controller="true",
-    )
+    tidy: dict[str, Any] = {"owner_kind": "CronJob", "owner_name": "tidy", "owner_is_controller": "true"}
+    s.gauge("kube_job_owner", 1, 0, HOUR, namespace="own", job_name="tidy-29500000", **tidy)
     s.pod("own", "tidy-29500000-x", "n1", 0, HOUR, kind="Job", owner="tidy-29500000")
     s.gauge("kube_job_owner", 1, namespace="own", job_name="once", owner_kind="", owner_name="", owner_is_controller="")
     s.pod("own", "once-x", kind="Job", owner="once")
@@ -82,15 +66,8 @@ def _owners(s: Scrapes) -> None:
 
 def _counts(s: Scrapes) -> None:
     for replica, (begin, end) in enumerate(((0, 4), (1, 2), (1, 2))):
-        s.pod(
-            "scaled",
-            f"api-5d9c7b8f6-{replica}",
-            "n1",
-            begin * HOUR,
-            end * HOUR,
-            kind="ReplicaSet",
-            owner="api-5d9c7b8f6",
-        )
+        name = f"api-5d9c7b8f6-{replica}"
+        s.pod("scaled", name, "n1", begin * HOUR, end * HOUR, kind="ReplicaSet", owner="api-5d9c7b8f6")
     s.pod("scaled", "waiting", phase="Pending")
     s.pod("scaled", "finished", phase="Succeeded")
 
@@ -102,13 +79,7 @@ def _flaws(s: Scrapes) -> None:
     s.cpu("flaws", "gap", 1.0, 0, HOUR)
     s.cpu("flaws", "gap", 1.0, 1.5 * HOUR)
     s.pod("flaws", "nan")
-    s.gauge(
-        "container_memory_working_set_bytes",
-        lambda t: np.where((t >= HOUR) & (t < HOUR + 600), np.nan, 100 * MIB),
-        namespace="flaws",
-        pod="nan",
-        container="main",
-    )
+    s.memory("flaws", "nan", lambda t: np.where((t >= HOUR) & (t < HOUR + 600), np.nan, 100 * MIB))
     s.cpu("flaws", "orphan", 1.0)  # never listed by kube-state-metrics
 
 
@@ -123,13 +94,7 @@ def _twice(s: Scrapes) -> None:
     s.pod("twice", "cgroups")
     for container, rate in (("main", 1.0), ("side", 0.5), ("", 1.5), ("POD", 0.01)):
         s.cpu("twice", "cgroups", rate, container=container)
-        s.gauge(
-            "container_memory_working_set_bytes",
-            rate * 100 * MIB,
-            namespace="twice",
-            pod="cgroups",
-            container=container,
-        )
+        s.memory("twice", "cgroups", rate * 100 * MIB, container)
     # A restarted container overlaps with its former self under another id.
     s.pod("twice", "restarted")
     s.cpu("twice", "restarted", 1.0, 0, HOUR + 60, id="/old")
@@ -183,65 +148,28 @@ def _requests(s: Scrapes) -> None:
     ):
         for exporter in ("a", "b"):
             for resource, value in (("cpu", cpu), ("memory", memory)):
-                s.gauge(
-                    "kube_pod_container_resource_requests",
-                    value,
-                    begin * HOUR,
-                    end * HOUR,
-                    namespace="req",
-                    pod=pod,
-                    uid=uid,
-                    container=container,
-                    resource=resource,
-                    instance=exporter,
-                )
+                labels: dict[str, Any] = {"namespace": "req", "pod": pod, "uid": uid, "container": container}
+                labels |= {"resource": resource, "instance": exporter}
+                s.gauge("kube_pod_container_resource_requests", value, begin * HOUR, end * HOUR, **labels)
 
 
 def _logs(s: Scrapes) -> None:
     for number, node in enumerate(("n1", "n2"), start=1):
         s.pod("log", f"talks-{number}", node)
         s.pod("logging", f"collector-{number}", node, kind="DaemonSet", owner="collector")
-        for component, rate in (("kubernetes_logs", 1000.0 * number), ("other", 5.0)):
-            s.counter(
-                "vector_component_received_event_bytes_total",
-                rate,
-                component_kind="source",
-                component_id=component,
-                pod_namespace="log",
-                pod_name=f"talks-{number}",
-                namespace="logging",
-                pod=f"collector-{number}",
-            )
-        s.counter(
-            "vector_component_received_event_bytes_total",
-            9e9,
-            component_kind="sink",
-            component_id="loki",
-            pod_namespace="log",
-            pod_name=f"talks-{number}",
-        )
+        talks: dict[str, Any] = {"pod_namespace": "log", "pod_name": f"talks-{number}"}
+        collector: dict[str, Any] = {"namespace": "logging", "pod": f"collector-{number}"}
+        received, source = "vector_component_received_event_bytes_total", collector | {"component_kind": "source"}
+        s.counter(received, 1000.0 * number, component_id="kubernetes_logs", **source, **talks)
+        s.counter(received, 5.0, component_id="other", **source, **talks)
+        s.counter(received, 9e9, component_kind="sink", component_id="loki", **talks)
         for metric, rate in (("promtail_read_bytes_total", 2000.0), ("loki_source_file_read_bytes_total", 3000.0)):
             for container in ("main", "side"):
                 path = f"/var/log/pods/log_talks-{number}_uid-1/{container}/0.log"
-                s.counter(
-                    metric,
-                    rate * number,
-                    path=path,
-                    namespace="logging",
-                    pod=f"collector-{number}",
-                    resets=[HOUR + 130],
-                )
-        s.counter(
-            "promtail_read_bytes_total", 9e9, path="/var/log/syslog", namespace="logging", pod=f"collector-{number}"
-        )
-        s.counter(
-            "fluentbit_input_bytes_total",
-            4000.0 * number,
-            name="tail.0",
-            namespace="logging",
-            pod=f"collector-{number}",
-        )
-        s.counter("fluentbit_input_bytes_total", 10.0, name="systemd.1", namespace="logging", pod=f"collector-{number}")
+                s.counter(metric, rate * number, path=path, resets=[HOUR + 130], **collector)
+        s.counter("promtail_read_bytes_total", 9e9, path="/var/log/syslog", **collector)
+        s.counter("fluentbit_input_bytes_total", 4000.0 * number, name="tail.0", **collector)
+        s.counter("fluentbit_input_bytes_total", 10.0, name="systemd.1", **collector)
 
     def size(pod: str, value: object, container: str = "main") -> None:
         s.gauge("kubelet_container_log_filesystem_used_bytes", value, namespace="log", pod=pod, container=container)
