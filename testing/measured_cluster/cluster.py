@@ -177,29 +177,19 @@ def _deployment(build: _Builder, name: str, namespace: str, number: int) -> None
         *(_safe(d * _DAY + 120 + number) for d in range(1 + number % 5, build.n_ticks // _DAY, 5)),
         build.n_ticks,
     ]
-    hashes = ["5d9c7b8f6", "7bdf4c6c9", "66c9b7d5f", "84f5d6c4b", "9f7c8b5d2"]
+    hashes, top = ["5d9c7b8f6", "7bdf4c6c9", "66c9b7d5f", "84f5d6c4b", "9f7c8b5d2"], f"Deployment/{name}"
     for release, (begin, end) in enumerate(itertools.pairwise(releases)):
         replica_set = f"{name}-{hashes[release % 5]}"
+        owner = ("ReplicaSet", replica_set)
         for replica in range(1 + number % 3):
             pod = f"{replica_set}-{release:x}{replica}abc"
-            build.add(
-                namespace, pod, build.node(), ("ReplicaSet", replica_set), f"Deployment/{name}", begin, end, level
-            )
+            build.add(namespace, pod, build.node(), owner, top, begin, end, level)
         if autoscaled:
             for day in range(begin // _DAY, end // _DAY + 1):
-                up, down = day * _DAY + 18 * 12, day * _DAY + 22 * 12
+                up, down = max(begin, day * _DAY + 18 * 12), min(end, day * _DAY + 22 * 12)
                 for replica in range(3):
                     pod = f"{replica_set}-{day:02x}{replica}hpa"
-                    build.add(
-                        namespace,
-                        pod,
-                        build.node(),
-                        ("ReplicaSet", replica_set),
-                        f"Deployment/{name}",
-                        max(begin, up),
-                        min(end, down),
-                        level,
-                    )
+                    build.add(namespace, pod, build.node(), owner, top, up, down, level)
 
 
 def _stateful_set(build: _Builder, name: str, number: int) -> None:
@@ -210,24 +200,15 @@ def _stateful_set(build: _Builder, name: str, number: int) -> None:
         if replica == 0:
             moves[1:1] = [_safe(day * _DAY + 60 + number) for day in range(2, build.n_ticks // _DAY, 4)]
         for begin, end in itertools.pairwise(moves):
-            build.add(
-                "data",
-                f"{name}-{replica}",
-                build.node(),
-                ("StatefulSet", name),
-                f"StatefulSet/{name}",
-                begin,
-                end,
-                level,
-            )
+            owner, top = ("StatefulSet", name), f"StatefulSet/{name}"
+            build.add("data", f"{name}-{replica}", build.node(), owner, top, begin, end, level)
 
 
 def _daemon_set(build: _Builder) -> None:
     level = _level(build.n_ticks, build.rng, cpu=0.05, memory=1e8, disk=1e4, network=5e4, log=500.0)
+    owner, top = ("DaemonSet", "agent"), "DaemonSet/agent"
     for node in range(N_NODES):
-        build.add(
-            "kube-system", f"agent-{node}xyz", node, ("DaemonSet", "agent"), "DaemonSet/agent", 0, build.n_ticks, level
-        )
+        build.add("kube-system", f"agent-{node}xyz", node, owner, top, 0, build.n_ticks, level)
 
 
 def _cron_job(build: _Builder, start: int) -> None:
@@ -241,14 +222,6 @@ def _cron_job(build: _Builder, start: int) -> None:
 
 def _replica_set_alone(build: _Builder) -> None:
     """A ReplicaSet without a Deployment although its name looks like one's."""
-    level = _some_level(build)
-    build.add(
-        "shop",
-        "lone-5d9c7b8f6-aaaaa",
-        build.node(),
-        ("ReplicaSet", "lone-5d9c7b8f6"),
-        "ReplicaSet/lone-5d9c7b8f6",
-        0,
-        build.n_ticks,
-        level,
-    )
+    level, name = _some_level(build), "lone-5d9c7b8f6"
+    owner, top = ("ReplicaSet", name), f"ReplicaSet/{name}"
+    build.add("shop", f"{name}-aaaaa", build.node(), owner, top, 0, build.n_ticks, level)

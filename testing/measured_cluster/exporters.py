@@ -36,23 +36,13 @@ def pod_series(cluster: Cluster) -> Iterator[MetricSeries]:
     everything = _scrapes(cluster, 0, cluster.n_ticks, _FACTS)
     for (namespace, name), (kind, owner) in replica_sets.items():
         controller = "<none>" if kind == "<none>" else "true"
-        labels = {
-            "namespace": namespace,
-            "replicaset": name,
-            "owner_kind": kind,
-            "owner_name": owner,
-            "owner_is_controller": controller,
-        }
+        labels = {"namespace": namespace, "replicaset": name, "owner_kind": kind, "owner_name": owner}
+        labels["owner_is_controller"] = controller
         yield MetricSeries("kube_replicaset_owner", labels, everything, np.ones(len(everything)))
     for (namespace, name), (begin, end) in jobs.items():
         times = _scrapes(cluster, begin, end, _STATE)
-        labels = {
-            "namespace": namespace,
-            "job_name": name,
-            "owner_kind": "CronJob",
-            "owner_name": "report",
-            "owner_is_controller": "true",
-        }
+        labels = {"namespace": namespace, "job_name": name, "owner_kind": "CronJob", "owner_name": "report"}
+        labels["owner_is_controller"] = "true"
         yield MetricSeries("kube_job_owner", labels, times, np.ones(len(times)))
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from tests.dashboards.autoscaling_scenes import AUTOSCALING
 from tests.dashboards.promtool_tests import Series, series
 from tests.dashboards.scene import CRITICAL, DAY, HOUR, INFO, WARNING, Scene, steady
-from tests.dashboards.tenant_scenes import TENANTS
 
 SCORER = {"job": "forecast-scheduler-scorer"}
 LOOP = {"job": "forecast-scheduler-schedule", "instance": "10.0.0.7:8889"}
 LOOP_JOB = {"job": LOOP["job"]}
 REBALANCER = {"job": "forecast-scheduler-rebalancer"}
+AUTOSCALER = {"job": "forecast-scheduler-autoscaler"}
 EXTENDER = {"job": "forecast-scheduler-extender"}
 WEBHOOK = {"job": "forecast-scheduler-webhook"}
 
@@ -862,13 +861,84 @@ _OPERATING = (
     ),
 )
 
+
+def _autoscalers(held_up: float, leading: float, *, writes: bool = True, knows: float = 1.0) -> tuple[Series, ...]:
+    """Of two replicas, of which the first leads, or would."""
+    said = {"held_up": (held_up, 0.0), "leading": (leading, 0.0), "has_forecast": (knows, knows)}
+    said |= {"acting": (leading, 0.0)} if writes else {}
+    return tuple(
+        steady(f"forecast_autoscale_{name}", value, instance=instance, **AUTOSCALER)
+        for name, values in said.items()
+        for instance, value in zip(("10.0.0.7:8892", "10.0.0.8:8892"), values, strict=True)
+    )
+
+
+_AUTOSCALING = (
+    Scene(
+        "ForecastAutoscaleHeldUp",
+        "the API server refuses",
+        _autoscalers(1, 1),
+        20,
+        {WARNING: "forecast-scheduler-autoscaler: the autoscaler has not been able to go on for 15 minutes"},
+        AUTOSCALER,
+    ),
+    Scene("ForecastAutoscaleHeldUp", "nothing holds it up", _autoscalers(0, 1), 20),
+    Scene(
+        "ForecastAutoscaleNoForecast",
+        "the model is too old",
+        _autoscalers(0, 1, knows=0),
+        35,
+        {WARNING: "forecast-scheduler-autoscaler: the autoscaler has had no forecast for 30 minutes"},
+        AUTOSCALER,
+    ),
+    Scene("ForecastAutoscaleNoForecast", "there is one", _autoscalers(0, 1), 35),
+    Scene(
+        "ForecastAutoscaleNoLeader",
+        "two replicas, no leader",
+        _autoscalers(0, 0),
+        15,
+        {WARNING: "forecast-scheduler-autoscaler: no replica writes buffers, marks or requests"},
+        AUTOSCALER,
+    ),
+    Scene("ForecastAutoscaleNoLeader", "one of them leads", _autoscalers(0, 1), 15),
+    Scene("ForecastAutoscaleNoLeader", "nothing may be written", _autoscalers(0, 0, writes=False), 15),
+)
+
+
+def _tenants(waiting: float, owed: float) -> tuple[Series, ...]:
+    """Of two replicas that both follow the cluster. Another tenant waits beyond its min."""
+    given = []
+    for instance in ("10.0.0.7:8889", "10.0.0.8:8889"):
+        for tenant, pods, cores in (("shop", waiting, owed), ("batch", 9.0, 0.0)):
+            labels = {"tenant": tenant, "instance": instance, **LOOP_JOB}
+            given.append(steady("forecast_tenant_waiting_pods", pods, **labels))
+            given += [
+                steady("forecast_tenant_owed", amount, resource=name, **labels)
+                for name, amount in (("cpu", cores), ("memory", 0.0))
+            ]
+    return tuple(given)
+
+
+_TENANTS = (
+    Scene(
+        "ForecastTenantKeptWaiting",
+        "others hold its min, and its pods wait",
+        _tenants(3, 12),
+        20,
+        {WARNING: "Tenant shop: 3 pods wait while others use what it is guaranteed"},
+        {"tenant": "shop", **LOOP_JOB},
+    ),
+    Scene("ForecastTenantKeptWaiting", "its pods wait beyond its min", _tenants(3, 0), 20),
+    Scene("ForecastTenantKeptWaiting", "others borrow, and none of its pods waits", _tenants(0, 12), 20),
+)
+
 SCENES: tuple[Scene, ...] = (
     *_FORECAST,
     *_LOOPS,
     *_BESIDE,
     *_REBALANCING,
-    *AUTOSCALING,
+    *_AUTOSCALING,
     *_GPUS_AND_JOBS,
-    *TENANTS,
+    *_TENANTS,
     *_OPERATING,
 )
