@@ -16,19 +16,24 @@ HOUR, DAY = 3600, 86400
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Summaries by severity of what fires, {} = nothing, and the labels of the alert beside name and severity.
+    """Summaries by severity of what fires, {} = nothing.
 
     at        : minutes
+    labels    : of the alert beside name and severity; None = the job of the first series
     elsewhere : series of another cluster, in which nothing is wrong
     """
 
     alert: str
     about: str
     given: tuple[Series, ...]
-    at: int
     fires: Mapping[str, str] = field(default_factory=dict)
-    labels: Mapping[str, str] = field(default_factory=dict)
+    at: int = 20
+    labels: Mapping[str, str] | None = None
     elsewhere: tuple[Series, ...] = ()
+
+    def alert_labels(self) -> dict[str, str]:
+        """Those that are expected."""
+        return {"job": self.given[0].labels["job"]} if self.labels is None else dict(self.labels)
 
 
 def steady(name: str, value: float, /, **labels: str) -> Series:

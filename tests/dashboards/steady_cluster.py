@@ -28,7 +28,7 @@ FIRST_POD: Final = ("shop", "app-00-5d9c7b8f6-0")
 _HISTORY_DAYS: Final = 9
 _PODS_OF_A_SERVICE: Final = 4
 _USED: Final = {"cpu": 1.0, "memory": 4e9, "disk": 1e5, "network": 1e5, "log": 1e3}
-_CAPACITY: Final = {"disk": 1e8, "network": 2e7, "log": 1e7}
+_CAPACITY: Final = {"disk": 1e8, "network": 1e8, "log": 1e7}
 _STEP, _RECORDED_SECONDS = 300, 7200
 
 
@@ -42,7 +42,7 @@ def create_objects(writer: ClusterWriter) -> Manifest:
     """Nodes, and the pods of eighteen Deployments on them; returns the ReplicaSet of the first."""
     for namespace in NAMESPACES:
         writer.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
-    nodes = [node(name) for name in NODES]
+    nodes = [node(name, memory="10Gi") for name in NODES]  # the fullest of all, which panels show
     for one in nodes:
         one["metadata"]["annotations"] = {CAPACITY_ANNOTATION: json.dumps({k: str(v) for k, v in _CAPACITY.items()})}
     writer.create_many(nodes)
@@ -60,7 +60,7 @@ def create_objects(writer: ClusterWriter) -> Manifest:
 
 
 def recorded() -> list[MetricSeries]:
-    """What rules have recorded in the last two hours, and what a shadow says of the nodes."""
+    """What rules have recorded in the last two hours, and what a shadow and, at midnight, others said of the nodes."""
     last = int(time.time()) // _STEP * _STEP
     times = np.arange(last - _RECORDED_SECONDS, last + 1, _STEP)
     return [MetricSeries(name, labels, times, np.full(len(times), value)) for name, labels, value in _recorded()]
@@ -81,6 +81,7 @@ def _recorded() -> Iterator[tuple[str, dict[str, str], float]]:
             for quantile in ("0.5", "0.95"):
                 labels = of | {"node": name, "quantile": quantile, "day": "today"}
                 yield "forecast_shadow_node_predicted_peak", labels, 2 * used
+                yield "forecast_node_predicted_peak", labels | {"as_of": "midnight"}, 2 * used
         for name in ("within_bound", "compared"):
             yield f"forecast:nodes_{name}", of, N_NODES
         for namespace, deployment, replicas in _replica_sets():

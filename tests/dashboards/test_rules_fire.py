@@ -42,7 +42,7 @@ def _checks(scene: Scene) -> dict[str, Any]:
     annotations = {name: rule.rule(RUNBOOKS)["annotations"] for name, rule in rules.items()}
     fires = [
         {
-            "exp_labels": {**scene.labels, **cluster, "severity": severity},
+            "exp_labels": {**scene.alert_labels(), **cluster, "severity": severity},
             "exp_annotations": {**annotations[severity], "summary": summary},
         }
         for severity, summary in scene.fires.items()
