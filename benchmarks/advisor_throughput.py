@@ -36,9 +36,10 @@ from benchmarks.preferring_webhook import preferring_webhook
 from benchmarks.scheduler_load import LoadedCluster
 from placement.advice_gate import ADVICE
 from testing.processes.process_figures import cpu_seconds, wait_until_at_rest
-from testing.processes.scorer_process import ScorerProcess, eventually
+from testing.processes.scorer_process import ScorerProcess
 from testing.processes.webhook_process import metric
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
+from testing.waiting import eventually
 
 _ALONE, _ADVISOR, _PREFER = "alone", "advisor", "prefer"
 _LEASE_NAMESPACE: Final = "forecast-scheduler"
@@ -87,7 +88,7 @@ class Setting:
                 advisor.process.send_signal(signal.SIGCONT)
                 times = bindings.times(n_pods, _LONGEST, scheduler.end_of_log)
                 cpu = cpu_seconds(advisor.process.pid) - cpu
-            eventually(lambda: advisor.metric("forecast_decisions_pending") == 0, 10)
+            eventually(lambda: advisor.metric("forecast_decisions_pending") == 0)
             right = _as_advised(advisor)
             self.cluster.writer.delete_many(made)
         return Measured(_rate_of(times), n_pods, cpu, right / n_pods)
@@ -148,7 +149,7 @@ class Setting:
         ) as process:
             process.wait_ready(120)
             assert process.process is not None
-            assert eventually(lambda: process.metric("forecast_degradation_level") < 3, 60), process.log
+            assert eventually(lambda: process.metric("forecast_degradation_level") < 3), process.log
             wait_until_at_rest(process.process.pid)
             yield process
 

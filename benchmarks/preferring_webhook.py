@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from testing.processes.scorer_process import ScorerProcess, eventually
+from testing.processes.scorer_process import ScorerProcess
 from testing.processes.webhook_process import Api, WebhookProcess, configuration
 from testing.servers.cluster_objects import pod
 from testing.servers.control_plane.control_plane import ControlPlane
+from testing.waiting import eventually
 
 _PATIENCE_SECONDS = 60.0
 

@@ -61,7 +61,7 @@ class Tree:
         """Return the status of a module of its environment, run in it or in a copy of it; 1 if it takes too long."""
         python = self.root.resolve() / ".venv" / "bin" / "python"
         environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
-        command = [python, "-m", module, *map(str, arguments)]
+        command = [str(python), "-m", module, *map(str, arguments)]
         said = None if within is None else subprocess.DEVNULL
         try:
             done = subprocess.run(command, cwd=within or self.root, env=environment, stdout=said, timeout=seconds)
@@ -106,7 +106,7 @@ def shares(tree: Tree) -> dict[str, tuple[float, float]]:
 
 def tests_by_line(tree: Tree, file: str) -> dict[int, list[str]]:
     """Return the tests that ran each line of a file, without the phase and the case of each."""
-    from coverage import CoverageData  # of the bench extra
+    from coverage import CoverageData  # type: ignore[import-not-found, unused-ignore]  # of the bench extra
 
     data = CoverageData(str(tree.data))
     data.read()

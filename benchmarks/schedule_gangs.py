@@ -26,10 +26,10 @@ from benchmarks.schedule_throughput import Measured, measured
 from benchmarks.scheduler_load import BATCH_LABEL, LoadedCluster
 from placement.pod_groups.labels import GROUP_LABEL
 from testing.processes.process_figures import cpu_of
-from testing.processes.scorer_process import eventually
 from testing.processes.shipped_schedule import shipped
 from testing.processes.webhook_process import Api, Refused
 from testing.servers.control_plane.control_plane import ControlPlane
+from testing.waiting import eventually
 
 _GANGS, _SINGLE = "gangs", "single"
 _GROUPS: Final = "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/{}/podgroups"

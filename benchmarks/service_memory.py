@@ -41,10 +41,11 @@ from testing.processes.process_figures import (
     resident_bytes,
     wait_until_at_rest,
 )
-from testing.processes.scorer_process import ROOT, ScorerProcess, eventually
+from testing.processes.scorer_process import ROOT, ScorerProcess
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
 from testing.servers.prometheus import PrometheusServer
 from testing.servers.shipped_extender import shipped_extender
+from testing.waiting import eventually
 
 _LIMIT: Final = 600 * 2**20
 _LONGEST: Final = 600.0

@@ -30,13 +30,14 @@ from benchmarks.schedule_process import OUR_NAME
 from benchmarks.scheduler_load import LoadedCluster
 from testing.clusters.own_nodes import group, groups, member, our_node, our_pod, overcommitted
 from testing.processes.process_figures import cpu_of, wait_until_at_rest
-from testing.processes.scorer_process import ScorerProcess, eventually
+from testing.processes.scorer_process import ScorerProcess
 from testing.processes.shipped_schedule import shipped
 from testing.processes.webhook_process import Api
 from testing.servers.cluster_objects import ClusterWriter
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.tcp_proxy import TcpProxy
 from testing.servers.own_clock import HOUR, OwnClock
+from testing.waiting import eventually
 
 _SERVICES: Final = 200
 _LONGEST: Final = 300.0

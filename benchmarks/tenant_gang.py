@@ -35,12 +35,13 @@ from testing.clusters.own_nodes import (
     our_pod,
     settings_of_schedule,
 )
-from testing.processes.scorer_process import ScorerProcess, eventually
+from testing.processes.scorer_process import ScorerProcess
 from testing.processes.shipped_schedule import shipped
 from testing.processes.webhook_process import Api
 from testing.servers.cluster_objects import ClusterWriter
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.pool import control_plane
+from testing.waiting import eventually
 
 _OWNER, _BORROWER = "default", "borrower"
 _MOST_SECONDS: Final = 30.0

@@ -33,10 +33,10 @@ from urllib.parse import urlsplit
 from benchmarks.harness import command_line, finish, in_turn, machine_load, outcome, quantile
 from benchmarks.real_scheduler import ROOT
 from testing.authority import Authority
-from testing.processes.scorer_process import eventually
 from testing.processes.webhook_process import Api, WebhookProcess, configuration, metric
 from testing.reviews import review_of
 from testing.servers.control_plane.control_plane import ControlPlane
+from testing.waiting import eventually
 
 _LIMIT_SECONDS = 0.010
 _CONNECTIONS = 16

@@ -42,7 +42,7 @@ class Clocks:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self) -> Iterator[None]:
         """Attach the figures as plain values: pytest-xdist sends them to the process that prints."""
-        report: Any = yield  # type: ignore[misc]
+        report: Any = yield
         now = _cpu_seconds()
         report.cpu_seconds, self._cpu = now - self._cpu, now
         report.taken = taken()

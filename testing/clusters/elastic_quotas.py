@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from testing.clusters.own_nodes import LONG
-from testing.processes.scorer_process import eventually
 from testing.processes.shipped_schedule import shipped
 from testing.processes.webhook_process import Api, Refused
 from testing.servers.cluster_objects import Manifest
+from testing.waiting import eventually
 
 _DEFINITION: Final = "crds/elasticquotas/elasticquotas.yaml"
 
@@ -26,7 +25,7 @@ def install_elastic_quotas(api: Api) -> None:
             return False
         return True
 
-    assert eventually(is_served, LONG)
+    assert eventually(is_served)
 
 
 def elastic_quota(

@@ -12,12 +12,13 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from testing.clusters.own_nodes import DOMAIN, LONG, OURS, overcommitted, settings_of_schedule
-from testing.processes.scorer_process import ScorerProcess, eventually
+from testing.processes.scorer_process import ScorerProcess
 from testing.servers.cluster_objects import ClusterWriter, Manifest, pod
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.kubelets import FAILS, RUN_SECONDS
 from testing.servers.provider_process import virtual_node
 from testing.servers.watching import PODS, Address, Watching
+from testing.waiting import eventually
 
 JOBS: Final = "job-scheduler"
 _PREFIX: Final = "forecast-scheduler.io/"
@@ -240,7 +241,7 @@ class JobsWorld:
 
     def awaits(self, condition: Callable[[], bool], what: object = "") -> None:
         """Raises AssertionError if that does not become true."""
-        assert eventually(condition, LONG), (what, self.said())
+        assert eventually(condition), (what, self.said())
 
     def pods(self, prefix: str = "") -> dict[str, Manifest]:
         """By name, of those whose names begin so."""
@@ -303,7 +304,7 @@ def assert_sound(
 ) -> list[Manifest]:
     """At rest; no node past allocatable; no pod ever seen on two nodes, or deleted once it ran. Returns the pods."""
     at_rest = ("forecast_assumed_pods", "forecast_bindings_in_flight")
-    assert eventually(lambda: all(process.metric(name) == 0 for name in at_rest), LONG), process.log[-3000:]
+    assert eventually(lambda: all(process.metric(name) == 0 for name in at_rest)), process.log[-3000:]
     pods = writer.list_all("pods")
     assert overcommitted(pods, writer.list_all("nodes")) == {}
     assert not [one for one in history.all() if len(one.nodes) > 1]

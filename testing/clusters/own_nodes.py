@@ -10,10 +10,11 @@ from typing import Any, Final
 
 from kube.objects.quantity import parse_quantity
 from placement.pod_groups.labels import GROUP_LABEL, ROLE
-from testing.processes.scorer_process import ScorerProcess, eventually
+from testing.processes.scorer_process import ScorerProcess
 from testing.processes.webhook_process import Api, Refused
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod
 from testing.servers.control_plane.control_plane import ControlPlane
+from testing.waiting import eventually
 
 OURS: Final = "forecast-scheduler"
 DOMAIN: Final = "forecast-scheduler.io/domain"
@@ -86,7 +87,7 @@ class _Groups:
                 return False
             return True
 
-        assert eventually(listed, LONG)
+        assert eventually(listed)
         for one in there:
             self._api.request("DELETE", f"{_GROUPS}/{one['metadata']['name']}")
 

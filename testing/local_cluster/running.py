@@ -27,7 +27,6 @@ from placement.advice_gate import ADVICE
 from testing.local_cluster.metrics import page, past
 from testing.local_cluster.objects import node_object, one_more, pod_object, replica_set_objects
 from testing.local_cluster.sample import SAMPLE, PodCourse, read_sample
-from testing.processes.scorer_process import eventually
 from testing.servers.cluster_objects import ClusterWriter, Manifest
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
@@ -36,6 +35,7 @@ from testing.servers.openmetrics import write_blocks
 from testing.servers.prometheus import PrometheusServer, free_port
 from testing.servers.provider_process import ProviderProcess
 from testing.servers.shipped_extender import shipped_extender
+from testing.waiting import eventually
 
 ADDED_PODS: Final = {
     "first.yaml": ("first", "default-scheduler"),

@@ -7,9 +7,8 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -18,6 +17,7 @@ import httpx
 import yaml
 
 from testing.processes.forked_process import ForkedProcess
+from testing.waiting import eventually
 
 ROOT = Path(__file__).parents[2]
 ANSWER_SECONDS = 3.0
@@ -203,20 +203,3 @@ class Asker:
                     self.answers.append(answer.json())
                 else:
                     self.failures.append(f"{answer.status_code} {answer.text}")
-
-
-def eventually(condition: Callable[[], bool], seconds: float = 15) -> bool:
-    """Whether it becomes true within `seconds`; an answer that does not come counts as false.
-
-    Between two looks it waits as long as one takes, so that looking never has more than half of the time: what is
-    waited for needs the processors, too.
-    """
-    deadline = time.monotonic() + seconds
-    while True:
-        began = time.monotonic()
-        with suppress(httpx.HTTPError):
-            if condition():
-                return True
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(max(0.05, min(time.monotonic() - began, 1.0)))

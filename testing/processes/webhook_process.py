@@ -14,8 +14,9 @@ import urllib3
 import yaml
 
 from testing.authority import Authority
-from testing.processes.scorer_process import ROOT, ScorerProcess, eventually
+from testing.processes.scorer_process import ROOT, ScorerProcess
 from testing.servers.control_plane.control_plane import ControlPlane
+from testing.waiting import eventually
 
 WEBHOOK_NAME = "templates.forecast-scheduler.io"
 API_VERSION = "forecast-scheduler.io/v1alpha1"
@@ -103,7 +104,7 @@ class Api:
         """Ours, and wait until they are served."""
         for manifest in manifests(ROOT / "deploy" / "crds"):
             self.create(manifest)
-        assert eventually(self.crds_are_served, 30)
+        assert eventually(self.crds_are_served)
 
     def crds_are_served(self) -> bool:
         """Whether objects of all three can be listed."""

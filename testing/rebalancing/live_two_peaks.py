@@ -13,8 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from testing.clusters.own_nodes import LONG
-from testing.processes.scorer_process import ROOT, ScorerProcess, eventually
+from testing.processes.scorer_process import ROOT, ScorerProcess
 from testing.processes.webhook_process import Api, Refused, manifests
 from testing.rebalancing.two_peaks import CORES, N_NODES, NAMESPACE, REQUEST_CORES, Seat, TwoPeaks, node_name
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node
@@ -23,6 +22,7 @@ from testing.servers.control_plane.kube_scheduler import KubeScheduler
 from testing.servers.controller_manager.controller_manager import ControllerManager
 from testing.servers.shipped_extender import shipped_extender
 from testing.servers.workload_kubelets import WorkloadKubelets, is_ready
+from testing.waiting import eventually
 
 PLANS: Final = "/apis/forecast-scheduler.io/v1alpha1/rebalanceplans"
 OUR_NAMESPACE: Final = "forecast-scheduler"
@@ -89,7 +89,7 @@ class LiveTwoPeaks:
             self.api.install_crds()
             for definition in manifests(ROOT / "deploy" / "crds" / "rebalanceplans"):
                 self.api.create(definition)
-            assert eventually(self._plans_are_served, LONG)
+            assert eventually(self._plans_are_served)
             stack.enter_context(ControllerManager(self.plane))
             self._furnish()
             self._stack = stack.pop_all()
@@ -120,7 +120,7 @@ class LiveTwoPeaks:
         )
         wanted = self.world.nodes_at_first()
         n_pods = sum(map(len, wanted.values()))
-        assert eventually(lambda: len(self.pods()) == n_pods, LONG), len(self.pods())
+        assert eventually(lambda: len(self.pods()) == n_pods), len(self.pods())
         of_service: dict[str, list[str]] = defaultdict(list)
         for one in self.pods():
             of_service[one["metadata"]["labels"]["app"]].append(one["metadata"]["name"])
@@ -129,8 +129,8 @@ class LiveTwoPeaks:
         ]
         self.writer.in_parallel(lambda place: self.writer.bind(*place, namespace=NAMESPACE), places)
         self.writer.create_many(budget(service, self.least, namespace=NAMESPACE) for service in self.world.services)
-        assert eventually(lambda: all(map(is_ready, self.pods())), LONG)
-        assert eventually(self._budgets_are_counted, LONG)
+        assert eventually(lambda: all(map(is_ready, self.pods())))
+        assert eventually(self._budgets_are_counted)
         self.kubelets.count_from_now()
 
     def _budgets_are_counted(self) -> bool:

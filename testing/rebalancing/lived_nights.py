@@ -22,7 +22,6 @@ from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import CPU
 from testing.clusters.own_nodes import LONG
 from testing.processes.command import command
-from testing.processes.scorer_process import eventually
 from testing.rebalancing.live_two_peaks import LiveTwoPeaks, by_extender
 from testing.rebalancing.two_peaks import (
     CORES,
@@ -41,6 +40,7 @@ from testing.servers.descheduler.descheduler import Descheduler
 from testing.servers.exporter import Exporter
 from testing.servers.own_clock import DAY, OwnClock
 from testing.servers.prometheus import PrometheusServer
+from testing.waiting import eventually
 
 PEAK_HOURS: Final = range(17, 23)
 """Local hours in which nothing should move."""
@@ -118,7 +118,7 @@ def nights_with_rebalancer(world: TwoPeaks, n_days: int, directory: Path, *, mov
                 wanted = number + 1
                 if not eventually(lambda n=wanted: _is_over(live, n), 2 * LONG):  # type: ignore[misc]
                     raise AssertionError(f"{live.plans()} {process.log[-3000:]}")
-                assert eventually(live.is_settled, LONG)
+                assert eventually(live.is_settled)
                 refused = process.metric("forecast_rebalance_evictions_total") - len(live.kubelets.gone)
             after = live.seats()
             placements = _two(before, after, _MOVED_BY)
@@ -179,9 +179,9 @@ def days_with_descheduler(
                 before = after = live.seats()
                 if hour in looks:
                     shown.set_to(day, 2 * hour, before)
-                    assert eventually(lambda: _shows(prometheus.url, shown.turn), LONG)
+                    assert eventually(lambda: _shows(prometheus.url, shown.turn))
                     looked = descheduler.round()
-                    assert eventually(live.is_settled, LONG), looked.log[-3000:]
+                    assert eventually(live.is_settled), looked.log[-3000:]
                     after = live.seats()
                     evicted += len(looked.evicted)
                     refused += looked.refused

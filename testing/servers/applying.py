@@ -11,7 +11,7 @@ from typing import Any, Protocol, Self
 
 import urllib3
 
-from testing.processes.scorer_process import eventually
+from testing.waiting import eventually
 
 Manifest = Mapping[str, Any]
 
@@ -81,7 +81,7 @@ class Applier:
         version, kind = manifest["apiVersion"], manifest["kind"]
         if (version, kind) not in self._collections:
             # Kinds of a definition that was just created are served a moment later.
-            assert eventually(lambda: self._discover(version, kind), 30), f"the API server knows no {kind} of {version}"
+            assert eventually(lambda: self._discover(version, kind)), f"the API server knows no {kind} of {version}"
         plural, is_namespaced = self._collections[version, kind]
         inside = f"namespaces/{manifest['metadata']['namespace']}/" if is_namespaced else ""
         return f"{_root(version)}/{inside}{plural}/{manifest['metadata']['name']}"

@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from testing.clusters.own_nodes import LONG, condition
-from testing.processes.scorer_process import eventually
+from testing.clusters.own_nodes import condition
 from testing.servers.cluster_objects import Manifest
 from testing.servers.job_controller import wanted
 from testing.soak.watchman import what_is_wrong
+from testing.waiting import eventually
 
 if TYPE_CHECKING:
     from testing.soak.world import World
@@ -111,7 +111,7 @@ def _assert_processes_are_sound(world: World) -> None:
     schedulers = [one for name, one in world.ours.items() if name.startswith("schedule-")]
     assert sum(one.metric("forecast_leader") for one in schedulers) == 1
     for one in schedulers:
-        assert eventually(lambda of=one: all(of.metric(name) == 0 for name in _AT_REST), LONG), one.log[-3000:]  # type: ignore[misc]
+        assert eventually(lambda of=one: all(of.metric(name) == 0 for name in _AT_REST)), one.log[-3000:]  # type: ignore[misc]
         for metric in ("forecast_job_deadline_missed_total", "forecast_overcommitted_nodes"):
             assert one.metric(metric) == 0, metric
     assert world.kube_scheduler.is_running()

@@ -26,7 +26,7 @@ from testing.clusters.job_world import PodHistory
 from testing.clusters.own_nodes import LONG, OURS, our_node, settings_of_schedule
 from testing.measured_cluster.cluster import Truth, build_truth
 from testing.processes.command import command
-from testing.processes.scorer_process import Asker, ScorerProcess, eventually, settings_of
+from testing.processes.scorer_process import Asker, ScorerProcess, settings_of
 from testing.processes.webhook_process import Api, manifests
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod
 from testing.servers.control_plane.control_plane import ControlPlane
@@ -38,6 +38,7 @@ from testing.servers.provider_process import ProviderProcess
 from testing.servers.shipped_extender import shipped_extender
 from testing.soak.deployments import Deployments, Service
 from testing.soak.watchman import Watchman
+from testing.waiting import eventually
 
 PATIENCE: Final = 60.0
 """Seconds for which those who play other parts wait for an API server that is being restarted."""

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from testing.authority import Authority
-from testing.processes.scorer_process import ROOT, ScorerProcess, eventually
+from testing.processes.scorer_process import ROOT, ScorerProcess
 from testing.rebalancing.live_two_peaks import deployment
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node
 from testing.servers.control_plane.aggregation import aggregation_flags, port_of, service_on_loopback
@@ -26,10 +26,10 @@ from testing.servers.controller_manager.controller_manager import WORKLOADS, Con
 from testing.servers.exporter import Exporter
 from testing.servers.prometheus import PrometheusServer
 from testing.servers.workload_kubelets import WorkloadKubelets
+from testing.waiting import eventually
 from tests.autoscale.conftest import BUSY, CORES, QUIET
 from tests.cluster.custom_resources import CustomResources
 
-LONG = 120.0
 OURS = "forecast-scheduler"
 SERVICE = "forecast-scheduler-external-metrics"
 EXAMPLE = ROOT / "deploy" / "examples" / "autoscaling" / "hpa.yaml"
@@ -96,7 +96,7 @@ class World:
         self.resources.request("DELETE", f"{path}/{found['metadata']['name']}")
         answer = self.resources.request("POST", path, found)
         assert answer.status == 201, answer.body
-        assert eventually(lambda: self.resources.request("GET", API).status == 200, LONG)
+        assert eventually(lambda: self.resources.request("GET", API).status == 200)
 
 
 @pytest.fixture
@@ -121,7 +121,7 @@ def world(tmp_path: Path) -> Iterator[World]:
         writer.create(node("a", cpu="64"))
         resources.request("POST", f"/api/v1/namespaces/{OURS}/services", service_on_loopback(OURS, SERVICE))
         writer.create(deployment("web", QUIET, {"cpu": "1"}, namespace="shop"))
-        assert eventually(lambda: sum(one["status"].get("phase") == "Running" for one in made.pods()) == 2, LONG)
+        assert eventually(lambda: sum(one["status"].get("phase") == "Running" for one in made.pods()) == 2)
         yield made
 
 
@@ -151,28 +151,28 @@ def test_the_autoscaler_adds_replicas_before_the_load_comes(world: World, ramp_m
     with world.autoscale(tmp_path / "autoscale", ramp_models) as process:
         world.publish(process)
         expected = BUSY * CORES
-        assert eventually(lambda: abs((_value(world) or 0) - expected) < 0.2 * expected, LONG), process.log
+        assert eventually(lambda: abs((_value(world) or 0) - expected) < 0.2 * expected), process.log
         shown = process.metric("forecast_service_expected_load")
         assert shown == pytest.approx(expected, rel=0.2)
 
         (hpa,) = yaml.safe_load_all(EXAMPLE.read_text())
         answer = world.resources.request("POST", HPAS, hpa)
         assert (answer.status, answer.warnings) == (201, ()), answer.body
-        assert eventually(lambda: world.replicas() == 6, LONG), _hpa(world)
+        assert eventually(lambda: world.replicas() == 6), _hpa(world)
 
         # Without Prometheus nothing is said, and the autoscaler keeps what there is.
         world.prometheus.stop()
-        assert eventually(lambda: _value(world) is None, LONG)
-        assert eventually(lambda: not _is_active(world), LONG), _hpa(world)
+        assert eventually(lambda: _value(world) is None)
+        assert eventually(lambda: not _is_active(world)), _hpa(world)
         assert world.replicas() == 6
         world.prometheus.start()
-        assert eventually(lambda: _value(world) is not None, LONG)
+        assert eventually(lambda: _value(world) is not None)
     # Nor does it do anything while no process of ours runs.
-    assert eventually(lambda: world.resources.request("GET", API).status == 503, LONG)
+    assert eventually(lambda: world.resources.request("GET", API).status == 503)
     assert world.replicas() == 6
     with world.autoscale(tmp_path / "again", ramp_models) as process:
         world.publish(process)
-        assert eventually(lambda: _value(world) is not None, LONG), process.log
+        assert eventually(lambda: _value(world) is not None), process.log
         assert world.replicas() == 6
         _refuses_others(world, process, tmp_path)
 

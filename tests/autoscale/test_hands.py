@@ -18,17 +18,17 @@ import yaml
 from autoscaling.nodes.node_marks import KEPT_UNTIL
 from autoscaling.requests.pod_resources import ORIGINAL, RESIZE_LABEL
 from forecast_scheduler.cli import run
-from testing.processes.scorer_process import ScorerProcess, eventually
+from testing.processes.scorer_process import ScorerProcess
 from testing.servers.applying import Applier
 from testing.servers.audit import Audit
 from testing.servers.cluster_objects import ClusterWriter, node, pod, replica_set, running
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.kustomize import built, built_from
+from testing.waiting import eventually
 from tests.autoscale.conftest import QUIET
 from tests.cluster.custom_resources import CustomResources
 from tests.deploy.rights import DELEGATED, OF_EVERYBODY, Installed, account_of, granted
 
-LONG: Final = 40.0
 PART: Final = "autoscaler"
 NODES: Final = ("a", "b", "c")
 BUFFERS: Final = "/namespaces/forecast-scheduler-buffers"
@@ -139,11 +139,11 @@ def with_capacity_buffers(world: World) -> Iterator[World]:
     definition = yaml.safe_load(DEFINITION.read_text())
     resources = world._resources
     assert resources.request("POST", DEFINITIONS, definition).status == 201
-    assert eventually(lambda: resources.request("GET", CAPACITY_BUFFERS).status == 200, LONG)
+    assert eventually(lambda: resources.request("GET", CAPACITY_BUFFERS).status == 200)
     yield world
     resources.request("DELETE", CAPACITY_BUFFERS)
     resources.request("DELETE", f"{DEFINITIONS}/{definition['metadata']['name']}")
-    assert eventually(lambda: resources.request("GET", CAPACITY_BUFFERS).status == 404, LONG)
+    assert eventually(lambda: resources.request("GET", CAPACITY_BUFFERS).status == 404)
 
 
 def test_at_its_end_it_takes_back_what_it_wrote_with_no_more_rights_than_it_uses(
@@ -151,7 +151,7 @@ def test_at_its_end_it_takes_back_what_it_wrote_with_no_more_rights_than_it_uses
 ) -> None:
     world = with_capacity_buffers
     with world.process(tmp_path / "autoscale") as process:
-        assert eventually(world.is_written, LONG), (world.state(), process.log[-3000:])
+        assert eventually(world.is_written), (world.state(), process.log[-3000:])
         assert [one["kind"] for one in world.items(CAPACITY_BUFFERS)] and not world.items(DEPLOYMENTS)
         assert process.metric("forecast_autoscale_acting") == 3 and process.metric("forecast_autoscale_held_up") == 0
         assert process.terminate() == 0
@@ -170,12 +170,12 @@ def test_at_its_end_it_takes_back_what_it_wrote_with_no_more_rights_than_it_uses
 def test_of_two_one_writes_and_the_other_takes_over(world: World, tmp_path: Path) -> None:
     with world.process(tmp_path / "first") as first, world.process(tmp_path / "second") as second:
         both = (first, second)
-        assert eventually(world.is_written, LONG), (world.state(), first.log[-3000:], second.log[-3000:])
+        assert eventually(world.is_written), (world.state(), first.log[-3000:], second.log[-3000:])
         assert sum(one.metric("forecast_autoscale_leading") for one in both) == 1
         leader, other = sorted(both, key=lambda one: -one.metric("forecast_autoscale_leading"))
         assert other.metric("forecast_autoscale_acting") == 0
         leader.kill()
-        assert eventually(lambda: other.metric("forecast_autoscale_acting") == 3, LONG), other.log[-3000:]
+        assert eventually(lambda: other.metric("forecast_autoscale_acting") == 3), other.log[-3000:]
         assert world.is_written(), world.state()
         assert other.terminate() == 0
     assert world.is_taken_back(), world.state()
@@ -183,21 +183,21 @@ def test_of_two_one_writes_and_the_other_takes_over(world: World, tmp_path: Path
 
 def test_without_a_usable_forecast_it_takes_everything_back(world: World, tmp_path: Path) -> None:
     with world.process(tmp_path / "first") as first:
-        assert eventually(world.is_written, LONG), (world.state(), first.log[-3000:])
+        assert eventually(world.is_written), (world.state(), first.log[-3000:])
         first.kill()
     stale = {"fresh_model": "1s", "oldest_model": "2s"}
     with world.process(tmp_path / "stale", ladder=stale) as second:
-        assert eventually(world.is_taken_back, LONG), (world.state(), second.log[-3000:])
+        assert eventually(world.is_taken_back), (world.state(), second.log[-3000:])
         assert second.metric("forecast_autoscale_has_forecast") == 0
 
 
 def test_it_outlives_the_api_server(world: World, tmp_path: Path) -> None:
     with world.process(tmp_path / "autoscale") as process:
-        assert eventually(world.is_written, LONG), (world.state(), process.log[-3000:])
+        assert eventually(world.is_written), (world.state(), process.log[-3000:])
         world.installed.plane.api_server.kill()
-        assert eventually(lambda: process.metric("forecast_autoscale_leading") == 0, LONG), process.log[-3000:]
+        assert eventually(lambda: process.metric("forecast_autoscale_leading") == 0), process.log[-3000:]
         world.installed.plane.api_server.start()
-        assert eventually(lambda: _acts(process), LONG), process.log[-3000:]
+        assert eventually(lambda: _acts(process)), process.log[-3000:]
         assert world.is_written(), world.state()
         assert process.terminate() == 0
     assert world.is_taken_back(), world.state()
@@ -207,7 +207,7 @@ def test_a_command_takes_everything_back_where_no_process_runs(
     world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with world.process(tmp_path / "autoscale") as process:
-        assert eventually(world.is_written, LONG), (world.state(), process.log[-3000:])
+        assert eventually(world.is_written), (world.state(), process.log[-3000:])
         process.kill()
     assert run(["autoscale", "--release", "--kubeconfig", str(world.installed.kubeconfig(PART))]) == 0
     assert world.is_taken_back(), world.state()

@@ -20,7 +20,7 @@ from autoscaling.services_ahead import ServicesAhead
 from forecast.errors import ForecastError
 from forecast.resources import CPU, RESOURCES
 from scorer.live_tables import LiveTables
-from testing.processes.scorer_process import eventually
+from testing.waiting import eventually
 from tests.autoscaling.live_services import live_tables
 from tests.scorer.live_cluster import at, service
 from tests.scorer.scorer_at import LiveScorer
@@ -168,12 +168,12 @@ def test_at_the_end_what_a_hand_is_at_is_stopped_first() -> None:
     autoscaler = Autoscaler(live_tables(), None, session, [hand], options, leads=lambda: True, turn=600.0)
     stepping = threading.Thread(target=autoscaler.step)
     stepping.start()
-    assert eventually(lambda: len(session.submitted) == 1, 30)
+    assert eventually(lambda: len(session.submitted) == 1)
     ending = threading.Thread(target=autoscaler.end)
     ending.start()
     stepping.join(30)
     assert not stepping.is_alive() and session.submitted[0].cancelled()
-    assert eventually(lambda: len(session.submitted) == 2, 30)
+    assert eventually(lambda: len(session.submitted) == 2)
     session.submitted[1].set_result(None)
     ending.join(30)
     autoscaler.step()

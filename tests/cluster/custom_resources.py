@@ -12,8 +12,8 @@ import urllib3
 import yaml
 
 from testing.servers.control_plane.control_plane import ControlPlane
+from testing.waiting import eventually
 from tests.admission.templates.manifests import DEFINITIONS, Manifest
-from tests.cluster.stored_objects import eventually
 
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
@@ -50,7 +50,7 @@ class CustomResources:
         definitions = [yaml.safe_load(path.read_text()) for path in DEFINITIONS]
         answers = [self.request("POST", _DEFINITIONS, one) for one in definitions]
         plurals = [one["spec"]["names"]["plural"] for one in definitions]
-        assert eventually(lambda: all(self.get(plural).status == 200 for plural in plurals), 30)
+        assert eventually(lambda: all(self.get(plural).status == 200 for plural in plurals))
         return answers
 
     def get(self, plural: str, name: str = "") -> Answer:

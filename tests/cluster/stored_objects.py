@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from kube.decoding.decoding import SCORED_KINDS, ApiObject, Kind, decode_list
 from kube.decoding.jobs import JobInfo
@@ -60,16 +59,6 @@ class StoredObjects:
                 if {_key(obj): obj for obj in listed.objects} != self._objects[kind]:
                     return False
         return not self.mistakes
-
-
-def eventually(condition: Callable[[], bool], seconds: float = 15) -> bool:
-    """Whether it becomes true within `seconds`."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 def _key(obj: ApiObject) -> str:

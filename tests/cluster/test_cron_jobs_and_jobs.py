@@ -21,7 +21,7 @@ from scorer.live_tables import LiveTables
 from scorer.runs.expected import Source
 from testing.servers.cluster_objects import ClusterWriter, Manifest, job, node, pod, running
 from testing.servers.control_plane.control_plane import ControlPlane
-from tests.cluster.stored_objects import eventually
+from testing.waiting import eventually
 
 LONG: Final = 60.0
 STARTED, ENDED = "2026-11-21T01:00:00Z", "2026-11-21T01:05:00Z"
@@ -36,13 +36,13 @@ class World:
     tables: LiveTables
 
     def cron_job(self, name: str) -> CronJobInfo:
-        assert eventually(lambda: self.cron_jobs.get("default", name) is not None, LONG)
+        assert eventually(lambda: self.cron_jobs.get("default", name) is not None)
         found = self.cron_jobs.get("default", name)
         assert found is not None
         return found
 
     def job(self, name: str) -> JobInfo:
-        assert eventually(lambda: self._job(name) is not None, LONG)
+        assert eventually(lambda: self._job(name) is not None)
         found = self._job(name)
         assert found is not None
         return found
@@ -57,7 +57,7 @@ class World:
             return next((job for job in cluster.state.jobs.values() if job.name == name), None)
 
     def becomes_expected(self, service: str, *expected: object) -> bool:
-        return eventually(lambda: self.expected(service) == expected, LONG)
+        return eventually(lambda: self.expected(service) == expected)
 
 
 @pytest.fixture(scope="module")
@@ -99,11 +99,11 @@ def test_a_cron_job_through_its_life(world: World) -> None:
     assert (full.concurrency, full.parallelism, full.completions) == (Concurrency.REPLACE, 8, 20)
     assert full.completion_mode == "Indexed" and full.template.requests == {"cpu": 0.5, "memory": 2.0**30}
     world.writer.patch(written, {"spec": {"suspend": False}})
-    assert eventually(lambda: not world.cron_job("full").suspended, LONG)
+    assert eventually(lambda: not world.cron_job("full").suspended)
     world.writer.patch_status(written, {"lastScheduleTime": STARTED})
-    assert eventually(lambda: world.cron_job("full").last_scheduled == seconds(STARTED), LONG)
+    assert eventually(lambda: world.cron_job("full").last_scheduled == seconds(STARTED))
     world.writer.delete(written)
-    assert eventually(lambda: world.cron_jobs.get("default", "full") is None, LONG)
+    assert eventually(lambda: world.cron_jobs.get("default", "full") is None)
 
 
 def test_a_job_from_its_suspension_to_its_end(world: World) -> None:
@@ -113,11 +113,11 @@ def test_a_job_from_its_suspension_to_its_end(world: World) -> None:
     assert world.job("nightly-29000000").suspended
     world.writer.patch(written, {"spec": {"suspend": False}})
     world.writer.patch_status(written, {"startTime": STARTED, "active": 1, "ready": 1})
-    assert eventually(lambda: world.job("nightly-29000000").ready == 1, LONG)
+    assert eventually(lambda: world.job("nightly-29000000").ready == 1)
     run = world.job("nightly-29000000")
     assert (run.suspended, run.started, run.active, run.outcome) == (False, seconds(STARTED), 1, None)
     world.writer.patch_status(written, completed())
-    assert eventually(lambda: world.job("nightly-29000000").outcome is JobOutcome.COMPLETE, LONG)
+    assert eventually(lambda: world.job("nightly-29000000").outcome is JobOutcome.COMPLETE)
     run = world.job("nightly-29000000")
     assert (run.finished, run.succeeded, run.active) == (seconds(ENDED), 1, 0)
     assert world.becomes_expected("nightly", 300.0, 600.0, Source.BOUNDED)
@@ -135,7 +135,7 @@ def test_a_pod_that_ends_says_more_than_its_job(world: World) -> None:
     world.writer.patch_status(one, status)
     assert world.becomes_expected("hourly", 120.0, 240.0, Source.LEARNED)
     world.writer.patch_status(owner, completed())
-    assert eventually(lambda: world.job("hourly-29000000").finished is not None, LONG)
+    assert eventually(lambda: world.job("hourly-29000000").finished is not None)
     world.writer.create(job("told-of-after-it"))
     world.job("told-of-after-it")
     assert world.expected("hourly") == (120.0, 240.0, Source.LEARNED)

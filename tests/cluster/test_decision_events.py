@@ -13,7 +13,7 @@ from kube.events.event_recorder import EventFigures, api_server_post
 from placement.decisions.decision_events import EventSink
 from testing.servers.cluster_objects import ClusterWriter, Manifest, pod
 from testing.servers.control_plane.control_plane import ControlPlane
-from tests.cluster.stored_objects import eventually
+from testing.waiting import eventually
 from tests.placement.decisions.made_up import advice, binding
 
 RIGHT = {"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create"]}

@@ -24,7 +24,7 @@ from testing.placement.views import node_named, passing, pod_with, view_of
 from testing.servers.cluster_objects import ClusterWriter, Manifest
 from testing.servers.control_plane.binaries import kubernetes_version
 from testing.servers.control_plane.control_plane import ControlPlane
-from tests.cluster.stored_objects import eventually
+from testing.waiting import eventually
 from tests.scheduler.profiles.gpu.dra.manifests import (
     DRIVER,
     claim,
@@ -70,7 +70,7 @@ class World:
     def claim(self, name: str, *requests: Manifest, **devices: Any) -> Manifest:
         """Created, and seen."""
         made = self.writer.create(in_default(claim(name, *requests, **devices)))
-        assert eventually(lambda: self.table.claim("default", name) is not None, LONG)
+        assert eventually(lambda: self.table.claim("default", name) is not None)
         return made
 
     def get(self, name: str) -> Manifest:
@@ -150,7 +150,7 @@ def test_an_allocation_is_accepted_seen_and_taken_back(world: World) -> None:
     assert allocation["devices"]["config"][0]["requests"] == ["l/two", "p", "t"]
     assert world.fits(world.pod("p2", "bound-together")) == {"b"} and world.fits(world.pod("p3", "c")) == {"a"}
     world.plugin.unreserve(pod, "a")
-    assert eventually(world.is_as_before, LONG)
+    assert eventually(world.is_as_before)
     assert world.devices("c") == [] and world.users("c") == []
     assert world.reserve(world.pod("p2", "bound-together"), "a").is_success
 
@@ -162,9 +162,9 @@ def test_a_rule_of_the_server_keeps_pods_away_until_it_is_gone(world: World) -> 
     pod = world.pod("p", "c")
     assert world.fits(pod) == {"a", "b"}
     world.writer.create(rule)
-    assert eventually(lambda: world.fits(pod) == {"b"}, LONG)
+    assert eventually(lambda: world.fits(pod) == {"b"})
     world.writer.delete(rule)
-    assert eventually(lambda: world.fits(pod) == {"a", "b"}, LONG)
+    assert eventually(lambda: world.fits(pod) == {"a", "b"})
 
 
 def test_expressions_that_are_evaluated_here_are_accepted_there(described: ClusterWriter) -> None:

@@ -17,9 +17,10 @@ from kube.client.kubernetes_client import api_client
 from scorer.service.app import create_app
 from serving.kubernetes_access import KubernetesAccess
 from serving.kubernetes_reviews import Ask, api_server_ask, check_delegation
-from testing.processes.scorer_process import ROOT, eventually
+from testing.processes.scorer_process import ROOT
 from testing.processes.webhook_process import Api, Refused, plain_pod
 from testing.servers.control_plane.control_plane import ControlPlane
+from testing.waiting import eventually
 from tests.scorer.service.fake_scorer import FakeScorer
 from tests.serving.served import served
 
@@ -138,6 +139,6 @@ def test_the_admission_policy_of_the_docs_refuses_the_annotation_it_names(plane:
                 return "virtual-request is for operators" in error.message
             return False
 
-        assert eventually(refused, 30)
+        assert eventually(refused)
         api.create(plain, "?dryRun=All")
         assert api.warnings == []

@@ -16,7 +16,7 @@ from kube.leader_election.lease import Lease
 from kube.leader_election.options import LeaseOptions
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.tcp_proxy import TcpProxy
-from tests.scheduler.binding.made_up import eventually
+from testing.waiting import eventually
 
 SHORT = LeaseOptions(namespace="default", duration=3, renew_deadline=2, retry_period=0.3)
 # Long enough that a leader does not lose it because the machine is busy.

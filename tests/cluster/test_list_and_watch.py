@@ -23,7 +23,8 @@ from kube.objects.objects import NodeInfo, PodInfo, ReplicaSetInfo
 from testing.servers.cluster_objects import ClusterWriter, job, node, pod, replica_set, running
 from testing.servers.control_plane.binaries import kubernetes_version
 from testing.servers.control_plane.control_plane import ControlPlane
-from tests.cluster.stored_objects import StoredObjects, eventually
+from testing.waiting import eventually
+from tests.cluster.stored_objects import StoredObjects
 
 QUICK = Timing(backoff=Backoff(longest=0.5))
 

@@ -22,8 +22,8 @@ from placement.topology.zone_table import ZoneTable
 from scorer.live_tables import LiveTables
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod, running
 from testing.servers.control_plane.control_plane import ControlPlane
+from testing.waiting import eventually
 from tests.cluster.custom_resources import Answer, CustomResources
-from tests.cluster.stored_objects import eventually
 from tests.placement.topology.test_topology_doc import EXAMPLES
 
 DEFINITION: Final[Manifest] = yaml.safe_load((Path(__file__).parent / "noderesourcetopologies.yaml").read_text())
@@ -85,14 +85,14 @@ def world(plane: ControlPlane) -> Iterator[World]:
         world.objects.create(node("gpu-1", cpu="64", extended={GPU: "8"}))
         answer = world.resources.request("POST", DEFINITIONS, DEFINITION)
         assert answer.status == 201, answer.message
-        assert eventually(lambda: world.resources.request("GET", PATH).status == 200, LONG)
+        assert eventually(lambda: world.resources.request("GET", PATH).status == 200)
         yield world
 
 
 def test_an_object_from_its_first_to_its_last(world: World) -> None:
     answer = world.write("POST", EXAMPLE)
     assert (answer.status, answer.warnings) == (201, ()), answer.message
-    assert eventually(lambda: world.left("gpu-1") == [4, 3], LONG)
+    assert eventually(lambda: world.left("gpu-1") == [4, 3])
     assert world.left("gpu-1", "cpu") == [20_000, 31_000]
     with world.tables.reading() as cluster:
         layout = world.zones.layouts[int(world.zones.layout[cluster.state.row_of["gpu-1"]])]
@@ -101,17 +101,17 @@ def test_an_object_from_its_first_to_its_last(world: World) -> None:
     asks = pod("two", requests={"cpu": "4", "memory": "1Gi", GPU: "2"}, limits={"cpu": "4", "memory": "1Gi", GPU: "2"})
     created = world.objects.create(asks)
     world.objects.bind("two", "gpu-1")
-    assert eventually(lambda: world.left("gpu-1") == [2, 1], LONG), "it may be in either"
+    assert eventually(lambda: world.left("gpu-1") == [2, 1]), "it may be in either"
     assert world.left("gpu-1", "cpu") == [16_000, 27_000], "it is Guaranteed"
     world.objects.patch_status(created, running())
     zones = [dict(zone) for zone in EXAMPLE["zones"]]
     zones[0]["resources"] = [{"name": GPU, "capacity": 4, "allocatable": 4, "available": 2}]
-    assert eventually(lambda: world.left("gpu-1") == [4, 3], LONG), "it started long ago"
+    assert eventually(lambda: world.left("gpu-1") == [4, 3]), "it started long ago"
 
     before = world.resources.request("GET", f"{PATH}/gpu-1").body
     published = before | {"zones": zones}
     assert world.write("PUT", published).status == 200
-    assert eventually(lambda: world.left("gpu-1") == [2, 3], LONG)
+    assert eventually(lambda: world.left("gpu-1") == [2, 3])
 
     world.delete("gpu-1")
-    assert eventually(lambda: world.left("gpu-1") is None and len(world.zones) == 0, LONG)
+    assert eventually(lambda: world.left("gpu-1") is None and len(world.zones) == 0)

@@ -28,8 +28,8 @@ from scorer.live_tables import LiveTables
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod, running
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.pool import control_plane
+from testing.waiting import eventually
 from tests.cluster.custom_resources import Answer, CustomResources
-from tests.cluster.stored_objects import eventually
 
 HERE: Final = Path(__file__).parents[2]
 DEFINITION: Final[Manifest] = yaml.safe_load((HERE / "deploy/crds/podgroups/podgroups.yaml").read_text())
@@ -71,7 +71,7 @@ class World:
 
     def install(self, definition: Manifest) -> Answer:
         answer = self.resources.request("POST", DEFINITIONS, definition)
-        assert eventually(lambda: self.resources.request("GET", GROUPS).status == 200, LONG)
+        assert eventually(lambda: self.resources.request("GET", GROUPS).status == 200)
         return answer
 
     def create(self, manifest: Manifest, *, dry_run: bool = False) -> Answer:
@@ -99,7 +99,7 @@ class World:
             found = status | {"reason": condition.get("reason"), "status": condition.get("status")}
             return all(found.get(key) == value for key, value in facts.items())
 
-        return eventually(says, LONG)
+        return eventually(says)
 
     def events_of(self, name: str, uid: str) -> list[tuple[str, str]]:
         """Type and reason, as kubectl describe asks for them."""
@@ -118,7 +118,7 @@ def world(plane: ControlPlane) -> Iterator[World]:
         world.objects.create(node("n1"))
         early = world.objects.create(member("early", "group-of-early"))
         missing = "PodGroup default/group-of-early does not exist: the API server does not serve podgroups of"
-        assert eventually(lambda: world.gate(early).startswith(missing), LONG), world.gate(early)
+        assert eventually(lambda: world.gate(early).startswith(missing)), world.gate(early)
         answer = world.install(DEFINITION)
         assert (answer.status, answer.warnings) == (201, ()), answer.message
         yield world
@@ -170,7 +170,7 @@ def test_the_example_from_its_first_pod_to_its_last(world: World) -> None:
     ]
     # Without the Jobs' controller pods have no owner; the last of these is the parameter server.
     assert len(pods) == 5
-    assert eventually(lambda: all(world.gate(one) == "" for one in pods), LONG)
+    assert eventually(lambda: all(world.gate(one) == "" for one in pods))
     assert world.becomes("train", phase="PreScheduling", status="Unknown")
     world.directory.attempt_failed("default/train", "3 of 4 members fit", "0/1 nodes are available: 1 Insufficient cpu")
     assert world.becomes("train", phase="Scheduling", reason="Unschedulable")
@@ -191,7 +191,7 @@ def test_the_example_from_its_first_pod_to_its_last(world: World) -> None:
     assert status["scheduleStartTime"] and status["running"] == status["scheduled"] == 0
     uid = created.body["metadata"]["uid"]
     told = [("Warning", "Unschedulable"), ("Normal", "Scheduled")]
-    assert eventually(lambda: world.events_of("train", uid) == told, LONG), world.events_of("train", uid)
+    assert eventually(lambda: world.events_of("train", uid) == told), world.events_of("train", uid)
 
 
 def test_with_the_definition_of_scheduler_plugins_the_phase_says_enough() -> None:
@@ -205,10 +205,10 @@ def test_with_the_definition_of_scheduler_plugins_the_phase_says_enough() -> Non
         world.objects.create(node("n1"))
         created = world.create(group("plain", minMember=1))
         one = world.objects.create(member("plain-0", "plain", node="n1"))
-        assert eventually(lambda: world.status("plain").get("phase") == "Scheduled", LONG)
+        assert eventually(lambda: world.status("plain").get("phase") == "Scheduled")
         assert world.status("plain").keys() <= {"phase", "running", "succeeded", "failed", "scheduleStartTime"}
         uid = created.body["metadata"]["uid"]
-        assert eventually(lambda: world.events_of("plain", uid) == [("Normal", "Scheduled")], LONG)
-        assert eventually(lambda: world.status("plain") != {} and world.writer.waiting == 0, LONG)
+        assert eventually(lambda: world.events_of("plain", uid) == [("Normal", "Scheduled")])
+        assert eventually(lambda: world.status("plain") != {} and world.writer.waiting == 0)
         world.objects.patch_status(one, running())
-        assert eventually(lambda: world.status("plain").get("phase") == "Running", LONG)
+        assert eventually(lambda: world.status("plain").get("phase") == "Running")

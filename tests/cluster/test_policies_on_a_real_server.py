@@ -9,10 +9,11 @@ import yaml
 from forecast_scheduler.commands.policy.follow_policies import open_policies
 from forecast_scheduler.settings.document import Settings
 from kube.decoding.decoding import decode_pod
-from testing.processes.scorer_process import ROOT, eventually
+from testing.processes.scorer_process import ROOT
 from testing.processes.webhook_process import Api
 from testing.servers.cluster_objects import ClusterWriter, Manifest
 from testing.servers.control_plane.control_plane import ControlPlane
+from testing.waiting import eventually
 
 POD = decode_pod({"metadata": {"name": "some", "namespace": "default"}})
 GOOD = "default: a\npolicies: {a: {scores: {weights: {balance: 1}}}}"
@@ -46,7 +47,7 @@ def test_the_rights_that_are_documented_are_enough(plane: ControlPlane, writer: 
             if scope:
                 manifest["metadata"]["namespace"] = "default"
             api.request("POST", f"/apis/{manifest['apiVersion']}/{scope}{manifest['kind'].lower()}s", manifest)
-        assert eventually(lambda: provider.choose(POD).policy.name == "a", 60)
+        assert eventually(lambda: provider.choose(POD).policy.name == "a")
         assert provider.status.refusal is None
         writer.patch(written, {"data": {"policies.yaml": BROKEN}})
 
@@ -54,4 +55,4 @@ def test_the_rights_that_are_documented_are_enough(plane: ControlPlane, writer: 
             items = api.request("GET", EVENTS)["items"]
             return {one["reason"] for one in items if one["regarding"]["name"] == name}
 
-        assert eventually(lambda: "PolicyRefused" in told(), 60)
+        assert eventually(lambda: "PolicyRefused" in told())

@@ -14,12 +14,12 @@ from placement.devices.options import DeviceOptions
 from placement.filters.domain import DOMAIN_LABEL
 from scheduler.profiles.gpu.tide.training_annotations import training_terms
 from scheduler.profiles.job.job_annotations import Place, terms_of
-from testing.processes.scorer_process import eventually
 from testing.processes.shipped_schedule import documents, shipped
 from testing.processes.webhook_process import Api
 from testing.servers.cluster_objects import ClusterWriter, node, pod
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
+from testing.waiting import eventually
 
 NAMESPACE = "forecast-scheduler"
 
@@ -116,7 +116,7 @@ def test_kube_scheduler_keeps_off_the_nodes_of_the_domain(plane: ControlPlane, w
             found = [one for one in writer.list_all("pods") if one["metadata"]["name"] == "plain"]
             return str([one.get("message", "") for one in found[0]["status"].get("conditions", [])])
 
-        assert eventually(lambda: node_of("daemon") == "ours", 60), scheduler.end_of_log()
-        assert eventually(lambda: "scheduler-enforced node affinity" in told(), 60), scheduler.end_of_log()
+        assert eventually(lambda: node_of("daemon") == "ours"), scheduler.end_of_log()
+        assert eventually(lambda: "scheduler-enforced node affinity" in told()), scheduler.end_of_log()
         writer.create(node("theirs"))
-        assert eventually(lambda: node_of("plain") == "theirs", 60), scheduler.end_of_log()
+        assert eventually(lambda: node_of("plain") == "theirs"), scheduler.end_of_log()

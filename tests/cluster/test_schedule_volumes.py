@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from testing.processes.scorer_process import ScorerProcess, eventually
+from testing.processes.scorer_process import ScorerProcess
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod
 from testing.servers.control_plane.control_plane import ControlPlane
+from testing.waiting import eventually
 
 SELECTED = "volume.kubernetes.io/selected-node"
-LONG = 60.0
 
 
 def storage_class(name: str, provisioner: str) -> Manifest:
@@ -133,7 +133,7 @@ def controllers(writer: ClusterWriter) -> Controllers:
 
 
 def sees(process: ScorerProcess, condition: Callable[[], bool]) -> None:
-    assert eventually(condition, LONG), process.log[-3000:]
+    assert eventually(condition), process.log[-3000:]
 
 
 def test_a_pod_is_bound_once_its_claim_is(

@@ -24,11 +24,11 @@ from kube.client.kubernetes_client import api_client
 from scorer.service.app import create_app
 from serving.kubernetes_access import KubernetesAccess
 from serving.kubernetes_reviews import api_server_ask
-from testing.processes.scorer_process import eventually
 from testing.processes.shipped_schedule import shipped
 from testing.processes.webhook_process import Api
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.pool import control_plane
+from testing.waiting import eventually
 from tests.scorer.service.fake_scorer import FakeScorer
 from tests.serving.served import served
 
@@ -102,7 +102,7 @@ def test_a_kubeconfig_with_the_shipped_role_is_enough(plane: ControlPlane, capfd
     with served(create_app(FakeScorer(5), access=access)) as scorer, passing_on(plane, scorer) as url:
         on_call, stranger = (str(kubeconfig(plane, f"default/{name}", url)) for name in ("on-call", "stranger"))
         asks = ["nodes", "--scorer", "kubernetes", "--top", "2", "-o", "json", "--kubeconfig"]
-        assert eventually(lambda: run([*asks, on_call]) == 0, 30), capfd.readouterr().err
+        assert eventually(lambda: run([*asks, on_call]) == 0), capfd.readouterr().err
         printed = capfd.readouterr().out
         assert len(json.loads(printed[printed.rindex('{\n  "nodes"') :])["nodes"]) == 2
         assert run(["node", "node-03", "--scorer", "kubernetes", "--kubeconfig", on_call]) == 0

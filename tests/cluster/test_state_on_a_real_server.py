@@ -21,7 +21,7 @@ from scorer.live_tables import LiveTables
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod, replica_set, running
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.tcp_proxy import TcpProxy
-from tests.cluster.stored_objects import eventually
+from testing.waiting import eventually
 
 N_NODES = 12
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from dashboards.alerting.forecast_alerts import forecast_alerts
-from testing.processes.scorer_process import eventually
 from testing.servers.alertmanager.running import Alertmanager, alertmanager
+from testing.waiting import eventually
 
 SAME: Final = ["namespace", "alertname"]
 CONFIG: Final[dict[str, Any]] = {
@@ -60,11 +60,11 @@ def test_an_evening_has_one_notification_or_two_if_it_becomes_critical(tmp_path:
         for nodes in (5, 33, 61):  # the evening gets worse: the labels stay, so it is the same alert
             running.fire([_of_evening("warning", nodes)])
             time.sleep(0.7)
-        assert eventually(lambda: bool(running.sent), 20)
+        assert eventually(lambda: bool(running.sent))
         time.sleep(_QUIET_SECONDS)
         assert _severities(running) == [["warning"]]
         running.fire([_of_evening("warning", 61), _of_evening("critical", 7)])
-        assert eventually(lambda: len(running.sent) > 1, 20)
+        assert eventually(lambda: len(running.sent) > 1)
         time.sleep(_QUIET_SECONDS)
         assert _severities(running) == [["warning"], ["critical"]]
 
@@ -72,6 +72,6 @@ def test_an_evening_has_one_notification_or_two_if_it_becomes_critical(tmp_path:
 def test_a_warning_beside_a_critical_one_is_not_sent(tmp_path: Path) -> None:
     with alertmanager(tmp_path, CONFIG) as running:
         running.fire([_of_evening("critical", 7), _of_evening("warning", 61)])
-        assert eventually(lambda: bool(running.sent), 20)
+        assert eventually(lambda: bool(running.sent))
         time.sleep(_QUIET_SECONDS)
         assert _severities(running) == [["critical"]]

@@ -34,7 +34,7 @@ from rebalancer.execution.plan_records import PLANS_PATH
 from rebalancer.execution.wire import API_VERSION, KIND, Grade, Mode, Phase, PlanSpec, PlanStatus, Trigger, moment
 from rebalancer.plan_book import night_name
 from testing.clusters.own_nodes import nodes_of, settings_of_schedule
-from testing.processes.scorer_process import ROOT, ScorerProcess, eventually
+from testing.processes.scorer_process import ROOT, ScorerProcess
 from testing.processes.shipped_schedule import shipped
 from testing.processes.webhook_process import Api, Refused, WebhookProcess, plain_pod
 from testing.reviews import review_of
@@ -44,6 +44,7 @@ from testing.servers.control_plane.kube_scheduler import KubeScheduler, extender
 from testing.servers.control_plane.pool import control_plane
 from testing.servers.openmetrics import write_blocks
 from testing.servers.prometheus import PrometheusServer, free_port
+from testing.waiting import eventually
 from tests.dashboards.steady_cluster import FIRST_POD, create_objects, recorded, still_true, write_histories
 from tests.dashboards.workload import SCHEDULE, Workload, fill
 

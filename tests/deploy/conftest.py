@@ -8,12 +8,12 @@ from typing import Any, Final
 import pytest
 
 from kube.client.pod_writes import MERGE
-from testing.processes.scorer_process import eventually
 from testing.servers.applying import Applier, NotApplied
 from testing.servers.audit import Audit
 from testing.servers.cluster_objects import ClusterWriter
 from testing.servers.control_plane.pool import control_plane
 from testing.servers.kustomize import built_from
+from testing.waiting import eventually
 from tests.deploy.rights import Account, Installed
 
 JSON: Final = "application/json"
@@ -54,7 +54,7 @@ class Policed:
                 return True
             return False
 
-        return eventually(is_refused, 30)
+        return eventually(is_refused)
 
     def create(self, collection: str, manifest: Any) -> dict[str, Any]:
         """By the administrator."""

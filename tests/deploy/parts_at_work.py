@@ -21,12 +21,13 @@ from scorer.degradation import Level
 from testing.clusters.large_cluster import large_cluster
 from testing.clusters.own_nodes import QUICK_LEASE, group, member, our_node, our_pod, settings_of_schedule
 from testing.processes.scenery import publish
-from testing.processes.scorer_process import ScorerProcess, eventually, settings_of
+from testing.processes.scorer_process import ScorerProcess, settings_of
 from testing.processes.webhook_process import manifests
 from testing.servers.applying import NotApplied
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod, replica_set, running
 from testing.servers.control_plane.binaries import kubernetes_version
 from testing.servers.kustomize import DEPLOY
+from testing.waiting import eventually
 from tests.cluster.test_schedule_volumes import claim, storage_class, using, volume
 from tests.deploy import rebalancer_at_work
 from tests.deploy.rights import NAMESPACE, Installed, command_of

@@ -9,9 +9,10 @@ import msgspec
 
 from rebalancer.execution.wire import Mode, MoveSpec, Phase, PlanSpec, Trigger
 from testing.clusters.own_nodes import QUICK_LEASE
-from testing.processes.scorer_process import eventually, settings_of
+from testing.processes.scorer_process import settings_of
 from testing.servers.applying import NotApplied
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod, running
+from testing.waiting import eventually
 from tests.deploy.rights import Installed
 
 SETTINGS: Final[dict[str, Any]] = settings_of() | {

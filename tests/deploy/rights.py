@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from testing.processes.scorer_process import eventually
 from testing.servers.applying import Applier
 from testing.servers.audit import Audit, Right
 from testing.servers.control_plane.control_plane import ControlPlane
+from testing.waiting import eventually
 
 Manifest = dict[str, Any]
 
@@ -93,11 +93,11 @@ class Installed:
             for role in before:
                 rules = [kept for rule in role["rules"] for kept in _split(rule, right)]
                 self.applier.apply(copy.deepcopy(role) | {"rules": rules})
-            assert eventually(lambda: not self.may(right, part), 30)
+            assert eventually(lambda: not self.may(right, part))
             yield
         finally:
             self.applier.apply_all(before)
-            assert eventually(lambda: self.may(right, part), 30)
+            assert eventually(lambda: self.may(right, part))
 
     def may(self, right: Right, part: str) -> bool:
         """Whether the API server says so, of an object that a rule may name."""

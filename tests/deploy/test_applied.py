@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
-from testing.processes.scorer_process import eventually
 from testing.servers.applying import Applier, NotApplied
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.kustomize import DEPLOY, built, built_from
+from testing.waiting import eventually
 from tests.deploy.shown import block_about, built_as_shown, file_shown
 
 Manifest = dict[str, Any]
@@ -274,9 +274,9 @@ def test_the_namespace_admits_our_pods_and_none_that_asks_for_more(tmp_path: Pat
     critical = next(pod for pod in pods if "priorityClassName" in pod["spec"])
     [quota] = [one for one in manifests if one["kind"] == "ResourceQuota"]
     applier.delete(quota)  # the API server's admission hears of quotas a moment later
-    assert eventually(lambda: not _is_admitted(critical, applier), 30)
+    assert eventually(lambda: not _is_admitted(critical, applier))
     applier.apply(quota)
-    assert eventually(lambda: _is_admitted(critical, applier), 30)
+    assert eventually(lambda: _is_admitted(critical, applier))
     assert {pod["metadata"]["name"] for pod in pods} == {
         f"forecast-scheduler-{part}"
         for part in (

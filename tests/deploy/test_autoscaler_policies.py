@@ -10,9 +10,9 @@ from autoscaling.nodes.node_marks import KEPT_UNTIL
 from autoscaling.requests.pod_resources import ORIGINAL, RESIZE_LABEL, RESIZED_LABEL
 from kube.client.pod_writes import MERGE
 from kube.status.pod_conditions import STRATEGIC_MERGE
-from testing.processes.scorer_process import eventually
 from testing.servers.applying import NotApplied
 from testing.servers.cluster_objects import node, pod, running
+from testing.waiting import eventually
 from tests.deploy.conftest import Policed
 
 PART: Final = "autoscaler"
@@ -112,7 +112,7 @@ def test_a_pod_of_a_namespace_that_asks_may_be_recorded(world: Policed) -> None:
         return True
 
     world.admin.send("PATCH", space, {"metadata": {"labels": {RESIZE_LABEL: "true"}}}, kind=MERGE)
-    assert eventually(is_recorded, 30)
+    assert eventually(is_recorded)
     world.admin.send("PATCH", declines, {"metadata": {"labels": {RESIZE_LABEL: "false"}}}, kind=MERGE)
     assert world.refuses(PART, declines, RECORD), "the pod's own label wins"
     world.admin.send("PATCH", space, {"metadata": {"labels": {RESIZE_LABEL: None}}}, kind=MERGE)
@@ -152,4 +152,4 @@ def test_pods_of_buffers_take_the_place_of_no_other(priority_class: str | None, 
             return refused and "need a PriorityClass below 0" in error.message
         return not refused
 
-    assert eventually(is_as_expected, 30)
+    assert eventually(is_as_expected)

@@ -12,11 +12,12 @@ from typing import Final
 import httpx
 import yaml
 
-from testing.processes.scorer_process import ScorerProcess, eventually, settings_of
+from testing.processes.scorer_process import ScorerProcess, settings_of
 from testing.servers.cluster_objects import ClusterWriter, node, pod
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
 from testing.servers.control_plane.pool import control_plane
 from testing.servers.kustomize import DEPLOY
+from testing.waiting import eventually
 
 PAGE: Final = (DEPLOY.parent / "docs" / "operate" / "deployment.md").read_text()
 NAMES: Final = {"ca.crt": "ca.crt", "tls.crt": "kube-scheduler.crt", "tls.key": "kube-scheduler.key"}
@@ -62,10 +63,10 @@ def test_it_is_asked_by_whoever_has_a_certificate_and_by_nobody_else(tmp_path: P
                     answer = http.get(f"{address}/metrics", extensions={"sni_hostname": checked})
                 return answer.raise_for_status().text
 
-            assert eventually(lambda: "forecast_ready 1.0" in metrics("prometheus"), 60), extender.log
+            assert eventually(lambda: "forecast_ready 1.0" in metrics("prometheus")), extender.log
             with KubeScheduler(plane, settings=configuration):
                 writer.create(pod("asked-about"))
-                placed = eventually(lambda: bool(writer.list_all("pods")[0]["spec"].get("nodeName")), 60)
+                placed = eventually(lambda: bool(writer.list_all("pods")[0]["spec"].get("nodeName")))
             assert placed, extender.log
             asked = re.findall(
                 r'^forecast_extender_requests_total\{.*verb="(\w+)".*\} 1\.0$', metrics("prometheus"), re.M

@@ -11,19 +11,19 @@ from typing import Any
 
 import pytest
 
-from testing.processes.scorer_process import ScorerProcess, eventually
+from testing.processes.scorer_process import ScorerProcess
 from testing.processes.webhook_process import manifests
 from testing.servers.applying import Applier
 from testing.servers.audit import Audit, Right
 from testing.servers.cluster_objects import ClusterWriter
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.kustomize import DEPLOY, built, built_from
+from testing.waiting import eventually
 from tests.cluster.test_node_topologies import DEFINITION as NODE_TOPOLOGIES
 from tests.deploy.parts_at_work import PARTS, SERVES_NATIVE_GROUPS, clear
 from tests.deploy.rights import DELEGATED, NAMESPACE, OF_EVERYBODY, Installed, account_of, granted
 from tests.schedule.test_native_gangs import GATES as NATIVE_GROUPS
 
-LONG = 60.0
 _STATUS = re.compile(r"(?<=[ (=])403\b")
 """As a line of the log says it: neither the thousandths of a second that it begins with, nor a port."""
 
@@ -65,7 +65,7 @@ def test_a_part_uses_what_it_is_granted_and_is_refused_nothing(
     part.prepare(installed, writer)
     with part.process(installed, tmp_path) as process:
         part.work(installed, writer, process)
-        eventually(lambda: installed.audit.used(account) >= rights, LONG)
+        eventually(lambda: installed.audit.used(account) >= rights)
         used, refused = installed.audit.used(account), installed.audit.refused(account)
         assert (rights - used, used - rights - OF_EVERYBODY, refused) == (set(), set(), set()), process.log[-3000:]
 
@@ -127,8 +127,8 @@ def test_a_right_that_is_taken_away_is_missed(
     with installed.without(right, name), closing(process):
         if _starts(process):
             part.work(installed, writer, process)
-        assert eventually(lambda: right in installed.audit.refused(account), LONG), process.log[-3000:]
-        assert eventually(lambda: _is_told(process, writer), LONG), process.log[-3000:]
+        assert eventually(lambda: right in installed.audit.refused(account)), process.log[-3000:]
+        assert eventually(lambda: _is_told(process, writer)), process.log[-3000:]
         assert installed.audit.refused(account) == {right}
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import yaml
 
-from testing.processes.scorer_process import ScorerProcess, eventually, settings_of
+from testing.processes.scorer_process import ScorerProcess, settings_of
 from testing.processes.shipped_schedule import shipped
 from testing.processes.webhook_process import Api
 from testing.servers.cluster_objects import ClusterWriter, node, pod
@@ -15,6 +15,7 @@ from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
 from testing.servers.control_plane.pool import control_plane
 from testing.servers.kustomize import DEPLOY, built_from
+from testing.waiting import eventually
 
 COMPONENT: Final = "components/second-kube-scheduler"
 LEASE: Final = "/apis/coordination.k8s.io/v1/namespaces/forecast-scheduler/leases/forecast-scheduler-kube-scheduler"
@@ -52,7 +53,7 @@ def test_it_places_the_pods_that_name_it_by_the_extender_and_leaves_the_others(t
                     found = api.request("GET", f"/api/v1/namespaces/default/pods/{name}")
                     return str(found["spec"].get("nodeName", ""))
 
-                assert eventually(lambda: bool(node_of("ours")), 60), scheduler.log.read_text()[-3000:]
+                assert eventually(lambda: bool(node_of("ours"))), scheduler.log.read_text()[-3000:]
                 assert node_of("theirs") == ""
                 # It leads by a Lease of its own: that of the control plane's scheduler stays free.
                 assert api.request("GET", LEASE)["spec"]["holderIdentity"]

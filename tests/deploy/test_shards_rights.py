@@ -8,12 +8,13 @@ from typing import Any, Final
 from scheduler.shards.node_shards import SHARD_LABEL
 from scheduler.shards.passed_on import PASSED_ON
 from testing.clusters.own_nodes import QUICK_LEASE, bound, our_node, our_pod, settings_of_schedule
-from testing.processes.scorer_process import ScorerProcess, eventually
+from testing.processes.scorer_process import ScorerProcess
 from testing.servers.applying import Applier
 from testing.servers.audit import Audit
 from testing.servers.cluster_objects import ClusterWriter, replica_set
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.kustomize import built_from
+from testing.waiting import eventually
 from tests.deploy.rights import Installed, account_of, granted
 
 SHARDS: Final[dict[str, Any]] = {"enabled": True, "count": 4, "balance_every": "1s"}
@@ -51,14 +52,14 @@ def test_two_replicas_use_what_the_component_grants_and_are_refused_nothing(tmp_
             for i in range(2)
         ]
         with replicas[0], replicas[1]:
-            assert eventually(lambda: sum(one.metric("forecast_shards_owned") for one in replicas) == 4, 20), _logs(
+            assert eventually(lambda: sum(one.metric("forecast_shards_owned") for one in replicas) == 4), _logs(
                 replicas
             )
             writer.create_many(our_node(f"node-{i}", cpu=4, labels={SHARD_LABEL: "0"}) for i in range(N_NODES))
-            assert eventually(lambda: ("patch", "", "nodes") in audit.used(account), 40), _logs(replicas)
+            assert eventually(lambda: ("patch", "", "nodes") in audit.used(account)), _logs(replicas)
             owner = writer.create(replica_set("large-7d9f", deployment="large"))
             writer.create_many(our_pod(f"pod-{i}", cpu="200m", owner=owner) for i in range(N_PODS))
-            assert eventually(lambda: bound(writer) == N_PODS, 60), _logs(replicas)
+            assert eventually(lambda: bound(writer) == N_PODS), _logs(replicas)
             assert any(PASSED_ON in one["metadata"].get("annotations", {}) for one in writer.list_all("pods"))
             assert all(one.terminate() == 0 for one in replicas)
         assert (added - audit.used(account), audit.refused(account)) == (set(), set()), _logs(replicas)

@@ -27,7 +27,7 @@ from testing.placement.views import passing, view_of
 from testing.servers.cluster_objects import Manifest, node
 from testing.servers.control_plane.binaries import kubernetes_version
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
-from tests.cluster.stored_objects import eventually
+from testing.waiting import eventually
 from tests.differential.random_devices import EXTENDED, DeviceCluster, random_devices
 from tests.differential.real_scheduler import RealScheduler
 from tests.scheduler.profiles.gpu.dra.manifests import device, device_class, resource_slice
@@ -71,7 +71,7 @@ class RealDevices(RealScheduler):
         classes = [device_class("gpu", extendedResourceName=EXTENDED), device_class("large")]
         self._writer.create_many([node("n"), *classes, resource_slice("all", *devices, node="n"), *pods])
         with KubeScheduler(self._plane):
-            assert eventually(lambda: len(self._bound()) == len(pods), 60)
+            assert eventually(lambda: len(self._bound()) == len(pods))
         claims = {one["metadata"]["name"]: one for one in self._writer.list_all("resourceclaims")}
         made = {}
         for one in self._bound():

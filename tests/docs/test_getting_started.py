@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 from forecast.resources import HOT_SHARE
-from testing.processes.scorer_process import eventually
+from testing.waiting import eventually
 from tests.docs.pages import ROOT, Block, blocks, commands, text_of
 
 pytestmark = pytest.mark.long
@@ -166,7 +166,7 @@ def test_a_newcomer_gets_from_a_clone_to_pods_that_were_placed_by_their_forecast
     (rolled_back,) = [text for line, text in reader.said.items() if "models rollback" in line]
     status = f"{reader.environment['SCHEDULER']}/v1/status"
     version = rolled_back.removeprefix("model in use: ").strip()
-    assert eventually(lambda: httpx.get(status).json()["model"]["version"] == version, 60)
+    assert eventually(lambda: httpx.get(status).json()["model"]["version"] == version)
     shadow, real = (reader.terminals[number] for number in (2, 3))
     assert shadow.process.returncode == 0, shadow.said()
     assert "Traceback" not in "".join(terminal.said() for terminal in (shadow, real))

@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from placement.decisions.log_reader import read_decisions
-from testing.processes.scorer_process import ROOT, ScorerProcess, eventually
+from testing.processes.scorer_process import ROOT, ScorerProcess
 from testing.processes.shipped_schedule import shipped
 from testing.processes.webhook_process import Api
 from testing.servers.cluster_objects import ClusterWriter, node, pod
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.pool import control_plane
+from testing.waiting import eventually
 
 NAMESPACE = "forecast-scheduler"
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/forecast-scheduler"
@@ -86,11 +87,11 @@ def test_pods_are_bound_and_told_of_and_the_lease_is_given_back(
         half = {"forecast-scheduler.io/gpu-milli": "500", "forecast-scheduler.io/tide": "inference"}
         few = {"cpu": "10m", "memory": "16Mi"}
         writer.create(pod("half", scheduler_name="gpu-scheduler", annotations=half, requests=few))
-        assert eventually(lambda: "" not in _nodes(writer, "cart"), 60), process.log
+        assert eventually(lambda: "" not in _nodes(writer, "cart")), process.log
         assert set(_nodes(writer, "cart")) == {"node-1", "node-2"}
         assert _nodes(writer, "elses") == [""]
 
-        assert eventually(lambda: _nodes(writer, "half") == ["cards"], 60), process.log
+        assert eventually(lambda: _nodes(writer, "half") == ["cards"]), process.log
         placed = api.request("GET", "/api/v1/namespaces/default/pods/half")["metadata"]["annotations"]
         assert placed["forecast-scheduler.io/gpu-index"] == "0"
         tide: dict[str, Any] = {}
@@ -99,7 +100,7 @@ def test_pods_are_bound_and_told_of_and_the_lease_is_given_back(
             tide.update(process.get("/v1/tide"))
             return bool(tide["pools"])
 
-        assert eventually(is_planned, 60), process.log
+        assert eventually(is_planned), process.log
         assert tide["no_forecast_because"], "there is no model"
 
         seen: list[dict[str, Any]] = []
@@ -109,19 +110,19 @@ def test_pods_are_bound_and_told_of_and_the_lease_is_given_back(
             seen[:] = [one for one in pods if one["name"] == "large"]
             return bool(seen)
 
-        assert eventually(waits, 60), process.log
+        assert eventually(waits), process.log
         assert "Insufficient cpu" in seen[0]["message"] and "NodeResourcesFit" in seen[0]["rejected_by"]
 
         def condition() -> str:
             found = api.request("GET", "/api/v1/namespaces/default/pods/large")["status"].get("conditions", [])
             return next((one.get("message", "") for one in found if one["type"] == "PodScheduled"), "")
 
-        assert eventually(lambda: "Insufficient cpu" in condition(), 60), process.log
+        assert eventually(lambda: "Insufficient cpu" in condition()), process.log
         status = process.get("/v1/status")["scheduling"]
         assert status["leading"] and status["leader"] == api.request("GET", LEASE)["spec"]["holderIdentity"]
         assert process.metric("forecast_leader") == 1
-        assert eventually(lambda: process.metric("forecast_assumed_pods") == 0, 60), process.log
-        assert eventually(lambda: process.metric("forecast_pod_scheduling_seconds_count") == 7, 60), process.log
+        assert eventually(lambda: process.metric("forecast_assumed_pods") == 0), process.log
+        assert eventually(lambda: process.metric("forecast_pod_scheduling_seconds_count") == 7), process.log
         assert process.metric('forecast_decisions_total{mode="active",outcome="as_advised"}') == 7
         told = read_decisions([tmp_path / "decisions.jsonl"]).decisions
         assert {one.pod for one in told} == {"default/half", *(f"default/cart-{number}" for number in range(6))}
@@ -136,7 +137,7 @@ def test_a_dry_run_decides_and_changes_nothing(plane: ControlPlane, kubeconfig: 
     with ClusterWriter(plane) as writer, Api(plane) as api, _process(tmp_path, kubeconfig, "--dry-run") as process:
         writer.create(pod("dry", scheduler_name="forecast-scheduler"))
         version = api.request("GET", "/api/v1/namespaces/default/pods/dry")["metadata"]["resourceVersion"]
-        assert eventually(lambda: "would be bound" in process.log and "default/dry" in process.log, 60), process.log
+        assert eventually(lambda: "would be bound" in process.log and "default/dry" in process.log), process.log
         assert process.get("/v1/status")["scheduling"]["dry_run"] is True
         process.http.close()
         assert process.terminate(60) == 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
@@ -100,7 +100,7 @@ def cluster_of(seed: object) -> Decoded:
 def follow(view: ClusterView, made: Decoded, rng: Random) -> None:
     """The tables get there one object after the other, whatever they knew before."""
     state, nodes, pods = view.state, {one.name for one in made.nodes}, {one.uid for one in made.sitting}
-    steps: list[Callable[[], Iterable[Change]]] = [
+    steps: list[Callable[[], Sequence[Change]]] = [
         *(partial(state.put_node, one) for one in made.nodes),
         *(partial(state.put_pod, one) for one in made.sitting),
         *(partial(state.delete_node, name) for name in list(state.row_of) if name not in nodes),
@@ -131,7 +131,7 @@ def test_tables_that_have_followed_other_clusters_give_what_the_loops_give(seed:
     follow(view, Decoded([], [], [], {}), rng)
     index = view.index
     left = (index.groups, index.groups.owned, index.terms.anti_affinity, index.terms.preferences)
-    assert not any(map(len, left))
+    assert not any(len(one) for one in left)
 
 
 def _decoded(kind: Kind, manifest: Manifest, made: type[T]) -> T:

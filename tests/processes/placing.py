@@ -10,9 +10,10 @@ from typing import Any, Self
 
 import urllib3
 
-from testing.processes.scorer_process import ScorerProcess, eventually
+from testing.processes.scorer_process import ScorerProcess
 from testing.servers.cluster_objects import ClusterWriter, Manifest
 from testing.servers.control_plane.control_plane import ControlPlane
+from testing.waiting import eventually
 
 
 class Placing:

@@ -11,11 +11,12 @@ import httpx
 import pytest
 
 from testing.processes.scenery import Scenery
-from testing.processes.scorer_process import eventually, settings_of
+from testing.processes.scorer_process import settings_of
 from testing.servers.cluster_objects import ClusterWriter
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.tcp_proxy import TcpProxy
 from testing.servers.prometheus import PrometheusServer
+from testing.waiting import eventually
 from tests.processes.conftest import Started
 
 

@@ -11,9 +11,10 @@ import httpx
 import pytest
 
 from testing.processes.scenery import Scenery
-from testing.processes.scorer_process import ScorerProcess, eventually
+from testing.processes.scorer_process import ScorerProcess
 from testing.servers.cluster_objects import ClusterWriter
 from testing.servers.prometheus import PrometheusServer
+from testing.waiting import eventually
 from tests.extender.protocol.recorded_requests import recorded
 from tests.processes.conftest import Started
 from tests.processes.placing import counter
@@ -109,7 +110,7 @@ def _abuse(process: ScorerProcess, cluster: Scenery, writer: ClusterWriter, coun
     failed = {verb: counter(process, name, outcome="failed", verb=verb) for verb in VERBS if verb != "bind"}
     assert not any(failed.values()), (failed, process.log[-3000:])
     # Pods that were asked about are charged for two seconds; after that nothing of them is left.
-    assert eventually(lambda: _alike(before, _good(process, cluster), nodes), 20)
+    assert eventually(lambda: _alike(before, _good(process, cluster), nodes))
     assert {p["metadata"]["uid"]: p["spec"].get("nodeName") for p in writer.list_all("pods")} == placed
     assert "Traceback" not in process.log, process.log.partition("Traceback")[2][:4000]
     return seen

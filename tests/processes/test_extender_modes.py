@@ -12,12 +12,13 @@ import pytest
 
 from testing.processes.command import command
 from testing.processes.scenery import Scenery
-from testing.processes.scorer_process import ScorerProcess, eventually
+from testing.processes.scorer_process import ScorerProcess
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.kube_scheduler import KubeScheduler, extender
 from testing.servers.control_plane.tcp_proxy import TcpProxy
 from testing.servers.prometheus import PrometheusServer, free_port
+from testing.waiting import eventually
 from tests.processes.conftest import Started
 from tests.processes.placing import Placing, counter, decisions, events
 

@@ -15,10 +15,11 @@ import pytest
 
 from testing.processes.attacks import Target, attack
 from testing.processes.scenery import Scenery
-from testing.processes.scorer_process import ScorerProcess, eventually
+from testing.processes.scorer_process import ScorerProcess
 from testing.processes.webhook_process import Api, Refused, WebhookProcess, plain_pod
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.prometheus import free_port
+from testing.waiting import eventually
 from tests.processes.conftest import Started
 from tests.processes.floods import MIB, Watch, flood, liveness_probe, memory_limit, rss, settled_rss
 

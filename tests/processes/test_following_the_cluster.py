@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from testing.processes.scenery import N_NODES, N_PODS, USED_SHARE, Scenery
-from testing.processes.scorer_process import ScorerProcess, eventually
+from testing.processes.scorer_process import ScorerProcess
 from testing.servers.cluster_objects import ClusterWriter, running
 from testing.servers.prometheus import PrometheusServer
+from testing.waiting import eventually
 from tests.processes.conftest import Started
 
 SOON = 5.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,9 @@ import yaml
 
 from testing.processes.command import command
 from testing.processes.scenery import Scenery
-from testing.processes.scorer_process import eventually
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod
 from testing.servers.control_plane.control_plane import ControlPlane
+from testing.waiting import eventually
 from tests.processes.conftest import Started
 from tests.processes.placing import Placing, counter, events
 
@@ -78,9 +79,13 @@ def test_a_running_extender_follows_a_policy_that_is_changed(
             _config_map("followed", by_group),
         )
         live = start("--policies", "configmap:default/followed", settings={}, command="extender")
+
+        def passes(name: str) -> bool:
+            return bool(live.post("/filter", question)["NodeNames"] == [name])
+
         for policy, document, node_of in (("by-group", by_group, "in-group"), ("by-card", by_card, "with-card")):
             writer.patch(_config_map("followed", {}), {"data": {"policies.yaml": yaml.safe_dump(document)}})
-            passing = lambda at=node_of: live.post("/filter", question)["NodeNames"] == [at]  # noqa: E731
+            passing = partial(passes, node_of)
             assert eventually(passing), policy
         assert eventually(lambda: counter(live, "forecast_policy_reloads_total", outcome="accepted") >= 1)
         assert live.metric("forecast_policy_document_valid") == 1

@@ -16,8 +16,9 @@ import pytest
 import yaml
 
 from forecast_scheduler.cli import run
-from testing.processes.scorer_process import eventually, settings_of
+from testing.processes.scorer_process import settings_of
 from testing.servers.control_plane.control_plane import ControlPlane
+from testing.waiting import eventually
 from tests.processes.conftest import Started
 
 SECRETS = {
@@ -103,7 +104,7 @@ def test_a_scorer_whose_sources_all_fail_says_so_without_their_secrets(
         def refused() -> bool:
             return bool(status().json()["refused_model"]) and "refuses the credentials" in scorer.log
 
-        assert eventually(refused, 30), scorer.log
+        assert eventually(refused), scorer.log
         theirs = {"Authorization": f"Bearer {SECRETS['asker']}"}
         for headers in (ours, theirs, {}):
             for path in (

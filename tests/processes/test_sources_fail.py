@@ -13,10 +13,11 @@ import pytest
 from testing.clusters.large_cluster import LargeCluster, large_cluster
 from testing.processes.command import command
 from testing.processes.scenery import N_NODES, N_PODS, N_SERVICES, Scenery, publish
-from testing.processes.scorer_process import Asker, ScorerProcess, eventually
+from testing.processes.scorer_process import Asker, ScorerProcess
 from testing.servers.cluster_objects import ClusterWriter
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.prometheus import PrometheusServer
+from testing.waiting import eventually
 from tests.processes.conftest import Started
 
 
@@ -40,13 +41,13 @@ def test_a_killed_api_server_holds_up_no_score(
     assert eventually(lambda: _status(scorer)["pods"] == N_PODS + 10)
     with Asker(scorer.url, {"pod": cluster.pod("any")}) as asker:
         plane.api_server.kill()
-        assert eventually(lambda: "refused" in _status(scorer)["sources"]["pods"], 10)
+        assert eventually(lambda: "refused" in _status(scorer)["sources"]["pods"])
         assert _status(scorer)["pods"] == N_PODS + 10
         plane.api_server.start()
         with ClusterWriter(plane) as restarted:
             restarted.delete_many(made)
             extra = restarted.create(cluster.pod("after", node=cluster.nodes[3]))
-            assert eventually(lambda: _equals_server(scorer, restarted), 30)
+            assert eventually(lambda: _equals_server(scorer, restarted))
             restarted.delete(extra)
             assert eventually(lambda: _equals_server(scorer, restarted))
     assert asker.failures == []
@@ -93,7 +94,7 @@ def _check_fallen(scorer: ScorerProcess, cluster: Scenery) -> None:
     """One step down, said so everywhere."""
     # Nodes are measured in several requests: the level falls when half of them are lost, so wait for the last, too.
     unmeasured = f"usage is measured on 0 of {N_NODES} nodes"
-    assert eventually(lambda: any(one.startswith(unmeasured) for one in _status(scorer)["reasons"]), 15)
+    assert eventually(lambda: any(one.startswith(unmeasured) for one in _status(scorer)["reasons"]))
     body = {"pod": cluster.pod("any"), "nodes": cluster.nodes[:5]}
     scored = scorer.post("/v1/scores", body)
     assert scored["level"] == 1 and len(set(scored["scores"].values())) > 1
@@ -113,7 +114,7 @@ def test_a_prometheus_that_is_away_is_gone_without_and_found_again(
         assert _status(scorer)["ready"] and _status(scorer)["metrics_age_seconds"] is None
     finally:
         prometheus.start()
-    assert eventually(lambda: _status(scorer)["level"] == 0, 30)
+    assert eventually(lambda: _status(scorer)["level"] == 0)
     with Asker(scorer.url, {"pod": cluster.pod("any")}) as asker:
         prometheus.stop()
         try:
@@ -121,7 +122,7 @@ def test_a_prometheus_that_is_away_is_gone_without_and_found_again(
             assert "cannot be reached" in _status(scorer)["sources"]["usage"]
         finally:
             prometheus.start()
-        assert eventually(lambda: _status(scorer)["level"] == 0, 20)
+        assert eventually(lambda: _status(scorer)["level"] == 0)
         assert _status(scorer)["sources"]["usage"] == "measured"
     assert asker.failures == []
     assert {answer["level"] for answer in asker.answers} == {0, 1}

@@ -18,7 +18,7 @@ from forecast.errors import InputError
 from forecast_scheduler.commands.webhook.setup import open_webhook
 from scorer.opt_out import OPT_OUT_ANNOTATION
 from testing.processes.command import command
-from testing.processes.scorer_process import ROOT, eventually
+from testing.processes.scorer_process import ROOT
 from testing.processes.webhook_process import (
     WEBHOOK_NAME,
     Api,
@@ -35,6 +35,7 @@ from testing.processes.webhook_process import (
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.pool import control_plane
 from testing.servers.prometheus import free_port
+from testing.waiting import eventually
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +59,7 @@ def webhook(plane: ControlPlane, api: Api, tmp_path_factory: pytest.TempPathFact
         api.create(node_config("pool"))
         api.create(binding("cart", template="pool", pool="fast"))
         api.create(configuration(webhook, failurePolicy="Fail"))
-        assert eventually(lambda: _pools(api, plain_pod("probe", "cart")) == ["fast"], 30), webhook.log
+        assert eventually(lambda: _pools(api, plain_pod("probe", "cart")) == ["fast"]), webhook.log
         yield webhook
         assert "Traceback" not in webhook.log, webhook.log.partition("Traceback")[2][:4000]
 
@@ -145,7 +146,7 @@ def test_a_dry_run_is_answered_alike_and_leaves_no_trace(api: Api, webhook: Webh
 
     # What is really created is remembered; had the dry run been, it would have been told before or with it.
     api.create(pod | {"metadata": pod["metadata"] | {"name": "created"}})
-    assert eventually(lambda: "lastError" in api.read(one).get("status", {}), 30)
+    assert eventually(lambda: "lastError" in api.read(one).get("status", {}))
     error = api.read(one)["status"]["lastError"]
     assert error["pod"] == "default/created" and "node" in error["message"]
 
@@ -185,16 +186,16 @@ def _asked(api: Api, webhook: WebhookProcess, **changed: Any) -> Iterator[None]:
     """The API server asks it so inside, and has noticed."""
     usual, made = configuration(webhook, failurePolicy="Fail"), configuration(webhook, **changed)
     api.delete(usual)
-    assert eventually(lambda: _cart(api) == [], 30)  # else it could still go by the policy before
+    assert eventually(lambda: _cart(api) == [])  # else it could still go by the policy before
     api.create(made)
     try:
-        assert eventually(lambda: _cart(api) == ["fast"], 30), webhook.log
+        assert eventually(lambda: _cart(api) == ["fast"]), webhook.log
         yield
     finally:
         api.delete(made)
-        assert eventually(lambda: _cart(api) == [], 30)
+        assert eventually(lambda: _cart(api) == [])
         api.create(usual)
-        assert eventually(lambda: _cart(api) == ["fast"], 30), webhook.log
+        assert eventually(lambda: _cart(api) == ["fast"]), webhook.log
 
 
 def _cart(api: Api) -> list[str] | None:
@@ -230,7 +231,7 @@ def test_without_an_answer_its_policy_decides_until_it_is_back(
                 with pytest.raises(Refused, match=WEBHOOK_NAME) as refused:
                     api.create(plain_pod("refused", "cart"))
                 assert refused.value.status == 500 and "failed calling webhook" in refused.value.message
-        assert eventually(lambda: _cart(api) == ["fast"], 30)
+        assert eventually(lambda: _cart(api) == ["fast"])
 
 
 def test_a_deleted_definition_means_no_bindings_and_its_return_is_noticed(
@@ -239,15 +240,15 @@ def test_a_deleted_definition_means_no_bindings_and_its_return_is_noticed(
     definitions = {one["spec"]["names"]["kind"]: one for one in manifests(ROOT / "deploy" / "crds")}
     definition = definitions["SchedulerConfigBinding"]
     api.delete(definition)
-    assert eventually(lambda: _cart(api) == [], 30)
+    assert eventually(lambda: _cart(api) == [])
     assert webhook.http.get("/readyz").status_code == 200
     webhook.kill()  # started without the definition it is ready, too
     _restart(webhook)
     assert _cart(api) == []
     api.create(definition)
-    assert eventually(api.crds_are_served, 30)
+    assert eventually(api.crds_are_served)
     api.create(binding("cart", template="pool", pool="fast"))
-    assert eventually(lambda: _cart(api) == ["fast"], 30), webhook.log
+    assert eventually(lambda: _cart(api) == ["fast"]), webhook.log
 
 
 def test_a_restarted_api_server_is_followed_again(plane: ControlPlane, api: Api, webhook: WebhookProcess) -> None:
@@ -262,8 +263,8 @@ def test_a_restarted_api_server_is_followed_again(plane: ControlPlane, api: Api,
         seen.append(_cart(api))
         return seen[-1] == ["other"]
 
-    assert eventually(follows, 30), webhook.log
+    assert eventually(follows), webhook.log
     assert [] not in seen  # at no time it took what it could not read for nothing
     back = binding("cart", template="pool", pool="fast")
     api.patch(back, {"spec": back["spec"]})
-    assert eventually(lambda: _cart(api) == ["fast"], 30)
+    assert eventually(lambda: _cart(api) == ["fast"])

@@ -18,12 +18,13 @@ from admission.certificates.managed_certificates import open_certificates
 from admission.certificates.options import CertificateOptions, Named
 from forecast.errors import InputError
 from kube.client.kubernetes_client import api_client
-from testing.processes.scorer_process import ROOT, ScorerProcess, eventually
+from testing.processes.scorer_process import ROOT, ScorerProcess
 from testing.processes.shipped_schedule import shipped
 from testing.processes.webhook_process import Api, Refused, manifests, plain_pod
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.pool import control_plane
 from testing.servers.kustomize import built_from
+from testing.waiting import eventually
 
 NAMESPACE = "forecast-scheduler"
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
@@ -112,7 +113,7 @@ def test_the_command_manages_its_certificate(plane: ControlPlane, api: Api, kube
         called = {"name": "one.example.com", "clientConfig": {"url": f"{process.url}/mutate"}, "rules": rules}
         webhook = called | {"admissionReviewVersions": ["v1"], "sideEffects": "None", "failurePolicy": "Fail"}
         api.request("POST", CONFIGURATIONS, {"metadata": {"name": "forecast-scheduler"}, "webhooks": [webhook]})
-        assert eventually(lambda: is_created(api, "probe"), 60), process.log
+        assert eventually(lambda: is_created(api, "probe")), process.log
         trusting = ssl.create_default_context(cadata=bundles(api)[0].decode())
         metrics = httpx.get(f"{process.url}/metrics", verify=trusting).raise_for_status().text
         ends = held(api).authority.certificate.not_valid_after_utc.timestamp()
@@ -124,9 +125,9 @@ def test_the_command_manages_its_certificate(plane: ControlPlane, api: Api, kube
         # Lost altogether: a new authority, which the API server trusts, too.
         lost = held(api).authority.certificate
         api.request("DELETE", SECRET)
-        assert eventually(lambda: serving(api) is not None, 30), process.log
+        assert eventually(lambda: serving(api) is not None), process.log
         assert held(api).authority.certificate != lost
-        assert eventually(lambda: is_created(api, "again"), 30), process.log
+        assert eventually(lambda: is_created(api, "again")), process.log
         assert process.terminate() == 0
 
 

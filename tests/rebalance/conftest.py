@@ -18,7 +18,6 @@ import yaml
 from forecast.calendar import Calendar
 from forecast_scheduler.cli import run
 from rebalancer.execution.wire import Mode, MoveSpec, PlanSpec, Trigger, moment
-from testing.processes.scorer_process import eventually
 from testing.rebalancing.live_two_peaks import budget, deployment
 from testing.rebalancing.two_peaks import Recorder, TwoPeaks, days_before, seats_at_first, zone_in_the_small_hours
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node
@@ -27,6 +26,7 @@ from testing.servers.control_plane.kube_scheduler import KubeScheduler
 from testing.servers.control_plane.pool import control_plane
 from testing.servers.controller_manager.controller_manager import ControllerManager
 from testing.servers.workload_kubelets import WorkloadKubelets
+from testing.waiting import eventually
 from tests.cluster.custom_resources import CustomResources
 from tests.rebalance.driver import When, main
 
@@ -52,7 +52,7 @@ class Site:
     def deploy(self, app: str, replicas: int, **annotations: str) -> list[Manifest]:
         """A Deployment whose pods all run on node a; returns them."""
         self.writer.create(deployment(app, replicas, {"cpu": "100m"}, annotations=annotations))
-        assert eventually(lambda: len(self.ready(app)) == replicas, LONG), self.pods(app)
+        assert eventually(lambda: len(self.ready(app)) == replicas), self.pods(app)
         return self.ready(app)
 
     def pods(self, app: str) -> list[Manifest]:
@@ -85,7 +85,7 @@ class Site:
                 for one in found
             )
 
-        assert eventually(is_counted, LONG)
+        assert eventually(is_counted)
 
     def plan(self, pods: Sequence[Manifest], name: str = "p", **fields: Any) -> None:
         moves = tuple(
@@ -136,7 +136,7 @@ def plane() -> Iterator[ControlPlane]:
         definition = yaml.safe_load(DEFINITION.read_text())
         answer = resources.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
         assert (answer.status, answer.warnings) == (201, ()), answer.body
-        assert eventually(lambda: resources.request("GET", PLANS).status == 200, LONG)
+        assert eventually(lambda: resources.request("GET", PLANS).status == 200)
         yield running
 
 
@@ -161,7 +161,7 @@ def site(plane: ControlPlane, controllers: None) -> Iterator[Site]:
             process.join(LONG)
         for plural in ("deployments", "poddisruptionbudgets"):
             writer.delete_many(writer.list_all(plural))
-        assert eventually(lambda: not writer.list_all("pods"), LONG)
+        assert eventually(lambda: not writer.list_all("pods"))
         writer.delete_many(writer.list_all("nodes"))
         resources.request("DELETE", PLANS)
 

@@ -7,11 +7,12 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 from placement.advice_gate import ADVICE
-from testing.clusters.own_nodes import LONG, QUICK_LEASE
-from testing.processes.scorer_process import ScorerProcess, eventually
+from testing.clusters.own_nodes import QUICK_LEASE
+from testing.processes.scorer_process import ScorerProcess
 from testing.rebalancing.live_two_peaks import LiveTwoPeaks, by_extender
 from testing.rebalancing.two_peaks import NAMESPACE
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
+from testing.waiting import eventually
 from tests.advise.conftest import webhook_in_front
 
 PlacedBy = Callable[[LiveTwoPeaks, Path, Path], AbstractContextManager[ScorerProcess]]
@@ -35,7 +36,7 @@ def by_advisor(live: LiveTwoPeaks, directory: Path, models: Path) -> Iterator[Sc
             gates = live.api.create(probe, "?dryRun=All")["spec"].get("schedulingGates", [])
             return any(gate["name"] == ADVICE for gate in gates)
 
-        assert eventually(is_held, LONG), process.log
+        assert eventually(is_held), process.log
         yield process
 
 

@@ -8,8 +8,8 @@ import time
 import pytest
 
 from rebalancer.execution.wire import Mode, MoveSpec, PlanSpec, Trigger, moment
-from testing.processes.scorer_process import eventually
-from tests.rebalance.conftest import LONG, PLANS, Site, plan_object
+from testing.waiting import eventually
+from tests.rebalance.conftest import PLANS, Site, plan_object
 
 pytestmark = pytest.mark.long  # building kube-controller-manager takes ten minutes, once
 
@@ -73,7 +73,7 @@ def test_a_single_replica_moves_by_a_surge(site: Site) -> None:
     while process.is_alive():
         assert site.ready("cart")
         time.sleep(0.05)
-    assert eventually(lambda: len(site.pods("cart")) == 1, LONG)
+    assert eventually(lambda: len(site.pods("cart")) == 1)
     _assert_moved(site, "cart", pods, 1)
     (deployment,) = site.writer.list_all("deployments")
     assert deployment["spec"]["replicas"] == 1

@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from testing.clusters.own_nodes import DOMAIN, LONG, OURS, reported
-from testing.processes.scorer_process import ScorerProcess, eventually
+from testing.processes.scorer_process import ScorerProcess
 from testing.rebalancing.live_two_peaks import LiveTwoPeaks
 from testing.rebalancing.two_peaks import (
     TwoPeaks,
 )
 from testing.servers.cluster_objects import Manifest
 from testing.servers.control_plane.pool import control_plane
+from testing.waiting import eventually
 from tests.rebalance.placing_parts import PLACED_BY
 
 pytestmark = pytest.mark.long  # training, and three control planes one after the other
@@ -34,13 +35,13 @@ def test_replacements_come_to_the_planned_nodes(placed_by: str, world: TwoPeaks,
         LiveTwoPeaks(plane, world, scheduler_name=scheduler, node_labels=labels) as live,
         PLACED_BY[placed_by](live, tmp_path, models) as placing,
     ):
-        assert eventually(lambda: placing.metric("forecast_degradation_level") < 3, LONG), placing.log
+        assert eventually(lambda: placing.metric("forecast_degradation_level") < 3), placing.log
         before = {one["metadata"]["uid"] for one in live.pods()}
         started = {"--models": str(models), "--mode": "on"}
         arguments = [word for pair in started.items() for word in pair]
         with live.process("rebalance", tmp_path / "rebalance", *arguments, settings={"rebalance": REBALANCE}) as moving:
             assert eventually(lambda: _is_over(live), 3 * LONG), _what_there_is(live, moving, placing)
-            assert eventually(live.is_settled, LONG)
+            assert eventually(live.is_settled)
             (plan,) = live.plans()
             _assert_carried_out(plan, live, before)
             n_accepted = reported(moving, "forecast_rebalance_evictions_total", outcome="accepted")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 
-from testing.clusters.own_nodes import LONG, assert_settled, bound, our_node, our_pod
-from testing.processes.scorer_process import eventually
+from testing.clusters.own_nodes import assert_settled, bound, our_node, our_pod
 from testing.processes.webhook_process import Api
 from testing.servers.cluster_objects import ClusterWriter, replica_set
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.tcp_proxy import TcpProxy
+from testing.waiting import eventually
 from tests.schedule.conftest import Started
 
 SLOWLY = {"bindings_in_flight": 2}
@@ -23,12 +23,12 @@ def test_it_is_killed_and_comes_back_while_a_burst_is_bound(
     process = start(url=proxy.url, **SLOWLY)
     proxy.lag_new_connections(0.1)
     _burst(writer, n_pods)
-    assert eventually(lambda: process.metric("forecast_pod_scheduling_seconds_count") > 0, LONG), process.log
+    assert eventually(lambda: process.metric("forecast_pod_scheduling_seconds_count") > 0), process.log
     plane.api_server.kill()
     assert process.metric("forecast_pod_scheduling_seconds_count") < n_pods, "it was not killed in the middle"
     proxy.lag_new_connections(0.001)
     plane.api_server.start()
-    assert eventually(lambda: bound(writer) == n_pods, LONG), process.log[-3000:]
+    assert eventually(lambda: bound(writer) == n_pods), process.log[-3000:]
     assert all(assert_settled(writer, [process]).values())
 
 
@@ -42,11 +42,11 @@ def test_pods_whose_answer_comes_too_late_are_reported_once_the_watch_shows_them
     _await_no_new_connection(proxy)
     proxy.lag_new_connections(0.7)
     writer.create_many(our_pod(f"late-{i}", cpu="100m") for i in range(n_pods))
-    assert eventually(lambda: bound(writer) == n_pods, LONG), process.log[-3000:]
-    assert eventually(lambda: process.metric("forecast_bindings_in_flight") == 0, LONG), "no answer is asked for again"
+    assert eventually(lambda: bound(writer) == n_pods), process.log[-3000:]
+    assert eventually(lambda: process.metric("forecast_bindings_in_flight") == 0), "no answer is asked for again"
     proxy.lag_new_connections(0.001)
     counted = "forecast_pod_scheduling_seconds_count"
-    assert eventually(lambda: process.metric(counted) == n_pods, 15), process.log[-3000:]
+    assert eventually(lambda: process.metric(counted) == n_pods), process.log[-3000:]
     assert "the API server is asked" not in process.log
     with Api(plane) as api:
 
@@ -55,7 +55,7 @@ def test_pods_whose_answer_comes_too_late_are_reported_once_the_watch_shows_them
             about = [one["regarding"]["name"] for one in found if one["reason"] == "Scheduled"]
             return sorted(name for name in about if name.startswith("late-"))
 
-        assert eventually(lambda: reported_pods() == [f"late-{i}" for i in range(n_pods)], LONG), reported_pods()
+        assert eventually(lambda: reported_pods() == [f"late-{i}" for i in range(n_pods)]), reported_pods()
     assert all(assert_settled(writer, [process]).values())
 
 
@@ -78,20 +78,20 @@ def test_the_watch_lags_by_seconds(writer: ClusterWriter, start: Started, proxy:
     _await_watches(writer)
     proxy.lag_open_connections(3.0)
     made = writer.create_many(our_pod(f"lag-{i}", cpu="100m") for i in range(n_pods))
-    assert eventually(lambda: bound(writer, "lag") == n_pods // 2, LONG), process.log[-3000:]
+    assert eventually(lambda: bound(writer, "lag") == n_pods // 2), process.log[-3000:]
     assert process.metric("forecast_assumed_pods") > 0, "the watch does not lag"
     nodes = assert_settled(writer, [process])
     assert "the API server is asked" in process.log
     # Room that is free comes to be known as late as everything else.
     writer.delete_many(one for one in made if nodes[one["metadata"]["name"]])
-    assert eventually(lambda: bound(writer) == n_pods // 2, LONG), process.log[-3000:]
+    assert eventually(lambda: bound(writer) == n_pods // 2), process.log[-3000:]
     assert all(assert_settled(writer, [process]).values())
 
 
 def _await_watches(writer: ClusterWriter) -> None:
     """They are up once a pod has been bound that came after the lists."""
     first = writer.create(our_pod("first"))
-    assert eventually(lambda: bound(writer, "first") == 1, LONG)
+    assert eventually(lambda: bound(writer, "first") == 1)
     writer.delete(first)
 
 

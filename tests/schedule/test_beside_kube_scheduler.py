@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import pytest
 
 from testing.clusters.own_nodes import (
-    LONG,
     assert_settled,
     bound,
     end_terminating,
@@ -15,12 +14,12 @@ from testing.clusters.own_nodes import (
     overcommitted,
     reported,
 )
-from testing.processes.scorer_process import eventually
 from testing.processes.shipped_schedule import documents
 from testing.servers.cluster_objects import ClusterWriter, node, pod, replica_set
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
 from testing.servers.control_plane.tcp_proxy import TcpProxy
+from testing.waiting import eventually
 from tests.schedule.conftest import Started
 
 
@@ -42,7 +41,7 @@ def test_both_fill_the_same_nodes_and_what_is_too_much_is_counted_and_repaired(
     with KubeScheduler(plane), TcpProxy(plane.api_server.port, lag_seconds=0.001) as behind:
         process = start(url=behind.url, share_nodes=[""])
         first = writer.create(our_pod("mine-first"))
-        assert eventually(lambda: bound(writer, "mine") == 1, LONG), process.log  # the watches are up
+        assert eventually(lambda: bound(writer, "mine") == 1), process.log  # the watches are up
         writer.delete(first)
         behind.lag_open_connections(5.0)
         mine = [our_pod(f"mine-{i}", cpu="500m", owner=owner) for i in range(24)]
@@ -61,11 +60,11 @@ def test_both_fill_the_same_nodes_and_what_is_too_much_is_counted_and_repaired(
                 end_terminating(writer)
             return bool(seen) and not now and reported(process, "forecast_overcommitted_nodes", cause="shared") == 0
 
-        assert eventually(repaired, LONG), (seen, process.log[-3000:])
+        assert eventually(repaired), (seen, process.log[-3000:])
         assert reported(process, "forecast_overcommits_total", cause="shared") >= len(seen)
         assert process.metric("forecast_overcommits_unrepaired") == 0
         end_terminating(writer)
-        assert eventually(lambda: bound(writer, "theirs") == len(theirs), LONG), "a pod of theirs was evicted"
+        assert eventually(lambda: bound(writer, "theirs") == len(theirs)), "a pod of theirs was evicted"
         nodes = assert_settled(writer, [process], shared=names)
         n_evicted = len(mine) - len(nodes)
         assert n_evicted > 0

@@ -13,9 +13,9 @@ import pytest
 
 from forecast_scheduler.cli import run
 from testing.clusters.own_nodes import LONG, group, groups, member, nodes_of, our_node, our_pod
-from testing.processes.scorer_process import eventually
 from testing.servers.cluster_objects import ClusterWriter, node, pod, running
 from testing.servers.control_plane.control_plane import ControlPlane
+from testing.waiting import eventually
 from tests.schedule.conftest import Started
 
 _DOCS = Path(__file__).parents[2] / "docs" / "use" / "scheduling.md"
@@ -71,7 +71,7 @@ def test_explain_the_export_and_the_running_loop_agree(
         assert told(capfd, "explain", "default/single", *file)["judgement"]["node"] == single["judgement"]["node"]
 
         scheduler = start()
-        assert eventually(lambda: bool(nodes_of(writer).get("single")), LONG)
+        assert eventually(lambda: bool(nodes_of(writer).get("single")))
         assert nodes_of(writer)["single"] == single["judgement"]["node"]
 
         # The running scheduler answers by its own profiles, and says what it leaves out of others' pods.

@@ -10,7 +10,6 @@ from collections.abc import Callable
 import pytest
 
 from testing.clusters.own_nodes import (
-    LONG,
     assert_settled,
     condition,
     group,
@@ -20,10 +19,11 @@ from testing.clusters.own_nodes import (
     our_pod,
     overcommitted,
 )
-from testing.processes.scorer_process import ScorerProcess, eventually
+from testing.processes.scorer_process import ScorerProcess
 from testing.servers.cluster_objects import ClusterWriter, Manifest
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.faulty_proxy import Fault, FaultyProxy
+from testing.waiting import eventually
 from tests.schedule.conftest import Started
 
 IN_FLIGHT = 4
@@ -181,9 +181,9 @@ def ridden_out(
             calm = calm + 1 if at_rest() else 0
             return calm > 10
 
-        assert eventually(calm_for_a_while, LONG), (_stale(writer), process.log[-3000:])
+        assert eventually(calm_for_a_while), (_stale(writer), process.log[-3000:])
         storm.admit()
-        assert eventually(calm_for_a_while, LONG), (_stale(writer), process.log[-3000:])
+        assert eventually(calm_for_a_while), (_stale(writer), process.log[-3000:])
         nodes = assert_settled(writer, [process])
     assert not storm.guarded_gone, f"a budget was violated beside other room: {process.log[-3000:]}"
     assert storm.refused <= IN_FLIGHT * storm.remade

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from testing.clusters.own_nodes import LONG, assert_settled, bound, groups, our_node
-from testing.processes.scorer_process import eventually
+from testing.clusters.own_nodes import assert_settled, bound, groups, our_node
 from testing.processes.shipped_schedule import shipped
 from testing.processes.webhook_process import Api
 from testing.servers.cluster_objects import ClusterWriter, Manifest
 from testing.servers.control_plane.control_plane import ControlPlane
+from testing.waiting import eventually
 from tests.schedule.conftest import Started
 
 MIN_MEMBER = "forecast-scheduler.io/min-member"
@@ -54,20 +54,20 @@ def test_a_job_that_states_a_minimum_is_placed_whole_and_once(
     writer.create(our_node("small", cpu=3))
     lease = {"lease": {"enabled": True, "duration": "3s", "renew_deadline": "2s", "retry_period": "250ms"}}
     processes = [start(ready=False, **lease) for _ in range(2)]
-    assert eventually(lambda: sum(one.metric("forecast_leader") for one in processes) == 1, LONG)
+    assert eventually(lambda: sum(one.metric("forecast_leader") for one in processes) == 1)
     with Api(plane) as api, groups(plane) as those:
         train = job(api, "train", minimum="4")
         writer.create_many(pods_of(train, 4))
         said = "3 of 4 members fit"
-        assert eventually(lambda: said in str(_status(api, "train.job")), LONG), processes[0].log[-3000:]
+        assert eventually(lambda: said in str(_status(api, "train.job"))), processes[0].log[-3000:]
         assert bound(writer) == 0, "a part of the gang has a node"
         (made,) = api.request("GET", GROUPS)["items"]
         assert made["spec"] == {"minMember": 4}
         (owner,) = made["metadata"]["ownerReferences"]
         assert (owner["kind"], owner["uid"]) == ("Job", train["metadata"]["uid"])
         writer.create(our_node("large", cpu=1))
-        assert eventually(lambda: bound(writer) == 4, LONG), processes[0].log[-3000:]
-        assert eventually(lambda: those.status("train.job").get("scheduled") == 4, LONG), those.status("train.job")
+        assert eventually(lambda: bound(writer) == 4), processes[0].log[-3000:]
+        assert eventually(lambda: those.status("train.job").get("scheduled") == 4), those.status("train.job")
         (leader,) = [one for one in processes if one.metric("forecast_leader") == 1]
         assert_settled(writer, [leader])
         assert len(api.request("GET", GROUPS)["items"]) == 1

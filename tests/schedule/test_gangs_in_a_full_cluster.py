@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 
 from testing.clusters.own_nodes import (
-    LONG,
     assert_settled,
     bound,
     condition,
@@ -16,9 +15,9 @@ from testing.clusters.own_nodes import (
     our_node,
     our_pod,
 )
-from testing.processes.scorer_process import eventually
 from testing.servers.cluster_objects import ClusterWriter
 from testing.servers.control_plane.control_plane import ControlPlane
+from testing.waiting import eventually
 from tests.schedule.conftest import Started
 
 
@@ -33,7 +32,7 @@ def test_groups_larger_than_half_of_the_cluster_run_one_after_the_other(
             those.create(group(name, members=n_members))
         writer.create_many(member(name, number) for number in range(n_members) for name in names)
         for n_left in (3, 2, 1):
-            assert eventually(lambda: bound(writer) == n_members, LONG), (nodes_of(writer), process.log)
+            assert eventually(lambda: bound(writer) == n_members), (nodes_of(writer), process.log)
             assert_settled(writer, [process])
             sitting = Counter(name.partition("-")[0] for name, node in nodes_of(writer).items() if node)
             assert len(sitting) == 1, f"parts of groups have a node: {sitting}"
@@ -41,7 +40,7 @@ def test_groups_larger_than_half_of_the_cluster_run_one_after_the_other(
             others = {name.partition("-")[0] for name in nodes_of(writer)} - {running}
             assert len(others) == n_left - 1
             for name in others:
-                assert eventually(lambda of=name: _said(those.status(of)) == "Unschedulable", LONG), (  # type: ignore[misc]
+                assert eventually(lambda of=name: _said(those.status(of)) == "Unschedulable"), (  # type: ignore[misc]
                     those.status(name)
                 )
                 assert "Insufficient cpu" in those.status(name)["conditions"][0]["message"]
@@ -49,7 +48,7 @@ def test_groups_larger_than_half_of_the_cluster_run_one_after_the_other(
                 assert "placed as a whole or not at all" in condition(one)[1]
             # What has no group goes into the rest that nobody holds.
             writer.create_many(our_pod(f"single-{n_left}-{number}", cpu="1") for number in range(10 - n_members))
-            assert eventually(lambda: bound(writer, "single") == 10 - n_members, LONG), process.log
+            assert eventually(lambda: bound(writer, "single") == 10 - n_members), process.log
             writer.delete_many(one for one in writer.list_all("pods") if _is_of(one, running, "single"))
 
 
@@ -61,20 +60,20 @@ def test_a_minimum_of_each_role_and_members_that_trickle_in(
     with groups(plane) as those:
         those.create(group("train", members=3, roles={"ps": 1, "worker": 2}))
         writer.create_many(member("train", number, role="worker") for number in range(2))
-        assert eventually(lambda: _said(those.status("train")) == "NotEnoughMembers", LONG), those.status("train")
+        assert eventually(lambda: _said(those.status("train")) == "NotEnoughMembers"), those.status("train")
         writer.create(member("train", 2, role="worker"))
         # Three of three, and still nobody serves parameters.
-        assert eventually(lambda: "role ps 0 of 1" in _message(those.status("train")), LONG), those.status("train")
+        assert eventually(lambda: "role ps 0 of 1" in _message(those.status("train"))), those.status("train")
         writer.create(member("train", 0, role="ps", cpu="3"))
-        assert eventually(lambda: _said(those.status("train")) == "Unschedulable", LONG), those.status("train")
+        assert eventually(lambda: _said(those.status("train")) == "Unschedulable"), those.status("train")
         assert "role ps 0 of 1" in _message(those.status("train"))
         waiting = assert_settled(writer, [process])
         assert len(waiting) == 4 and not any(waiting.values()), "a part of the group has a node"
         assert process.metric("forecast_gang_longest_wait_seconds") > 0
         writer.create(our_node("large", cpu=3))
-        assert eventually(lambda: bound(writer) == 4, LONG), process.log
+        assert eventually(lambda: bound(writer) == 4), process.log
         assert assert_settled(writer, [process])["train-ps-0"] == "large"
-        assert eventually(lambda: those.status("train").get("scheduled") == 4, LONG), those.status("train")
+        assert eventually(lambda: those.status("train").get("scheduled") == 4), those.status("train")
         assert process.metric("forecast_gang_longest_wait_seconds") == 0
 
 

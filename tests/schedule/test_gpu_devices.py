@@ -6,15 +6,15 @@ from collections import Counter
 
 from testing.clusters.gpu_nodes import GPUS, devices_said, gpu_node, gpu_pod, overlapping
 from testing.clusters.own_nodes import (
-    LONG,
     assert_settled,
     bound,
     condition,
     end_terminating,
     nodes_of,
 )
-from testing.processes.scorer_process import ScorerProcess, eventually
+from testing.processes.scorer_process import ScorerProcess
 from testing.servers.cluster_objects import ClusterWriter, Manifest, running
+from testing.waiting import eventually
 from tests.schedule.conftest import Started
 
 PROFILES = {"profiles": ["gpu"]}
@@ -40,10 +40,10 @@ def test_whole_shared_and_several_of_two_types(writer: ClusterWriter, start: Sta
     a100, t4 = {"gpu-type": "A100"}, {"gpu-type": "T4"}
     writer.create(gpu_pod("four", gpus=4, says=a100))
     writer.create_many(gpu_pod(f"two-{i}", gpus=1, says=a100) for i in range(2))
-    assert eventually(lambda: bound(writer) == 3, LONG), process.log[-3000:]
+    assert eventually(lambda: bound(writer) == 3), process.log[-3000:]
     writer.create_many(gpu_pod(f"share-{i}", milli=250, says=a100) for i in range(8))
     writer.create_many(gpu_pod(f"t4-{i}", milli=500, says=t4) for i in range(4))
-    assert eventually(lambda: bound(writer) == 15, LONG), (nodes_of(writer), process.log[-3000:])
+    assert eventually(lambda: bound(writer) == 15), (nodes_of(writer), process.log[-3000:])
     at = settled(writer, process)
     assert {name.partition("-")[0] for name, node in at.items() if node == "t4"} == {"t4"}
     said = devices_said(writer.list_all("pods"))
@@ -52,11 +52,11 @@ def test_whole_shared_and_several_of_two_types(writer: ClusterWriter, start: Sta
     assert said["four"] == "0,1,2,3"
 
     writer.create_many([gpu_pod("more", milli=1, says=t4), gpu_pod("wrong", milli=1001)])
-    assert eventually(lambda: all(all(condition(the_pod(writer, name))) for name in ("more", "wrong")), LONG)
+    assert eventually(lambda: all(all(condition(the_pod(writer, name))) for name in ("more", "wrong")))
     assert "no device with enough free thousandths" in condition(the_pod(writer, "more"))[1]
     assert "it must be a whole number from 1 to 1000" in condition(the_pod(writer, "wrong"))[1]
     writer.delete_many([the_pod(writer, "t4-2")])
-    assert eventually(lambda: bound(writer, "more") == 1, LONG), process.log[-3000:]
+    assert eventually(lambda: bound(writer, "more") == 1), process.log[-3000:]
     settled(writer, process)
 
 
@@ -78,13 +78,13 @@ def test_whoever_holds_the_cheapest_device_makes_room(writer: ClusterWriter, sta
         name = high["metadata"]["name"]
         writer.create(high)
         gone = {f"two-{node}-{i}" for i in range(2)}
-        assert eventually(lambda gone=gone: going() == gone, LONG), (going(), process.log[-3000:])  # type: ignore[misc]
+        assert eventually(lambda gone=gone: going() == gone), (going(), process.log[-3000:])  # type: ignore[misc]
         # Their controller makes them anew at once, and these wait for the very place that becomes free.
         writer.create_many(gpu_pod(f"anew-{node}-{i}", milli=400, priority=10) for i in range(2))
         anew = [f"anew-{node}-{i}" for i in range(2)]
-        assert eventually(lambda anew=anew: all(all(condition(the_pod(writer, one))) for one in anew), LONG)  # type: ignore[misc]
+        assert eventually(lambda anew=anew: all(all(condition(the_pod(writer, one))) for one in anew))  # type: ignore[misc]
         end_terminating(writer)
-        assert eventually(lambda name=name: bound(writer, name) == 1, LONG), process.log[-3000:]  # type: ignore[misc]
+        assert eventually(lambda name=name: bound(writer, name) == 1), process.log[-3000:]  # type: ignore[misc]
         assert devices_said(writer.list_all("pods"), name) == {name: "1"}
         at = settled(writer, process)
         assert len(at) == 6 and not any(at[one] for one in anew) and going() == set()

@@ -21,13 +21,13 @@ from testing.clusters.job_world import (
     provider,
     waits_with_reason,
 )
-from testing.clusters.own_nodes import LONG, our_node, reported
-from testing.processes.scorer_process import eventually
+from testing.clusters.own_nodes import our_node, reported
 from testing.servers.cluster_objects import ClusterWriter
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.job_controller import JobController
 from testing.servers.kubelets import Conduct
 from testing.servers.provider_process import ProviderProcess, lost
+from testing.waiting import eventually
 
 N_JOBS, PARALLELISM, COMPLETIONS = 4, 15, 30
 FAILURES = {"rejecting": "rejected", "stalling": "stalled", "dying": "lost"}
@@ -61,13 +61,13 @@ def test_a_quota_is_filled_to_the_last_pod_and_the_cluster_takes_what_is_over(
             return Counter(one["spec"].get("nodeName", "none").partition("-")[0] for one in pods)
 
         full = {"alpha": quota, "real": on_cluster}
-        assert eventually(all_told, LONG), process.log[-3000:]
+        assert eventually(all_told), process.log[-3000:]
         assert at() == full | {"none": n_pods - quota - on_cluster}
         # What has ended takes nothing of the quota.
         there = [one for one in writer.list_all("pods") if one["spec"].get("nodeName") == "alpha-0"]
         for one in there[:10]:
             writer.patch_status(one, {"phase": "Succeeded"})
-        assert eventually(lambda: at()["none"] == n_pods - quota - on_cluster - 10, LONG), process.log[-3000:]
+        assert eventually(lambda: at()["none"] == n_pods - quota - on_cluster - 10), process.log[-3000:]
         assert at() - Counter(none=n_pods) == Counter(full)
         assert history.most["alpha-0"] == quota
         assert_sound(plane, writer, process, history)
@@ -104,11 +104,11 @@ def test_providers_that_reject_stall_and_die_at_the_same_time_lose_no_pod(
             for name in work
         )
         for name in FAILURES:
-            assert eventually(partial(_has_started_some, history, f"{name}-0"), LONG), (name, process.log[-3000:])
+            assert eventually(partial(_has_started_some, history, f"{name}-0")), (name, process.log[-3000:])
         playing["rejecting"].behave(Conduct.REJECTS)
         playing["stalling"].behave(Conduct.STALLS)
         playing["dying"].behave(Conduct.STALLS)  # it dies with pods that it has not started
-        assert eventually(partial(_waits_to_be_started, writer, "dying-0"), LONG), process.log[-3000:]
+        assert eventually(partial(_waits_to_be_started, writer, "dying-0")), process.log[-3000:]
         playing["dying"].kill()
         lost(writer, "dying-0")
         ran_before = {one.uid for one in history.all() if one.has_started}
@@ -123,7 +123,7 @@ def test_providers_that_reject_stall_and_die_at_the_same_time_lose_no_pod(
             done = Counter(one.owner for one in history.all() if one.phase == "Succeeded")
             return all(done[name] + stuck[name] == COMPLETIONS for name in work)
 
-        assert eventually(work_is_done, LONG), (_told(history), jobs.errors, process.log[-3000:])
+        assert eventually(work_is_done), (_told(history), jobs.errors, process.log[-3000:])
         for name, failure in FAILURES.items():
             came_back = [one for one in history.all("work-") if one.nodes == [f"{name}-0"] and not one.has_started]
             assert came_back and all(one.phase == "Failed" or one.is_terminating for one in came_back), name
@@ -143,8 +143,8 @@ def test_providers_that_reject_stall_and_die_at_the_same_time_lose_no_pod(
         # Each is found to be well again by a pod that it starts.
         writer.create(a_job("more", parallelism=50, completions=5000, run_seconds=0.5, cpu="50m"))
         for name in FAILURES:
-            assert eventually(partial(_has_started_some, history, f"{name}-0", "more-"), LONG), process.log[-3000:]
-        assert eventually(partial(_is_complete, history, dict.fromkeys(work, COMPLETIONS)), LONG), _told(history)
+            assert eventually(partial(_has_started_some, history, f"{name}-0", "more-")), process.log[-3000:]
+        assert eventually(partial(_is_complete, history, dict.fromkeys(work, COMPLETIONS))), _told(history)
     assert not [one for one in history.all() if len(one.nodes) > 1 or one.deleted_after_start]
 
 

@@ -10,14 +10,14 @@ from typing import Any, Final
 
 import pytest
 
-from testing.clusters.own_nodes import LONG, assert_settled, bound, condition, group, groups, member, our_node, our_pod
-from testing.processes.scorer_process import eventually
+from testing.clusters.own_nodes import assert_settled, bound, condition, group, groups, member, our_node, our_pod
 from testing.processes.shipped_schedule import shipped
 from testing.processes.webhook_process import Api
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod
 from testing.servers.control_plane.binaries import kubernetes_version
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
+from testing.waiting import eventually
 from tests.schedule.conftest import Started
 
 GATES: Final = ("--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1beta1=true")
@@ -79,18 +79,18 @@ def test_whole_or_not_at_all_and_apart_from_our_own_group_of_that_name(
     with groups(plane) as those:
         those.create(group("train", members=2))
         writer.create_many(native_member("train", number) for number in range(4))
-        assert eventually(lambda: said(native, "train")[:2] == ("False", "Unschedulable"), LONG), process.log[-3000:]
+        assert eventually(lambda: said(native, "train")[:2] == ("False", "Unschedulable")), process.log[-3000:]
         assert "3 of 4 members" in said(native, "train")[2]
         assert bound(writer) == 0, "a part of the group has a node"
         (message,) = {condition(one)[1] for one in writer.list_all("pods")}
         assert "placed as a whole or not at all" in message and "of scheduling.k8s.io" in message
         writer.create_many(member("train", number) for number in range(2))
-        assert eventually(lambda: bound(writer, "train-member") == 2, LONG), process.log[-3000:]
+        assert eventually(lambda: bound(writer, "train-member") == 2), process.log[-3000:]
         assert bound(writer, "train-native") == 0
         writer.create(our_node("large", cpu=4))
-        assert eventually(lambda: bound(writer, "train-native") == 4, LONG), process.log[-3000:]
+        assert eventually(lambda: bound(writer, "train-native") == 4), process.log[-3000:]
         assert_settled(writer, [process])
-        assert eventually(lambda: said(native, "train")[:2] == ("True", "Scheduled"), LONG), said(native, "train")
+        assert eventually(lambda: said(native, "train")[:2] == ("True", "Scheduled")), said(native, "train")
         assert those.status("train")["scheduled"] == 2
 
 
@@ -108,8 +108,8 @@ def test_kube_scheduler_keeps_the_groups_of_its_own_pods(
             other["spec"]["nodeSelector"] = {"whose": "theirs"}
             writer.create(of_group(other, "other"))
             writer.create(native_member("mine", number))
-        assert eventually(lambda: bound(writer) == 4, LONG), (process.log[-2000:], theirs.end_of_log())
-        assert eventually(lambda: said(native, "mine")[0] == said(native, "other")[0] == "True", LONG)
+        assert eventually(lambda: bound(writer) == 4), (process.log[-2000:], theirs.end_of_log())
+        assert eventually(lambda: said(native, "mine")[0] == said(native, "other")[0] == "True")
         fields = [
             one["manager"]
             for one in native.request("GET", f"{GROUPS}/other")["metadata"]["managedFields"]

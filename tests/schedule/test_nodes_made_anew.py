@@ -8,15 +8,14 @@ from typing import Any
 import pytest
 
 from testing.clusters.own_nodes import (
-    LONG,
     assert_settled,
     bound,
     our_node,
     our_pod,
 )
-from testing.processes.scorer_process import eventually
 from testing.servers.cluster_objects import ClusterWriter, Manifest
 from testing.servers.control_plane.tcp_proxy import TcpProxy
+from testing.waiting import eventually
 from tests.schedule.conftest import Started
 
 IN_FLIGHT = 2
@@ -58,12 +57,12 @@ def test_pods_on_their_way_are_not_bound_to_another_node_of_the_name(
     for made in pods if anew is elsewhere else ():
         made["spec"]["nodeSelector"] = {"zone": "a"}
     writer.create_many(pods)
-    assert eventually(lambda: process.metric("forecast_assumed_pods") > n_pods / 2, LONG), process.log
+    assert eventually(lambda: process.metric("forecast_assumed_pods") > n_pods / 2), process.log
     _replace(writer, anew())
     at_once = {one["metadata"]["name"] for one in _there(writer)}
     writer.create(our_node("stays", cpu=8, labels={"zone": "a"}))
     n_left = len(writer.list_all("pods"))
-    assert eventually(lambda: bound(writer) == n_left, LONG), process.log[-3000:]
+    assert eventually(lambda: bound(writer) == n_left), process.log[-3000:]
     there = _there(writer)
     wrongly = [one for one in there if one["metadata"]["name"] not in at_once]
     if anew is smaller:

@@ -4,7 +4,6 @@ told to go stays, terminating, until the test ends it."""
 from __future__ import annotations
 
 from testing.clusters.own_nodes import (
-    LONG,
     assert_settled,
     bound,
     condition,
@@ -15,9 +14,9 @@ from testing.clusters.own_nodes import (
     our_node,
     our_pod,
 )
-from testing.processes.scorer_process import eventually
 from testing.servers.cluster_objects import ClusterWriter, Manifest, running
 from testing.servers.control_plane.control_plane import ControlPlane
+from testing.waiting import eventually
 from tests.schedule.conftest import Started
 
 PREEMPTION = {"protect_started": "0s"}
@@ -33,12 +32,12 @@ def test_lower_priority_makes_room_equal_does_not_and_budgets_are_heeded(writer:
     writer.create_many(low)
     process = start(preemption=PREEMPTION)
     writer.create(our_pod("equal", cpu="1", priority=10))
-    assert eventually(lambda: all(condition(_pod(writer, "equal"))), LONG), process.log
+    assert eventually(lambda: all(condition(_pod(writer, "equal")))), process.log
     assert _going(writer) == set()
 
     writer.create_many(our_pod(f"high-{i}", cpu="2", priority=100) for i in range(2))
     gone = {f"low-open-{i}" for i in range(4)}
-    assert eventually(lambda: _going(writer) == gone, LONG), (_going(writer), process.log)
+    assert eventually(lambda: _going(writer) == gone), (_going(writer), process.log)
     for i in range(2):
         waits = _pod(writer, f"high-{i}")
         assert waits["status"].get("nominatedNodeName") == "open" and "nodeName" not in waits["spec"]
@@ -46,7 +45,7 @@ def test_lower_priority_makes_room_equal_does_not_and_budgets_are_heeded(writer:
         told = {one["type"]: one for one in _pod(writer, name)["status"]["conditions"]}
         assert told["DisruptionTarget"]["reason"] == "PreemptionByScheduler"
     end_terminating(writer)
-    assert eventually(lambda: bound(writer, "high") == 2, LONG), process.log
+    assert eventually(lambda: bound(writer, "high") == 2), process.log
     nodes = assert_settled(writer, [process])
     assert {name: node for name, node in nodes.items() if name.startswith("high")} == {
         "high-0": "open",
@@ -61,14 +60,14 @@ def test_many_at_once_take_what_they_need_and_no_more(writer: ClusterWriter, sta
     writer.create_many(our_node(f"node-{i}", cpu=4) for i in range(n_nodes))
     process = start(preemption=PREEMPTION)
     writer.create_many(our_pod(f"low-{i}", cpu="500m") for i in range(n_nodes * per_node))
-    assert eventually(lambda: bound(writer, "low") == n_nodes * per_node, LONG), process.log
+    assert eventually(lambda: bound(writer, "low") == n_nodes * per_node), process.log
     writer.create_many(our_pod(f"high-{i}", cpu="1", priority=100) for i in range(20))
 
     def placed() -> bool:
         end_terminating(writer)
         return bound(writer, "high") == 20
 
-    assert eventually(placed, LONG), process.log[-3000:]
+    assert eventually(placed), process.log[-3000:]
     nodes = assert_settled(writer, [process])
     # 80 in all, two for each of the 20.
     assert sum(name.startswith("low") for name in nodes) == n_nodes * per_node - 40
@@ -94,22 +93,22 @@ def test_a_gang_evicts_what_the_whole_of_it_needs_or_nobody(
         # One more than there is room for if everybody goes.
         writer.create_many(member("never", i, cpu="1", priority=100) for i in range(13))
         why = "no victims found that would make room for the whole gang"
-        assert eventually(lambda: why in condition(_pod(writer, "never-member-0"))[1], LONG), process.log
+        assert eventually(lambda: why in condition(_pod(writer, "never-member-0"))[1]), process.log
         assert _going(writer) == set()
         writer.delete_many(one for one in writer.list_all("pods") if one["metadata"]["name"].startswith("never"))
         writer.create_many(member("high", i, cpu="2", priority=100) for i in range(4))
         gone = {"batch-member-0", "batch-member-1", *(f"plain-{i}" for i in range(4))}
-        assert eventually(lambda: _going(writer) == gone, LONG), (_going(writer), process.log)
+        assert eventually(lambda: _going(writer) == gone), (_going(writer), process.log)
         nominated = [_pod(writer, f"high-member-{i}")["status"].get("nominatedNodeName") for i in range(4)]
         assert sorted(nominated) == ["left", "left", "right", "right"]
         assert bound(writer, "high") == 0
         process.terminate()
         process = start(preemption=PREEMPTION)  # it reads where room is being made
         writer.create_many(our_pod(f"late-{i}", cpu="1", priority=100) for i in range(2))
-        assert eventually(lambda: len(_going(writer)) == 8, LONG), (_going(writer), process.log)
+        assert eventually(lambda: len(_going(writer)) == 8), (_going(writer), process.log)
         assert sum(name.startswith("guarded") for name in _going(writer)) == 2, "room for the gang is kept for it"
         end_terminating(writer)
-        assert eventually(lambda: bound(writer, "high") == 4 and bound(writer, "late") == 2, LONG), process.log
+        assert eventually(lambda: bound(writer, "high") == 4 and bound(writer, "late") == 2), process.log
         nodes = assert_settled(writer, [process])
     assert {node for name, node in nodes.items() if name.startswith("high")} == {"left", "right"}
     assert sum(name.startswith("guarded") for name in nodes) == 2 and not _going(writer)

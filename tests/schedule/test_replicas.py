@@ -6,9 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from testing.clusters.own_nodes import LONG, QUICK_LEASE, assert_settled, bound, our_node, our_pod, reported
-from testing.processes.scorer_process import ScorerProcess, eventually
+from testing.clusters.own_nodes import QUICK_LEASE, assert_settled, bound, our_node, our_pod, reported
+from testing.processes.scorer_process import ScorerProcess
 from testing.servers.cluster_objects import ClusterWriter, replica_set
+from testing.waiting import eventually
 from tests.schedule.conftest import Started
 
 N_PODS = 400
@@ -18,11 +19,11 @@ def test_another_takes_over_from_a_leader_that_was_killed_in_a_burst(writer: Clu
     leader, other = _two(start, lease=QUICK_LEASE, bindings_in_flight=4)
     with ThreadPoolExecutor(1) as threads:
         made = threads.submit(_fill, writer, N_PODS)
-        assert eventually(lambda: leader.metric("forecast_pod_scheduling_seconds_count") > 0, LONG), leader.log
+        assert eventually(lambda: leader.metric("forecast_pod_scheduling_seconds_count") > 0), leader.log
         leader.kill()
         assert bound(writer) < N_PODS, "it was not killed in the middle"
         made.result()
-    assert eventually(lambda: bound(writer) == N_PODS, LONG), other.log
+    assert eventually(lambda: bound(writer) == N_PODS), other.log
     assert all(assert_settled(writer, [other]).values())
 
 
@@ -33,14 +34,14 @@ def test_a_leader_that_was_stopped_binds_nothing_by_what_it_saw_before(writer: C
     leader, other = _two(start, lease=QUICK_LEASE, bindings_in_flight=1, preemption={"enabled": False})
     with ThreadPoolExecutor(1) as threads:
         made = threads.submit(_fill, writer, N_PODS)
-        assert eventually(lambda: leader.metric("forecast_pod_scheduling_seconds_count") > 0, LONG), leader.log
+        assert eventually(lambda: leader.metric("forecast_pod_scheduling_seconds_count") > 0), leader.log
         with leader.standing_still():
             made.result()
             n_before = bound(writer)
             assert n_before < N_PODS, "it was not stopped in the middle"
             writer.create_many(our_pod(f"later-{i}", cpu="100m", priority=100) for i in range(N_PODS))
-            assert eventually(lambda: bound(writer) == N_PODS, LONG), other.log
-    assert eventually(lambda: leader.metric("forecast_leader") == 0, LONG), leader.log
+            assert eventually(lambda: bound(writer) == N_PODS), other.log
+    assert eventually(lambda: leader.metric("forecast_leader") == 0), leader.log
     nodes = assert_settled(writer, [leader, other])
     assert sum(1 for node in nodes.values() if node) == N_PODS
     for one in (leader, other):
@@ -50,7 +51,7 @@ def test_a_leader_that_was_stopped_binds_nothing_by_what_it_saw_before(writer: C
 def _two(start: Started, **settings: object) -> tuple[ScorerProcess, ScorerProcess]:
     """The one that leads, and one that waits for its turn."""
     leader = start(**settings)
-    assert eventually(lambda: leader.metric("forecast_leader") == 1, LONG), leader.log
+    assert eventually(lambda: leader.metric("forecast_leader") == 1), leader.log
     other = start(**settings)
     assert leader.metric("forecast_leader") == 1 and other.metric("forecast_leader") == 0
     return leader, other

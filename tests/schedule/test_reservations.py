@@ -7,12 +7,12 @@ from typing import Any, Final
 
 import pytest
 
-from testing.clusters.own_nodes import LONG, assert_settled, nodes_of, our_node, our_pod
-from testing.processes.scorer_process import eventually
+from testing.clusters.own_nodes import assert_settled, nodes_of, our_node, our_pod
 from testing.processes.shipped_schedule import shipped
 from testing.processes.webhook_process import Api, Refused
 from testing.servers.cluster_objects import ClusterWriter
 from testing.servers.control_plane.control_plane import ControlPlane
+from testing.waiting import eventually
 from tests.schedule.conftest import Started
 
 PATH: Final = "/apis/forecast-scheduler.io/v1alpha1/namespaces/default/reservations"
@@ -64,7 +64,7 @@ def definition(module_plane: ControlPlane) -> None:
             except Refused:
                 return False
 
-        assert eventually(is_served, LONG)
+        assert eventually(is_served)
 
 
 @pytest.fixture
@@ -81,21 +81,21 @@ def test_strangers_do_not_get_the_room_and_its_owners_pod_takes_it(
     writer.create(our_node("a", cpu=4))
     scheduler = start()
     reserving.create("release")
-    assert eventually(lambda: reserving.is_in("release", "Available"), LONG), scheduler.log[-3000:]
+    assert eventually(lambda: reserving.is_in("release", "Available")), scheduler.log[-3000:]
     assert reserving.status("release")["node"] == "a"
     writer.create(our_pod("stranger", cpu="2"))
     writer.create(our_pod("small", cpu="1"))
-    assert eventually(lambda: nodes_of(writer)["small"] == "a", LONG), scheduler.log[-3000:]
+    assert eventually(lambda: nodes_of(writer)["small"] == "a"), scheduler.log[-3000:]
     assert nodes_of(writer)["stranger"] == ""
     assert scheduler.metric("forecast_reservations") == 1
     writer.create(our_pod("cart-1", cpu="3", labels={"app": "cart"}))
-    assert eventually(lambda: nodes_of(writer)["cart-1"] == "a", LONG), scheduler.log[-3000:]
-    assert eventually(lambda: reserving.is_in("release", "Taken"), LONG), reserving.status("release")
+    assert eventually(lambda: nodes_of(writer)["cart-1"] == "a"), scheduler.log[-3000:]
+    assert eventually(lambda: reserving.is_in("release", "Taken")), reserving.status("release")
     assert reserving.status("release")["takenBy"]["name"] == "cart-1"
     assert nodes_of(writer)["stranger"] == ""
     # Once only: what leaves with the pod is free for all.
     writer.delete_many([one for one in writer.list_all("pods") if one["metadata"]["name"] == "cart-1"])
-    assert eventually(lambda: nodes_of(writer)["stranger"] == "a", LONG), scheduler.log[-3000:]
+    assert eventually(lambda: nodes_of(writer)["stranger"] == "a"), scheduler.log[-3000:]
     assert_settled(writer, [scheduler])
 
 
@@ -109,8 +109,8 @@ def test_the_room_is_where_the_template_and_the_node_say(
     template = {"spec": {"nodeSelector": {"pool": "batch"}, "containers": [container]}}
     reserving.create("by-node", template=template, node="c")
     reserving.create("nowhere", template=template, node="a")
-    assert eventually(lambda: reserving.status("by-node").get("node") == "c", LONG), scheduler.log[-3000:]
-    assert eventually(lambda: "node(s)" in reserving.status("nowhere").get("message", ""), LONG)
+    assert eventually(lambda: reserving.status("by-node").get("node") == "c"), scheduler.log[-3000:]
+    assert eventually(lambda: "node(s)" in reserving.status("nowhere").get("message", ""))
     assert reserving.is_in("nowhere", "Pending")
 
 
@@ -119,16 +119,16 @@ def test_the_room_ends(writer: ClusterWriter, start: Started, reserving: Reservi
     writer.create(our_node("a", cpu=4))
     scheduler = start()
     reserving.create("release", cpu="4")
-    assert eventually(lambda: reserving.is_in("release", "Available"), LONG), scheduler.log[-3000:]
+    assert eventually(lambda: reserving.is_in("release", "Available")), scheduler.log[-3000:]
     writer.create(our_pod("stranger", cpu="2"))
-    assert eventually(lambda: is_rejected(writer, "stranger"), LONG), scheduler.log[-3000:]
+    assert eventually(lambda: is_rejected(writer, "stranger")), scheduler.log[-3000:]
     assert nodes_of(writer)["stranger"] == ""
     if end == "deleted":
         reserving.delete("release")
     else:
         reserving.api.request("PATCH", f"{PATH}/release", {"spec": {"lifetime": "1s"}})
-        assert eventually(lambda: reserving.is_in("release", "Expired"), LONG), scheduler.log[-3000:]
-    assert eventually(lambda: nodes_of(writer)["stranger"] == "a", LONG), scheduler.log[-3000:]
+        assert eventually(lambda: reserving.is_in("release", "Expired")), scheduler.log[-3000:]
+    assert eventually(lambda: nodes_of(writer)["stranger"] == "a"), scheduler.log[-3000:]
     assert_settled(writer, [scheduler])
 
 
@@ -138,14 +138,14 @@ def test_after_a_kill_the_room_is_held_before_any_pod_is_placed(
     writer.create(our_node("a", cpu=4))
     first = start()
     reserving.create("release", cpu="4")
-    assert eventually(lambda: reserving.is_in("release", "Available"), LONG), first.log[-3000:]
+    assert eventually(lambda: reserving.is_in("release", "Available")), first.log[-3000:]
     first.kill()
     writer.create(our_pod("stranger", cpu="2"))
     second = start()
-    assert eventually(lambda: is_rejected(writer, "stranger"), LONG), second.log[-3000:]
+    assert eventually(lambda: is_rejected(writer, "stranger")), second.log[-3000:]
     assert nodes_of(writer)["stranger"] == ""
     writer.create(our_pod("cart-1", cpu="4", labels={"app": "cart"}))
-    assert eventually(lambda: nodes_of(writer)["cart-1"] == "a", LONG), second.log[-3000:]
+    assert eventually(lambda: nodes_of(writer)["cart-1"] == "a"), second.log[-3000:]
     assert_settled(writer, [second])
 
 
@@ -156,7 +156,7 @@ def test_killed_between_the_binding_and_the_status(
     writer.create(our_node("a", cpu=8))
     first = start()
     made = reserving.create("release", cpu="3")
-    assert eventually(lambda: reserving.is_in("release", "Available"), LONG), first.log[-3000:]
+    assert eventually(lambda: reserving.is_in("release", "Available")), first.log[-3000:]
     first.kill()
     pod = writer.create(our_pod("cart-1", cpu="3", labels={"app": "cart"}))
     uid = made["metadata"]["uid"]
@@ -176,7 +176,7 @@ def test_killed_between_the_binding_and_the_status(
     )
     writer.create(our_pod("cart-2", cpu="5", labels={"app": "cart"}))
     second = start()
-    assert eventually(lambda: nodes_of(writer)["cart-2"] == "a", LONG), second.log[-3000:]
-    assert eventually(lambda: reserving.is_in("release", "Taken"), LONG), reserving.status("release")
+    assert eventually(lambda: nodes_of(writer)["cart-2"] == "a"), second.log[-3000:]
+    assert eventually(lambda: reserving.is_in("release", "Taken")), reserving.status("release")
     assert reserving.status("release")["takenBy"]["name"] == "cart-1"
     assert_settled(writer, [second])

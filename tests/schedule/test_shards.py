@@ -9,7 +9,6 @@ from typing import Any, Final
 import pytest
 
 from testing.clusters.own_nodes import (
-    LONG,
     QUICK_LEASE,
     assert_settled,
     bound,
@@ -20,9 +19,10 @@ from testing.clusters.own_nodes import (
     our_pod,
     reported,
 )
-from testing.processes.scorer_process import ScorerProcess, eventually
+from testing.processes.scorer_process import ScorerProcess
 from testing.servers.cluster_objects import ClusterWriter, Manifest, replica_set
 from testing.servers.control_plane.control_plane import ControlPlane
+from testing.waiting import eventually
 from tests.schedule.conftest import Started
 
 SHARDS: Final[dict[str, Any]] = {"enabled": True, "count": 8}
@@ -40,12 +40,12 @@ def test_the_shards_of_a_replica_that_was_killed_in_a_burst_are_taken_over(
     replicas = _sharing(start, 3, bindings_in_flight=4)
     with ThreadPoolExecutor(1) as threads:
         made = threads.submit(_fill, writer)
-        assert eventually(lambda: bound(writer) > N_PODS / 8, LONG), _logs(replicas)
+        assert eventually(lambda: bound(writer) > N_PODS / 8), _logs(replicas)
         killed = replicas.pop(n_killed)
         killed.kill()
         assert bound(writer) < N_PODS, "it was not killed in the middle"
         made.result()
-    assert eventually(lambda: bound(writer) == N_PODS, LONG), _logs(replicas)
+    assert eventually(lambda: bound(writer) == N_PODS), _logs(replicas)
     assert sum(one.metric("forecast_shards_taken_over_total") for one in replicas) > 0
     assert_settled(writer, replicas)
     _assert_sound(replicas)
@@ -57,12 +57,12 @@ def test_a_replica_that_stood_still_binds_nothing_on_nodes_that_others_have_now(
     replicas = _sharing(start, 2, bindings_in_flight=1)
     with ThreadPoolExecutor(1) as threads:
         made = threads.submit(_fill, writer)
-        assert eventually(lambda: bound(writer) > N_PODS / 8, LONG), _logs(replicas)
+        assert eventually(lambda: bound(writer) > N_PODS / 8), _logs(replicas)
         with replicas[0].standing_still():
             made.result()
             assert bound(writer) < N_PODS, "it was not stopped in the middle"
-            assert eventually(lambda: bound(writer) == N_PODS, LONG), replicas[1].log
-    assert eventually(lambda: replicas[0].metric("forecast_shards_owned") > 0, LONG), replicas[0].log
+            assert eventually(lambda: bound(writer) == N_PODS), replicas[1].log
+    assert eventually(lambda: replicas[0].metric("forecast_shards_owned") > 0), replicas[0].log
     assert_settled(writer, replicas)
     _assert_sound(replicas)
 
@@ -76,9 +76,9 @@ def test_a_gang_that_fits_only_on_the_nodes_of_all_borrows_them(
     with groups(plane) as those:
         those.create(group("gang", members=8))
         writer.create_many(member("gang", i, cpu="900m") for i in range(8))
-        assert eventually(lambda: bound(writer) == 8, LONG), _logs(replicas)
+        assert eventually(lambda: bound(writer) == 8), _logs(replicas)
     assert sum(reported(one, "forecast_shard_nodes_handed_over_total", why="loan") for one in replicas) > 0
-    assert eventually(lambda: not _borrowed(writer), LONG), _borrowed(writer)
+    assert eventually(lambda: not _borrowed(writer)), _borrowed(writer)
     assert_settled(writer, replicas)
     _assert_sound(replicas)
 
@@ -89,7 +89,7 @@ def test_zone_anti_affinity_of_many_services_is_kept_by_one_decider(writer: Clus
     writer.create_many(our_node(f"node-{i}", labels={ZONE: f"zone-{i % 4}"}) for i in range(16))
     _wait_until_seen(replicas, 16)
     writer.create_many(_apart(f"apart-{i}") for i in range(12))
-    assert eventually(lambda: bound(writer) == 4, LONG), _logs(replicas)
+    assert eventually(lambda: bound(writer) == 4), _logs(replicas)
     nodes = assert_settled(writer, replicas)
     zones = [int(node.removeprefix("node-")) % 4 for node in nodes.values() if node]
     assert sorted(zones) == [0, 1, 2, 3]
@@ -99,13 +99,13 @@ def test_a_replica_with_another_number_of_shards_places_nothing(writer: ClusterW
     (first,) = _sharing(start, 1)
     writer.create_many(our_node(f"node-{i}") for i in range(4))
     other = start(ready=False, lease=QUICK_LEASE, shards=SHARDS | {"count": 4})
-    assert eventually(lambda: other.metric("forecast_shard_trouble") == 1, LONG), other.log
+    assert eventually(lambda: other.metric("forecast_shard_trouble") == 1), other.log
     writer.create_many(our_pod(f"pod-{i}") for i in range(8))
-    assert eventually(lambda: bound(writer) == 8, LONG), first.log
+    assert eventually(lambda: bound(writer) == 8), first.log
     assert other.metric("forecast_shards_owned") == 0
     assert "schedule.shards.count" in other.log
     assert first.terminate() == 0
-    assert eventually(lambda: other.metric("forecast_shards_owned") == 4, LONG), other.log
+    assert eventually(lambda: other.metric("forecast_shards_owned") == 4), other.log
 
 
 # Helpers
@@ -125,14 +125,14 @@ def _wait_until_shared(replicas: Sequence[ScorerProcess]) -> None:
         owned = [one.metric("forecast_shards_owned") for one in replicas]
         return min(owned) > 0 and sum(owned) == SHARDS["count"]
 
-    assert eventually(are_shared, LONG), _logs(replicas)
-    assert eventually(lambda: sum(one.metric("forecast_leader") for one in replicas) == 1, LONG), _logs(replicas)
+    assert eventually(are_shared), _logs(replicas)
+    assert eventually(lambda: sum(one.metric("forecast_leader") for one in replicas) == 1), _logs(replicas)
 
 
 def _wait_until_seen(replicas: Sequence[ScorerProcess], n_nodes: int) -> None:
     for one in replicas:
         seen = lambda one=one: one.get("/v1/status")["nodes"] >= n_nodes  # noqa: E731
-        assert eventually(seen, LONG), one.log
+        assert eventually(seen), one.log
 
 
 def _fill(writer: ClusterWriter) -> None:

@@ -8,7 +8,6 @@ import pytest
 
 from testing.clusters.elastic_quotas import create_quota, delete_quotas, elastic_quota, install_elastic_quotas
 from testing.clusters.own_nodes import (
-    LONG,
     assert_settled,
     bound,
     condition,
@@ -20,10 +19,11 @@ from testing.clusters.own_nodes import (
     our_node,
     our_pod,
 )
-from testing.processes.scorer_process import ScorerProcess, eventually
+from testing.processes.scorer_process import ScorerProcess
 from testing.processes.webhook_process import Api
 from testing.servers.cluster_objects import ClusterWriter
 from testing.servers.control_plane.control_plane import ControlPlane
+from testing.waiting import eventually
 from tests.schedule.conftest import Started
 
 OWNER, BORROWER = "default", "borrower"
@@ -49,7 +49,7 @@ def quotas(api: Api, plane: ControlPlane) -> Iterator[Api]:
 def borrow_everything(writer: ClusterWriter, process: ScorerProcess) -> None:
     """Each of two tenants is guaranteed half of the cores, and one has them all."""
     writer.create_many(our_pod(f"borrower-{i}", cpu="1", namespace=BORROWER) for i in range(N_CORES + 4))
-    assert eventually(lambda: bound(writer, "borrower") == N_CORES, LONG), process.log
+    assert eventually(lambda: bound(writer, "borrower") == N_CORES), process.log
 
 
 def placed_with(writer: ClusterWriter) -> bool:
@@ -74,12 +74,12 @@ def test_a_gang_gets_it_back_from_who_takes_over(
     with groups(plane) as those:
         those.create(group("train", members=N_MEMBERS))
         writer.create_many(member("train", number) for number in range(N_MEMBERS))
-        assert eventually(lambda: len(going(writer)) > 0, LONG), first.log[-3000:]
+        assert eventually(lambda: len(going(writer)) > 0), first.log[-3000:]
         first.kill()
         second = start(tenants=TENANTS)
-        assert eventually(lambda: len(going(writer)) >= N_MEMBERS, LONG), (going(writer), second.log[-3000:])
+        assert eventually(lambda: len(going(writer)) >= N_MEMBERS), (going(writer), second.log[-3000:])
         gone = going(writer)
-        assert eventually(lambda: placed_with(writer), LONG), second.log[-3000:]
+        assert eventually(lambda: placed_with(writer)), second.log[-3000:]
         assert_settled(writer, [second])
         assert len(gone) == N_MEMBERS and bound(writer, "borrower") == N_CORES - N_MEMBERS
 
@@ -89,20 +89,20 @@ def test_a_max_holds_across_a_restart(writer: ClusterWriter, quotas: Api, start:
     create_quota(quotas, elastic_quota(BORROWER, {"cpu": "4"}, {"cpu": "6"}))
     first = start(tenants=TENANTS)
     writer.create_many(our_pod(f"borrower-{i}", cpu="1", namespace=BORROWER) for i in range(5))
-    assert eventually(lambda: bound(writer, "borrower") == 4, LONG), "no other tenant lends anything"
+    assert eventually(lambda: bound(writer, "borrower") == 4), "no other tenant lends anything"
     first.kill()
     create_quota(quotas, elastic_quota(OWNER, {"cpu": "8"}))
     second = start(tenants=TENANTS)
     writer.create_many(our_pod(f"borrower-{i}", cpu="1", namespace=BORROWER) for i in range(5, 10))
     writer.create(our_pod("free", cpu="1", namespace="kube-public"))
-    assert eventually(lambda: bound(writer, "borrower") == 6 and bound(writer, "free") == 1, LONG), second.log
+    assert eventually(lambda: bound(writer, "borrower") == 6 and bound(writer, "free") == 1), second.log
     assert_settled(writer, [second])
     waiting = writer.list_all("pods", field_selector="spec.nodeName=")
     assert len(waiting) == 4
     assert all("tenant borrower may use 6 cores at most and uses 6 cores" in condition(one)[1] for one in waiting)
     name = next(name for name, node in nodes_of(writer, "borrower").items() if node)
     writer.delete_many(one for one in writer.list_all("pods") if one["metadata"]["name"] == name)
-    assert eventually(lambda: bound(writer, "borrower") == 6, LONG), "another pod takes its place"
+    assert eventually(lambda: bound(writer, "borrower") == 6), "another pod takes its place"
 
 
 def going(writer: ClusterWriter) -> set[str]:

@@ -10,11 +10,11 @@ import pytest
 
 from forecast_scheduler.cli import run
 from testing.clusters.elastic_quotas import create_quota, delete_quotas, elastic_quota, install_elastic_quotas
-from testing.clusters.own_nodes import LONG, bound, condition, our_node, our_pod
-from testing.processes.scorer_process import eventually
+from testing.clusters.own_nodes import bound, condition, our_node, our_pod
 from testing.processes.webhook_process import Api
 from testing.servers.cluster_objects import ClusterWriter
 from testing.servers.control_plane.control_plane import ControlPlane
+from testing.waiting import eventually
 from tests.schedule.conftest import Started
 
 OWNER, BORROWER = "default", "borrower"
@@ -37,13 +37,13 @@ def test_a_pod_says_why_it_waits_and_the_service_shows_who_lends(
     create_quota(quotas, elastic_quota(BORROWER, {"cpu": "2"}, {"cpu": "6"}))
     process = start()
     writer.create_many(our_pod(f"borrower-{i}", cpu="1", namespace=BORROWER) for i in range(7))
-    assert eventually(lambda: bound(writer, "borrower") == 6, LONG), process.log
+    assert eventually(lambda: bound(writer, "borrower") == 6), process.log
 
     def sentences() -> list[str]:
         return [condition(one)[1] for one in writer.list_all("pods", field_selector="spec.nodeName=")]
 
     expected = "tenant borrower may use 6 cores at most and uses 6 cores, the pod asks for 1 core"
-    assert eventually(lambda: sentences() == [expected], LONG), sentences()
+    assert eventually(lambda: sentences() == [expected]), sentences()
 
     found = process.get("/v1/tenants?hours=0")
     amounts = {one["tenant"]: one["resources"][0] for one in found["tenants"]}

@@ -21,10 +21,10 @@ from kube.session.api_session import ApiSession
 from scheduler.profiles.gpu.tide.tide_annotation import MOVES
 from scheduler.profiles.gpu.tide.training_annotations import TIDE
 from scheduler.profiles.gpu.tide.workloads import BUILT_IN, object_path
-from testing.processes.scorer_process import eventually
 from testing.processes.shipped_schedule import shipped
 from testing.processes.webhook_process import Api
 from testing.servers.control_plane.control_plane import ControlPlane
+from testing.waiting import eventually
 from tests.scheduler.profiles.gpu.tide.tide_api import workload
 from tests.scheduler.profiles.gpu.tide.tide_world import World, inference, trainer
 
@@ -57,7 +57,7 @@ def session(api: Api, kubeconfig: Path) -> Iterator[ApiSession]:
     made = ApiSession(api_client(kubeconfig))
     made.start()
     created(api, "Deployment", "probe", 1)
-    assert eventually(lambda: _is_confined(made), 30)
+    assert eventually(lambda: _is_confined(made))
     yield made
     made.stop()
 

@@ -8,7 +8,7 @@ import pytest
 
 from admission.templates.template_set import TemplateSet
 from admission.webhook.template_store import TemplateStore
-from testing.processes.scorer_process import eventually
+from testing.waiting import eventually
 from tests.admission.webhook.made_up import a_binding, a_template
 
 

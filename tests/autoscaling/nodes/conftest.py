@@ -13,9 +13,9 @@ import yaml
 from forecast.errors import ForecastError
 from kube.client.kubernetes_client import api_client
 from kube.session.api_session import ApiSession
-from testing.processes.scorer_process import eventually
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.pool import control_plane
+from testing.waiting import eventually
 
 NAMESPACE: Final = "forecast-scheduler-buffers"
 CAPACITY_BUFFERS: Final = f"/apis/autoscaling.x-k8s.io/v1beta1/namespaces/{NAMESPACE}/capacitybuffers"
@@ -72,7 +72,7 @@ def with_capacity_buffers(api: Api) -> None:
         answer = api.session.submit(api.session.request("GET", CAPACITY_BUFFERS, None, seconds=30)).result(LONG)
         return answer.is_success
 
-    assert eventually(is_served, LONG)
+    assert eventually(is_served)
 
 
 @pytest.fixture

@@ -15,12 +15,12 @@ from autoscaling.nodes.guard import NodesNow
 from autoscaling.nodes.guard_hand import GuardHand
 from autoscaling.nodes.node_marks import kept_until
 from autoscaling.nodes.options import BufferOptions, GuardOptions
-from testing.processes.scorer_process import eventually
 from testing.servers.cluster_objects import ClusterWriter, pod
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
 from testing.servers.karpenter.binary import definitions
 from testing.servers.karpenter.karpenter import Karpenter
+from testing.waiting import eventually
 from tests.autoscaling.nodes.conftest import CAPACITY_BUFFERS, Api
 from tests.autoscaling.nodes.made_up import at, nodes_with, ramp, services_ahead
 
@@ -38,7 +38,7 @@ def pool(plane: ControlPlane, api: Api) -> Iterator[Karpenter]:
     for file in definitions():
         for definition in yaml.safe_load_all(file.read_text()):
             api.request("POST", _DEFINITIONS, definition)
-    assert eventually(lambda: _is_served(api, _POOL) and _is_served(api, CAPACITY_BUFFERS), LONG)
+    assert eventually(lambda: _is_served(api, _POOL) and _is_served(api, CAPACITY_BUFFERS))
     with ClusterWriter(plane) as writer, KubeScheduler(plane), Karpenter(plane) as karpenter:
         head = {"apiVersion": "karpenter.kwok.sh/v1alpha1", "kind": "KWOKNodeClass", "metadata": {"name": "default"}}
         api.request("POST", "/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses", head)
@@ -99,7 +99,7 @@ def nodes_now(writer: ClusterWriter) -> NodesNow:
 def test_a_marked_node_stays_and_goes_when_the_guard_unmarks_it(plane: ControlPlane, api: Api, pool: Karpenter) -> None:
     with ClusterWriter(plane) as writer:
         writer.create_many(pod(f"p{i}", cpu="2500m") for i in range(3))
-        assert eventually(lambda: consolidated(api, 3) and _all_bound(writer), LONG), pool.end_of_log()
+        assert eventually(lambda: consolidated(api, 3) and _all_bound(writer)), pool.end_of_log()
 
         # The model expects 6 cores more soon: two nodes of 4 are to stay when the pods are gone.
         options = GuardOptions(margin=0.0, fill=1.0, slack=0.0, horizon=3600)
@@ -113,12 +113,12 @@ def test_a_marked_node_stays_and_goes_when_the_guard_unmarks_it(plane: ControlPl
         }
         assert guard.kept == len(marked) == 2
         writer.delete_many(writer.list_all("pods"))
-        assert eventually(lambda: consolidated(api, 2), LONG), pool.end_of_log()
+        assert eventually(lambda: consolidated(api, 2)), pool.end_of_log()
         time.sleep(20)  # four times what Karpenter waits for before it removes an idle node
         assert {one["metadata"]["name"] for one in ready_nodes(api)} == marked, pool.end_of_log()
 
         api.run(guard.act(ahead, VALLEY))
-        assert eventually(lambda: consolidated(api, 0), LONG), pool.end_of_log()
+        assert eventually(lambda: consolidated(api, 0)), pool.end_of_log()
 
 
 def test_karpenter_orders_nodes_for_our_buffers(api: Api, pool: Karpenter) -> None:
@@ -126,6 +126,6 @@ def test_karpenter_orders_nodes_for_our_buffers(api: Api, pool: Karpenter) -> No
     hand = BufferHand(api.session, BufferOptions(lead=1800, margin=0.0, most_share=1.0))
     api.run(hand.act(ahead, RAMP))
     assert sum(hand.chunks.values()) == 5
-    assert eventually(lambda: consolidated(api, 5), LONG), json.dumps(api.items(CAPACITY_BUFFERS)) + pool.end_of_log()
+    assert eventually(lambda: consolidated(api, 5)), json.dumps(api.items(CAPACITY_BUFFERS)) + pool.end_of_log()
     api.run(hand.act(ahead, VALLEY))
-    assert eventually(lambda: consolidated(api, 0), LONG), pool.end_of_log()
+    assert eventually(lambda: consolidated(api, 0)), pool.end_of_log()

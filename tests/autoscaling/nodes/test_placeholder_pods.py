@@ -9,12 +9,12 @@ import pytest
 
 from autoscaling.nodes.buffer_hand import BufferHand
 from autoscaling.nodes.options import BufferKind, BufferOptions
-from testing.processes.scorer_process import eventually
 from testing.servers.cluster_objects import ClusterWriter, node, pod
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
 from testing.servers.controller_manager.controller_manager import ControllerManager
-from tests.autoscaling.nodes.conftest import DEPLOYMENTS, LONG, NAMESPACE, POD_TEMPLATES, Api, refusal
+from testing.waiting import eventually
+from tests.autoscaling.nodes.conftest import DEPLOYMENTS, NAMESPACE, POD_TEMPLATES, Api, refusal
 from tests.autoscaling.nodes.made_up import at, ramp, services_ahead
 
 OPTIONS = BufferOptions(lead=1800, margin=0.0, most_share=1.0)
@@ -114,11 +114,11 @@ def test_placeholders_give_way_to_real_pods(plane: ControlPlane, api: Api) -> No
         writer.create(node("a", cpu="5.2"))
         hand = BufferHand(api.session, OPTIONS)
         api.run(hand.act(AHEAD, RAMP))
-        assert eventually(lambda: bound() == 5, LONG), pods()
+        assert eventually(lambda: bound() == 5), pods()
         writer.create(pod("real", cpu="2"))
-        assert eventually(is_running_real_pod, LONG), pods()
-        assert eventually(lambda: bound() == 3 and len(pods()) == 5, LONG), pods()  # two wait for a new node
+        assert eventually(is_running_real_pod), pods()
+        assert eventually(lambda: bound() == 3 and len(pods()) == 5), pods()  # two wait for a new node
         api.run(hand.act(AHEAD, VALLEY))
-        assert eventually(lambda: not pods(), LONG), pods()
+        assert eventually(lambda: not pods()), pods()
         writer.delete_many([*writer.list_all("pods"), *writer.list_all("nodes")])
     assert api.items(POD_TEMPLATES) == []

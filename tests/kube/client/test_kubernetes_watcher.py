@@ -17,7 +17,8 @@ from kube.client.kubernetes_source import KubernetesSource, ResourceSource
 from kube.client.kubernetes_steps import Backoff
 from kube.client.kubernetes_watcher import ResourceWatcher
 from kube.decoding.decoding import WATCHED, ApiObject, Kind, decode_pod
-from tests.cluster.stored_objects import StoredObjects, eventually
+from testing.waiting import eventually
+from tests.cluster.stored_objects import StoredObjects
 from tests.kube.scripted_server import Answer, ScriptedServer, bookmark, event, page, pod_json
 
 QUICK = Timing(backoff=Backoff(first=0.01, longest=0.05))

@@ -17,7 +17,8 @@ from kube.client.kubernetes_steps import Backoff
 from kube.decoding.decoding import Kind
 from kube.objects.kubernetes_version import COMPARED, NEWEST, KubernetesVersion, decode_version
 from kube.objects.objects import PodInfo
-from tests.cluster.stored_objects import StoredObjects, eventually
+from testing.waiting import eventually
+from tests.cluster.stored_objects import StoredObjects
 from tests.kube.scripted_server import Answer, ScriptedServer, page, pod_json
 
 QUICK = Timing(backoff=Backoff(first=0.01, longest=0.05))

@@ -11,7 +11,8 @@ from kubernetes import client
 from forecast.errors import InputError
 from kube.client.api_answer import NO_ANSWER, NOT_SENT, Answer
 from kube.session.api_session import ApiSession, SessionOver
-from tests.scheduler.binding.made_up import Scripted, eventually, scripted_server, session_to
+from testing.waiting import eventually
+from tests.scheduler.binding.made_up import Scripted, scripted_server, session_to
 
 
 def ask(session: ApiSession, method: str = "GET", body: bytes | None = None, seconds: float = 30.0) -> Answer:

@@ -14,7 +14,8 @@ import pytest
 
 from kube.status.pod_condition_writer import ConditionFigures, ConditionWriter
 from kube.status.pod_conditions import WaitingCondition, condition_patch
-from tests.scheduler.binding.made_up import Scripted, eventually, pod_info, scripted_server, session_to
+from testing.waiting import eventually
+from tests.scheduler.binding.made_up import Scripted, pod_info, scripted_server, session_to
 
 
 @dataclass

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from kube.session.api_session import ApiSession
 from scheduler.binding.outcome import BindingOutcome, Reserved
 from testing import objects
 from testing.servers.cluster_objects import Manifest
+from testing.waiting import eventually
 
 NOBODY = "http://127.0.0.1:9"
 
@@ -60,15 +60,6 @@ class Done:
     def only(self, uid: str) -> BindingOutcome:
         (outcome,) = self.told[uid]
         return outcome
-
-
-def eventually(condition: Callable[[], bool], seconds: float = 60.0) -> bool:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.005)
-    return True
 
 
 @contextmanager

@@ -18,7 +18,8 @@ from scheduler.binding.binding_cycles import BindingCycles
 from scheduler.binding.binding_plugins import BindingPlugins
 from scheduler.binding.in_flight_limit import InFlightLimit
 from scheduler.binding.outcome import Ending, bind_status
-from tests.scheduler.binding.made_up import Done, eventually, reserved, session_to
+from testing.waiting import eventually
+from tests.scheduler.binding.made_up import Done, reserved, session_to
 
 NO = Status(Code.ERROR, "", "no volume")
 

@@ -19,7 +19,8 @@ from scheduler.binding.binding_cycles import BindingCycles
 from scheduler.binding.binding_plugins import BindingPlugins
 from scheduler.binding.in_flight_limit import InFlightLimit
 from scheduler.binding.outcome import BindingOutcome, Ending, Reserved
-from tests.scheduler.binding.made_up import Done, eventually, reserved, session_to
+from testing.waiting import eventually
+from tests.scheduler.binding.made_up import Done, reserved, session_to
 
 NO = Status(Code.UNSCHEDULABLE, "", "no")
 

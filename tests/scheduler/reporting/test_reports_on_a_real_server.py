@@ -17,7 +17,8 @@ from scheduler.reporting.reports import Reports
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.pool import control_plane
-from tests.scheduler.binding.made_up import eventually, pod_of
+from testing.waiting import eventually
+from tests.scheduler.binding.made_up import pod_of
 
 NO_ROOM = "0/1 nodes are available: 1 Insufficient cpu."
 

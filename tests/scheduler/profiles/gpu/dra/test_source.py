@@ -14,7 +14,7 @@ from kube.client.kubernetes_source import source_of
 from scheduler.profiles.gpu.dra.claim_table import DraTable
 from scheduler.profiles.gpu.dra.source import dra_subscriptions, read_claims_with
 from testing.placement.views import node_named, view_of
-from tests.scheduler.binding.made_up import eventually
+from testing.waiting import eventually
 from tests.scheduler.profiles.gpu.dra.manifests import Manifest, claim
 
 
@@ -84,5 +84,5 @@ def test_what_a_predecessor_allocated_is_known_before_anything_is_decided(server
     server.claims.append(claim("c"))
     assert list(server.table.all_claims()) == []
     is_done = server.read_again()
-    assert eventually(is_done, 10)
+    assert eventually(is_done)
     assert [one.name for one in server.table.all_claims()] == ["c"]
