@@ -64,7 +64,7 @@ def member(of: str, number: int, *, role: str = "", cpu: str = "1", priority: in
     return our_pod(f"{of}-{role or 'member'}-{number}", cpu=cpu, labels=labels, priority=priority)
 
 
-class _Groups:
+class Groups:
     """PodGroups of the namespace `default`."""
 
     def __init__(self, api: Api) -> None:
@@ -93,10 +93,10 @@ class _Groups:
 
 
 @contextmanager
-def groups(plane: ControlPlane) -> Iterator[_Groups]:
+def groups(plane: ControlPlane) -> Iterator[Groups]:
     """To make and look at them."""
     with Api(plane) as api:
-        yield _Groups(api)
+        yield Groups(api)
 
 
 def nodes_of(writer: ClusterWriter, prefix: str = "") -> dict[str, str]:

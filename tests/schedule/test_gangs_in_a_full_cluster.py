@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 
 from testing.clusters.own_nodes import (
+    Groups,
     assert_settled,
     bound,
     condition,
@@ -40,12 +42,10 @@ def test_groups_larger_than_half_of_the_cluster_run_one_after_the_other(
             others = {name.partition("-")[0] for name in nodes_of(writer)} - {running}
             assert len(others) == n_left - 1
             for name in others:
-                assert eventually(lambda of=name: _said(those.status(of)) == "Unschedulable"), (  # type: ignore[misc]
-                    those.status(name)
-                )
-                assert "Insufficient cpu" in those.status(name)["conditions"][0]["message"]
-            for one in writer.list_all("pods", field_selector="spec.nodeName="):
-                assert "placed as a whole or not at all" in condition(one)[1]
+                words = "Unschedulable", "Insufficient cpu"
+                assert eventually(partial(_says, those, name, *words)), those.status(name)
+            # Pods are told after their group, one after the other.
+            assert eventually(lambda: all("placed as a whole or not at all" in why for why in _reasons(writer)))
             # What has no group goes into the rest that nobody holds.
             writer.create_many(our_pod(f"single-{n_left}-{number}", cpu="1") for number in range(10 - n_members))
             assert eventually(lambda: bound(writer, "single") == 10 - n_members), process.log
@@ -60,34 +60,31 @@ def test_a_minimum_of_each_role_and_members_that_trickle_in(
     with groups(plane) as those:
         those.create(group("train", members=3, roles={"ps": 1, "worker": 2}))
         writer.create_many(member("train", number, role="worker") for number in range(2))
-        assert eventually(lambda: _said(those.status("train")) == "NotEnoughMembers"), those.status("train")
+        assert eventually(partial(_says, those, "train", "NotEnoughMembers")), those.status("train")
         writer.create(member("train", 2, role="worker"))
         # Three of three, and still nobody serves parameters.
-        assert eventually(lambda: "role ps 0 of 1" in _message(those.status("train"))), those.status("train")
+        assert eventually(partial(_says, those, "train", "", "role ps 0 of 1")), those.status("train")
         writer.create(member("train", 0, role="ps", cpu="3"))
-        assert eventually(lambda: _said(those.status("train")) == "Unschedulable"), those.status("train")
-        assert "role ps 0 of 1" in _message(those.status("train"))
+        assert eventually(partial(_says, those, "train", "Unschedulable", "role ps 0 of 1")), those.status("train")
         waiting = assert_settled(writer, [process])
         assert len(waiting) == 4 and not any(waiting.values()), "a part of the group has a node"
-        assert process.metric("forecast_gang_longest_wait_seconds") > 0
+        assert eventually(lambda: process.metric("forecast_gang_longest_wait_seconds") > 0)
         writer.create(our_node("large", cpu=3))
         assert eventually(lambda: bound(writer) == 4), process.log
         assert assert_settled(writer, [process])["train-ps-0"] == "large"
         assert eventually(lambda: those.status("train").get("scheduled") == 4), those.status("train")
-        assert process.metric("forecast_gang_longest_wait_seconds") == 0
+        assert eventually(lambda: process.metric("forecast_gang_longest_wait_seconds") == 0)
 
 
-def _said(status: dict[str, object]) -> str:
-    return str(_condition(status).get("reason", ""))
+def _says(those: Groups, name: str, reason: str, words: str = "") -> bool:
+    """Return whether the condition of a group has this reason, if one is given, and these words in its message."""
+    conditions = those.status(name).get("conditions") or [{"reason": "", "message": ""}]
+    return conditions[0]["reason"] in (reason or conditions[0]["reason"]) and words in conditions[0]["message"]
 
 
-def _message(status: dict[str, object]) -> str:
-    return str(_condition(status).get("message", ""))
-
-
-def _condition(status: dict[str, object]) -> dict[str, object]:
-    conditions = status.get("conditions")
-    return dict(conditions[0]) if isinstance(conditions, list) and conditions else {}
+def _reasons(writer: ClusterWriter) -> list[str]:
+    """Return why each pod without a node has none."""
+    return [condition(one)[1] for one in writer.list_all("pods", field_selector="spec.nodeName=")]
 
 
 def _is_of(manifest: dict[str, dict[str, str]], *prefixes: str) -> bool:

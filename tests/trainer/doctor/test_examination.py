@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 from functools import reduce
+from typing import Any
 
 import numpy as np
 import pytest
@@ -48,9 +49,9 @@ def put(value: object, at: object, *names: str) -> Spoil:
     """The same value, or what a function makes of those there, in a part of some arrays."""
 
     def spoil(history: History) -> History:
-        arrays = {name: np.array(getattr(history, name)) for name in names or ("usage_per_pod",)}
+        arrays: dict[str, Any] = {name: np.array(getattr(history, name)) for name in names or ("usage_per_pod",)}
         for array in arrays.values():
-            array[at] = value(array[at]) if callable(value) else value  # type: ignore[index]
+            array[at] = value(array[at]) if callable(value) else value
         return replace(history, **arrays)
 
     return spoil
