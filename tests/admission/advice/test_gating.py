@@ -13,7 +13,6 @@ from admission.advice.options import AdviceGateOptions
 from placement.advice_gate import ADVICE, AdviceMode
 
 OURS = {"name": ADVICE}
-OPTIONS = AdviceGateOptions()
 ASKS = {"app": "cart", ADVICE: "advise"}
 
 

@@ -59,12 +59,6 @@ def test_trusted_is_who_all_trust() -> None:
     assert longer.is_exactly([TWO, ONE]), "the order does not matter"
 
 
-@pytest.mark.parametrize("text", ["", "Cg==", "%%%", b64encode(b"\xff\x00PEM").decode(), "Y"])
-def test_an_unreadable_bundle_trusts_nobody(text: str) -> None:
-    found = published_in(configuration(webhook(bundle=text)), OPTIONS)
-    assert found.webhooks == (0,) and found.trusted == frozenset() and not found.is_exactly([ONE])
-
-
 def test_the_patch_touches_our_bundles_at_the_version_that_was_read() -> None:
     found = published_in(configuration(webhook(), webhook(service="other"), webhook()), OPTIONS)
     assert patch_of(found, [ONE]) == [

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import logging
 import os
-from base64 import b64encode
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -13,7 +12,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from admission.certificates.authority import Pair, issue, names_of, new_authority, to_pem
+from admission.certificates.authority import Pair, issue, names_of, to_pem
 from admission.certificates.certificate_keeper import CertificateKeeper
 from admission.certificates.certificate_secret import held_from
 from admission.certificates.certificate_store import Conflict, StoreRefused
@@ -89,32 +88,6 @@ def test_of_two_that_start_at_once_one_makes_the_secret(world: World) -> None:
     assert world.store.writes == ["secret", "bundle"]
     assert world.certificate(0) == world.certificate(1)
     assert [keeper.figures.written for keeper in world.keepers] == [0, 1]
-
-
-def test_an_edit_of_the_bundle_is_mended(world: World) -> None:
-    world.look()
-    right = world.store.bundle()
-    foreign = to_pem([new_authority(START, 365 * DAY).certificate])
-    for text in ("", b64encode(foreign).decode(), b64encode(right + foreign).decode(), "Cg==", "!!"):
-        world.store.edit_bundle(text)
-        world.look()
-        assert world.store.bundle() == right
-    assert world.keepers[0].figures.mended == 6
-    assert secret_of(world).get("previous.crt") is None
-
-
-def test_a_new_certificate_waits_until_its_authority_has_settled(world: World) -> None:
-    world.look()
-    before = world.certificate()
-    world.store.put_secret(None)
-    world.look()
-    assert world.certificate() == before and world.is_trusted()
-    world.wait(timedelta(seconds=9))
-    world.look()
-    assert world.certificate() == before
-    world.wait(timedelta(seconds=1))
-    world.look()
-    assert world.certificate() != before and world.is_trusted()
 
 
 def test_an_api_server_that_is_away_is_told_once(world: World, caplog: pytest.LogCaptureFixture) -> None:

@@ -150,9 +150,3 @@ def test_a_damaged_authority_is_none() -> None:
     with pytest.raises(ValueError, match="damaged"):
         held_from({"ca.crt": text, "ca.key": AUTHORITY.key_pem})
     assert not is_signed_by(foreign.certificate, other_key.certificate)
-
-
-def test_a_shorter_lifetime_counts_at_once() -> None:
-    shorter = Lifetimes(serving=6 * DAY)
-    assert next_step(FRESH, BOTH, NAMES, shorter, START + 4 * DAY) is Step.RENEW
-    assert next_step(FRESH, BOTH, NAMES, shorter, START + 3 * DAY) is Step.KEEP

@@ -232,15 +232,6 @@ def test_a_pod_can_opt_out() -> None:
     assert (result.affinity, result.annotations, reasons(result)) == (None, {}, {"cart": SkipReason.OPTED_OUT})
 
 
-def test_a_broken_binding_is_told_for_the_pods_it_means() -> None:
-    templates = template_set(
-        POOL, binding(arguments=[{"name": "first", "string": "a"}]), binding("other", "NodeSchedulerConfig/none")
-    )
-    result = shaped(pod(), templates)
-    assert reasons(result) == {"cart": SkipReason.BROKEN, "other": SkipReason.BROKEN}
-    assert "TemplateNotFound" in result.skipped[1].message and result.affinity is None
-
-
 def test_a_term_that_the_api_server_has_stored_is_known_again() -> None:
     """It adds to the selector what matchLabelKeys mean (KEP-3633)."""
     apart = pod_config("apart", podAntiAffinity={"required": [{"topologyKey": "zone", "matchLabelKeys": ["app"]}]})

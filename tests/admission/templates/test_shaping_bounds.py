@@ -35,15 +35,6 @@ def test_an_affinity_does_not_grow_beyond_its_limit() -> None:
     assert reasons(result) == {"cart": SkipReason.TOO_LARGE} and "bytes" in result.skipped[0].message
 
 
-def test_products_of_many_terms_are_bounded() -> None:
-    template = node_config("pool", required=[term(on("pool", str(n))) for n in range(16)])
-    for n_terms, fits in ((4, True), (5, False), (17, False)):
-        own = wanting(*[term(on("zone", str(n))) for n in range(n_terms)])
-        result = shaped(pod(affinity=own), template_set(template, binding(**MERGE)))
-        assert bool(result.applied) is fits
-        assert reasons(result) == ({} if fits else {"cart": SkipReason.TOO_LARGE})
-
-
 def test_what_fits_only_after_a_later_binding_is_applied_at_once() -> None:
     """Else it would be when the pod is sent a second time."""
     many = node_config("many", required=[term(on("pool", str(n))) for n in range(16)])

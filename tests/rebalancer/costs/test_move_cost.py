@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from forecast.service_key import Owner, ServiceKey
 from kube.objects.objects import QosClass
@@ -64,30 +62,6 @@ def test_the_largest_part_is_the_reason() -> None:
     assert cost(pod(created=NOW - 700)).because == "its age"
     assert cost(about=facts(startup=StartupTime(3000, 5))).because == "its start-up time"
     assert cost(pod(priority=1_000_000)).because == "its priority"
-
-
-@given(
-    st.integers(-1000, 10**9),
-    st.integers(0, 10**9),
-    st.floats(0, 3600),
-    st.floats(0, 3600),
-    st.integers(2, 50),
-    st.integers(0, 50),
-    st.floats(600, 10**6),
-    st.floats(0, 10**6),
-)
-def test_a_more_sensitive_pod_never_costs_less(
-    priority: int, more: int, seconds: float, slower: float, replicas: int, others: int, age: float, older: float
-) -> None:
-    def of(priority: int, seconds: float, replicas: int, age: float) -> float:
-        about = facts(startup=StartupTime(seconds, 1), replicas=replicas, ready_replicas=replicas)
-        return cost(pod(priority=priority, created=NOW - age), about).cost
-
-    mild = of(priority, seconds, replicas + others, age + older)
-    assert 0 < mild <= of(min(priority + more, 10**9), seconds, replicas + others, age + older)
-    assert mild <= of(priority, seconds + slower, replicas + others, age + older)
-    assert mild <= of(priority, seconds, replicas, age + older)
-    assert mild <= of(priority, seconds, replicas + others, age)
 
 
 SMALL = {"qos": QosClass.BURSTABLE, "priority": -10}

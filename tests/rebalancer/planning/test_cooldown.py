@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from rebalancer.planning.cooldown import CooldownOptions, PastMove, first_night, may_move, nodes_left
 
 OPTIONS = CooldownOptions()
@@ -25,13 +22,3 @@ def test_a_pod_does_not_return_for_two_weeks() -> None:
     assert nodes_left(moves, 113, OPTIONS) == {"a", "b"}
     assert nodes_left(moves, 114, OPTIONS) == {"b"}
     assert nodes_left(moves, 117, OPTIONS) == frozenset()
-
-
-@given(st.lists(st.integers(1, 60), min_size=1, max_size=8))
-def test_the_rest_never_gets_shorter_with_more_moves(gaps: list[int]) -> None:
-    nights = [sum(gaps[: n + 1]) for n in range(len(gaps))]
-    moves = [PastMove(night, index) for index, night in enumerate(nights)]
-    first = first_night(moves, OPTIONS)
-    assert first is not None
-    assert first > nights[-1] + OPTIONS.nights
-    assert first >= (first_night(moves[-1:], OPTIONS) or 0)

@@ -93,17 +93,6 @@ def test_at_rest_no_move_of_a_shard_would_gain_a_quarter_of_its_room(rooms: list
         assert all(least + 1.25 * room >= world.load(name) - 1e-9 for room in mine[1:])
 
 
-@given(count=st.integers(1, 40), changes=CHANGES)
-def test_shards_of_one_size_are_shared_to_within_one(count: int, changes: list[tuple[str, bool]]) -> None:
-    world = world_of([1.0] * count, {NAMES[0]})
-    for name, joins in changes:
-        world.change(name, joins)
-        world.round()
-    world.rest()
-    counts = [world.count(name) for name in world.members]
-    assert max(counts) - min(counts) <= 1
-
-
 def test_rooms_become_even_around_one_and_a_full_shard_keeps_a_little() -> None:
     assert even_rooms({0: 2.0, 1: 1.0, 2: 0.0}) == {0: 2.0, 1: 1.0, 2: 0.1}
     assert even_rooms({0: 0.0, 3: 0.0}) == {0: 1.0, 3: 1.0}

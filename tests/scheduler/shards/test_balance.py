@@ -6,9 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kube.objects.objects import NodeInfo
 from scheduler.shards.balance import nodes_to_move
-from testing.objects import node_info
 
 COUNT = 6
 NODES = st.lists(st.tuples(st.integers(0, COUNT - 1), st.floats(0.0, 1.0)), min_size=1, max_size=60)
@@ -69,7 +67,3 @@ def test_rounds_of_all_replicas_end(nodes: list[tuple[int, float]]) -> None:
         if not moved:
             return
     raise AssertionError("nodes go to and fro")
-
-
-def node(name: str, cpu: float = 4.0, memory: float = 8.0) -> NodeInfo:
-    return node_info(name, allocatable={"cpu": cpu, "memory": memory, "pods": 110.0})

@@ -335,21 +335,6 @@ def _assert_shared(world: World) -> None:
     assert known == {one.identity for one in world.replicas}
 
 
-def test_the_leader_borrows_a_node_and_gives_it_back() -> None:
-    world = World(2)
-    world.seconds(10)
-    leader = world.leader()
-    assert leader is not None
-    foreign = next(name for name, owners in world.owners().items() if leader.identity not in owners)
-    leader.moves.want("unit", [foreign])
-    world.seconds(6)
-    assert world.owners()[foreign] == [leader.identity]
-    leader.moves.served("unit")
-    world.seconds(8)
-    other = next(one for one in world.replicas if one is not leader)
-    assert world.owners()[foreign] == [other.identity]
-
-
 def test_leases_of_replicas_that_died_are_deleted() -> None:
     world = World(3)
     world.seconds(10)

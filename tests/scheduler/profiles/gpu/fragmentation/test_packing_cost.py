@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from scheduler.profiles.gpu.fragmentation.nodes import NodeStates
 from scheduler.profiles.gpu.fragmentation.packing_cost import Packing
@@ -39,27 +38,6 @@ def slow_potential(mix: ShapeMix, row: Row, nodes: NodeStates) -> float:
         if cases.takes(shape, model)
     )
     return float(10_000 * NodeWorth(mix).worth(cases.node_states([row]))[0] + crowded)
-
-
-@settings(max_examples=30, deadline=None)
-@given(seed=st.integers(0, 10**6))
-def test_a_cost_is_the_same_to_the_last_bit_however_many_nodes_are_judged(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    asked = [(1, 200), (1, 460), (1, 500), (1, 810), (1, 1000), (2, 1000), (4, 1000), (8, 1000)]
-    shapes = {
-        PodShape(int(rng.integers(1, 64)) * 500, int(rng.integers(1, 99)) * 511, *asked[n % 8]) for n in range(90)
-    }
-    mix = ShapeMix(tuple(shapes), rng.dirichlet(np.ones(len(shapes))))
-    frees = [0, 120, 350, 540, 1000, 1000]
-    rows = [(rng.random() * 9e4, rng.random() * 5e5, n % 3, rng.choice(frees, 8).tolist()) for n in range(40)]
-    nodes = cases.node_states(rows)
-    packing = Packing(mix, cases.MODELS, nodes)
-    for shape in mix.shapes[:8]:
-        cost, device = packing.cost(shape, nodes)
-        for some in (rng.permutation(40)[:1], rng.permutation(40)[:2], rng.permutation(40)[:13]):
-            cost_of_some, device_of_some = packing.cost(shape, nodes.take(some))
-            np.testing.assert_array_equal(cost_of_some, cost[some])
-            np.testing.assert_array_equal(device_of_some, device[some])
 
 
 @settings(max_examples=30)

@@ -57,25 +57,6 @@ def test_generated_parts_are_left_out_of_names(name: str, group: str) -> None:
 # Days
 
 
-def days(*of: dict[int, int], minutes: int = 100) -> np.ndarray:
-    """(n_days, n_minutes) pods by minute."""
-    made = np.zeros((len(of), minutes), dtype=np.int64)
-    for row, pods in enumerate(of):
-        for minute, n in pods.items():
-            made[row, minute] = n
-    return made
-
-
-def expected(*of: dict[int, int], seen: np.ndarray | None = None, min_pods: int = 10) -> dict[int, int]:
-    came = days(*of)
-    seen = np.ones(came.shape, dtype=bool) if seen is None else seen
-    return {
-        first + int(at): int(pods[at])
-        for first, pods in expected_arrivals(came, seen, min_pods)
-        for at in np.flatnonzero(pods)
-    }
-
-
 some_days = st.lists(st.lists(st.integers(0, 9), min_size=30, max_size=30), min_size=1, max_size=7)
 
 

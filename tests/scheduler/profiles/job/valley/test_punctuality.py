@@ -83,20 +83,6 @@ def test_a_job_on_time() -> None:
     assert followed.reasons() == []
 
 
-def test_a_late_job_is_counted_and_told_once() -> None:
-    followed = Followed()
-    pod = followed.job(latest_start="1h", deadline="3h")
-    followed.later(3601)
-    followed.later(60)
-    assert followed.counts() == (0, 1, 0, 0)
-    bound = followed.bind(pod)
-    followed.later(2 * 3600)
-    followed.end(bound)
-    followed.later(60)
-    assert followed.counts() == (0, 1, 0, 1)
-    assert followed.reasons() == [LATEST_START_MISSED, DEADLINE_MISSED]
-
-
 def test_after_a_restart_what_lies_ahead_is_followed() -> None:
     followed = Followed()
     followed.job("waits", latest_start="1h")
