@@ -15,12 +15,12 @@ class AppClient:
 
     def __init__(self, app: FastAPI) -> None:
         self.app = app
-        self._runner = asyncio.Runner()
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
         headers = {"Content-Type": "application/json"}
         self._client = httpx.AsyncClient(transport=transport, base_url="http://scorer", headers=headers)
 
     def __enter__(self) -> Self:
+        self._runner = asyncio.Runner()  # a loop that nobody closes would fail some later test, with a ResourceWarning
         return self
 
     def __exit__(

@@ -22,7 +22,7 @@ def expected_load(used: Floats, then: Floats, ahead: Floats, *, ceiling: float) 
     """
     if ceiling < 1:
         raise ValueError(f"ceiling is {ceiling}: it must be at least 1, what is used now")
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # a tiny `then` grows past any float
         growth = ahead / then
     growth = np.where(np.isfinite(growth), growth, np.where(ahead > 0, ceiling, 1.0))
     return np.asarray(used * np.clip(growth, 1.0, ceiling))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from autoscaling.replicas.expected_load import expected_load
@@ -37,6 +37,7 @@ def test_nothing_is_said_of_what_is_not_measured() -> None:
 
 
 @given(amounts, amounts, amounts, st.floats(1, 100))
+@example(1.0, 5e-324, 1.0, 2.0)
 def test_it_stays_between_floor_and_ceiling(used: float, then: float, ahead: float, ceiling: float) -> None:
     assert used <= _one(used, then, ahead, ceiling) <= used * ceiling * (1 + 1e-12)
 
