@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import weakref
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import Any, Self
 
 import pytest
@@ -16,6 +15,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from serving.connections import limited_protocol
+from tests.serving.event_loop import in_loop
 
 ASK = b"GET /v1/nodes HTTP/1.1\r\nHost: x\r\n\r\n"
 ANSWER = b"."
@@ -91,223 +91,189 @@ async def _settle() -> None:
         await asyncio.sleep(0)
 
 
-def _run(steps: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(steps, 20))
-
-
-def test_nothing_is_read_while_a_request_waits_for_the_one_before() -> None:
-    async def steps() -> None:
-        async with Server() as server:
-            protocol, transport = server.connect()
-            protocol.data_received(ASK * 3)
-            for asked in (1, 2):
-                await _settle()
-                assert server.asked == asked and not transport.reads
-                server.answer.release()
+@in_loop
+async def test_nothing_is_read_while_a_request_waits_for_the_one_before() -> None:
+    async with Server() as server:
+        protocol, transport = server.connect()
+        protocol.data_received(ASK * 3)
+        for asked in (1, 2):
             await _settle()
-            assert server.asked == 3 and transport.reads  # the last one may have a body
+            assert server.asked == asked and not transport.reads
             server.answer.release()
-            await _settle()
-            assert transport.written.count(b"200 OK") == 3 and not transport.aborted
+        await _settle()
+        assert server.asked == 3 and transport.reads  # the last one may have a body
+        server.answer.release()
+        await _settle()
+        assert transport.written.count(b"200 OK") == 3 and not transport.aborted
 
-    _run(steps())
 
-
-def test_whoever_hangs_up_is_answered_nothing_and_costs_one_line(caplog: pytest.LogCaptureFixture) -> None:
-    async def steps() -> None:
-        async with Server() as server:
-            connected = [server.connect() for _ in range(20)]
-            for protocol, _ in connected:
-                protocol.data_received(ASK * 5)
-            await _settle()
-            for protocol, _ in connected:
-                protocol.connection_lost(None)
-            for _ in range(100):
-                server.answer.release()
-            await _settle()
-            assert server.asked == 20 and not any(transport.written for _, transport in connected)
-
-    with caplog.at_level(logging.INFO):
-        _run(steps())
+@in_loop
+async def test_whoever_hangs_up_is_answered_nothing_and_costs_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    async with Server() as server:
+        connected = [server.connect() for _ in range(20)]
+        for protocol, _ in connected:
+            protocol.data_received(ASK * 5)
+        await _settle()
+        for protocol, _ in connected:
+            protocol.connection_lost(None)
+        for _ in range(100):
+            server.answer.release()
+        await _settle()
+        assert server.asked == 20 and not any(transport.written for _, transport in connected)
     assert [record.getMessage() for record in caplog.records] == ["a client was gone before its answer"]
 
 
 @pytest.mark.parametrize("ahead", [True, False], ids=["sent ahead", "sent later"])
-def test_no_request_begins_while_the_answers_before_it_are_unread(ahead: bool) -> None:
-    async def steps() -> None:
-        async with Server() as server:
-            protocol, transport = server.connect()
-            transport.on_answer = protocol.pause_writing
-            protocol.data_received(ASK * (3 if ahead else 1))
-            server.answer.release()
-            await _settle()
-            if not ahead:
-                protocol.data_received(ASK * 2)
-                await _settle()
-            assert server.asked == 1 and not transport.reads
-            for asked in (2, 3):
-                protocol.resume_writing()
-                await _settle()
-                assert server.asked == asked
-                server.answer.release()
-                await _settle()
-            assert transport.written.count(b"200 OK") == 3 and not transport.aborted
-
-    _run(steps())
-
-
-def test_a_request_behind_unread_answers_ends_with_its_connection() -> None:
-    async def steps() -> None:
-        async with Server(unread_seconds=0.01) as server:
-            protocol, transport = server.connect()
-            transport.on_answer = protocol.pause_writing
+@in_loop
+async def test_no_request_begins_while_the_answers_before_it_are_unread(ahead: bool) -> None:
+    async with Server() as server:
+        protocol, transport = server.connect()
+        transport.on_answer = protocol.pause_writing
+        protocol.data_received(ASK * (3 if ahead else 1))
+        server.answer.release()
+        await _settle()
+        if not ahead:
             protocol.data_received(ASK * 2)
-            server.answer.release()
-            await asyncio.sleep(0.1)
-            assert transport.aborted
-            protocol.connection_lost(None)
+            await _settle()
+        assert server.asked == 1 and not transport.reads
+        for asked in (2, 3):
             protocol.resume_writing()
             await _settle()
-            assert server.asked == 1
-
-    _run(steps())
-
-
-def test_who_reads_no_answer_is_hung_up_on() -> None:
-    async def steps() -> None:
-        async with Server(unread_seconds=0.01) as server:
-            protocol, transport = server.connect()
-            protocol.pause_writing()
-            while not transport.aborted:
-                await asyncio.sleep(0.01)
-
-    _run(steps())
-
-
-def test_who_reads_slowly_is_not_hung_up_on() -> None:
-    async def steps() -> None:
-        async with Server(unread_seconds=0.01) as server:
-            protocol, transport = server.connect()
-            transport.read_each_time = 100
-            protocol.pause_writing()
-            while transport.looks < 10:
-                await asyncio.sleep(0.01)
-            protocol.resume_writing()
-            transport.read_each_time = 0  # what is left may wait
-            await asyncio.sleep(0.1)
-            assert not transport.aborted
-
-    _run(steps())
-
-
-def test_who_sends_very_many_headers_is_hung_up_on_before_they_are_kept() -> None:
-    async def steps() -> None:
-        async with Server() as server:
-            protocol, transport = server.connect()
-            protocol.data_received(b"GET /v1/nodes HTTP/1.1\r\n" + b"a:\r\n" * 60_000)
-            assert transport.aborted and len(protocol.headers) < 1000
-
-    _run(steps())
-
-
-def test_headers_of_requests_that_wait_count_together() -> None:
-    async def steps() -> None:
-        async with Server() as server:
-            long = ASK[:-2] + b"a: " + b"x" * 20_000 + b"\r\n\r\n"
-            for waiting, hung_up in ((2, False), (3, True)):
-                protocol, transport = server.connect()
-                protocol.data_received(long * waiting)
-                assert transport.aborted == hung_up
-                if not hung_up:
-                    for _ in range(5):  # one after another is as many as there are answers
-                        server.answer.release()
-                        server.answer.release()
-                        await _settle()
-                        protocol.data_received(long * 2)
-                    assert not transport.aborted
-
-    _run(steps())
-
-
-def test_what_nobody_asked_for_of_a_body_is_dropped_with_the_answer() -> None:
-    async def steps() -> None:
-        async with Server() as server:
-            protocol, _ = server.connect()
-            protocol.data_received(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n")
-            await _settle()
-            server.asked = 0
-            cycle = protocol.cycle
-            protocol.data_received(b"x" * 50_000)
-            await _settle()
-            protocol.data_received(b"x" * 50_000)
+            assert server.asked == asked
             server.answer.release()
             await _settle()
-            assert not cycle.body
-
-    _run(steps())
+        assert transport.written.count(b"200 OK") == 3 and not transport.aborted
 
 
-def test_where_too_much_is_unread_the_one_that_stopped_first_goes() -> None:
-    async def steps() -> None:
-        async with Server() as server:
-            connected = [server.connect() for _ in range(5)]
-            for protocol, transport in connected:
-                transport.unread = 25 << 20  # two of them are less than may wait, three are more
-                protocol.pause_writing()
-            assert [transport.aborted for _, transport in connected] == [True, True, True, False, False]
-            connected[3][0].resume_writing()
-            another, last = server.connect()
-            last.unread = 30 << 20
-            another.pause_writing()
-            assert not last.aborted and not connected[4][1].aborted
-
-    _run(steps())
+@in_loop
+async def test_a_request_behind_unread_answers_ends_with_its_connection() -> None:
+    async with Server(unread_seconds=0.01) as server:
+        protocol, transport = server.connect()
+        transport.on_answer = protocol.pause_writing
+        protocol.data_received(ASK * 2)
+        server.answer.release()
+        await asyncio.sleep(0.1)
+        assert transport.aborted
+        protocol.connection_lost(None)
+        protocol.resume_writing()
+        await _settle()
+        assert server.asked == 1
 
 
-def test_one_answer_may_be_of_any_size() -> None:
-    async def steps() -> None:
-        async with Server() as server:
+@in_loop
+async def test_who_reads_no_answer_is_hung_up_on() -> None:
+    async with Server(unread_seconds=0.01) as server:
+        protocol, transport = server.connect()
+        protocol.pause_writing()
+        while not transport.aborted:
+            await asyncio.sleep(0.01)
+
+
+@in_loop
+async def test_who_reads_slowly_is_not_hung_up_on() -> None:
+    async with Server(unread_seconds=0.01) as server:
+        protocol, transport = server.connect()
+        transport.read_each_time = 100
+        protocol.pause_writing()
+        while transport.looks < 10:
+            await asyncio.sleep(0.01)
+        protocol.resume_writing()
+        transport.read_each_time = 0  # what is left may wait
+        await asyncio.sleep(0.1)
+        assert not transport.aborted
+
+
+@in_loop
+async def test_who_sends_very_many_headers_is_hung_up_on_before_they_are_kept() -> None:
+    async with Server() as server:
+        protocol, transport = server.connect()
+        protocol.data_received(b"GET /v1/nodes HTTP/1.1\r\n" + b"a:\r\n" * 60_000)
+        assert transport.aborted and len(protocol.headers) < 1000
+
+
+@in_loop
+async def test_headers_of_requests_that_wait_count_together() -> None:
+    async with Server() as server:
+        long = ASK[:-2] + b"a: " + b"x" * 20_000 + b"\r\n\r\n"
+        for waiting, hung_up in ((2, False), (3, True)):
             protocol, transport = server.connect()
-            transport.unread = 1 << 30
+            protocol.data_received(long * waiting)
+            assert transport.aborted == hung_up
+            if not hung_up:
+                for _ in range(5):  # one after another is as many as there are answers
+                    server.answer.release()
+                    server.answer.release()
+                    await _settle()
+                    protocol.data_received(long * 2)
+                assert not transport.aborted
+
+
+@in_loop
+async def test_what_nobody_asked_for_of_a_body_is_dropped_with_the_answer() -> None:
+    async with Server() as server:
+        protocol, _ = server.connect()
+        protocol.data_received(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n")
+        await _settle()
+        server.asked = 0
+        cycle = protocol.cycle
+        protocol.data_received(b"x" * 50_000)
+        await _settle()
+        protocol.data_received(b"x" * 50_000)
+        server.answer.release()
+        await _settle()
+        assert not cycle.body
+
+
+@in_loop
+async def test_where_too_much_is_unread_the_one_that_stopped_first_goes() -> None:
+    async with Server() as server:
+        connected = [server.connect() for _ in range(5)]
+        for protocol, transport in connected:
+            transport.unread = 25 << 20  # two of them are less than may wait, three are more
             protocol.pause_writing()
-            assert not transport.aborted
+        assert [transport.aborted for _, transport in connected] == [True, True, True, False, False]
+        connected[3][0].resume_writing()
+        another, last = server.connect()
+        last.unread = 30 << 20
+        another.pause_writing()
+        assert not last.aborted and not connected[4][1].aborted
 
-    _run(steps())
+
+@in_loop
+async def test_one_answer_may_be_of_any_size() -> None:
+    async with Server() as server:
+        protocol, transport = server.connect()
+        transport.unread = 1 << 30
+        protocol.pause_writing()
+        assert not transport.aborted
 
 
-def test_who_reads_no_answer_makes_room_like_the_idle() -> None:
-    async def steps() -> None:
-        async with Server(connections=2) as server:
-            (unread, left), (working, kept) = server.connect(), server.connect()
-            for protocol in (unread, working):
-                protocol.data_received(ASK)
-            await _settle()
-            unread.pause_writing()
-            server.connect()
-            assert left.aborted and not kept.aborted
-
-    _run(steps())
+@in_loop
+async def test_who_reads_no_answer_makes_room_like_the_idle() -> None:
+    async with Server(connections=2) as server:
+        (unread, left), (working, kept) = server.connect(), server.connect()
+        for protocol in (unread, working):
+            protocol.data_received(ASK)
+        await _settle()
+        unread.pause_writing()
+        server.connect()
+        assert left.aborted and not kept.aborted
 
 
 @pytest.mark.parametrize("error", [None, ConnectionResetError()], ids=["closed", "reset"])
 @pytest.mark.parametrize("requests", [1, 3], ids=["answered", "waiting"])
-def test_nothing_of_a_connection_outlives_it(requests: int, error: Exception | None) -> None:
-    async def steps() -> None:
-        async with Server() as server:
-            protocol, _ = server.connect()
-            protocol.data_received(ASK * requests)
-            server.answer.release()
-            await _settle()
-            protocol.connection_lost(error)
-            server.answer.release()
-            await _settle()
-            left = weakref.ref(protocol)
-            del protocol
-            assert left() is None
-
-    gc.collect()
-    gc.disable()
-    try:
-        _run(steps())
-    finally:
-        gc.enable()
+@pytest.mark.usefixtures("without_garbage_collection")
+@in_loop
+async def test_nothing_of_a_connection_outlives_it(requests: int, error: Exception | None) -> None:
+    async with Server() as server:
+        protocol, _ = server.connect()
+        protocol.data_received(ASK * requests)
+        server.answer.release()
+        await _settle()
+        protocol.connection_lost(error)
+        server.answer.release()
+        await _settle()
+        left = weakref.ref(protocol)
+        del protocol
+        assert left() is None

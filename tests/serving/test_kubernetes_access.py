@@ -15,7 +15,10 @@ from serving.kubernetes_access import AccessLimits, AccessVerdict, KubernetesAcc
 from testing.app_client import AppClient
 from testing.settable_clock import SettableClock
 from tests.scorer.service.fake_scorer import FakeScorer
+from tests.serving.event_loop import in_loop
 from tests.serving.made_up_reviews import MadeUpReviews
+
+NARROW = AccessLimits(at_once=2, waiting=10, waiting_of_one=4)
 
 
 @pytest.fixture
@@ -23,8 +26,30 @@ def reviews() -> MadeUpReviews:
     return MadeUpReviews()
 
 
+@pytest.fixture
+def clock() -> SettableClock[float]:
+    return SettableClock(0.0)
+
+
+@pytest.fixture
+def access(reviews: MadeUpReviews, clock: SettableClock[float]) -> KubernetesAccess:
+    return KubernetesAccess(reviews.ask, clock=clock)
+
+
 def _nodes(access: KubernetesAccess, token: bytes, address: str = "") -> Coroutine[Any, Any, AccessVerdict]:
     return access.verdict(token, "get", "/v1/nodes", address)
+
+
+def _metrics(access: KubernetesAccess, token: bytes, address: str = "") -> Coroutine[Any, Any, AccessVerdict]:
+    return access.verdict(token, "get", "/metrics", address)
+
+
+def _made_up(access: KubernetesAccess, count: int, addresses: int) -> list[asyncio.Task[AccessVerdict]]:
+    """Tokens that are nobody's, from so many addresses in turn."""
+    return [
+        asyncio.create_task(_nodes(access, b"made-up-%d" % number, f"10.0.0.{100 + number % addresses}"))
+        for number in range(count)
+    ]
 
 
 async def _until(condition: Callable[[], bool]) -> None:
@@ -55,245 +80,172 @@ def test_what_cannot_be_a_token_is_not_asked_about(reviews: MadeUpReviews, token
     assert reviews.asked == []
 
 
-def test_a_yes_counts_for_a_minute_and_a_no_for_seconds(reviews: MadeUpReviews) -> None:
-    clock = SettableClock(0.0)
-    access = KubernetesAccess(reviews.ask, clock=clock)
-
-    async def story() -> None:
-        for clock.now in (0.0, 4.9):
-            assert await _nodes(access, b"alices") is AccessVerdict.ALLOWED
-            assert await _nodes(access, b"bobs") is AccessVerdict.FORBIDDEN
-            assert await _nodes(access, b"carols") is AccessVerdict.NOBODY
-        assert sorted(reviews.asked) == ["alice", "alices", "bob", "bobs", "carols"]
-        reviews.users = {"bobs": "bob", "carols": "carol"}
-        reviews.rights = {("bob", "get", "/v1/nodes"), ("carol", "get", "/v1/nodes")}
-        clock.now = 5.1
-        assert await _nodes(access, b"bobs") is AccessVerdict.ALLOWED
-        assert await _nodes(access, b"carols") is AccessVerdict.ALLOWED
-        assert await _nodes(access, b"alices") is AccessVerdict.ALLOWED
-        clock.now = 60.1
-        assert await _nodes(access, b"alices") is AccessVerdict.NOBODY
-
-    asyncio.run(story())
-
-
-def test_without_the_api_server_only_those_known_are_let_in_and_only_for_their_time(
-    reviews: MadeUpReviews, caplog: pytest.LogCaptureFixture
+@in_loop
+async def test_a_yes_counts_for_a_minute_and_a_no_for_seconds(
+    reviews: MadeUpReviews, clock: SettableClock[float], access: KubernetesAccess
 ) -> None:
-    clock = SettableClock(0.0)
-    access = KubernetesAccess(reviews.ask, clock=clock)
+    for clock.now in (0.0, 4.9):
+        assert await _nodes(access, b"alices") is AccessVerdict.ALLOWED
+        assert await _nodes(access, b"bobs") is AccessVerdict.FORBIDDEN
+        assert await _nodes(access, b"carols") is AccessVerdict.NOBODY
+    assert sorted(reviews.asked) == ["alice", "alices", "bob", "bobs", "carols"]
+    reviews.users = {"bobs": "bob", "carols": "carol"}
+    reviews.rights = {("bob", "get", "/v1/nodes"), ("carol", "get", "/v1/nodes")}
+    clock.now = 5.1
+    for token in (b"alices", b"bobs", b"carols"):
+        assert await _nodes(access, token) is AccessVerdict.ALLOWED
+    clock.now = 60.1
+    assert await _nodes(access, b"alices") is AccessVerdict.NOBODY
 
-    async def story() -> None:
-        assert await _nodes(access, b"alices") is AccessVerdict.ALLOWED
-        reviews.away = True
-        assert await _nodes(access, b"alices") is AccessVerdict.ALLOWED
-        assert (
-            await access.verdict(b"alices", "get", "/metrics") is AccessVerdict.UNKNOWN
-        )  # never asked while it could be
-        assert await _nodes(access, b"bobs") is AccessVerdict.UNKNOWN
-        clock.now = 60.1
-        assert await _nodes(access, b"alices") is AccessVerdict.UNKNOWN
-        reviews.away = False
-        assert await _nodes(access, b"alices") is AccessVerdict.ALLOWED
 
-    with caplog.at_level(logging.WARNING):
-        asyncio.run(story())
+@in_loop
+async def test_without_the_api_server_only_those_known_are_let_in_and_only_for_their_time(
+    reviews: MadeUpReviews, clock: SettableClock[float], access: KubernetesAccess, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    assert await _nodes(access, b"alices") is AccessVerdict.ALLOWED
+    reviews.away = True
+    assert await _nodes(access, b"alices") is AccessVerdict.ALLOWED
+    assert await _metrics(access, b"alices") is AccessVerdict.UNKNOWN  # never asked while it could be
+    assert await _nodes(access, b"bobs") is AccessVerdict.UNKNOWN
+    clock.now = 60.1
+    assert await _nodes(access, b"alices") is AccessVerdict.UNKNOWN
+    reviews.away = False
+    assert await _nodes(access, b"alices") is AccessVerdict.ALLOWED
     assert len(caplog.records) == 2  # at 0 and at 60.1 s: not one per request
     assert "alices" not in caplog.text and "bobs" not in caplog.text
 
 
-def _metrics(access: KubernetesAccess, token: bytes, address: str = "") -> Coroutine[Any, Any, AccessVerdict]:
-    return access.verdict(token, "get", "/metrics", address)
-
-
-def test_without_the_api_server_prometheus_goes_on_reading_metrics_for_an_hour(reviews: MadeUpReviews) -> None:
+@in_loop
+async def test_without_the_api_server_prometheus_goes_on_reading_metrics_for_an_hour(
+    reviews: MadeUpReviews, clock: SettableClock[float], access: KubernetesAccess
+) -> None:
     """Or the alert that the API server is away could never fire."""
-    clock = SettableClock(0.0)
-    access = KubernetesAccess(reviews.ask, clock=clock)
-
-    async def story() -> None:
-        reviews.rights.add(("alice", "post", "/metrics"))
-        for verb, path in (("get", "/metrics"), ("post", "/metrics"), ("get", "/v1/nodes")):
-            assert await access.verdict(b"alices", verb, path) is AccessVerdict.ALLOWED
-        assert await _metrics(access, b"bobs") is AccessVerdict.FORBIDDEN
-        reviews.away = True
-        for clock.now in (60.1, 330.0, 3599.9):
-            assert await _metrics(access, b"alices") is AccessVerdict.ALLOWED
-            assert await _metrics(access, b"bobs") is AccessVerdict.UNKNOWN
-            assert await access.verdict(b"alices", "post", "/metrics") is AccessVerdict.UNKNOWN
-            assert await _nodes(access, b"alices") is AccessVerdict.UNKNOWN
-        clock.now = 3600.1
-        assert await _metrics(access, b"alices") is AccessVerdict.UNKNOWN
-        reviews.away = False
+    reviews.rights.add(("alice", "post", "/metrics"))
+    for verb, path in (("get", "/metrics"), ("post", "/metrics"), ("get", "/v1/nodes")):
+        assert await access.verdict(b"alices", verb, path) is AccessVerdict.ALLOWED
+    assert await _metrics(access, b"bobs") is AccessVerdict.FORBIDDEN
+    reviews.away = True
+    for clock.now in (60.1, 330.0, 3599.9):
         assert await _metrics(access, b"alices") is AccessVerdict.ALLOWED
+        assert await _metrics(access, b"bobs") is AccessVerdict.UNKNOWN
+        assert await access.verdict(b"alices", "post", "/metrics") is AccessVerdict.UNKNOWN
+        assert await _nodes(access, b"alices") is AccessVerdict.UNKNOWN
+    clock.now = 3600.1
+    assert await _metrics(access, b"alices") is AccessVerdict.UNKNOWN
+    reviews.away = False
+    assert await _metrics(access, b"alices") is AccessVerdict.ALLOWED
 
-    asyncio.run(story())
 
-
-@pytest.mark.parametrize("path", ["/metrics", "/v1/nodes"])
-def test_a_token_that_is_withdrawn_reads_no_metrics_afterwards(reviews: MadeUpReviews, path: str) -> None:
-    """Wherever that was found out."""
-    clock = SettableClock(0.0)
-    access = KubernetesAccess(reviews.ask, clock=clock)
-
-    async def story() -> None:
-        assert await _metrics(access, b"alices") is AccessVerdict.ALLOWED
+@pytest.mark.parametrize(
+    ("gone", "path", "found"),
+    [
+        pytest.param("token", "/metrics", AccessVerdict.NOBODY, id="token"),
+        pytest.param("token", "/v1/nodes", AccessVerdict.NOBODY, id="token, found out elsewhere"),
+        pytest.param("right", "/metrics", AccessVerdict.FORBIDDEN, id="right"),
+    ],
+)
+@in_loop
+async def test_what_is_withdrawn_reads_no_metrics_once_the_api_server_is_away(
+    reviews: MadeUpReviews,
+    clock: SettableClock[float],
+    access: KubernetesAccess,
+    gone: str,
+    path: str,
+    found: AccessVerdict,
+) -> None:
+    assert await _metrics(access, b"alices") is AccessVerdict.ALLOWED
+    if gone == "token":
         del reviews.users["alices"]
-        clock.now = 60.1
-        assert await access.verdict(b"alices", "get", path) is AccessVerdict.NOBODY
-        reviews.away = True
-        clock.now = 120.0
-        assert await _metrics(access, b"alices") is AccessVerdict.UNKNOWN
-
-    asyncio.run(story())
-
-
-def test_who_may_read_metrics_no_more_does_not_once_the_api_server_is_away(reviews: MadeUpReviews) -> None:
-    clock = SettableClock(0.0)
-    access = KubernetesAccess(reviews.ask, clock=clock)
-
-    async def story() -> None:
-        assert await _metrics(access, b"alices") is AccessVerdict.ALLOWED
+    else:
         reviews.rights.remove(("alice", "get", "/metrics"))
-        clock.now = 60.1
-        assert await _metrics(access, b"alices") is AccessVerdict.FORBIDDEN
-        reviews.away = True
-        clock.now = 120.0
-        assert await _metrics(access, b"alices") is AccessVerdict.UNKNOWN
-
-    asyncio.run(story())
+    clock.now = 60.1
+    assert await access.verdict(b"alices", "get", path) is found
+    reviews.away = True
+    clock.now = 120.0
+    assert await _metrics(access, b"alices") is AccessVerdict.UNKNOWN
 
 
-def test_a_flood_keeps_prometheus_out_in_a_long_outage_neither(reviews: MadeUpReviews) -> None:
-    clock = SettableClock(0.0)
-    access = KubernetesAccess(reviews.ask, limits=AccessLimits(at_once=2, waiting=10, waiting_of_one=4), clock=clock)
-
-    async def story() -> None:
-        assert await _metrics(access, b"alices", "10.0.0.1") is AccessVerdict.ALLOWED
-        reviews.away = True
-        reviews.hold_made_up.clear()
-        clock.now = 1800.0
-        flood = [
-            asyncio.create_task(_nodes(access, b"made-up-%d" % number, f"10.0.0.{number % 5}")) for number in range(100)
-        ]
-        await _until(lambda: sum(task.done() for task in flood) == 90 and reviews.at_once == 2)
-        assert await _metrics(access, b"alices", "10.0.0.1") is AccessVerdict.ALLOWED
-        reviews.hold_made_up.set()
-        await asyncio.gather(*flood)
-
-    asyncio.run(story())
+@in_loop
+async def test_the_same_question_is_asked_once_although_who_asked_first_hangs_up(
+    reviews: MadeUpReviews, access: KubernetesAccess
+) -> None:
+    reviews.hold.clear()
+    first = asyncio.create_task(access.verdict(b"alices", "get", "/v1/nodes"))
+    await _until(lambda: bool(reviews.asked))
+    others = [asyncio.create_task(access.verdict(b"alices", "get", "/v1/nodes")) for _ in range(10)]
+    await asyncio.sleep(0.01)
+    first.cancel()
+    reviews.hold.set()
+    assert set(await asyncio.gather(*others)) == {AccessVerdict.ALLOWED}
+    assert reviews.asked == ["alices", "alice"]
 
 
-def test_the_same_question_is_asked_once_although_who_asked_first_hangs_up(reviews: MadeUpReviews) -> None:
-    access = KubernetesAccess(reviews.ask)
-
-    async def story() -> None:
-        reviews.hold.clear()
-        first = asyncio.create_task(access.verdict(b"alices", "get", "/v1/nodes"))
-        await _until(lambda: bool(reviews.asked))
-        others = [asyncio.create_task(access.verdict(b"alices", "get", "/v1/nodes")) for _ in range(10)]
-        await asyncio.sleep(0.01)
-        first.cancel()
-        reviews.hold.set()
-        assert set(await asyncio.gather(*others)) == {AccessVerdict.ALLOWED}
-        assert reviews.asked == ["alices", "alice"]
-
-    asyncio.run(story())
-
-
-def test_a_flood_of_one_neighbour_keeps_out_neither_who_is_known_nor_who_is_new(reviews: MadeUpReviews) -> None:
-    limits = AccessLimits(at_once=2, waiting=10, waiting_of_one=4)
-    access = KubernetesAccess(reviews.ask, limits=limits)
-
-    async def story() -> None:
-        assert await _nodes(access, b"alices", "10.0.0.1") is AccessVerdict.ALLOWED
-        reviews.asked.clear()
-        reviews.hold.clear()
-        flood = [
-            asyncio.create_task(access.verdict(b"made-up-%d" % number, "get", "/v1/nodes", "10.0.0.9"))
-            for number in range(500)
-        ]
-        await _until(lambda: sum(task.done() for task in flood) == 496)
-        assert {task.result() for task in flood if task.done()} == {AccessVerdict.BUSY}
-        assert await _nodes(access, b"alices", "10.0.0.1") is AccessVerdict.ALLOWED
-        newcomer = asyncio.create_task(access.verdict(b"bobs", "get", "/v1/nodes", "10.0.0.2"))
-        await _until(lambda: reviews.at_once == 2)
-        reviews.hold.set()
-        assert await newcomer is AccessVerdict.FORBIDDEN
-        await asyncio.gather(*flood)
-        assert sorted(reviews.asked) == ["bob", "bobs", *sorted(name for name in reviews.asked if "made-up" in name)]
-        assert len(reviews.asked) == 4 + 2 and reviews.most_at_once == 2
-        assert await _nodes(access, b"made-up-new", "10.0.0.9") is AccessVerdict.NOBODY  # its places are free again
-
-    asyncio.run(story())
+@in_loop
+async def test_a_flood_of_one_neighbour_keeps_out_neither_who_is_known_nor_who_is_new(reviews: MadeUpReviews) -> None:
+    access = KubernetesAccess(reviews.ask, limits=NARROW)
+    assert await _nodes(access, b"alices", "10.0.0.1") is AccessVerdict.ALLOWED
+    reviews.asked.clear()
+    reviews.hold.clear()
+    flood = _made_up(access, 500, addresses=1)
+    await _until(lambda: sum(task.done() for task in flood) == 496)
+    assert {task.result() for task in flood if task.done()} == {AccessVerdict.BUSY}
+    assert await _nodes(access, b"alices", "10.0.0.1") is AccessVerdict.ALLOWED
+    newcomer = asyncio.create_task(_nodes(access, b"bobs", "10.0.0.2"))
+    await _until(lambda: reviews.at_once == 2)
+    reviews.hold.set()
+    assert await newcomer is AccessVerdict.FORBIDDEN
+    await asyncio.gather(*flood)
+    assert sorted(reviews.asked) == ["bob", "bobs", *sorted(name for name in reviews.asked if "made-up" in name)]
+    assert len(reviews.asked) == 4 + 2 and reviews.most_at_once == 2
+    assert await _nodes(access, b"made-up-new", "10.0.0.100") is AccessVerdict.NOBODY  # its places are free again
 
 
-def test_a_flood_of_many_neighbours_is_limited_as_a_whole(reviews: MadeUpReviews) -> None:
-    access = KubernetesAccess(reviews.ask, limits=AccessLimits(at_once=2, waiting=10, waiting_of_one=4))
-
-    async def story() -> None:
-        reviews.hold.clear()
-        flood = [
-            asyncio.create_task(access.verdict(b"made-up-%d" % number, "get", "/", f"10.0.0.{number}"))
-            for number in range(100)
-        ]
-        await _until(lambda: sum(task.done() for task in flood) == 90)
-        reviews.hold.set()
-        await asyncio.gather(*flood)
-        assert len(reviews.asked) == 10
-
-    asyncio.run(story())
-
-
-def test_a_flood_does_not_keep_a_token_from_being_reviewed_again(reviews: MadeUpReviews) -> None:
-    clock = SettableClock(0.0)
-    access = KubernetesAccess(reviews.ask, limits=AccessLimits(at_once=2, waiting=10, waiting_of_one=4), clock=clock)
-
-    async def story() -> None:
-        assert await _nodes(access, b"alices", "10.0.0.1") is AccessVerdict.ALLOWED
-        clock.now = 60.1  # what is known of alice has run out
-        reviews.hold_made_up.clear()
-        flood = [
-            asyncio.create_task(_nodes(access, b"made-up-%d" % number, f"10.0.0.{number % 5}")) for number in range(100)
-        ]
-        await _until(lambda: sum(task.done() for task in flood) == 90 and reviews.at_once == 2)
-        assert await _nodes(access, b"bobs", "10.0.0.7") is AccessVerdict.BUSY
-        assert await _nodes(access, b"alices", "10.0.0.1") is AccessVerdict.ALLOWED
+@pytest.mark.parametrize("away", [False, True])
+@in_loop
+async def test_a_flood_of_many_neighbours_is_limited_and_keeps_out_nobody_who_is_known(
+    reviews: MadeUpReviews, clock: SettableClock[float], away: bool
+) -> None:
+    """A token is reviewed again; and in an outage Prometheus goes on reading metrics."""
+    access = KubernetesAccess(reviews.ask, limits=NARROW, clock=clock)
+    ask = _metrics if away else _nodes
+    assert await ask(access, b"alices", "10.0.0.1") is AccessVerdict.ALLOWED
+    reviews.away = away
+    clock.now = 1800.0 if away else 60.1  # what is known of alice has run out
+    reviews.hold_made_up.clear()
+    flood = _made_up(access, 100, addresses=5)
+    await _until(lambda: sum(task.done() for task in flood) == 90 and reviews.at_once == 2)
+    assert await _nodes(access, b"bobs", "10.0.0.7") is AccessVerdict.BUSY
+    assert await ask(access, b"alices", "10.0.0.1") is AccessVerdict.ALLOWED
+    if not away:
         clock.now = 700.0  # too long ago: like anybody who is new
         assert await _nodes(access, b"alices", "10.0.0.1") is AccessVerdict.BUSY
-        reviews.hold_made_up.set()
-        await asyncio.gather(*flood)
+    reviews.hold_made_up.set()
+    await asyncio.gather(*flood)
+    assert sum("made-up" in name for name in reviews.asked) == 10
 
-    asyncio.run(story())
 
-
-def test_familiar_tokens_wait_in_places_that_are_limited_too(reviews: MadeUpReviews) -> None:
+@in_loop
+async def test_familiar_tokens_wait_in_places_that_are_limited_too(reviews: MadeUpReviews) -> None:
     limits = AccessLimits(waiting=10, waiting_of_one=4, familiar_at_once=3)
     access = KubernetesAccess(reviews.ask, limits=limits)
-
-    async def story() -> None:
-        assert await _nodes(access, b"alices") is AccessVerdict.ALLOWED
-        reviews.hold.clear()
-        asked = [asyncio.create_task(access.verdict(b"alices", "get", f"/{number}")) for number in range(20)]
-        await _until(lambda: sum(task.done() for task in asked) == 16 and reviews.at_once == 3)
-        reviews.hold.set()
-        await asyncio.gather(*asked)
-        assert reviews.most_at_once == 3
-
-    asyncio.run(story())
+    assert await _nodes(access, b"alices") is AccessVerdict.ALLOWED
+    reviews.hold.clear()
+    asked = [asyncio.create_task(access.verdict(b"alices", "get", f"/{number}")) for number in range(20)]
+    await _until(lambda: sum(task.done() for task in asked) == 16 and reviews.at_once == 3)
+    reviews.hold.set()
+    await asyncio.gather(*asked)
+    assert reviews.most_at_once == 3
 
 
-def test_made_up_tokens_push_out_nobody_who_is_let_in(reviews: MadeUpReviews) -> None:
+@in_loop
+async def test_made_up_tokens_push_out_nobody_who_is_let_in(reviews: MadeUpReviews) -> None:
     access = KubernetesAccess(reviews.ask, limits=AccessLimits(most=3))
-
-    async def story() -> None:
-        assert await _nodes(access, b"alices") is AccessVerdict.ALLOWED
-        for number in range(20):
-            assert await _nodes(access, b"made-up-%d" % number) is AccessVerdict.NOBODY
-        reviews.away = True
-        assert await _nodes(access, b"alices") is AccessVerdict.ALLOWED
-
-    asyncio.run(story())
+    assert await _nodes(access, b"alices") is AccessVerdict.ALLOWED
+    for number in range(20):
+        assert await _nodes(access, b"made-up-%d" % number) is AccessVerdict.NOBODY
+    reviews.away = True
+    assert await _nodes(access, b"alices") is AccessVerdict.ALLOWED
 
 
 def test_a_limit_of_nothing_is_refused() -> None:

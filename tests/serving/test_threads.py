@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import threading
 import weakref
 from collections.abc import Awaitable, Callable
@@ -10,17 +9,16 @@ import pytest
 
 from extender.service.workers import Deadline, Workers
 from serving.threads import in_thread
+from tests.serving.event_loop import in_loop
 
 
 class Body:
     """Stands for the body of a request: the test looks whether it is freed."""
 
 
-def test_work_runs_beside_the_event_loop() -> None:
-    async def test() -> None:
-        assert await in_thread(threading.get_ident) != threading.get_ident()
-
-    asyncio.run(test())
+@in_loop
+async def test_work_runs_beside_the_event_loop() -> None:
+    assert await in_thread(threading.get_ident) != threading.get_ident()
 
 
 def _by_workers(work: Callable[[], None]) -> Awaitable[None]:
@@ -28,7 +26,9 @@ def _by_workers(work: Callable[[], None]) -> Awaitable[None]:
 
 
 @pytest.mark.parametrize("run", [in_thread, _by_workers])
-def test_an_error_keeps_nothing_alive(run: Callable[[Callable[[], None]], Awaitable[None]]) -> None:
+@pytest.mark.usefixtures("without_garbage_collection")
+@in_loop
+async def test_an_error_keeps_nothing_alive(run: Callable[[Callable[[], None]], Awaitable[None]]) -> None:
     async def route(body: Body) -> None:
         def work() -> None:
             raise KeyError(id(body))
@@ -36,17 +36,9 @@ def test_an_error_keeps_nothing_alive(run: Callable[[Callable[[], None]], Awaita
         with pytest.raises(KeyError):
             await run(work)
 
-    async def test() -> None:
-        body = Body()
-        left = weakref.ref(body)
-        await route(body)
-        del body
-        await asyncio.sleep(0.2)  # the thread is idle
-        assert left() is None
-
-    gc.collect()
-    gc.disable()
-    try:
-        asyncio.run(test())
-    finally:
-        gc.enable()
+    body = Body()
+    left = weakref.ref(body)
+    await route(body)
+    del body
+    await asyncio.sleep(0.2)  # the thread is idle
+    assert left() is None

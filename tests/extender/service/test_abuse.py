@@ -57,11 +57,6 @@ def test_broken_bodies_are_refused(url: str, extender: SimpleExtender, binder: S
     _break(url, extender, binder, 600)
 
 
-@pytest.mark.long
-def test_ten_thousand_broken_bodies_are_refused(url: str, extender: SimpleExtender, binder: SimpleBinder) -> None:
-    _break(url, extender, binder, 10_000)
-
-
 @pytest.mark.parametrize(
     "change",
     [

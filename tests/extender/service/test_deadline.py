@@ -3,26 +3,19 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable
 
 import pytest
 
 from extender.service.app import create_app
 from extender.service.options import ServiceOptions
 from extender.service.workers import Deadline, Late, Workers
-from forecast.errors import InputError
 from testing.app_client import AppClient
+from testing.processes.scorer_process import eventually
 from tests.extender.service.questions import BINDING, count_of, nodes_question, victims_question
 from tests.extender.service.simple_extender import SimpleBinder, SimpleExtender
+from tests.serving.event_loop import in_loop
 
 SHORT = ServiceOptions(deadline=0.1, bind_timeout=0.1, threads=2)
-
-
-def _wait(condition: Callable[[], bool], seconds: float = 20) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come true in time"
-        time.sleep(0.01)
 
 
 @pytest.fixture
@@ -61,30 +54,27 @@ def test_a_pod_may_have_a_shorter_deadline_of_its_own(extender: SimpleExtender, 
         release.set()
 
 
-def test_a_deadline_may_be_moved_while_the_work_is_under_way() -> None:
+@in_loop
+async def test_a_deadline_may_be_moved_while_the_work_is_under_way() -> None:
     """Later, as for a pod whose policy takes its time; and earlier, to a moment that has passed."""
+    workers = Workers(1, "test")
+    deadline = Deadline(2)
 
-    async def main() -> None:
-        workers = Workers(1, "test")
-        deadline = Deadline(2)
+    def long_work() -> str:
+        deadline.move(600)
+        time.sleep(2.2)
+        return "done"
 
-        def long_work() -> str:
-            deadline.move(600)
-            time.sleep(2.2)
-            return "done"
+    assert await workers.run(long_work, deadline) == "done"
+    short, ended = Deadline(600), threading.Event()
 
-        assert await workers.run(long_work, deadline) == "done"
-        short, ended = Deadline(600), threading.Event()
+    def hanging_work() -> None:
+        short.move(0)
+        ended.wait(60)
 
-        def hanging_work() -> None:
-            short.move(0)
-            ended.wait(60)
-
-        with pytest.raises(Late):
-            await workers.run(hanging_work, short)
-        ended.set()
-
-    asyncio.run(main())
+    with pytest.raises(Late):
+        await workers.run(hanging_work, short)
+    ended.set()
 
 
 def test_work_that_hangs_takes_a_thread_and_not_the_service(extender: SimpleExtender, release: threading.Event) -> None:
@@ -97,7 +87,7 @@ def test_work_that_hangs_takes_a_thread_and_not_the_service(extender: SimpleExte
         assert client.get("/readyz").status_code == 503  # so that another replica is asked
         release.set()
         extender.fail = lambda: None
-        _wait(lambda: client.post("/filter", json=nodes_question("hot-1")).json()["NodeNames"] == [])
+        assert eventually(lambda: client.post("/filter", json=nodes_question("hot-1")).json()["NodeNames"] == [])
         assert client.get("/readyz").status_code == 200
         assert count_of(client, 'forecast_extender_late_total{verb="filter"}') >= 5
 
@@ -123,71 +113,41 @@ def test_an_api_server_that_hangs_does_not_slow_filters(
         release.set()
 
 
-@pytest.mark.parametrize("name", ["deadline", "threads", "bind_timeout", "max_body_bytes"])
-def test_options_that_cannot_be_are_refused(name: str) -> None:
-    with pytest.raises(InputError, match=name):
-        ServiceOptions(**{name: 0})  # type: ignore[arg-type]
-
-
-def test_workers_hand_back_results_and_exceptions() -> None:
-    async def main() -> None:
-        workers = Workers(3, "test")
-
-        def fail() -> int:
-            raise KeyError("x")
-
-        assert await asyncio.gather(*(workers.run(lambda i=i: i * i, Deadline(20)) for i in range(50))) == [  # type: ignore[misc]
-            i * i for i in range(50)
-        ]
-        with pytest.raises(KeyError):
-            await workers.run(fail, Deadline(20))
-        name = await workers.run(lambda: threading.current_thread().name, Deadline(20))
-        assert name in {f"test-{i}" for i in range(3)}
-
-    asyncio.run(main())
-
-
-def test_work_that_was_given_up_while_it_waited_is_never_begun() -> None:
+@in_loop
+async def test_work_that_was_given_up_while_it_waited_is_never_begun() -> None:
     begun: list[str] = []
     release = threading.Event()
-
-    async def main() -> None:
-        workers = Workers(1, "test")
-        hanging = asyncio.ensure_future(workers.run(lambda: release.wait(60), Deadline(60)))
-        await asyncio.sleep(0.05)
-        with pytest.raises(Late):
-            await workers.run(lambda: begun.append("late"), Deadline(0.05))
-        release.set()
-        await hanging
-        await workers.run(lambda: begun.append("next"), Deadline(20))
-
-    asyncio.run(main())
+    workers = Workers(1, "test")
+    hanging = asyncio.ensure_future(workers.run(lambda: release.wait(60), Deadline(60)))
+    await asyncio.sleep(0.05)
+    with pytest.raises(Late):
+        await workers.run(lambda: begun.append("late"), Deadline(0.05))
+    release.set()
+    await hanging
+    await workers.run(lambda: begun.append("next"), Deadline(20))
     assert begun == ["next"]
 
 
-def test_a_client_that_leaves_gives_up_its_work() -> None:
+@in_loop
+async def test_a_client_that_leaves_gives_up_its_work() -> None:
     begun: list[str] = []
     release = threading.Event()
-
-    async def main() -> None:
-        workers = Workers(1, "test")
-        first = asyncio.ensure_future(workers.run(lambda: release.wait(60), Deadline(60)))
-        second = asyncio.ensure_future(workers.run(lambda: begun.append("left"), Deadline(60)))
-        await asyncio.sleep(0.05)
-        first.cancel()
-        second.cancel()
-        await asyncio.sleep(0)
-        with pytest.raises(Late):  # the only thread works for nobody: new work would wait for nothing
-            await workers.run(lambda: begun.append("stuck"), Deadline(20))
-        release.set()
-        while True:
-            try:
-                await workers.run(lambda: begun.append("next"), Deadline(20))
-                break
-            except Late:
-                await asyncio.sleep(0.01)
-
-    asyncio.run(main())
+    workers = Workers(1, "test")
+    first = asyncio.ensure_future(workers.run(lambda: release.wait(60), Deadline(60)))
+    second = asyncio.ensure_future(workers.run(lambda: begun.append("left"), Deadline(60)))
+    await asyncio.sleep(0.05)
+    first.cancel()
+    second.cancel()
+    await asyncio.sleep(0)
+    with pytest.raises(Late):  # the only thread works for nobody: new work would wait for nothing
+        await workers.run(lambda: begun.append("stuck"), Deadline(20))
+    release.set()
+    while True:
+        try:
+            await workers.run(lambda: begun.append("next"), Deadline(20))
+            break
+        except Late:
+            await asyncio.sleep(0.01)
     assert begun == ["next"]
 
 
@@ -197,4 +157,4 @@ def test_threads_end_with_their_workers() -> None:
         await workers.run(lambda: None, Deadline(20))
 
     asyncio.run(main())
-    _wait(lambda: not any(t.name.startswith("short-lived") for t in threading.enumerate()))
+    assert eventually(lambda: not any(t.name.startswith("short-lived") for t in threading.enumerate()))

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-import ssl
-from collections.abc import AsyncIterator
 from pathlib import Path
 
-import httpx
 import pytest
 
 from extender.service.app import create_app
 from extender.service.options import ServiceOptions
-from serving.options import ServerOptions
 from testing.app_client import AppClient
-from testing.authority import Authority
 from tests.extender.service.questions import BINDING, nodes_question
 from tests.extender.service.simple_extender import SimpleExtender
-from tests.serving.served import served
 
 JSON_TYPE = {"Content-Type": "application/json"}
 
@@ -40,23 +33,6 @@ def test_a_body_of_thousands_of_whole_nodes_is_answered_where_the_limit_is_raise
     assert answer.json()["Nodes"]["items"][7] == items[7]
 
 
-def test_a_body_that_trickles_in_is_given_up(extender: SimpleExtender) -> None:
-    async def trickle() -> AsyncIterator[bytes]:
-        while True:
-            yield b" "
-            await asyncio.sleep(0.01)
-
-    with AppClient(create_app(extender, ServiceOptions(receive_timeout=0.2))) as client:
-        answer = client.post("/filter", content=trickle(), headers=JSON_TYPE)
-        assert answer.status_code == 408 and "did not arrive" in answer.json()["Error"]
-
-
-def test_more_requests_than_allowed_are_turned_away_but_probes_are_not(extender: SimpleExtender) -> None:
-    with AppClient(create_app(extender, ServiceOptions(max_concurrent=1))) as client:
-        assert sorted(a.status_code for a in client.together(("GET", "/metrics"), ("GET", "/metrics"))) == [200, 503]
-        assert [a.status_code for a in client.together(("GET", "/healthz"), ("GET", "/readyz"))] == [200, 200]
-
-
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [("GET", "/filter", 405), ("POST", "/healthz", 405), ("POST", "/nothing", 404), ("GET", "/docs", 404)],
@@ -74,16 +50,3 @@ def test_tokens_are_asked_for_where_configured(extender: SimpleExtender, tmp_pat
         assert client.post("/bind", json=BINDING, headers={"Authorization": "Bearer secret"}).status_code == 200
         assert client.get("/metrics").status_code == 401
         assert client.get("/healthz").status_code == 200
-
-
-def test_over_https_with_a_client_certificate(extender: SimpleExtender, tmp_path: Path) -> None:
-    authority = Authority(tmp_path, "authority")
-    certificate, key = authority.issue("extender")
-    options = ServerOptions(port=0, tls_cert=certificate, tls_key=key, client_ca=authority.ca)
-    with served(create_app(extender, ServiceOptions(deadline=20)), options) as url:
-        trusting = ssl.create_default_context(cafile=str(authority.ca))
-        with httpx.Client(verify=trusting) as stranger, pytest.raises(httpx.HTTPError):
-            stranger.post(f"{url}/filter", json=nodes_question("a"))
-        trusting.load_cert_chain(*authority.issue("kube-scheduler"))
-        with httpx.Client(verify=trusting) as scheduler:
-            assert scheduler.post(f"{url}/filter", json=nodes_question("a")).json()["NodeNames"] == ["a"]

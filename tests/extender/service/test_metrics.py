@@ -1,19 +1,15 @@
 from __future__ import annotations
 
-import gzip
 import time
-from collections.abc import Iterator
 
 import pytest
-from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.parser import text_string_to_metric_families
-from prometheus_client.registry import Collector
 
 from extender.service.app import create_app
 from testing.app_client import AppClient
 from tests.extender.service.conftest import PATIENT
-from tests.extender.service.questions import BINDING, count_of, nodes_question, victims_question
-from tests.extender.service.simple_extender import SimpleBinder, SimpleExtender
+from tests.extender.service.questions import BINDING, nodes_question, victims_question
+from tests.extender.service.simple_extender import SimpleExtender
 from tests.scorer.service.fake_scorer import FakeScorer
 
 
@@ -60,31 +56,6 @@ def test_the_series_of_a_scorer_inside_are_exported(extender: SimpleExtender) ->
     assert any(name.startswith("forecast_service_predicted_peak") for name in found)
     assert any(name.startswith("forecast_backtest_loss") for name in found)
     assert "forecast_extender_late_total[('verb', 'filter')]" in found
-
-
-def test_other_parts_may_add_metrics(extender: SimpleExtender) -> None:
-    class Dropped(Collector):
-        def collect(self) -> Iterator[Metric]:
-            yield GaugeMetricFamily("forecast_decisions_dropped", "Made up.", value=7)
-
-    with AppClient(create_app(extender, PATIENT, collectors=[Dropped()])) as client:
-        assert count_of(client, "forecast_decisions_dropped") == 7
-
-
-def test_a_path_that_nobody_serves_is_no_new_series(client: AppClient) -> None:
-    for i in range(3):
-        client.get(f"/nothing/{i}")
-    found = _samples(client)
-    assert found["forecast_extender_http_requests_total[('route', 'other'), ('status', '404')]"] == 3
-    assert not any("/nothing" in name for name in found)
-
-
-def test_metrics_are_zipped_where_asked(client: AppClient, binder: SimpleBinder) -> None:
-    answer = client.get("/metrics", headers={"Accept-Encoding": "identity"})
-    assert "content-encoding" not in answer.headers
-    zipped = client.get("/metrics", headers={"Accept-Encoding": "gzip"})
-    assert zipped.headers["content-encoding"] == "gzip" and zipped.text.startswith("# HELP")
-    assert gzip.compress(zipped.content) != zipped.content
 
 
 def test_what_is_done_after_an_answer_is_done_and_timed(client: AppClient, caplog: pytest.LogCaptureFixture) -> None:

@@ -5,11 +5,9 @@ import json
 import pytest
 
 from extender.service.app import create_app
-from kube.binding.binder import BindingFailed, BindingRequest
+from kube.binding.binder import BindingFailed
 from testing.app_client import AppClient
-from testing.servers.extender_echo import Echo
 from tests.extender.protocol.recorded_requests import recorded
-from tests.extender.service.conftest import PATIENT
 from tests.extender.service.questions import BINDING, POD, count_of, nodes_question, victims_question
 from tests.extender.service.simple_extender import SimpleBinder, SimpleExtender
 
@@ -89,15 +87,6 @@ def test_a_malformed_request_is_status_400_with_an_error(client: AppClient, verb
     assert count_of(client, f'forecast_extender_requests_total{{outcome="malformed",verb="{verb}"}}') == 1
 
 
-@pytest.mark.parametrize("verb", ["filter", "prioritize", "preempt", "bind"])
-def test_only_json_is_taken(client: AppClient, binder: SimpleBinder, extender: SimpleExtender, verb: str) -> None:
-    """A page in somebody's browser can make it send other types here without having asked first."""
-    for kind in ("text/plain", "application/x-www-form-urlencoded"):
-        answer = client.post(f"/{verb}", content=json.dumps(BINDING), headers={"Content-Type": kind})
-        assert answer.status_code == 415 and "send application/json" in answer.json()["Error"]
-    assert not binder.bound and not extender.asked
-
-
 def test_a_mistake_of_ours_makes_no_pod_unschedulable(
     client: AppClient, extender: SimpleExtender, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -132,18 +121,6 @@ def test_before_the_cluster_is_read_answers_are_neutral(client: AppClient, exten
     assert count_of(client, 'forecast_extender_requests_total{outcome="not_ready",verb="filter"}') == 1
 
 
-def test_nothing_asked_is_nothing_answered(client: AppClient) -> None:
-    assert client.post("/filter", json=nodes_question()).json()["NodeNames"] == []
-    assert client.post("/prioritize", json=nodes_question()).json() == []
-    assert client.post("/preempt", json=victims_question()).json() == {"NodeNameToMetaVictims": {}}
-
-
-def test_bind_hands_on_what_is_asked(client: AppClient, binder: SimpleBinder) -> None:
-    answer = client.post("/bind", json=BINDING)
-    assert answer.status_code == 200 and answer.json() == {"Error": ""}
-    assert binder.bound == [BindingRequest("shop", "cart-1", "uid-1", "node-1")]
-
-
 def test_a_binding_that_fails_says_why(client: AppClient, binder: SimpleBinder) -> None:
     def refuse() -> None:
         raise BindingFailed("the pod is gone")
@@ -170,14 +147,3 @@ def test_bind_works_before_the_cluster_is_read(client: AppClient, extender: Simp
     """The decision was made already; only the API server is needed."""
     extender.ready = False
     assert client.post("/bind", json=BINDING).json() == {"Error": ""}
-
-
-def test_the_echo_of_the_benchmarks_passes_all_nodes_and_gives_all_the_same() -> None:
-    with AppClient(create_app(Echo(points=3), PATIENT)) as client:
-        assert client.post("/filter", json=nodes_question("b", "a")).json()["NodeNames"] == ["b", "a"]
-        assert client.post("/prioritize", json=nodes_question("b", "a")).json() == [
-            {"Host": "b", "Score": 3},
-            {"Host": "a", "Score": 3},
-        ]
-        assert set(client.post("/preempt", json=victims_question(a=["u"])).json()["NodeNameToMetaVictims"]) == {"a"}
-        assert client.get("/readyz").status_code == 200
