@@ -21,7 +21,6 @@ from forecast.service_key import ServiceKey
 from kube.decoding.decoding import Kind
 from kube.objects.constraints import HostPort, LabelSelector, Operator, Requirement
 from kube.objects.objects import PodInfo
-from placement.card_types.listed_cards import ListedCards
 from placement.decisions.advice import Advice
 from placement.decisions.recorder import DecisionRecorder
 from placement.filters.domain import DOMAIN_LABEL, Domain
@@ -33,7 +32,6 @@ from placement.node_order import ORDER_POINTS
 from placement.policies.policy import OnePolicy
 from placement.policies.pool_order import PoolOrder
 from placement.reserved_targets.watched_plans import PlanReservations, Reservation
-from scorer.options import ScorerOptions
 from scorer.policy import ScoringPolicy, scoring_policy
 from scorer.scorer_api import Scored
 from tests.scorer.live_cluster import node, pod_of
@@ -113,21 +111,6 @@ def test_a_node_that_is_kept_for_the_pod_comes_before_better_ones() -> None:
     assert made.prioritize(pod_of(1, "another"), NODES).get("node-0", 0) < ORDER_POINTS / 2
 
 
-def test_points_are_fifths_of_a_percent_of_capacity() -> None:
-    tested = LiveScorer(pods=LOADED)
-    made, _ = extender_of(tested, longest_reply=0)
-    ranking = tested.scorer.score(pod_of(0, "new"), NODES).ranking
-    points = made.prioritize(pod_of(0, "new"), NODES)
-    expected = np.rint((ranking - np.median(ranking)) / 0.2)
-    assert [points.get(name, 0) for name in NODES] == expected.tolist()
-
-
-def test_equal_nodes_get_no_points_at_all() -> None:
-    made, said = extender_of(LiveScorer())
-    assert made.prioritize(pod_of(0, "new"), NODES) == {}
-    assert said.advice[0].margin == 0
-
-
 def test_a_node_nobody_knows_gets_no_points_and_is_not_advised() -> None:
     made, said = extender_of(LiveScorer(pods=LOADED))
     assert "stranger" not in made.prioritize(pod_of(0, "new"), ["stranger", *NODES])
@@ -186,17 +169,6 @@ def test_a_reply_that_came_too_late_charges_nobody_and_says_so() -> None:
     assert (shares(tested) != before).any()
 
 
-def test_a_binding_is_noted_once() -> None:
-    tested = LiveScorer()
-    _, said = extender_of(tested)
-    waiting = pod_of(0, "new")
-    tested.put(waiting)
-    tested.put(replace(waiting, node="node-2"))
-    tested.put(replace(waiting, node="node-2", priority=3))
-    tested.delete(replace(waiting, node="node-2", priority=3))
-    assert said.bindings == [("new", "node-2")]
-
-
 def test_nodes_are_rejected_for_the_reason_that_counts_most() -> None:
     first = ([True, True, False, False], "full", True)
     second = ([False, True, True, False], "another domain", False)
@@ -220,29 +192,6 @@ def test_preemption_keeps_nodes_where_eviction_can_help() -> None:
     assert made.preempt(pod_of(0, "new"), victims) == {"node-0": Victims(("a",)), "node-9": Victims(("c",), 1)}
 
 
-def test_filters_follow_the_nodes() -> None:
-    tested = LiveScorer()
-    made, _ = extender_of(tested, filters=(Domain(),))
-    assert made.filter(pod_of(0, "new"), NODES).nodes == NODES
-    tested.scorer.tables.put(Kind.NODES, replace(node("node-1"), labels={DOMAIN_LABEL: "gpu"}))
-    assert made.filter(pod_of(0, "new"), NODES).nodes == ["node-0", "node-2", "node-3"]
-    tested.scorer.tables.delete(Kind.NODES, node("node-1"))
-    tested.scorer.tables.put(Kind.NODES, node("node-1"))
-    assert made.filter(pod_of(0, "new"), NODES).nodes == NODES
-
-
-def test_nodes_with_cards_come_last_by_points_for_pods_that_ask_for_none() -> None:
-    tested = LiveScorer()
-    amounts = {"cpu": 40.0, "memory": 40.0, "pods": 110.0, "nvidia.com/gpu": 8.0}
-    tested.scorer.tables.put(Kind.NODES, replace(node("node-2"), allocatable=amounts, capacity=amounts))
-    made, said = extender_of(tested, filters=(ListedCards(),))
-    others = [name for name in NODES if name != "node-2"]
-    assert made.prioritize(pod_of(0, "new"), NODES) == dict.fromkeys(others, ORDER_POINTS)
-    asks = replace(pod_of(0, "gpu"), requests={"cpu": 1.0, "nvidia.com/gpu": 1.0})
-    assert max(made.prioritize(asks, NODES).values(), default=0) < ORDER_POINTS
-    assert said.advice[0].best != "node-2"
-
-
 def test_pools_come_in_their_order_by_points_as_far_as_nodes_are_asked_for() -> None:
     tested = LiveScorer(pods=LOADED)
     for name, pool in (("node-0", "a"), ("node-3", "b")):
@@ -257,11 +206,6 @@ def test_pools_come_in_their_order_by_points_as_far_as_nodes_are_asked_for() -> 
     assert max(left, key=left.__getitem__) == "node-3"
     opted_out = pod_of(0, "out", annotations={"forecast-scheduler.io/opt-out": "true"})
     assert made.prioritize(opted_out, NODES) == {}
-
-
-def test_a_pod_that_opted_out_gets_no_points() -> None:
-    made, _ = extender_of(LiveScorer(pods=LOADED))
-    assert made.prioritize(pod_of(0, "new", annotations={"forecast-scheduler.io/opt-out": "true"}), NODES) == {}
 
 
 def test_without_a_model_kube_scheduler_weighs_requests_itself_and_only_full_nodes_are_avoided() -> None:
@@ -287,16 +231,6 @@ def test_a_score_source_that_fails_is_not_hidden() -> None:
     made = Extender(LiveScorer().scorer, scores=Down())
     with pytest.raises(ForecastError, match="down"):
         made.prioritize(pod_of(0, "new"), NODES)
-
-
-def test_a_reply_can_be_shortened() -> None:
-    tested = LiveScorer(pods=LOADED, options=ScorerOptions())
-    whole, _ = extender_of(tested, longest_reply=0, charge=0.0)
-    short, _ = extender_of(tested, longest_reply=2, charge=0.0)
-    all_points = whole.prioritize(pod_of(0, "new"), NODES)
-    few = short.prioritize(pod_of(0, "new"), NODES)
-    assert set(few) == {"node-0", "node-3"}
-    assert few.items() <= all_points.items()
 
 
 def test_the_charge_is_put_off_until_the_reply_is_out_but_not_past_the_next_pod() -> None:
@@ -337,13 +271,6 @@ def test_scores_made_ahead_are_used_once_for_that_pod_on_those_nodes() -> None:
     made.prepare(pod_of(0, "e"), NODES[:1])
     assert asked == ["a", "b", "b", "c", "c", "d", "d"]
     assert first
-
-
-def test_overloaded_nodes_are_told_apart_beyond_their_capacity() -> None:
-    crowd = [pod_of(n % 6, f"p{n}", f"node-{0 if n < 260 else 1}", cpu=0.01) for n in range(460)]
-    made, _ = extender_of(LiveScorer(pods=crowd), longest_reply=0)
-    points = made.prioritize(pod_of(0, "new"), NODES)
-    assert points["node-0"] < points["node-1"] < -500  # more than a hundred percent of capacity below the others
 
 
 def test_a_pod_asked_about_again_does_not_count_against_itself() -> None:

@@ -77,12 +77,6 @@ def test_the_same_points_as_without_http(tested: LiveScorer, remote: RemoteScore
     assert (there.model_version, dict(there.weights)) == (here.model_version, dict(here.weights))
 
 
-def test_the_questions_have_different_answers(tested: LiveScorer) -> None:
-    """Otherwise the test above would compare little."""
-    rankings = {tuple(tested.scorer.score(pod, NODES).ranking.round(3)) for pod in ASKING.values()}
-    assert len(rankings) > len(ASKING) / 2
-
-
 def test_overloaded_nodes_keep_their_ranking_and_unknown_ones_are_named(
     tested: LiveScorer, remote: RemoteScores
 ) -> None:
@@ -107,18 +101,6 @@ def test_the_charge_reaches_it_and_ends(tested: LiveScorer, remote: RemoteScores
     after = tested.scorer.score(NEW, NODES).ranking  # the hour goes on meanwhile
     np.testing.assert_allclose(remote.score(NEW, NODES).ranking, after, atol=1e-4)
     assert after[3] > charged[3]
-
-
-def test_pods_that_follow_each_other_go_to_different_nodes(tested: LiveScorer, remote: RemoteScores) -> None:
-    options = ExtenderOptions(answers=AnswerOptions(weight=100))
-    made = Extender(LiveScorer(pods=LOADED, without_model=True).scorer, options, scores=remote)
-    best = []
-    for number in range(12):
-        points = made.prioritize(pod_of(0, f"new-{number}", cpu=1.0), NODES)
-        made.settle()
-        best.append(max(NODES, key=lambda node: points.get(node, 0)))
-    assert len(set(best)) > 1
-    assert len(tested.scorer.tables._cluster.assumed) == 12
 
 
 def test_a_token_is_sent_and_read_anew_when_it_changes(tested: LiveScorer, tmp_path: Path) -> None:
