@@ -65,21 +65,6 @@ def test_gates_of_other_controllers_are_waited_for_and_left_alone(
     assert note_of(site.stored("other")[0])["node"] == site.stored("other")[0]["spec"]["nodeName"]
 
 
-def test_a_pod_that_fits_nowhere_is_left_to_kube_scheduler_with_the_reason(site: Site, start: Started) -> None:
-    process = start()
-    site.pods("huge", 1, nodeSelector={"disk": "golden"})
-    assert eventually(lambda: not site.held(), LONG), process.log
-    note = note_of(site.stored("huge")[0])
-    assert note["node"] is None and "node(s) didn't match" in note["because"]
-
-
-def test_without_a_forecast_no_pod_waits(site: Site, start: Started, tmp_path: Path) -> None:
-    process = start(models=tmp_path / "none", gate_timeout="60s")
-    site.pods("blind", 5)
-    assert eventually(lambda: not site.held(), LONG), process.log
-    assert all("no usable forecast" in note_of(one)["because"] for one in site.stored("blind"))
-
-
 def test_a_nomination_that_came_to_nothing_is_withdrawn_and_that_of_others_stays(site: Site, start: Started) -> None:
     process = start(follow_timeout="1s")
     made = site.pods("stale", 2)

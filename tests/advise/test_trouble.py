@@ -11,8 +11,6 @@ import urllib3
 
 from testing.clusters.own_nodes import LONG, QUICK_LEASE
 from testing.processes.scorer_process import ScorerProcess, eventually
-from testing.servers.cluster_objects import ClusterWriter
-from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
 from testing.servers.control_plane.tcp_proxy import TcpProxy
 from tests.advise.conftest import Site, Started
@@ -72,21 +70,6 @@ def test_the_api_server_is_killed_and_comes_back_in_a_burst(
     _assert_all_placed(site, process, n_pods)
 
 
-def test_connections_are_reset_and_answers_lost(
-    site: Site, start: Started, kube_scheduler: KubeScheduler, proxy: TcpProxy
-) -> None:
-    n_pods = 120
-    process = start(url=proxy.url, requests_in_flight=2)
-    site.pods("lost", n_pods)
-    for part in range(4):
-        assert eventually(lambda n=part: site.n_bound() > n * n_pods // 8, LONG), process.log[-3000:]  # type: ignore[misc]
-        if part % 2:
-            proxy.lose_answers(2)
-        else:
-            proxy.cut()
-    _assert_all_placed(site, process, n_pods)
-
-
 def test_the_watch_lags_by_seconds(site: Site, start: Started, kube_scheduler: KubeScheduler, proxy: TcpProxy) -> None:
     """What was advised, or released, is not written again because the watch does not show it yet."""
     n_pods = 30
@@ -97,47 +80,6 @@ def test_the_watch_lags_by_seconds(site: Site, start: Started, kube_scheduler: K
     site.pods("slow", n_pods)
     _assert_all_placed(site, process, n_pods + 1)
     assert process.metric("forecast_advice_pods_total") == n_pods + 1
-
-
-@pytest.mark.long
-def test_an_api_server_without_time_for_so_many(start: Started, site: Site) -> None:
-    """It serves one write at a time and answers 429 to all others, but for administrators."""
-    n_pods = 16
-    with (
-        ControlPlane(api_server_arguments=["--max-mutating-requests-inflight=1"]) as busy,
-        ClusterWriter(busy) as writer,
-        urllib3.PoolManager(ca_certs=str(busy.ca_file)) as pool,
-    ):
-        crowded = Site(busy, writer, (), site.models)
-        for one in ({"name": "forecast-scheduler"}, *({"name": s["metadata"]["namespace"]} for s in site.sets[:1])):
-            writer.create({"apiVersion": "v1", "kind": "Namespace", "metadata": one})
-        writer.create_many(
-            {key: one[key] for key in ("apiVersion", "kind", "spec", "status") if key in one}
-            | {"apiVersion": "v1", "metadata": {"name": one["metadata"]["name"]}}
-            for one in site.writer.list_all("nodes")
-        )
-        crowded.sets = writer.create_many(
-            {**one, "metadata": {key: one["metadata"][key] for key in ("name", "namespace", "labels", "annotations")}}
-            for one in site.sets
-        )
-        writer.create(_anything_for("nobody"))
-        process = start(kubeconfig=busy.write_kubeconfig("nobody", busy.powerless_token), gate_timeout="20s")
-        with KubeScheduler(busy):
-            crowded.pods("busy", n_pods)
-            _assert_all_placed(crowded, process, n_pods)
-        told = pool.request("GET", f"{busy.url}/metrics", headers={"Authorization": f"Bearer {busy.token}"})
-        refused = [line for line in told.data.decode().splitlines() if 'code="429"' in line and 'verb="PATCH"' in line]
-        assert refused, "nothing was refused"
-
-
-def _anything_for(user: str) -> dict[str, object]:
-    return {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "ClusterRoleBinding",
-        "metadata": {"name": f"anything-for-{user}"},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
-        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
-    }
 
 
 def _assert_all_placed(site: Site, process: ScorerProcess, n_pods: int) -> None:

@@ -196,21 +196,6 @@ def test_the_limit_is_told_of_429s_and_of_successes() -> None:
     assert busy.bind().is_success and busy.limit.throttled == 1
 
 
-def test_a_success_makes_room_for_more() -> None:
-    scene = Scene()
-    scene.limit.was_throttled()
-    assert scene.bind().is_success
-    for _ in range(24):  # with that one, as many as it takes
-        scene.limit.went_well()
-    assert scene.limit.now == 25
-    failed = Scene(DONE, FORBIDDEN)
-    failed.limit.was_throttled()
-    failed.bind()
-    for _ in range(24):
-        failed.limit.went_well()
-    assert failed.limit.now == 24
-
-
 def test_a_binding_that_is_cut_off_gives_its_claim_back() -> None:
     scene = Scene()
 

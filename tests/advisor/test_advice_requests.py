@@ -8,24 +8,9 @@ import msgspec
 import orjson
 import pytest
 
-from advisor.advice_requests import PendingPod, advice_note, pending_pod, release_body, withdraw_body
-from placement.advice_gate import ADVICE
+from advisor.advice_requests import PendingPod, advice_note, pending_pod
 from tests.advisor.made_up import OTHER_GATE, gated, pod_answer, scheduled_is
 from tests.placement.decisions.made_up import advice
-
-
-def test_a_release_takes_our_gate_alone_and_that_pod_alone() -> None:
-    assert orjson.loads(release_body(gated("a", OTHER_GATE), '{"node":"n1"}')) == {
-        "metadata": {"uid": "uid-a", "annotations": {ADVICE: '{"node":"n1"}'}},
-        "spec": {"schedulingGates": [{"$patch": "delete", "name": ADVICE}]},
-    }
-
-
-def test_a_nomination_is_withdrawn_from_the_pod_as_it_was_read() -> None:
-    assert orjson.loads(withdraw_body(gated("a"), "41")) == {
-        "metadata": {"uid": "uid-a", "resourceVersion": "41"},
-        "status": {"nominatedNodeName": None},
-    }
 
 
 def test_the_note_says_what_was_advised() -> None:
@@ -76,11 +61,6 @@ def test_a_pending_pod_is_read() -> None:
 def test_the_condition_says_whether_kube_scheduler_has_tried(status: str, reason: str | None, is_tried: bool) -> None:
     body = pod_answer(gated("a", gates=()), **scheduled_is(status, reason)).body
     assert pending_pod(body).is_tried is is_tried
-
-
-def test_other_conditions_say_nothing_of_it() -> None:
-    condition = {"type": "Ready", "status": "False", "reason": "ContainersNotReady"}
-    assert not pending_pod(pod_answer(gated("a"), conditions=[condition]).body).is_tried
 
 
 @pytest.mark.parametrize(

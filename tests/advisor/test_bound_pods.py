@@ -166,15 +166,6 @@ def test_a_node_that_is_gone() -> None:
     assert world.said() == [("a", "n2", "node n1 is gone")]
 
 
-@pytest.mark.parametrize("points", [{}, {"n9": 3}])
-def test_a_node_that_never_was(points: Mapping[str, int]) -> None:
-    world = World(WAITING)
-    world.advised(WAITING, points)
-    world.see(on("n2"))
-    ((_, _, why),) = world.said()
-    assert why.endswith("is gone")
-
-
 def test_a_pod_that_was_never_advised_on_is_counted_once() -> None:
     world = World(WAITING)
     world.see(on("n2"), replace(on("n2"), phase=Phase.RUNNING, labels={"new": "label"}))

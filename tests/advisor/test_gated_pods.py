@@ -135,14 +135,6 @@ def test_one_claims_a_pod() -> None:
     assert not world.gated.claim("nobody")
 
 
-def test_a_claim_outlasts_what_the_watch_shows_meanwhile() -> None:
-    world = World(POD)
-    assert world.gated.claim("uid-a")
-    world.see(replace(POD, labels={"new": "label"}))
-    world.later(60)
-    assert world.held() == [] and not world.gated.claim("uid-a"), "a write may take long"
-
-
 def test_a_release_that_the_watch_does_not_show_is_forgotten_after_a_while() -> None:
     world = World(POD)
     world.gated.claim("uid-a")
@@ -162,13 +154,6 @@ def test_a_release_that_turns_out_to_be_in_vain_is_forgotten_at_once() -> None:
     world.gated.lost("uid-a")
     (pod,) = world.gated.held_for(0.0)
     assert pod.labels == {"new": "label"} and world.gated.claim("uid-a")
-
-
-def test_who_removes_a_gate_goes_on_when_a_look_finds_it() -> None:
-    world = World(POD)
-    world.gated.claim("uid-a")
-    world.gated.lost("uid-a")
-    assert world.held() == [] and not world.gated.claim("uid-a")
 
 
 def test_a_release_that_the_watch_has_shown_is_not_doubted_however_long_nobody_tries_the_pod() -> None:

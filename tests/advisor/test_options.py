@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -40,16 +39,6 @@ def test_a_shadow_does_not_renew_the_lease_by_which_the_webhook_holds_pods() -> 
     assert AdviseOptions().loop_settings().lease == AdviseLease()
 
 
-def test_the_loop_is_served_as_the_advisor_is() -> None:
-    served: dict[str, Any] = {"host": "127.0.0.2", "port": 0, "token_files": (Path("token"),)}
-    loop = AdviseOptions(**served).loop_settings()
-    assert {name: getattr(loop, name) for name in served} == served
-    defaults = AdviseOptions()
-    assert {name: getattr(defaults, name) for name in ServingOptions.model_fields} == {
-        name: getattr(defaults.loop_settings(), name) for name in ServingOptions.model_fields
-    }
-
-
 def test_nothing_is_evicted_grouped_or_repaired_and_everything_else_is_as_usual() -> None:
     loop = AdviseOptions().loop_settings()
     assert not (loop.gangs.enabled or loop.preemption.enabled or loop.repair.enabled)
@@ -62,12 +51,6 @@ def test_nothing_is_evicted_grouped_or_repaired_and_everything_else_is_as_usual(
     usual = ScheduleSettings()
     for name in ScheduleSettings.model_fields.keys() - set_here:
         assert getattr(loop, name) == getattr(usual, name), name
-
-
-def test_the_defaults() -> None:
-    options = AdviseOptions()
-    assert (options.scheduler_name, options.domain, options.shadow) == ("default-scheduler", "", False)
-    assert (options.gate_timeout, options.follow_timeout) == (2, 10)
 
 
 def test_the_advisor_and_the_webhook_mean_the_same_lease() -> None:
@@ -93,12 +76,3 @@ def test_the_advisor_and_the_webhook_mean_the_same_lease() -> None:
 def test_what_is_refused(changed: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         AdviseOptions(**changed)
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [{"unlabelled": "sometimes"}, {"alive_for": 0.5}, {"alive_for": 61}, {"scheduler_names": []}, {"lease_name": ""}],
-)
-def test_what_the_webhook_refuses(changed: dict[str, Any]) -> None:
-    with pytest.raises(InputError):
-        AdviceGateOptions(**changed)
