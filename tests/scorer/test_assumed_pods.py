@@ -163,14 +163,6 @@ def test_what_the_watch_says_is_kept_to_be_taken_back() -> None:
     assert tested.seen(bound) == (bound, False)
 
 
-def test_an_assumption_may_last_as_long_as_volumes_take() -> None:
-    tested = AssumedPods()
-    tested.assume(WAITING, None, "n", 60.0, now=0.0)
-    tested.keep(WAITING.uid, 661.0, now=1.0)
-    assert tested.over(1.0) == tested.over(660.9) == []
-    assert tested.over(661.0) == [WAITING.uid]
-
-
 @pytest.mark.parametrize("how", ["one", "many", "kept", "seen"])
 def test_what_was_assumed_before_the_clock_was_set_back_is_over(how: str) -> None:
     tested = AssumedPods()

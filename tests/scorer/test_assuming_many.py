@@ -108,13 +108,6 @@ def test_a_batch_is_told_in_the_order_of_its_seats() -> None:
     assert [seat.node for seat in many.seats] == [2, 0, 2, 1]
 
 
-def test_pods_that_are_not_alike_are_assumed_in_parts() -> None:
-    pods = [pod_of(3, "there", "node-3"), *alike(4)]
-    pods[3] = replace(pods[3], priority=9)
-    _, heard = assumed(pods, [3, 2, 0, 2, 1])
-    assert [len(one.pods) for one in heard if isinstance(one, PodsSeated)] == [2, 1, 1]
-
-
 def test_nothing_is_done_pod_by_pod(monkeypatch: pytest.MonkeyPatch) -> None:
     pods = [pod_of(3, "there", "node-3"), *alike(20)]
     tested = LiveScorer(pods=pods)
@@ -127,20 +120,6 @@ def test_nothing_is_done_pod_by_pod(monkeypatch: pytest.MonkeyPatch) -> None:
     with tested.scorer.tables.reading() as cluster:
         cluster.assume_all(pods[1:], [i % 4 for i in range(20)], at(17) + 60)
         assert cluster.state.pod_count.tolist() == [5, 5, 5, 6]
-
-
-def test_an_assumption_is_kept_for_longer() -> None:
-    tested, _ = assumed(alike(2), [0, 1])
-    with tested.scorer.tables.reading() as cluster:
-        cluster.keep("u0", at(17) + 200)
-        cluster.keep("nobody", at(17) + 200)
-    tested.later(61)
-    with tested.scorer.tables.reading() as cluster:
-        assert cluster.assumed.uids() == ["u0"]
-    tested.later(140)
-    with tested.scorer.tables.reading() as cluster:
-        assert not len(cluster.assumed)
-        assert cluster.state.pod_count.tolist() == [0, 0, 0, 0]
 
 
 def test_whoever_wants_to_is_asked_before_an_assumption_ends() -> None:
@@ -160,12 +139,3 @@ def test_whoever_wants_to_is_asked_before_an_assumption_ends() -> None:
         assert cluster.state.pod_count.tolist() == [0, 1, 0, 0]
     tested.later(1)
     assert len(asked) == 2
-
-
-def test_a_clock_that_is_set_back_makes_assumptions_overdue() -> None:
-    tested, _ = assumed(alike(1), [0])
-    asked: list[str] = []
-    with tested.scorer.tables.reading() as cluster:
-        cluster.on_overdue = asked.extend
-    tested.later(-7200)
-    assert asked == ["u0"]

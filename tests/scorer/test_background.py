@@ -14,9 +14,7 @@ from forecast.model_artefact import artefact_of
 from forecast.published_models import Registry
 from scorer.background import Background
 from scorer.model_watch import LoadedModel, ModelWatch
-from scorer.options import ScorerOptions
 from scorer.periodic_task import PeriodicTask
-from scorer.scorer import Scorer
 from tests.scorer.live_cluster import at, model, pod_of
 from tests.scorer.scorer_at import LiveScorer
 
@@ -64,30 +62,6 @@ def test_a_job_that_may_never_begin_can_be_stopped() -> None:
     assert not every._thread.is_alive()
     assert done == []
     PeriodicTask("never started", 1.0, lambda: None).stop()
-
-
-@pytest.mark.parametrize(("share", "pause"), [(1.0, 10.0 - 4.0), (0.05, 4.0 / 0.05 - 4.0)])
-def test_only_jobs_that_compute_pause_for_longer_when_they_take_long(
-    share: float, pause: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    times = iter([100.0, 104.0])
-    monkeypatch.setattr("scorer.background.time.monotonic", lambda: next(times))
-    waited: list[float] = []
-
-    class Stop:
-        def wait(self, seconds: float) -> bool:
-            waited.append(seconds)
-            return len(waited) == 2
-
-    every = PeriodicTask("test", 10.0, lambda: None, largest_share=share)
-    monkeypatch.setattr(every, "_stop", Stop())
-    every._run()
-    assert waited == pytest.approx([0.0, pause])
-
-
-def test_waiting_for_others_does_not_hold_up_the_next_measurement() -> None:
-    shares = {job._name: job._largest_share for job in Background(Scorer(), None)._jobs}
-    assert {name for name, share in shares.items() if share < 1} == {"scale-out", "overview"}
 
 
 @pytest.fixture
@@ -153,17 +127,6 @@ def test_readiness_waits_for_the_first_look_but_for_a_minute_at_most(registry: R
     assert tested.scorer.status().ready
 
 
-def test_after_the_first_look_it_is_ready_with_a_model_or_without(registry: Registry) -> None:
-    tested = LiveScorer(without_model=True)
-    background = Background(tested.scorer, ModelWatch(registry), clock=tested.clock)
-    assert not tested.scorer.status().ready
-    background.look_for_model()
-    assert tested.scorer.status().ready
-    assert "no model has been published" in tested.scorer.status().reasons
-    assert Background(LiveScorer(without_model=True).scorer, None) is not None
-    assert LiveScorer(without_model=True).scorer.status().ready  # nobody looks for models
-
-
 def test_a_model_that_cannot_be_put_in_place_leaves_the_one_before_and_says_why(
     registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,8 +162,3 @@ def test_all_jobs_run_and_end() -> None:
     check = tested.scorer.status().last_check
     assert check is not None
     assert check.sound
-
-
-def test_the_self_check_may_be_left_to_those_who_ask() -> None:
-    names = [job._name for job in Background(Scorer(ScorerOptions(self_check_every=0)), None)._jobs]
-    assert "self-check" not in names

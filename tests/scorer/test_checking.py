@@ -124,14 +124,6 @@ def test_a_corrupted_table_is_found(spoil: Callable[[TrackedCluster], None], sai
     assert tested.scorer.status().last_check == checked
 
 
-def test_it_tells_what_it_looked_at() -> None:
-    for without_model in (True, False):
-        tested = LiveScorer(pods=PODS, without_model=without_model)
-        checked = tested.scorer.self_check()
-        assert checked.sound
-        assert (checked.nodes, checked.pods) == (4, 9)
-
-
 def test_many_drifts_are_summed_up() -> None:
     tested = LiveScorer(pods=PODS)
     cluster = predicted(tested.scorer.tables._cluster)

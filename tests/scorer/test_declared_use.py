@@ -98,19 +98,3 @@ def test_idle_profiles_stay_bounded_whatever_is_declared() -> None:
         live.scorer.score(declaring("asked", 0 if i % 2 else None, cpu=i + 1))
     assert len(tables(live).keys) <= _MOST_IDLE_PROFILES + len(model().services)
     assert sum(len(keys) for keys in tables(live)._declaring.values()) <= _MOST_IDLE_PROFILES
-
-
-@pytest.mark.parametrize("said", ["", "{", '{"cpu": -1}', '{"cpu": "NaN"}', "[" * 5000, '{"gpu": 1}', "[1]"])
-def test_an_annotation_that_cannot_be_read_counts_as_none(said: str) -> None:
-    live, other = LiveScorer(), LiveScorer()
-    live.put(pod_of(0, "a", "node-0", annotations={USE: said}))
-    other.put(pod_of(0, "a", "node-0"))
-    np.testing.assert_array_equal(curve_on(live, 0), curve_on(other, 0))
-
-
-def test_the_largest_amount_is_limited() -> None:
-    live = LiveScorer()
-    live.put(declaring("a", 0, "node-0", cpu="1e300"))
-    assert np.isfinite(curve_on(live, 0)).all()
-    live.delete(declaring("a", 0, "node-0", cpu="1e300"))
-    assert live.scorer.self_check().drift == ()

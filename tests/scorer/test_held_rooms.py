@@ -51,16 +51,6 @@ def requested(of: AssumingCluster) -> list[float]:
     return [float(of.state.requested[of.state.row_of[name], column]) for name in NODES]
 
 
-def test_room_is_in_the_tables_until_its_time_is_over() -> None:
-    tested = cluster()
-    tested.hold_room(room())
-    assert requested(tested) == [2, 0]
-    tested.tick(999)
-    assert requested(tested) == [2, 0]
-    tested.tick(1000)
-    assert requested(tested) == [0, 0]
-
-
 def test_a_pod_that_is_assumed_there_takes_the_room_in_the_same_step() -> None:
     tested = cluster(owner())
     seen = list[float]()
@@ -101,31 +91,6 @@ def test_the_room_of_a_pod_that_is_assumed_elsewhere_returns() -> None:
     assert tested.rooms.taken_by("p") is None
 
 
-def test_the_room_of_a_bound_pod_does_not_return() -> None:
-    tested = cluster(owner())
-    tested.hold_room(room())
-    tested.assume(owner(), "a", 100)
-    tested.put_pod(owner(node="a", scheduled=30))
-    assert requested(tested) == [2, 0]
-    tested.delete_pod("p")
-    assert requested(tested) == [0, 0]
-    assert (taker := tested.rooms.taker("r")) is not None
-    assert taker.uid == "p"
-
-
-@pytest.mark.parametrize("named", [True, False])
-@pytest.mark.parametrize("first", ["pods", "rooms"])
-def test_after_a_restart_the_bound_pod_has_it(first: str, named: bool) -> None:
-    """In whichever order both are read."""
-    annotations = {RESERVATION: "r"} if named else {}
-    bound = owner(node="a", scheduled=30, annotations=annotations)
-    tested = cluster(*([bound] if first == "pods" else []))
-    tested.replace_rooms([room()], [])
-    tested.replace_pods([bound])
-    assert requested(tested) == [2, 0]
-    assert tested.rooms.taken_by("p") == "r"
-
-
 @pytest.mark.parametrize(
     "bound",
     [
@@ -154,21 +119,6 @@ def test_the_pod_that_names_the_room_comes_before_one_that_came_earlier() -> Non
     tested.replace_rooms([room()], [])
     assert tested.rooms.taken_by("named") == "r"
     assert tested.rooms.taken_by("early") is None
-
-
-def test_room_whose_time_is_over_is_taken_by_no_pod_that_comes_now() -> None:
-    tested = cluster(owner(), now=50)
-    tested.replace_rooms([room("over", since=1, until=50), room("r2", since=5)], [])
-    tested.assume(owner(), "a", 100)
-    assert tested.rooms.taken_by("p") == "r2"
-
-
-def test_a_pod_takes_one_room() -> None:
-    tested = cluster(owner())
-    tested.replace_rooms([room("r1"), room("r2", since=5)], [])
-    tested.assume(owner(), "a", 100)
-    assert requested(tested) == [4, 0]
-    assert tested.rooms.taken_by("p") == "r2", "the older one"
 
 
 def test_a_list_of_pods_keeps_stand_ins() -> None:

@@ -17,12 +17,10 @@ from forecast.resources import CPU
 from forecast.service_key import ServiceKey
 from kube.decoding.decoding import Kind
 from kube.objects.objects import Phase, PodInfo
-from kube.tables.changes import Change, PodsSeated
 from scorer.predicted.cluster import PredictedCluster
 from scorer.predicting import predict
 from tests.scorer.live_cluster import at, loaded, model, node, pod_of
 from tests.scorer.scorer_at import LiveScorer, shares, tables
-from tests.scorer.whole_tables import differences, tables_of
 
 
 def seconds_of(pod: PodInfo, service: ServiceKey) -> float | None:
@@ -74,18 +72,6 @@ def test_a_started_pod_weighs_from_its_start_until_its_end_and_no_longer() -> No
     assert not tested.scorer.tables._cluster._runs
 
 
-def test_one_that_runs_for_longer_is_there_until_the_end_of_each_half_hour() -> None:
-    tested = scorer(
-        2.0, [job(10, "a", "node-1", started=at(2.0)), job(10, "b", "node-1", number=None, started=at(2.0))]
-    )
-    assert touched(tested, 1) == (4,)
-    for hour, last in ((2.51, 5), (3.0, 6), (7.25, 14)):
-        tested.at(hour)
-        assert touched(tested, 1) == tuple(range(4, last + 1))
-        assert tested.scorer.self_check().sound
-        np.testing.assert_allclose(shares(tested), shares(built(tested)), atol=1e-5)
-
-
 def test_one_that_waits_is_asked_about_from_now_and_runs_from_when_it_was_bound() -> None:
     tested = scorer(2.0)
     waiting = job(30, "a")
@@ -110,18 +96,6 @@ def test_one_that_waits_is_asked_about_from_now_and_runs_from_when_it_was_bound(
     assert tested.scorer.self_check().sound
     tested.put(replace(waiting, node="node-1", phase=Phase.SUCCEEDED, started=at(4.1)))
     assert touched(tested, 1) == ()
-
-
-def test_what_was_assumed_and_forgotten_leaves_nothing() -> None:
-    tested = scorer(2.0)
-    waiting = job(30, "a")
-    tested.put(waiting)
-    with tested.scorer.tables.changing() as cluster:
-        cluster.assume(waiting, "node-1", at(3))
-        assert touched(tested, 1) == (4,)
-        cluster.forget(waiting.uid)
-    assert touched(tested, 1) == ()
-    assert not tested.scorer.tables._cluster._runs
 
 
 @pytest.mark.parametrize("seconds_after", [0.0, 300.0])
@@ -250,34 +224,3 @@ def test_whatever_happens_the_tables_are_those_of_the_end_state(steps: list[tupl
     np.testing.assert_allclose(tables(tested).pods_now(), tables(anew).pods_now(), rtol=1e-4, atol=1e-4)
     running = {pod.uid for pod in there.values() if pod.name.startswith("job-")}
     assert set(tested.scorer.tables._cluster._runs) == running
-
-
-@pytest.mark.parametrize("number", [3, None])
-def test_assumed_at_once_is_the_same_as_one_by_one(number: int | None) -> None:
-    both = [scorer(2.8), scorer(2.8)]
-    waiting = [replace(job(30, f"w{i}", number=number), phase=Phase.PENDING) for i in range(9)]
-    for tested in both:
-        for pod in waiting:
-            tested.put(pod)
-    rows = [0, 1, 1, 2, 0, 1, 3, 3, 1]
-    for tested, together in zip(both, (True, False), strict=True):
-        with tested.scorer.tables.changing() as cluster:
-            cluster.profile(waiting[0])
-            if together:
-                heard = list[Change]()
-                cluster.listeners.append(heard.extend)
-                cluster.assume_all(waiting, rows, at(3))
-                cluster.listeners.pop()
-                assert [type(change) for change in heard] == [PodsSeated]
-            else:
-                for pod, row in zip(waiting, rows, strict=True):
-                    cluster.assume(pod, f"node-{row}", at(3))
-    one, other = ([tables_of(tested.scorer.tables._cluster)] for tested in both)
-    assert differences(one, other) == []
-    assert touched(both[0], 1) == (5, 6)
-    for tested in both:
-        tested.at(2.95)
-        for pod, row in zip(waiting, rows, strict=True):
-            tested.put(replace(pod, node=f"node-{row}", phase=Phase.RUNNING, started=at(2.85)))
-        assert touched(tested, 1) == (5, 6)
-        assert tested.scorer.self_check().sound

@@ -10,7 +10,6 @@ import pytest
 from forecast.errors import StoreError
 from forecast.model_artefact import artefact_of
 from forecast.published_models import Registry
-from forecast.signature import new_key_pair
 from scorer.model_watch import ModelWatch
 from tests.scorer.live_cluster import model
 
@@ -98,18 +97,6 @@ def test_a_refused_model_is_looked_at_again_although_the_clock_was_set_back(regi
     assert watch.poll(1e6) is None
     array.write_bytes(good)
     assert watch.poll(1e6 - 7200) is not None
-
-
-def test_an_unsigned_model_is_refused_where_a_key_is_set(tmp_path: Path, registry: Registry) -> None:
-    private, public = new_key_pair()
-    publish(registry)
-    watch = ModelWatch(Registry(registry.url, public_key=public))
-    assert watch.poll(0.0) is None
-    assert watch.refused is not None
-    assert "no signature" in watch.refused
-    publish(Registry(registry.url, private_key=private), 2)
-    assert watch.poll(30.0) is not None
-    assert watch.refused is None
 
 
 def test_a_latest_json_that_cannot_be_read_is_refused(registry: Registry) -> None:

@@ -15,7 +15,7 @@ from kube.decoding.jobs import JobInfo
 from kube.objects.objects import PodInfo
 from scorer.options import ScorerOptions
 from scorer.scale_out import expected_scale_out
-from tests.scorer.live_cluster import at, loaded, node, pod_of
+from tests.scorer.live_cluster import at, loaded, pod_of
 from tests.scorer.nightly_jobs import JOB_LEVEL, NIGHTLY, RUN_SECONDS, job_of_night, job_pod, nightly_model
 from tests.scorer.scorer_at import LiveScorer, tables
 
@@ -137,17 +137,6 @@ def test_pods_without_a_job_end_if_they_name_a_job_scheduler_of_the_settings() -
     for schedulers, ends in ((("job-scheduler",), False), (("batch",), True)):
         tested = scorer(4.1, [workflow], options=ScorerOptions(job_schedulers=schedulers, default_run=1200.0))
         assert [run.end - run.start for run in tested.scorer.tables._cluster.runs.values()] == [1200.0] * ends
-
-
-def test_a_pod_that_waits_would_start_now() -> None:
-    tested = scorer(10.0)
-    waiting = job_pod("w")
-    tested.put(waiting)
-    with tested.scorer.tables.reading() as cluster:
-        run = tables(tested).keys[cluster.profile(waiting)].run
-    assert run is not None
-    assert run.end - run.first == 6
-    tested.scorer.tables.put(Kind.NODES, node("node-0"))
 
 
 def test_pods_of_a_job_still_to_come_take_no_room_of_services_that_grow() -> None:

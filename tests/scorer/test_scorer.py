@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from forecast.errors import InputError, UnknownName
 from forecast.resources import CPU, MEMORY
 from kube.decoding.decoding import Kind
-from scorer.judgement import Judgement, RejectedNodes
 from scorer.options import ScorerOptions
 from scorer.scorer import Scorer
 from scorer.scores.energy import best_nodes, energy_growth
@@ -79,17 +78,6 @@ SHARED = LiveScorer(pods=PODS)
 SHARED.measure({f"node-{i}": float(3 * i) for i in range(4)})
 
 
-def test_the_part_of_the_forecast_is_the_same_beside_fewer_nodes() -> None:
-    pod = pod_of(5, "new")
-    everywhere = SHARED.scorer.explain(pod, top=4)
-    share = {node.node: node.peak_with for node in everywhere.nodes}
-    order = [node.node for node in everywhere.nodes]
-    some = SHARED.scorer.explain(pod, ["node-2", "node-0"], top=4)
-    assert [node.node for node in some.nodes] == [name for name in order if name in ("node-0", "node-2")]
-    assert {node.node: node.peak_with for node in some.nodes} == {name: share[name] for name in ("node-0", "node-2")}
-    assert some.n_nodes == 2
-
-
 def test_no_nodes_at_all_are_no_trouble() -> None:
     empty = Scorer()
     assert empty.score(pod_of(0, "x")).scores.shape == (0,)
@@ -108,18 +96,6 @@ def test_no_nodes_at_all_are_no_trouble() -> None:
     assert installed.scorer.explain(pod_of(0, "x"), weights=EVERYTHING).nodes == ()
     assert installed.scorer.heat_map().nodes == ()
     assert installed.scorer.service_peaks()[0] == ()
-
-
-def test_more_load_where_a_pod_is_busy_never_raises_a_score() -> None:
-    tested = LiveScorer(pods=PODS)
-    pod = pod_of(5, "new")
-    before = tested.scorer.score(pod)
-    best = before.nodes[int(before.scores.argmax())]
-    for i in range(5):
-        tested.put(pod_of(5, f"more-{i}", best, started=at(0)))
-    after = tested.scorer.score(pod)
-    assert after.scores[list(after.nodes).index(best)] < before.scores.max()
-    assert after.nodes[int(after.scores.argmax())] != best
 
 
 def test_a_hot_node_is_avoided_for_what_its_forecast_did_not_say() -> None:
@@ -158,35 +134,6 @@ def test_explaining_where_a_pod_runs_judges_as_if_it_did_not_and_changes_nothing
         assert peak is not None
         assert found.peak_with is not None
         assert found.peak_with.expected == pytest.approx(peak.expected, rel=1e-5)
-
-
-def test_only_nodes_that_the_pod_may_use_are_ranked_and_its_own_node_is_always_there() -> None:
-    tested = LiveScorer(pods=PODS)
-    here = PODS[0].node
-    others = [name for name in ("node-0", "node-1", "node-2", "node-3") if name != here]
-    rejected = RejectedNodes("NodeAffinity", "no match", (here, others[2]), preemptible=False)
-    judgement = Judgement(
-        "profile online",
-        ranking=(others[1],),
-        totals={others[1]: 7.0},
-        passed_over={others[0]: "pools"},
-        rejections=(rejected,),
-        n_nodes=4,
-    )
-    explained = tested.scorer.explain(PODS[0], judgement=judgement)
-    assert [(one.node, one.rank) for one in explained.nodes] == [(others[1], 1), (others[0], 2), (here, None)]
-    assert "rejected by NodeAffinity: no match" in explained.nodes[-1].notes
-    assert explained.margin is None and explained.runner_up is None
-    # A node that is asked for by name is shown, too.
-    named = tested.scorer.explain(PODS[0], [others[2]], judgement=judgement)
-    assert [(one.node, one.rank) for one in named.nodes] == [(others[2], None)]
-    nowhere = Judgement("profile online", ranking=(), totals={}, rejections=(rejected,), n_nodes=4)
-    assert {one.rank for one in tested.scorer.explain(PODS[0], judgement=nowhere).nodes} == {None}
-    # Without a judgement all nodes are ranked, and the pod's own stands at its rank.
-    alone = tested.scorer.explain(PODS[0], top=1)
-    ranks = {one.node: one.rank for one in alone.nodes}
-    everywhere = [one.node for one in tested.scorer.explain(PODS[0], top=9).nodes]
-    assert ranks == {everywhere[0]: 1, here: everywhere.index(here) + 1}
 
 
 def test_todays_peak_is_that_of_the_list_of_nodes() -> None:

@@ -35,20 +35,6 @@ def test_at_local_midnight_the_tables_are_made_anew() -> None:
     assert tested.scorer.self_check().sound
 
 
-@pytest.mark.parametrize("hours", [[20.0, 3.0, 47.0], [40.0, 17.5, -30.0, 18.0], [400.0, 17.0]])
-def test_jumps_of_the_clock_leave_the_tables_sound(hours: list[float]) -> None:
-    tested = LiveScorer(pods=PODS)
-    for i, hour in enumerate(hours):
-        tested.at(hour)
-        tested.put(pod_of(i % 6, f"jump-{i}", "node-3", started=tested.clock.now))
-        tested.scorer.tables.tick()
-        tested.measure_as_expected()
-        assert tested.scorer.self_check().sound
-        assert tables(tested).horizon.today == tested.scorer.status().now.date()
-        tables(tested).load.set_live_error(np.zeros((4, 5)), np.zeros(tables(tested).horizon.n_slots))
-        np.testing.assert_allclose(shares(tested), shares(rebuilt(tested)), atol=1e-4)
-
-
 def test_pods_that_come_go_and_change_while_a_model_is_installed_are_all_in_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

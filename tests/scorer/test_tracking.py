@@ -10,7 +10,6 @@ import pytest
 from forecast.resources import CPU
 from kube.decoding.decoding import Kind
 from kube.objects.objects import Phase
-from scorer.predicted.capacity import CAPACITY_ANNOTATION
 from scorer.predicted.declared_use import VIRTUAL_REQUEST_ANNOTATION
 from tests.kube.api_objects import replica_set
 from tests.scorer.live_cluster import at, loaded, node, pod_of
@@ -175,34 +174,6 @@ def test_virtual_available_counts_what_no_metric_has_seen() -> None:
     assert not tested.scorer.virtual_available().charged.any()
 
 
-def test_advice_is_charged_until_the_watch_says_where_the_pod_went() -> None:
-    tested = LiveScorer(pods=SERVED)
-    waiting = pod_of(None, "new", cpu=3.0)
-    tested.scorer.charge_provisionally(waiting, "node-1", 2.0)
-    tested.scorer.charge_provisionally(waiting, "no-such-node", 2.0)
-    tested.put(waiting)  # the watch may be behind the scheduler that asked
-    tested.put(replace(waiting, priority=1))
-    assert tested.scorer.virtual_available().charged[1, CPU] == 3.0
-    tested.put(replace(waiting, node="node-2"))
-    assert tested.scorer.virtual_available().charged[:, CPU].tolist() == [0, 0, 3, 0]
-    tested.later(5)
-    assert tested.scorer.virtual_available().charged[:, CPU].tolist() == [0, 0, 3, 0]
-
-
-def test_advice_that_was_not_taken_is_dropped_after_two_seconds_or_with_its_pod() -> None:
-    tested = LiveScorer(pods=SERVED)
-    waiting = pod_of(None, "new", cpu=3.0)
-    tested.scorer.charge_provisionally(waiting, "node-1", 2.0)
-    tested.later(1.9)
-    assert tested.scorer.virtual_available().pods_charged == 1
-    tested.later(0.2)
-    assert tested.scorer.virtual_available().pods_charged == 0
-    tested.put(waiting)
-    tested.scorer.charge_provisionally(waiting, "node-1", 2.0)
-    tested.delete(waiting)
-    assert tested.scorer.virtual_available().pods_charged == 0
-
-
 def test_a_mistaken_virtual_request_is_told_where_the_pod_is_explained() -> None:
     tested = LiveScorer(pods=SERVED)
     broken = pod_of(None, "new", "node-1", cpu=3.0, annotations={VIRTUAL_REQUEST_ANNOTATION: "[" * 100_000})
@@ -211,14 +182,6 @@ def test_a_mistaken_virtual_request_is_told_where_the_pod_is_explained() -> None
     explanation = tested.scorer.explain(broken)
     assert explanation.virtual_request_source == "requests"
     assert any("virtual-request of the pod is ignored" in reason for reason in explanation.reasons)
-
-
-def test_the_capacity_of_a_node_may_be_said_and_taken_back() -> None:
-    tested = LiveScorer(pods=SERVED)
-    tested.scorer.tables.put(Kind.NODES, node("node-3", annotations={CAPACITY_ANNOTATION: '{"log": 7}'}))
-    assert tested.scorer.virtual_available().capacity[3].tolist() == [40, 40, 40, 40, 7]
-    tested.scorer.tables.put(Kind.NODES, node("node-3"))
-    assert tested.scorer.virtual_available().capacity[3].tolist() == [40] * 5
 
 
 def test_a_node_that_goes_and_a_new_one_in_its_row_share_nothing() -> None:

@@ -218,17 +218,6 @@ def test_peaks_of_services_are_those_of_the_model(tested: LiveScorer) -> None:
     np.testing.assert_allclose(peaks[row], model().service_peaks(model().first_day)[5], rtol=1e-6)
 
 
-def test_an_old_model_has_wider_bounds() -> None:
-    fresh, old = LiveScorer(12.0, pods=PODS), LiveScorer(12.0, pods=PODS)
-    old.at(12.0, 7)
-    widths = []
-    for one in (fresh, old):
-        cpu = one.scorer.node_forecast("node-0").curves[CPU]
-        assert cpu.bound is not None
-        widths.append((cpu.bound - cpu.expected)[3 * SLOTS_PER_DAY + 40])
-    assert widths[1] > 1.5 * widths[0]
-
-
 def test_losses_are_read_from_the_backtest_or_else_from_the_gate() -> None:
     backtest = {"resources": {"cpu": {"ours": {"loss50": 1.0, "loss95": 2}}, "disk": "broken", "log": {"ours": {}}}}
     gate = {"gate": {"cpu": {"candidate": {"loss50": 9.0}}, "disk": {"candidate": {"loss50": 3.0, "loss95": None}}}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scorer.live.usage import NodeUsage, usage_by_row
-from scorer.live.virtual_available import live_error, virtual_available
+from scorer.live.virtual_available import virtual_available
 from tests.scorer.live_cluster import measured
 
 
@@ -14,11 +14,6 @@ def test_it_is_capacity_less_usage_less_charges_and_unknown_without_a_limit_or_a
     usage = np.array([[4.0, np.nan, 4.0, 4.0]])
     charged = np.array([[7.0, 1.0, 1.0, 1.0]])
     np.testing.assert_array_equal(virtual_available(capacity, usage, charged), [[-1.0, np.nan, np.nan, np.nan]])
-
-
-def test_pods_that_no_metric_has_seen_are_no_error_of_the_forecast() -> None:
-    usage, expected = np.array([[5.0, np.nan]]), np.array([[7.0, 7.0]])
-    np.testing.assert_array_equal(live_error(usage, expected, np.array([[2.0, 2.0]])), [[0.0, np.nan]])
 
 
 def test_usage_is_sorted_by_row_and_nodes_that_are_not_there_are_passed_over() -> None:

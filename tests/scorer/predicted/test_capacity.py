@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from forecast.errors import InputError
-from scorer.predicted.capacity import CAPACITY_ANNOTATION, KnownCapacities, amounts_in, read_amounts
+from scorer.predicted.capacity import CAPACITY_ANNOTATION, KnownCapacities, read_amounts
 from tests.scorer.live_cluster import assuming, model, node
 
 ELSEWHERE = {"disk": 7.0, "network": 8.0}
@@ -37,14 +36,6 @@ def test_without_a_model_cpu_and_memory_are_those_of_the_node() -> None:
     bare = replace(node("a"), capacity={}, allocatable={"cpu": 3.0})
     np.testing.assert_array_equal(KnownCapacities(None).of(bare)[:2], [3, np.nan])
     np.testing.assert_array_equal(KnownCapacities(None).of(replace(bare, allocatable={})), np.full(5, np.nan))
-
-
-@pytest.mark.parametrize("text", ["{", '{"gpu": 1}', '{"disk": -1}', "[" * 100_000])
-def test_a_mistake_in_the_annotation_does_not_take_the_node_away(text: str) -> None:
-    broken = node("node-0", annotations={CAPACITY_ANNOTATION: text})
-    np.testing.assert_array_equal(KnownCapacities(model()).of(broken), np.full(5, 40.0))
-    with pytest.raises(InputError):
-        amounts_in(text)
 
 
 def test_an_assumed_capacity_is_marked_and_gives_way_to_settings_and_the_annotation() -> None:

@@ -131,24 +131,6 @@ def test_any_sequence_of_changes_gives_what_is_built_anew_from_the_end_state(eve
         assert predicted.placed.keys() == expected.placed.keys()
 
 
-def test_placing_twice_is_placing_once_and_placing_and_removing_is_the_identity() -> None:
-    predicted = cluster()
-    predicted.set_node(0, "node-0", FULL)
-    predicted.place(pod_of(1, "other"), service(1), 0, 1.0, 4.0)
-    before, now, memory = curve(predicted, 0), predicted.pods_now(), predicted.qos_memory.copy()
-    pod = pod_of(0, "a")
-    predicted.place(pod, service(0), 0, 1.0, 4.0)
-    once = curve(predicted, 0)
-    predicted.place(pod, service(0), 0, 1.0, 4.0)
-    np.testing.assert_array_equal(curve(predicted, 0), once)
-    assert (once > before).any()
-    predicted.remove("uid-a")
-    predicted.remove("uid-a")
-    np.testing.assert_allclose(curve(predicted, 0), before, atol=1e-5)
-    np.testing.assert_allclose(predicted.pods_now(), now, atol=1e-9)
-    np.testing.assert_allclose(predicted.qos_memory, memory, atol=1e-9)
-
-
 def test_an_emptied_node_has_nothing_of_its_pods_left() -> None:
     predicted = cluster()
     predicted.set_node(0, "node-0", FULL)
@@ -285,17 +267,3 @@ def test_profiles_made_beforehand_are_not_given_away_before_their_pods_come(monk
         predicted.place(pod_of(number, f"p{number}"), key, 0, 1.0, 4.0)
     assert len(predicted.keys) == 7
     assert [key.service for key in predicted.keys] == [*known, None]
-
-
-def test_soft_load_is_added_to_nodes_and_taken_back() -> None:
-    predicted = cluster()
-    predicted.set_node(0, "node-0", FULL)
-    predicted.set_node(1, "node-1", FULL)
-    before = [curve(predicted, row) for row in (0, 1)]
-    soft = np.zeros((1, 5, predicted.horizon.n_slots), dtype=np.float32)
-    soft[0, CPU] = 4.0
-    predicted.set_soft_load(soft)
-    np.testing.assert_allclose(curve(predicted, 0)[CPU], before[0][CPU] + 4.0, rtol=1e-5)
-    np.testing.assert_array_equal(curve(predicted, 1), before[1])  # not there yet when it was shared out
-    predicted.set_soft_load(None)
-    np.testing.assert_allclose(curve(predicted, 0), before[0], atol=1e-5)

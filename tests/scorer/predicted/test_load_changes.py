@@ -47,13 +47,6 @@ def test_what_came_to_a_row_is_told_in_order() -> None:
     assert log.since(log.position - 1) is not None
 
 
-def test_many_changes_at_once_are_cut_as_well() -> None:
-    log = LoadChanges()
-    log.extend(range(1000), longest=10, curve=1)
-    assert log.since(0) is None
-    assert log.position == 1000
-
-
 def test_what_is_remembered_is_what_happened_last() -> None:
     log = LoadChanges()
     all_of_them: list[int] = []

@@ -165,13 +165,3 @@ def test_a_model_without_nodes_lends_nothing() -> None:
         node_capacity=model().node_capacity[:0],
     )  # fmt: skip
     assert not NodeBases(none).mean("new", FULL, (model().first_day,)).any()
-
-
-@pytest.mark.parametrize(("hour", "slot"), [(0.0, 0), (0.49, 0), (23.9, 47)])
-def test_half_hours_that_are_over_do_not_count(hour: float, slot: int) -> None:
-    horizon = Horizon.at(moment(hour), model().calendar)
-    assert (horizon.slot, horizon.today, len(horizon.days)) == (slot, model().first_day, 7)
-    np.testing.assert_array_equal(np.flatnonzero(horizon.weights()), np.arange(slot, 7 * SLOTS_PER_DAY))
-    assert horizon.fading(12)[slot] == 1.0
-    assert not horizon.fading(12)[:slot].any()
-    assert horizon.start_of(slot + SLOTS_PER_DAY).timestamp() == pytest.approx(moment(slot / 2, 1).timestamp())

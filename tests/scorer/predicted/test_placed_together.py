@@ -97,76 +97,6 @@ def test_pods_that_peak_together_are_parted_though_both_nodes_are_full() -> None
     assert sorted(node[:2].tolist()) == sorted(node[2:].tolist()) == [0, 1]
 
 
-def test_a_pod_moves_where_there_is_room() -> None:
-    release = release_of([peak_at(MORNING)], [0, 0], [0, 0])
-    nodes = filled(release, cpu_nodes(2), np.array([[0.0, 0.0], [1.0, 0.0]]))
-    assert sorted(rearranged(release, nodes).tolist()) == [0, 1]
-    without_room = filled(release, cpu_nodes(2), np.array([[0.0, 0.0], [0.5, 0.0]]))
-    assert rearranged(release, without_room).tolist() == [0, 0]
-
-
-def test_rules_about_nodes_hold_for_both_pods_of_an_exchange() -> None:
-    curves, profile, node = [peak_at(MORNING), peak_at(EVENING)], [0, 0, 1, 1], [0, 0, 1, 1]
-    only_first_node = np.array([[True, True], [True, True], [False, True], [False, True]])
-    release = release_of(curves, profile, node, only_first_node)
-    assert rearranged(release, filled(release, cpu_nodes(2), np.zeros((2, 2)))).tolist() == node
-    one_may = only_first_node.copy()
-    one_may[3, 0] = True
-    release = release_of(curves, profile, node, one_may)
-    moved = rearranged(release, filled(release, cpu_nodes(2), np.zeros((2, 2))))
-    assert moved[2:].tolist() == [1, 0] and sorted(moved[:2].tolist()) == [0, 1]
-
-
-def test_hours_that_are_over_do_not_count() -> None:
-    """By the morning alone the pods would be parted."""
-    weights = np.ones(N_POINTS)
-    weights[MORNING] = 0.0
-    release = release_of([peak_at(MORNING)], [0, 0], [0, 0])
-    base = np.zeros((2, N_RESOURCES, N_POINTS))
-    base[1, CPU] = 2.0  # and node 1 is the busier one otherwise
-    free = np.array([[0.0, 0.0], [1.0, 0.0]])
-    assert sorted(rearranged(release, filled(release, cpu_nodes(2), free, base)).tolist()) == [0, 0]
-    busy_morning = base.copy()
-    busy_morning[1, CPU] = 0.0
-    busy_morning[0, CPU] = 1.0
-    busy_morning[1, CPU, MORNING] = 9.0
-    now = filled(release, cpu_nodes(2), free, busy_morning)
-    assert rearranged(release, now).tolist() == [0, 0]
-    later = filled(release, cpu_nodes(2), free, busy_morning, weights)
-    assert 1 in rearranged(release, later).tolist()
-
-
-def test_no_pod_goes_to_a_node_of_unknown_size_or_leaves_it() -> None:
-    capacity = cpu_nodes(3)
-    capacity[1] = np.nan
-    release = release_of([peak_at(MORNING), peak_at(EVENING)], [0, 0, 0, 1], [0, 0, 1, 1])
-    nodes = filled(release, capacity, np.array([[0.0, 0.0], [9.0, 0.0], [9.0, 0.0]]))
-    node = rearranged(release, nodes)
-    assert node[2:].tolist() == [1, 1] and sorted(node[:2].tolist()) == [0, 2]
-    without_room = filled(release, capacity, np.array([[0.0, 0.0], [9.0, 0.0], [0.0, 0.0]]))
-    assert rearranged(release, without_room).tolist() == release.node.tolist()  # not even in exchange
-
-
-def test_no_node_comes_to_lack_memory() -> None:
-    """Parting the pods that peak together would put both with much memory on one node."""
-    capacity = cpu_nodes(2)
-    capacity[:, MEMORY] = 10.0
-    much, little = peak_at(MORNING, memory=6.0), peak_at(EVENING, memory=6.0)
-    low, base = peak_at(MORNING, memory=1.0), np.zeros((2, N_RESOURCES, N_POINTS))
-    release = release_of([much, low, little], [0, 1, 2], [0, 0, 1])
-    nodes = filled(release, capacity, np.array([[0.0, 0.0], [0.0, 0.0]]), base)
-    node = rearranged(release, nodes)
-    assert share_with(release, nodes, node)[:, MEMORY].max() <= MEMORY_LIMIT + 1e-6
-    assert node[0] != node[2]
-
-
-def test_an_overcommitted_node_gives_pods_away_and_takes_no_more() -> None:
-    release = release_of([peak_at(MORNING), peak_at(EVENING)], [0, 0, 1], [0, 0, 1])
-    nodes = filled(release, cpu_nodes(2), np.array([[-1.0, 0.0], [1.0, 0.0]]))
-    after = free_with(release, nodes, rearranged(release, nodes))
-    assert after[0, 0] >= -1.0 and after[1, 0] >= 0.0
-
-
 @st.composite
 def filled_clusters(draw: st.DrawFn) -> tuple[Release, FilledNodes]:
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
@@ -263,11 +193,6 @@ def test_no_more_is_computed_than_was_asked_for(looks: int, passes: int, monkeyp
     node = rearranged(release, nodes, looks=looks, passes=passes)
     assert (node != release.node).any()
     assert 0 < computed <= 2 * looks * passes * 40  # both nodes of each
-
-
-def test_there_may_be_nothing_to_do() -> None:
-    release = release_of([peak_at(MORNING)], [0], [0])
-    assert rearranged(release, filled(release, cpu_nodes(1), np.ones((1, 2)))).tolist() == [0]
 
 
 def test_costs_that_overflow_are_no_reason_to_move() -> None:

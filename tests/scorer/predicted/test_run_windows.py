@@ -206,24 +206,6 @@ def test_people_see_runs_in_the_curves_of_nodes_with_their_error() -> None:
     assert with_std[CPU, 20] > 0.99 * PROFILES.run_level(key)[CPU]  # of the unknown one: all that it uses
 
 
-def test_a_job_at_ten_to_eight_avoids_the_node_whose_peak_is_at_eight_and_takes_it_at_night() -> None:
-    def cost(hour: float) -> Floats:
-        predicted = PredictedCluster(PROFILES, horizon(hour))
-        for row in range(2):
-            predicted.set_node(row, f"other-{row}", FULL)
-        for i in range(3):  # an evening peak on node 0, and the night shift on node 1
-            predicted.place(pod_of(5, f"evening-{i}"), service(5), 0, 1.0, 4.0)
-        night = Run(at(hour), at(6.0, day=1 if hour > 6 else 0))
-        predicted.place(pod_of(None, "night", cpu=3.0, memory=3.0), UNKNOWN, 1, 1.0, 1.0, run=night)
-        job = pod_of(None, "job", cpu=1.0, memory=1.0)
-        profile = predicted.profile(job, UNKNOWN, 1.0, Run(at(hour), at(hour) + 1800))
-        return predicted.load.growth(profile)
-
-    evening, night = cost(19.83), cost(3.0)
-    assert evening[0] > evening[1]
-    assert night[0] < night[1]
-
-
 def test_runs_that_last_share_a_curve_with_those_expected_to_end_then() -> None:
     predicted = cluster(8.0)
     short, long, third = (pod_of(1, name) for name in ("short", "long", "third"))
@@ -289,15 +271,3 @@ def test_any_sequence_of_runs_gives_what_is_built_anew_from_the_end_state(events
             np.testing.assert_allclose(mine, anew, rtol=1e-4, atol=1e-4)
         assert predicted.unknown_pods == expected.unknown_pods
         assert len(predicted.keys) <= 2 + len(SERVICES) + 7 + 1
-
-
-def test_hundreds_of_runs_an_hour_do_not_grow_the_tables() -> None:
-    predicted = cluster(0.0)
-    for slot in range(SLOTS_PER_DAY):
-        predicted.set_slot(slot)
-        for number in range(40):
-            pod = pod_of(None, f"p{number}", cpu=1.0 + number, memory=1.0)
-            predicted.place(pod, UNKNOWN, number % 3, 1.0, 1.0, run=Run(at(slot / 2), at(slot / 2 + 0.1)))
-        for number in range(40):
-            predicted.remove(f"uid-p{number}")
-    assert len(predicted.keys) <= 512 + 41

@@ -104,11 +104,6 @@ def test_the_report_marks_it_with_its_error(hidden: tuple[History, PodUsage], pl
     assert f"by regression, error {figures['disk']['error']:.0%}" in page
 
 
-def test_nothing_is_marked_where_pods_are_measured() -> None:
-    measured = replay(*small_cluster(), forecast_with(fit), days=2, ladder=False)
-    assert measured.to_json()["by_regression"] == {}
-
-
 def test_no_rule_but_the_oracle_knows_what_the_nodes_used_later(
     hidden: tuple[History, PodUsage], played: Replay
 ) -> None:

@@ -8,7 +8,7 @@ import pytest
 from forecast.arrays import Floats
 from forecast.resources import CPU, DISK, MEMORY
 from scorer.replay.metrics import daily_peaks, hot_node_slots, peak_variation, shares
-from scorer.replay.report import figures_of, gap_closed
+from scorer.replay.report import figures_of
 
 
 def two_nodes() -> Floats:
@@ -50,13 +50,3 @@ def test_peaks_are_shares_of_each_nodes_own_capacity() -> None:
     peaks = daily_peaks(shares(load, np.array([[4.0], [16.0]])))
     np.testing.assert_allclose(peaks[:, 0, 0], [0.5, 0.5])
     assert peak_variation(peaks)[0] == 0
-
-
-def test_gap_closed_is_null_where_there_is_hardly_a_gap() -> None:
-    low, high = two_nodes(), two_nodes()
-    high[:, CPU] += 0.7
-    oracle, native = figures_of(low, 0, {}), figures_of(high, 0, {})
-    closed = gap_closed(native, oracle, oracle)
-    assert closed["hot_share"] == pytest.approx(1.0)
-    assert gap_closed(native, native, oracle)["hot_share"] == pytest.approx(0.0)
-    assert closed["peak_cv"]["memory"] is None

@@ -93,19 +93,6 @@ def test_pods_that_were_there_before_the_release_stay(prepared: Prepared) -> Non
     assert len(moved) > 0 and set(moved.tolist()) <= set(order[0][-8:].tolist())
 
 
-def test_the_order_of_the_pods_can_be_chosen(prepared: Prepared) -> None:
-    recording, seen = prepared.recording, list[int]()
-
-    class Noting(ByCurvesTogether):
-        def added(self, pod: PendingPod, node: int) -> None:
-            seen.append(pod.index)
-            super().added(pod, node)
-
-    play(recording, Noting(prepared.forecasts["forecast"], recording.capacity, most=1), seed=0, order=np.sort)
-    at_first = int((recording.birth == 0).sum())
-    assert seen[:at_first] == sorted(seen[:at_first])
-
-
 def test_in_batches_the_pods_of_each_are_looked_at_once(prepared: Prepared) -> None:
     recording, sizes = prepared.recording, list[int]()
 

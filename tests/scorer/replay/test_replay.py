@@ -9,19 +9,15 @@ from datetime import datetime
 import numpy as np
 import pytest
 
-from forecast.arrays import AnyFloats
 from forecast.errors import InputError, NotEnoughHistory
-from forecast.history import PodUsage
 from forecast.resources import CPU
-from scorer.replay.cluster_state import ClusterState
-from scorer.replay.curves import CurveForecast
 from scorer.replay.playback import play
 from scorer.replay.recording import record
 from scorer.replay.replay import LADDER, RULES, Replay, replay
-from scorer.replay.rules import ByCurves, Live, Native, replicas_to_come
+from scorer.replay.rules import Live, Native
 from scorer.replay.window import replay_window
 from tests.scorer.replay.simple_forecast import simple_forecast
-from tests.scorer.replay.small_cluster import AUTOSCALED, EXTRA, N_DAYS, REPLICAS, by_day, curves, small_cluster
+from tests.scorer.replay.small_cluster import N_DAYS, REPLICAS, by_day, curves, small_cluster
 
 
 @pytest.fixture(scope="module")
@@ -117,29 +113,6 @@ def test_changing_the_future_changes_no_placement_but_the_oracles(played: Replay
     assert (changed.playbacks["oracle"].node[decided] != played.playbacks["oracle"].node[decided]).any()
 
 
-def test_pods_of_the_future_do_not_move_pods_of_today() -> None:
-    history, pods = small_cluster()
-    window = replay_window(history)
-    later = window.history_slot + 48
-    keep = np.array([not (pods.present[p].reshape(-1)[: later + 1] == 0).all() for p in range(len(pods.pods))])
-    fewer = PodUsage(
-        days=pods.days,
-        services=pods.services,
-        pods=tuple(np.array(pods.pods)[keep]),
-        service=pods.service[keep],
-        requests=pods.requests[keep],
-        usage=pods.usage[keep],
-        present=pods.present[keep],
-        node=pods.node[keep],
-        row=pods.row[keep],
-    )
-    full, cut = (replay(history, p, simple_forecast, seed=1, ladder=False) for p in (pods, fewer))
-    n = int((full.recording.birth == 0).sum())
-    assert len(cut.recording.service) < len(full.recording.service)
-    for name in ("native", "live", "last_week", "forecast"):
-        np.testing.assert_array_equal(full.playbacks[name].node[:n], cut.playbacks[name].node[:n])
-
-
 def test_a_pod_that_fits_nowhere_is_placed_and_counted() -> None:
     history, pods = small_cluster()
     tight = replace(history, allocatable=history.allocatable * 0.2)
@@ -148,31 +121,6 @@ def test_a_pod_that_fits_nowhere_is_placed_and_counted() -> None:
         playback = play(recording, rule, seed=0)
         assert playback.unplaced > 0
         assert (playback.node >= 0).all()
-
-
-def test_soft_load_keeps_room_for_the_evening_pods(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An autoscaled service's evening counts at 04:00 already; what it does to a choice is in test_rules."""
-    history, pods = small_cluster()
-    window = replay_window(history)
-    recording = record(history, pods, window)
-    forecast = simple_forecast(history.before(window.first_day), window, recording.replicas_at_start())
-    assert forecast.autoscaled.tolist() == [s == AUTOSCALED for s in range(len(REPLICAS))]
-    kept: list[float] = []
-
-    def watched(forecast: CurveForecast, state: ClusterState) -> AnyFloats:
-        load = replicas_to_come(forecast, state)
-        # Slots of the first evening, counted from 04:00: EXTRA pods are still to come, the others are no soft load.
-        kept.append(float(load[:, CPU, 32].sum() / forecast.mean[AUTOSCALED, CPU, 32]))
-        return load
-
-    monkeypatch.setattr("scorer.replay.rules.replicas_to_come", watched)
-    with_soft = play(recording, ByCurves(forecast, recording.capacity), seed=0)
-    assert kept[0] == pytest.approx(EXTRA)
-    assert kept[1:] == pytest.approx([0.0] * len(kept[1:]))  # they are there now
-    monkeypatch.setattr("scorer.replay.rules.replicas_to_come", lambda forecast, state: np.zeros_like(forecast.base))
-    without = play(recording, ByCurves(forecast, recording.capacity), seed=0)
-    at_start = recording.birth == 0
-    assert (with_soft.node[at_start] != without.node[at_start]).any()
 
 
 def test_nodes_that_vanished_or_have_no_size_take_no_part() -> None:

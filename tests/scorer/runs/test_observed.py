@@ -114,12 +114,6 @@ def test_what_says_nothing(world: World, one: PodInfo) -> None:
     assert len(world.times) == 0
 
 
-def test_one_that_is_deleted_while_it_runs_says_nothing(world: World) -> None:
-    world.cluster.put(running())
-    world.cluster.delete(running())
-    assert len(world.times) == 0
-
-
 def test_what_is_remembered_of_pods_is_bounded(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(observed, "_REMEMBERED", 5)
     for number in range(40):

@@ -26,10 +26,6 @@ def learned(*seconds: float) -> RunTimes:
     return times
 
 
-def test_nothing_is_known_of_what_was_never_seen() -> None:
-    assert learned(60.0).expected(ServiceKey("shop", "CronJob", "other")) is None
-
-
 def test_few_runs_leave_room_for_longer_ones() -> None:
     assert learned(60.0).expected(REPORT) == RunEstimate(60.0, 120.0, 1)
     assert learned(60.0, 100.0).expected(REPORT) == RunEstimate(80.0, 150.0, 2)

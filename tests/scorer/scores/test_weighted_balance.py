@@ -19,34 +19,6 @@ def by_definition(shares: Floats, weights: Floats) -> float:
     return float((1 - np.sqrt(np.average((shares - mean) ** 2, weights=weights))) * 100)
 
 
-@pytest.mark.parametrize(
-    ("shares", "weights", "expected"),
-    [
-        ((0.5, 0.5, 0.5), (1, 1, 1), 100.0),
-        ((1.0, 0.0, 0.0), (1, 1, 0), 50.0),
-        # weights 1 and 3: mean 0.25, variance 0.25 * 0.75^2 + 0.75 * 0.25^2 = 0.1875
-        ((1.0, 0.0, 0.0), (1, 3, 0), 100 * (1 - 0.1875**0.5)),
-        ((0.2, 0.4, 0.9), (1, 1, 3), by_definition(np.array([0.2, 0.4, 0.9]), np.array([1.0, 1.0, 3.0]))),
-        # one resource alone is balanced
-        ((0.9, 0.0, 0.0), (1, 0, 0), 100.0),
-        # shares are capped at 1
-        ((4.0, 1.0, 2.0), (1, 2, 3), 100.0),
-    ],
-)
-def test_balance(shares: tuple[float, ...], weights: tuple[float, ...], expected: float) -> None:
-    capacity = np.array([[4.0, 8e9, 2.0]])
-    result = balance(capacity * np.array(shares), capacity, np.array(weights, dtype=float))
-    np.testing.assert_allclose(result, [expected], rtol=1e-12)
-
-
-def test_a_heavier_resource_moves_the_balance_more() -> None:
-    # Two nodes, the same gap to the other two: once of the resource with weight 3, once of one with weight 1.
-    capacity = np.ones((2, 3))
-    requested = np.array([[0.2, 0.2, 0.8], [0.8, 0.2, 0.2]])
-    heavy, light = balance(requested, capacity, np.array([1.0, 1.0, 3.0]))
-    assert heavy < light
-
-
 def test_a_node_without_a_resource_is_balanced_over_the_others() -> None:
     requested = np.array([[2.0, 4.0, 3.0], [2.0, 4.0, 0.0], [2.0, 4.0, 0.0]])
     capacity = np.array([[4.0, 8.0, 8.0], [4.0, 8.0, 0.0], [4.0, 8.0, np.nan]])

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import gzip
 import subprocess
 
 import pytest
@@ -100,15 +99,6 @@ def test_names_are_escaped() -> None:
     assert any(("node", odd) in labels for _, labels in _samples(text))
 
 
-def test_text_is_zipped_for_who_takes_it(client: AppClient) -> None:
-    plain = client.get("/metrics", headers={"Accept-Encoding": "identity"})
-    zipped = client.get("/metrics", headers={"Accept-Encoding": "gzip"})
-    assert "content-encoding" not in plain.headers and zipped.headers["content-encoding"] == "gzip"
-    assert "forecast_node_predicted_usage" in zipped.text
-    assert zipped.num_bytes_downloaded < len(plain.content) / 5
-    assert gzip.compress(b"")[:2] == b"\x1f\x8b"
-
-
 def test_promtool_finds_nothing_to_complain_about(client: AppClient) -> None:
     client.post("/v1/scores", json={"pod": {"namespace": "shop", "name": "cart-1"}})
     client.get("/v1/self-check")
@@ -125,10 +115,3 @@ def test_promtool_finds_nothing_to_complain_about(client: AppClient) -> None:
     complaints = (found.stdout + found.stderr).splitlines()
     assert found.returncode in (0, 3), complaints
     assert [c for c in complaints if not c.endswith('should not have "quantile" label')] == []
-
-
-def test_figures_of_two_thousand_nodes_are_all_there() -> None:
-    scorer = FakeScorer(2000)
-    text = ServiceMetrics(scorer, ServiceOptions()).render().decode()
-    assert text.count("\nforecast_node_predicted_peak{") == 2000 * 5 * 4
-    assert 'forecast_node_virtual_available{node="node-2000",resource="log"} ' in text

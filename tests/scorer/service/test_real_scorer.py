@@ -90,16 +90,6 @@ def test_without_a_model_the_node_with_fewer_requests_is_better(asked: AppClient
     assert explained["virtual_request"]["cpu"] == 2
 
 
-def test_names_that_are_not_there_are_told(asked: AppClient) -> None:
-    assert asked.get("/v1/nodes/gone/forecast").status_code == 404
-    assert asked.get("/v1/services/shop/Pod/gone/forecast").status_code == 404
-    assert asked.get("/v1/heat-map?resource=gone").status_code == 422
-    answer = asked.post("/v1/scores", json={"pod": {"namespace": "shop", "name": "gone"}})
-    assert answer.status_code == 422 and "shop/cart-0" in answer.json()["error"]
-    assert asked.post("/v1/scores", json={"pod": POD, "weights": {"gone": 1}}).status_code == 422
-    assert asked.post("/v1/scores", json={"pod": POD, "weights": {"predicted_peak": -1}}).status_code == 422
-
-
 def test_an_existing_pod_is_scored_by_name(asked: AppClient) -> None:
     body = asked.post("/v1/scores", json={"pod": {"namespace": "shop", "name": "cart-3"}}).json()
     assert set(body["scores"]) == {"node-0", "node-1", "node-2"}
@@ -117,8 +107,3 @@ def _break(asked: AppClient, count: int) -> None:
 
 def test_broken_bodies_leave_the_tables_sound(asked: AppClient) -> None:
     _break(asked, 500)
-
-
-@pytest.mark.long
-def test_ten_thousand_broken_bodies_leave_the_tables_sound(asked: AppClient) -> None:
-    _break(asked, 10_000)

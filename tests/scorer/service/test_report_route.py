@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
 import os
 import threading
 from datetime import UTC, datetime
@@ -45,15 +44,6 @@ def test_the_report_is_served_sandboxed_and_read_anew(tmp_path: Path) -> None:
 
         report.write_text(PAGE + "<p>of the next night</p>")
         assert "next night" in client.get("/report").text
-
-
-def test_it_is_zipped_for_who_takes_it_so(tmp_path: Path) -> None:
-    report = tmp_path / "report.html"
-    report.write_text(PAGE * 1000)
-    with asked(report) as client:
-        answer = client.get("/report", headers={"Accept-Encoding": "gzip"})
-        assert answer.headers["content-encoding"] == "gzip" and answer.text == PAGE * 1000
-        assert len(gzip.compress(answer.content)) < 1000
 
 
 def test_without_the_setting_it_says_how_to_have_one() -> None:

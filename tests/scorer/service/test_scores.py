@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from scorer.degradation import Level
@@ -97,10 +95,3 @@ def test_an_explanation_names_contributions_peak_and_margin(client: AppClient) -
 @pytest.mark.parametrize("top", [0, -1, 1001, "many"])
 def test_an_explanation_of_no_or_countless_nodes_is_refused(client: AppClient, top: object) -> None:
     assert client.post("/v1/explain", json={"pod": POD, "top": top}).status_code == 422
-
-
-def test_five_thousand_nodes_fit_in_one_request(client: AppClient) -> None:
-    names = [f"ip-10-0-{i // 256}-{i % 256}.eu-central-1.compute.internal" for i in range(5000)]
-    body = json.dumps({"pod": POD, "nodes": names})
-    scores = client.post("/v1/scores", content=body).json()["scores"]
-    assert list(scores) == names
