@@ -13,20 +13,12 @@ def _notes() -> tuple[AdviceNotes, DecisionRecorder]:
     return AdviceNotes(recorder), recorder
 
 
-def test_advice_is_taken_once() -> None:
+def test_the_last_advice_is_taken_once() -> None:
     notes, _ = _notes()
-    given = advice({"n1": 3})
-    notes.advised(given)
-    assert notes.take(given.uid) is given
-    assert notes.take(given.uid) is None
-
-
-def test_the_last_advice_counts() -> None:
-    notes, _ = _notes()
-    for node in ("n1", "n2"):
-        notes.advised(advice({node: 3}))
-    last = notes.take("uid-1")
-    assert last is not None and last.best == "n2"
+    for given in (advice({"n1": 3}), last := advice({"n2": 3})):
+        notes.advised(given)
+    assert notes.take(last.uid) is last
+    assert notes.take(last.uid) is None
 
 
 def test_the_recorder_hears_of_it_once_it_is_written() -> None:

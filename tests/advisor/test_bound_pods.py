@@ -90,7 +90,12 @@ def test_advice_that_was_followed() -> None:
             [pod_info("b", node="n1", requests={"cpu": 3.5})],
             "NodeResourcesFit: Insufficient cpu",
         ),
-        (node_named("n1"), [], "all filters that are known here pass: kube-scheduler decided otherwise"),
+        # A full node elsewhere is no reason.
+        (
+            node_named("n2", unschedulable=True),
+            [],
+            "all filters that are known here pass: kube-scheduler decided otherwise",
+        ),
     ],
 )
 def test_a_pod_that_is_elsewhere_with_the_reason_of_the_filter(node: NodeInfo, others: list[PodInfo], why: str) -> None:
@@ -98,14 +103,6 @@ def test_a_pod_that_is_elsewhere_with_the_reason_of_the_filter(node: NodeInfo, o
     world.advised(WAITING)
     world.see(node, *others, on("n2"))
     assert world.said() == [("a", "n2", why)]
-
-
-def test_a_full_node_elsewhere_is_no_reason() -> None:
-    world = World(WAITING)
-    world.advised(WAITING)
-    world.see(node_named("n2", unschedulable=True), on("n2"))
-    ((_, _, why),) = world.said()
-    assert why.startswith("all filters that are known here pass")
 
 
 def test_a_pod_does_not_keep_itself_away() -> None:

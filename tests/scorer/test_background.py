@@ -64,6 +64,25 @@ def test_a_job_that_may_never_begin_can_be_stopped() -> None:
     PeriodicTask("never started", 1.0, lambda: None).stop()
 
 
+def test_a_job_that_fails_every_time_is_logged_less_and_less_often(caplog: pytest.LogCaptureFixture) -> None:
+    enough, calls = threading.Event(), 0
+
+    def fail() -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 11:
+            return  # once it goes well, and what fails afterwards is news again
+        if calls == 14:
+            enough.set()
+        raise ZeroDivisionError
+
+    job = PeriodicTask("doomed", 0.0, fail)
+    job.start()
+    assert enough.wait(LONG)
+    job.stop()
+    assert [record.__dict__["failures"] for record in caplog.records][:6] == [1, 2, 4, 8, 1, 2]
+
+
 @pytest.fixture
 def registry(tmp_path: Path) -> Registry:
     return Registry(str(tmp_path / "models"))
