@@ -90,21 +90,6 @@ def test_a_nomination_that_came_to_nothing_is_withdrawn_and_that_of_others_stays
 _UNSCHEDULABLE = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no node"}
 
 
-def test_a_pod_that_is_pending_because_the_advised_node_is_full_goes_elsewhere(site: Site, start: Started) -> None:
-    """kube-scheduler comes late: the advised nodes take no pods any more by then."""
-    log = start(follow_timeout="1s")
-    site.pods("late", 3)
-    assert eventually(lambda: not site.held(), LONG), log.log
-    advised = {note_of(one)["node"] for one in site.stored("late")}
-    for one in site.writer.list_all("nodes"):
-        if one["metadata"]["name"] in advised:
-            site.writer.patch(one, {"spec": {"unschedulable": True}})
-    with KubeScheduler(site.plane):
-        site.await_bound(3, "late", log=lambda: log.log)
-    assert not advised & {one["spec"]["nodeName"] for one in site.stored("late")}
-    assert eventually(lambda: log.metric("forecast_assumed_pods") == 0, LONG)
-
-
 def test_a_shadow_decides_and_writes_nothing(
     site: Site, start: Started, kube_scheduler: KubeScheduler, tmp_path: Path
 ) -> None:

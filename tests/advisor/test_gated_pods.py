@@ -240,3 +240,20 @@ def test_after_tables_were_made_anew_all_pods_are_looked_at() -> None:
     assert world.held() == ["a", "b"]
     world.gated.rebuild()
     assert sorted(world.held()) == ["b", "c"] and world.held(2.0) == ["b"]
+
+
+def test_who_removes_a_gate_goes_on_when_a_look_finds_it() -> None:
+    world = World(POD)
+    world.gated.claim("uid-a")
+    world.gated.lost("uid-a")
+    assert world.held() == [] and not world.gated.claim("uid-a")
+
+
+def test_a_release_of_a_pod_that_is_gone_changes_nothing() -> None:
+    world = World(POD)
+    world.gated.claim("uid-a")
+    world.tables.delete(Kind.PODS, POD)
+    world.gated.released("uid-a", is_gone=True)
+    assert len(world.gated) == 0
+    world.see(POD)
+    assert world.held() == ["a"]

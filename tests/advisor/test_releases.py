@@ -195,3 +195,15 @@ def test_of_many_pods_some_are_released_at_once(monkeypatch: pytest.MonkeyPatch)
     assert scene.keep_up(later=2) == [] and len(works) == 200
     asyncio.run(run())
     assert scene.releases.released == {Outcome.OVERDUE: 200} and most == 64
+
+
+def test_whatever_else_is_reported_asks_for_nothing() -> None:
+    scene = Scene()
+    reports = AdviceReports(scene.releases)
+    reports.start()
+    reports.paused(POD, "gates of others", by="SchedulingGates")
+    reports.scheduled(POD, "n1")
+    reports.preempted(POD, "evicted")
+    reports.forget(POD.uid)
+    reports.stop()
+    assert scene.session.asked == [] and scene.is_free

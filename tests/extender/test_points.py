@@ -12,22 +12,18 @@ from extender.points import points_of, shortened
 ALL = np.ones(5, dtype=bool)
 
 
-def test_one_point_is_one_score_point_above_or_below_the_median() -> None:
-    assert points_of(np.array([70.0, 72.0, 71.0, 40.4, 75.6]), ALL, 1.0).tolist() == [-1, 1, 0, -31, 5]
-
-
-def test_nearly_equal_nodes_all_get_nothing() -> None:
-    assert not points_of(np.array([70.0, 70.4, 69.6, 70.2, 69.9]), ALL, 1.0).any()
-
-
-def test_the_size_of_a_point_does_not_depend_on_who_else_is_asked_for() -> None:
-    few = points_of(np.array([60.0, 50.0, 40.0]), ALL[:3], 1.0)
-    many = points_of(np.array([60.0, 50.0, 40.0, 99.0, 1.0]), ALL, 1.0)
-    assert (few[0] - few[2], many[0] - many[2]) == (20, 20)
-
-
-def test_a_coarser_point_counts_less() -> None:
-    assert points_of(np.array([80.0, 50.0, 45.0]), ALL[:3], 5.0).tolist() == [6, 0, -1]
+@pytest.mark.parametrize(
+    ("scores", "size", "points"),
+    [
+        pytest.param([70.0, 72.0, 71.0, 40.4, 75.6], 1.0, [-1, 1, 0, -31, 5], id="above or below the median"),
+        pytest.param([70.0, 70.4, 69.6, 70.2, 69.9], 1.0, [0, 0, 0, 0, 0], id="nearly equal"),
+        pytest.param([60.0, 50.0, 40.0], 1.0, [10, 0, -10], id="few"),
+        pytest.param([60.0, 50.0, 40.0, 99.0, 1.0], 1.0, [10, 0, -10, 49, -49], id="as large beside others"),
+        pytest.param([80.0, 50.0, 45.0], 5.0, [6, 0, -1], id="coarser"),
+    ],
+)
+def test_a_point_has_a_fixed_size(scores: list[float], size: float, points: list[int]) -> None:
+    assert points_of(np.array(scores), ALL[: len(scores)], size).tolist() == points
 
 
 def test_a_node_of_which_nothing_is_known_gets_nothing_and_does_not_move_the_median() -> None:

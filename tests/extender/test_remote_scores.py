@@ -6,8 +6,10 @@ import json
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import numpy as np
 import pytest
@@ -24,11 +26,57 @@ from scorer.service.options import ServiceOptions
 from serving.options import ServerOptions
 from testing.authority import Authority
 from testing.servers.prometheus import free_port
-from tests.extender.answering import Answering
 from tests.scorer.live_cluster import pod_of
 from tests.scorer.scorer_at import LiveScorer
 from tests.scorer.service.fake_scorer import FakeScorer
 from tests.serving.served import served
+
+
+class Answering:
+    """Context manager. connections, requests: so far; status, body and location may be changed any time."""
+
+    def __init__(self, status: int = 200, body: bytes = b"", *, location: str = "") -> None:
+        self.status, self.body, self.location = status, body, location
+        self.connections = self.requests = 0
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def _handler(server: Answering) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        wbufsize = -1  # header and body in one packet
+
+        def setup(self) -> None:
+            server.connections += 1
+            super().setup()
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            server.requests += 1
+            self.send_response(server.status)
+            if server.location:
+                self.send_header("Location", server.location)
+            self.send_header("Content-Length", str(len(server.body)))
+            self.end_headers()
+            self.wfile.write(server.body)
+
+        def log_message(self, format: str, *arguments: object) -> None:
+            pass
+
+    return Handler
+
 
 NODES = ["node-0", "node-1", "node-2", "node-3"]
 LOADED = [pod_of(n, f"p{n}", f"node-{on}", cpu=1.0) for n, on in enumerate((0, 0, 0, 1, 2))]

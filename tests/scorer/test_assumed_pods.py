@@ -14,7 +14,7 @@ from kube.objects.objects import PodInfo
 from kube.tables.changes import Change, PodChange
 from scorer.assumed_pods import AssumedPods
 from testing.settable_clock import SettableClock
-from tests.scorer.live_cluster import loaded, pod_of
+from tests.scorer.live_cluster import pod_of
 from tests.scorer.scorer_at import LiveScorer, shares
 
 WAITING = pod_of(3, "waiting", cpu=2.0)
@@ -86,14 +86,6 @@ def test_a_list_of_pods_keeps_what_is_assumed_and_drops_what_is_gone() -> None:
     assert tested.scorer.self_check().sound
 
 
-def test_a_deleted_pod_is_gone() -> None:
-    tested = assumed_on("node-1")
-    tested.delete(WAITING)
-    assert requested(tested) == [0, 0, 0, 0]
-    tested.later(10)
-    assert tested.scorer.self_check().sound
-
-
 def test_a_pod_that_is_asked_about_again_was_not_bound() -> None:
     tested = assumed_on("node-1")
     tested.scorer.score(WAITING)
@@ -108,15 +100,6 @@ def test_a_pod_that_sits_is_not_assumed_elsewhere() -> None:
     tested.scorer.charge_provisionally(WAITING, "node-1", 2.0)
     assert requested(tested) == [2.0, 0, 0, 0]
     assert not tested.scorer.charge_provisionally(WAITING, "no-such-node", 2.0)
-
-
-def test_a_new_model_and_a_clock_that_is_set_back_leave_the_tables_sound() -> None:
-    tested = assumed_on("node-1")
-    tested.scorer.tables.install(loaded(version="v2"))
-    assert tested.scorer.self_check().sound
-    tested.later(-7200)
-    assert requested(tested) == [0, 0, 0, 0]
-    assert tested.scorer.self_check().sound
 
 
 @pytest.mark.parametrize("jump", [3600.0, -3600.0, 86_400.0, -1.7e9, 2.3e9])

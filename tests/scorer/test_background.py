@@ -14,7 +14,9 @@ from forecast.model_artefact import artefact_of
 from forecast.published_models import Registry
 from scorer.background import Background
 from scorer.model_watch import LoadedModel, ModelWatch
+from scorer.options import ScorerOptions
 from scorer.periodic_task import PeriodicTask
+from scorer.scorer import Scorer
 from tests.scorer.live_cluster import at, model, pod_of
 from tests.scorer.scorer_at import LiveScorer
 
@@ -181,3 +183,8 @@ def test_all_jobs_run_and_end() -> None:
     check = tested.scorer.status().last_check
     assert check is not None
     assert check.sound
+
+
+def test_the_self_check_may_be_left_to_those_who_ask() -> None:
+    names = [job._name for job in Background(Scorer(ScorerOptions(self_check_every=0)), None)._jobs]
+    assert "self-check" not in names

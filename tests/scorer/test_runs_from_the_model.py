@@ -50,14 +50,6 @@ def ahead(tested: LiveScorer) -> Floats:
     return np.asarray(curves[:, tables(tested).horizon.slot :] * 40.0, dtype=np.float64)
 
 
-def test_running_job_pods_count_until_they_end_and_no_longer() -> None:
-    busy, idle = ahead(scorer(4.0, night_on())), ahead(scorer(4.0))
-    added = busy - idle
-    np.testing.assert_allclose(added[:2, :2], 4 * JOB_LEVEL, rtol=0.01)  # 04:00 and 04:30
-    np.testing.assert_allclose(added[:2, 2:], 0.0, atol=1e-3)
-    np.testing.assert_allclose(added[2:], 0.0, atol=1e-3)
-
-
 def test_six_evening_services_released_at_four_spread_over_nodes_with_jobs_and_without() -> None:
     tested = scorer(4.0, night_on())
     chosen = []

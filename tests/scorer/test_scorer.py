@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from forecast.errors import InputError, UnknownName
 from forecast.resources import CPU, MEMORY
 from kube.decoding.decoding import Kind
+from scorer.judgement import Judgement, RejectedNodes
 from scorer.options import ScorerOptions
 from scorer.scorer import Scorer
 from scorer.scores.energy import best_nodes, energy_growth
@@ -182,3 +183,23 @@ def test_what_does_not_exist_is_refused() -> None:
         SHARED.scorer.heat_map(resource="gpu")
     with pytest.raises(InputError):
         Scorer(ScorerOptions(scores=ScoreOptions(weights={"nonsense": 1.0})))
+
+
+def test_a_judged_pod_ranks_the_nodes_that_it_may_use_and_its_own_tells_why_not() -> None:
+    tested, here = LiveScorer(pods=PODS), PODS[0].node
+    others = [name for name in ("node-0", "node-1", "node-2", "node-3") if name != here]
+    rejected = RejectedNodes("NodeAffinity", "no match", (here, others[2]), preemptible=False)
+    judgement = Judgement(
+        "profile online",
+        ranking=(others[1],),
+        totals={others[1]: 7.0},
+        passed_over={others[0]: "pools"},
+        rejections=(rejected,),
+        n_nodes=4,
+    )
+    explained = tested.scorer.explain(PODS[0], judgement=judgement)
+    assert [(one.node, one.rank) for one in explained.nodes] == [(others[1], 1), (others[0], 2), (here, None)]
+    assert "rejected by NodeAffinity: no match" in explained.nodes[-1].notes
+    assert explained.margin is None and explained.runner_up is None
+    named = tested.scorer.explain(PODS[0], [others[2]], judgement=judgement)
+    assert [(one.node, one.rank) for one in named.nodes] == [(others[2], None)]

@@ -75,13 +75,6 @@ def test_the_belief_ends_with_the_pod_and_with_the_node() -> None:
     assert tested.scorer.tables._cluster._shadows == {}
 
 
-def test_believing_a_pod_where_it_sits_is_believing_nothing() -> None:
-    tested = believing()
-    tested.scorer.tables._cluster.believe("uid-a", 0)
-    assert tested.scorer.tables._cluster._shadows == {}
-    np.testing.assert_allclose(curves(tested), curves(LiveScorer(pods=SERVED)), atol=1e-5)
-
-
 def test_the_placement_of_a_shadow_has_series_of_its_own() -> None:
     """Those that a cluster would have in which the advice had been followed."""
     followed = LiveScorer(pods=[replace(SERVED[0], node="node-2"), SERVED[1]])
@@ -121,3 +114,10 @@ def test_what_the_model_says_is_of_the_pods_where_they_sit() -> None:
         np.testing.assert_allclose(
             tested.scorer.node_figures().model_usage, plain_again.scorer.node_figures().model_usage, rtol=1e-6
         )
+
+
+def test_believing_a_pod_where_it_sits_is_believing_nothing() -> None:
+    tested = believing()
+    tested.scorer.tables._cluster.believe("uid-a", 0)
+    assert tested.scorer.tables._cluster._shadows == {}
+    np.testing.assert_allclose(curves(tested), curves(LiveScorer(pods=SERVED)), atol=1e-5)

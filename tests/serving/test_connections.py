@@ -241,15 +241,6 @@ async def test_where_too_much_is_unread_the_one_that_stopped_first_goes() -> Non
 
 
 @in_loop
-async def test_one_answer_may_be_of_any_size() -> None:
-    async with Server() as server:
-        protocol, transport = server.connect()
-        transport.unread = 1 << 30
-        protocol.pause_writing()
-        assert not transport.aborted
-
-
-@in_loop
 async def test_who_reads_no_answer_makes_room_like_the_idle() -> None:
     async with Server(connections=2) as server:
         (unread, left), (working, kept) = server.connect(), server.connect()

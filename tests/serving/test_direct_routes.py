@@ -42,9 +42,3 @@ def test_a_direct_route_refuses_in_the_words_of_the_service() -> None:
         answer = client.post("/ask", content=b"")
     assert (answer.status_code, answer.json()) == (415, {"error": "say something"})
     assert answer.headers["connection"] == "close"
-
-
-def test_other_methods_and_paths_are_left_to_the_router() -> None:
-    with _client() as client:
-        assert client.get("/ask").status_code == 405
-        assert client.post("/ask/more", content=b"x").status_code == 404

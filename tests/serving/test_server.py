@@ -14,7 +14,6 @@ import pytest
 
 from forecast.errors import InputError
 from scorer.service.app import create_app
-from scorer.service.options import ServiceOptions
 from serving.handshakes import MOST_HANDSHAKES
 from serving.options import ServerOptions
 from serving.server import ScorerServer
@@ -89,27 +88,16 @@ def test_a_key_of_another_certificate_is_refused(scorer: FakeScorer, authority: 
         ScorerServer(create_app(scorer), ServerOptions(port=0, tls_cert=certificate, tls_key=key))
 
 
-def test_tls_with_a_token(scorer: FakeScorer, authority: Authority, tmp_path: Path) -> None:
-    certificate, key = authority.issue("server")
-    (tmp_path / "token").write_text("secret")
-    app = create_app(scorer, ServiceOptions(token_files=(tmp_path / "token",)))
-    with served(app, ServerOptions(port=0, tls_cert=certificate, tls_key=key)) as url:
-        assert url.startswith("https://")
-        with httpx.Client(verify=_trusting(authority)) as client:
-            assert client.get(f"{url}/v1/nodes").status_code == 401
-            assert client.get(f"{url}/v1/nodes", headers={"Authorization": "Bearer secret"}).status_code == 200
-        with pytest.raises(httpx.ConnectError, match="CERTIFICATE_VERIFY_FAILED"):
-            httpx.get(f"{url}/healthz")
-        with pytest.raises(httpx.HTTPError):
-            httpx.get(f"{url.replace('https', 'http')}/healthz")
-
-
 @pytest.mark.parametrize("names", [(), ("proxy", "other")], ids=["any name", "by name"])
 def test_only_clients_of_the_authority_and_of_these_names_are_let_in(
     scorer: FakeScorer, authority: Authority, tmp_path: Path, names: tuple[str, ...]
 ) -> None:
     certificate, key = authority.issue("server")
-    strangers = [(), Authority(tmp_path, "other").issue("proxy", file="of-another"), *[authority.issue("stranger")] * bool(names)]
+    strangers = [
+        (),
+        Authority(tmp_path, "other").issue("proxy", file="of-another"),
+        *[authority.issue("stranger")] * bool(names),
+    ]
     options = ServerOptions(port=0, tls_cert=certificate, tls_key=key, client_ca=authority.ca, client_names=names)
     with served(create_app(scorer), options) as url:
         with httpx.Client(verify=_trusting(authority, *authority.issue("proxy"))) as client:

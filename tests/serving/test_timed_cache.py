@@ -24,11 +24,3 @@ def test_what_was_asked_for_the_longest_ago_makes_room() -> None:
     assert cache.get("a") == 1
     cache.put("c", 3)
     assert (cache.get("a"), cache.get("b"), cache.get("c"), len(cache)) == (1, None, 3, 2)
-
-
-def test_what_is_forgotten_was_never_put() -> None:
-    cache: TimedCache[str, int] = TimedCache(seconds=10, most=2, clock=SettableClock(0.0))
-    cache.put("a", 1)
-    for _ in range(2):
-        cache.forget("a")
-    assert (cache.get("a"), len(cache)) == (None, 0)

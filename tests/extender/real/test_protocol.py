@@ -11,8 +11,6 @@ import pytest
 
 from extender.service.app import create_app
 from extender.service.options import ServiceOptions
-from kube.binding.binding import ApiServerBinder
-from kube.client.kubernetes_client import api_client
 from testing.servers.cluster_objects import ClusterWriter, pod
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.kube_scheduler import KubeScheduler, extender
@@ -70,22 +68,6 @@ def test_negative_points_push_away_and_missing_nodes_have_none(
     assert set(nodes.values()) == {"plain"}
 
 
-def test_a_pod_that_fits_nowhere_is_told_why(plane: ControlPlane, writer: ClusterWriter, url: str) -> None:
-    with KubeScheduler(plane, [extender(url, **VERBS)], settings=QUICK):
-        manifest = pod("cart-1")
-        manifest["spec"]["affinity"] = _only("hot", "gpu")
-        writer.create(manifest)
-        deadline = time.monotonic() + 60
-        while True:
-            found = next(p for p in writer.list_all("pods") if p["metadata"]["name"] == "cart-1")
-            messages = [c["message"] for c in found["status"].get("conditions", ()) if c["type"] == "PodScheduled"]
-            if messages:
-                break
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-    assert "1 predicted peak too high" in messages[0] and "1 kept for pods with GPUs" in messages[0]
-
-
 @pytest.mark.parametrize("cached", [True, False], ids=["uids", "whole pods"])
 def test_preemption_goes_where_our_filters_let_it(
     plane: ControlPlane, writer: ClusterWriter, simple: SimpleExtender, url: str, cached: bool
@@ -107,16 +89,6 @@ def test_preemption_goes_where_our_filters_let_it(
         writer.create(urgent)
         assert _evicted(writer, scheduler) == {"middle-plain"}
     assert ("preempt", "default/urgent") in simple.asked
-
-
-def test_we_bind_where_we_are_asked_to(plane: ControlPlane, writer: ClusterWriter, simple: SimpleExtender) -> None:
-    api = api_client(plane.kubeconfig, connections=32)
-    with served(create_app(simple, PATIENT, binder=ApiServerBinder(api))) as url:
-        with KubeScheduler(plane, [extender(url, bindVerb="bind", **VERBS)], settings=QUICK) as scheduler:
-            nodes = placed(writer, scheduler, [f"cart-{i}" for i in range(10)])
-        assert _outcomes(url, "answered")["bind"] == 10
-    api.rest_client.pool_manager.clear()
-    assert set(nodes.values()) == {"good"}
 
 
 def _only(*names: str) -> dict[str, object]:

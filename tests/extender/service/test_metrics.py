@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 import pytest
+from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.registry import Collector
 
 from extender.service.app import create_app
 from testing.app_client import AppClient
 from tests.extender.service.conftest import PATIENT
-from tests.extender.service.questions import BINDING, nodes_question, victims_question
+from tests.extender.service.questions import BINDING, count_of, nodes_question, victims_question
 from tests.extender.service.simple_extender import SimpleExtender
 from tests.scorer.service.fake_scorer import FakeScorer
 
@@ -66,3 +69,12 @@ def test_what_is_done_after_an_answer_is_done_and_timed(client: AppClient, caplo
         assert time.monotonic() < deadline
         time.sleep(0.01)
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
+def test_other_parts_may_add_metrics(extender: SimpleExtender) -> None:
+    class Dropped(Collector):
+        def collect(self) -> Iterator[Metric]:
+            yield GaugeMetricFamily("forecast_decisions_dropped", "Made up.", value=7)
+
+    with AppClient(create_app(extender, PATIENT, collectors=[Dropped()])) as client:
+        assert count_of(client, "forecast_decisions_dropped") == 7

@@ -204,19 +204,6 @@ def test_costs_that_overflow_are_no_reason_to_move() -> None:
         assert rearranged(release, nodes).tolist() == [0]
 
 
-def test_pods_of_one_profile_do_not_come_to_crowd() -> None:
-    """Alone they would: the first node is full of others."""
-    base = np.zeros((3, N_RESOURCES, N_POINTS))
-    base[0, CPU], base[1, CPU] = 3.5, 2.5
-    release = release_of([peak_at(MORNING, 0.5), peak_at(EVENING, 0.6)], [0, 0, 1], [0, 2, 1])
-    nodes = filled(release, cpu_nodes(3), np.full((3, 2), 9.0), base)
-    assert rearranged(release, nodes).tolist() == [2, 2, 2]
-    alike = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
-    assert rearranged(release, replace(nodes, alike=alike)).tolist() == [1, 2, 2]
-    elsewhere = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 5.0]])
-    assert rearranged(release, replace(nodes, alike=elsewhere)).tolist() == [0, 2, 1]
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_no_node_has_more_of_a_profile_than_one_had_before(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -240,3 +227,14 @@ def test_a_search_that_is_stopped_leaves_the_rest_where_it_is() -> None:
     times = iter([True, False])
     once = rearranged(release, nodes, goes_on=lambda: next(times))
     assert int((once != release.node).sum()) in (1, 2)
+
+
+def test_no_pod_goes_to_a_node_of_unknown_size_or_leaves_it() -> None:
+    capacity = cpu_nodes(3)
+    capacity[1] = np.nan
+    release = release_of([peak_at(MORNING), peak_at(EVENING)], [0, 0, 0, 1], [0, 0, 1, 1])
+    nodes = filled(release, capacity, np.array([[0.0, 0.0], [9.0, 0.0], [9.0, 0.0]]))
+    node = rearranged(release, nodes)
+    assert node[2:].tolist() == [1, 1] and sorted(node[:2].tolist()) == [0, 2]
+    without_room = filled(release, capacity, np.array([[0.0, 0.0], [9.0, 0.0], [0.0, 0.0]]))
+    assert rearranged(release, without_room).tolist() == release.node.tolist()  # not even in exchange

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from forecast.fit import FitOptions, fit
 from forecast.history import History
-from forecast.model import PEAK_QUANTILES, PeakModel
+from forecast.model import PeakModel
 from forecast.model_artefact import artefact_of, model_of
 from forecast.resources import MEMORY, RESOURCES
 from scorer.predicted.cluster import PredictedCluster
@@ -118,21 +118,3 @@ def test_constant_memory_that_nodes_and_pods_report_differently_gets_no_absurd_b
     expected = curves.mean()[:, MEMORY].max()
     assert curves.peaks(0)[:, MEMORY].min() > 0.5 * expected
     assert curves.peaks(1)[:, MEMORY].max() < 1.5 * expected
-
-
-@settings(max_examples=30, deadline=None)
-@given(
-    z=st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=2, max_size=2),
-    live_error=st.floats(-1e6, 1e6),
-)
-def test_a_published_model_with_an_absurd_z_is_read_within_limits(z: list[float], live_error: float) -> None:
-    absurd = replace(small_model(), node_z=np.tile(np.array(z, dtype=np.float32), (len(RESOURCES), 1)))
-    read = model_of(artefact_of(absurd, datetime(2026, 6, 1, tzinfo=UTC)), datetime(2026, 6, 1, tzinfo=UTC))
-    assert_plausible(seen_by_scorer(read, live_error))
-
-
-def small_model(made: list[PeakModel] = []) -> PeakModel:  # noqa: B006 - fitted once
-    if not made:
-        made.append(fit(history_of([1.0] * 5, [1.0] * 5, 0.3, 0.1), FitOptions(rehearsal_weeks=1)))
-    assert len(PEAK_QUANTILES) == 2
-    return made[0]

@@ -102,17 +102,3 @@ def test_the_report_marks_it_with_its_error(hidden: tuple[History, PodUsage], pl
     page = replay_page(played, hidden[0])
     assert "disk*" in page
     assert f"by regression, error {figures['disk']['error']:.0%}" in page
-
-
-def test_no_rule_but_the_oracle_knows_what_the_nodes_used_later(
-    hidden: tuple[History, PodUsage], played: Replay
-) -> None:
-    history, pods = hidden
-    moment = played.window.history_slot
-    node_usage = flat(history.node_usage).copy()
-    node_usage[:, DISK, moment:] = node_usage[::-1, DISK, moment:] * 3
-    changed = replay(replace(history, node_usage=by_day(node_usage)), pods, forecast_with(fit), seed=3, ladder=False)
-    at_start = played.recording.birth == 0
-    for name in ("native", "live", "last_week", "forecast"):
-        same = changed.playbacks[name].node[at_start] == played.playbacks[name].node[at_start]
-        assert same.all(), name

@@ -23,12 +23,6 @@ def two_nodes() -> Floats:
     return share
 
 
-def test_hot_counts_any_resource_but_memory() -> None:
-    hot = hot_node_slots(two_nodes())
-    assert hot[0].sum() == 1
-    assert hot[1].sum() == 2
-
-
 def test_exactly_80_percent_is_not_hot() -> None:
     assert not hot_node_slots(np.full((1, 5, 48), 0.8)).any()
 

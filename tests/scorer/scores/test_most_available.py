@@ -20,13 +20,6 @@ def test_idle_disks_do_not_make_up_for_missing_cores() -> None:
     assert slightly_over < 10
 
 
-def test_of_nodes_equally_short_the_one_with_more_of_the_rest_is_better() -> None:
-    available, capacity = np.array([[1.0, 8.0], [1.0, 4.0], [0.9, 8.0]]), np.array([[4.0, 8.0]] * 3)
-    most, less, scarcer = most_available_score(available, np.zeros(2), capacity, np.ones(2))
-    assert most > less
-    assert most > scarcer
-
-
 @pytest.mark.parametrize(
     ("available", "pod", "capacity", "score"),
     [

@@ -46,12 +46,6 @@ def test_asking_twice_at_the_same_level_changes_nothing(previous: float, at: flo
     assert next_stack_weight(once, at, LEVELS) == once
 
 
-@given(previous=st.floats(0, 1), low=level, high=level)
-def test_a_higher_level_never_stacks_less(previous: float, low: float, high: float) -> None:
-    low, high = sorted((low, high))
-    assert next_stack_weight(previous, low, LEVELS) <= next_stack_weight(previous, high, LEVELS)
-
-
 @pytest.mark.parametrize(
     ("lower", "upper", "hysteresis"), [(0.7, 0.5, 0.1), (0.5, 0.5, 0.1), (-0.1, 0.5, 0), (0.5, 1.1, 0)]
 )
@@ -86,12 +80,3 @@ def test_resources_count_by_weight_and_unknown_ones_not_at_all() -> None:
     allocatable = np.array([[10.0, 10.0], [10.0, np.nan], [0.0, np.inf]])
     score = spread_or_stack_score(requested, np.zeros(2), allocatable, np.array([1.0, 3.0]), 1.0)
     np.testing.assert_allclose(score, [25, 10, 50])
-
-
-@given(share=st.floats(0, 1.5), more=st.floats(0, 1), stack=st.floats(0, 1))
-def test_more_requests_lower_the_score_while_spreading_and_raise_it_while_stacking(
-    share: float, more: float, stack: float
-) -> None:
-    requested = np.array([[share], [share + more]])
-    less, full = spread_or_stack_score(requested, np.zeros(1), np.ones((2, 1)), np.ones(1), stack)
-    assert full <= less + 1e-9 if stack <= 0.5 else full >= less - 1e-9

@@ -6,6 +6,7 @@ that request nothing and have no container count as 0 there.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,10 +14,31 @@ import pytest
 
 from forecast.arrays import Floats
 from scorer.scores.balanced_allocation import balanced_allocation_score
-from scorer.scores.least_allocated import least_allocated_score
+from scorer.scores.least_allocated import UNREQUESTED, least_allocated_score, nonzero_requests
 from scorer.scores.most_allocated import most_allocated_score
 from scorer.scores.requested_to_capacity_ratio import broken_line, requested_to_capacity_ratio_score
 from scorer.scores.resource_allocation import resource_weights, weights_for_pod
+
+
+def test_least_allocated_leaves_out_what_is_not_known() -> None:
+    unknown = np.array([[4.0, np.inf], [4.0, np.nan], [4.0, 0.0]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        score = least_allocated_score(np.zeros((3, 2)), np.array([1.0, 1e9]), unknown)
+    assert score.tolist() == [75, 75, 75]
+
+
+GIB = 1024.0**3
+
+
+def test_a_pod_without_requests_is_not_scored_for_balance() -> None:
+    assert balanced_allocation_score(np.ones((2, 2)), np.zeros(2), np.full((2, 2), 4.0)).tolist() == [0, 0]
+
+
+def test_pods_without_requests_count_at_the_default() -> None:
+    np.testing.assert_array_equal(nonzero_requests(np.array([np.nan, 0.0])), UNREQUESTED)
+    np.testing.assert_array_equal(nonzero_requests(np.array([2.0, GIB])), [2.0, GIB])
+
 
 KINDS = ("cpu", "memory", "example.com/device")
 MIB = 1024.0 * 1024

@@ -24,6 +24,7 @@ def test_a_node_without_a_resource_is_balanced_over_the_others() -> None:
     capacity = np.array([[4.0, 8.0, 8.0], [4.0, 8.0, 0.0], [4.0, 8.0, np.nan]])
     with_gpu, without, unknown = balance(requested, capacity, np.array([1.0, 1.0, 3.0]))
     assert with_gpu < without == unknown == 100
+    assert balance(requested[:, :1], capacity[:, :1], np.ones(1)).tolist() == [100, 100, 100]
 
 
 def test_change_is_75_where_nothing_changes_and_more_where_the_pod_evens_out() -> None:

@@ -14,7 +14,13 @@ from kube.objects.objects import PodInfo
 from scorer import answers
 from scorer.degradation import Level
 from scorer.scorer_api import NodeFigures, Scored
-from tests.scorer.service.small_pod import pod_named
+from testing.objects import pod_info
+
+
+def pod_named(namespace: str, name: str) -> PodInfo:
+    """A small pod."""
+    return pod_info(name, uid=f"{namespace}-{name}", namespace=namespace, requests={"cpu": 0.5, "memory": 2.0**30})
+
 
 NOW = datetime(2026, 3, 11, 14, 10, tzinfo=UTC)  # a Wednesday
 RESOURCES = {
