@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 import orjson
 import pytest
 
@@ -61,16 +60,3 @@ def test_a_pending_pod_is_read() -> None:
 def test_the_condition_says_whether_kube_scheduler_has_tried(status: str, reason: str | None, is_tried: bool) -> None:
     body = pod_answer(gated("a", gates=()), **scheduled_is(status, reason)).body
     assert pending_pod(body).is_tried is is_tried
-
-
-@pytest.mark.parametrize(
-    "body", [b"{}", b'{"metadata":{},"spec":{"schedulingGates":null,"nodeName":null},"status":{"conditions":null}}']
-)
-def test_a_pod_that_says_nothing_waits_nowhere(body: bytes) -> None:
-    assert pending_pod(body) == PendingPod("", "", "", is_gated=False, is_tried=False)
-
-
-@pytest.mark.parametrize("body", [b"", b"[]", b"<html>", b'{"spec":{"schedulingGates":{}}}', b'{"metadata":7}'])
-def test_what_is_no_pod_raises_what_callers_expect(body: bytes) -> None:
-    with pytest.raises(msgspec.DecodeError):
-        pending_pod(body)

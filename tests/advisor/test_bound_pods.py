@@ -74,13 +74,6 @@ def on(node: str, pod: PodInfo = WAITING) -> PodInfo:
     return replace(pod, node=node)
 
 
-def test_advice_that_was_followed() -> None:
-    world = World(WAITING)
-    world.advised(WAITING)
-    world.see(on("n1"))
-    assert world.said() == [("a", "n1", "")]
-
-
 @pytest.mark.parametrize(
     ("node", "others", "why"),
     [

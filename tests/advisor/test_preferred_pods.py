@@ -19,7 +19,7 @@ from placement.decisions.decision import Binding
 from placement.decisions.recorder import DecisionRecorder
 from placement.filters.filter import ClusterView
 from placement.index.index import INDEXED_KINDS, PlacementIndex
-from placement.preferred_nodes import PreferencesBody, preferred_terms
+from placement.preferred_nodes import PreferencesBody
 from scorer.judgement import Judgement
 from scorer.scorer import Scorer
 from testing.objects import pod_info
@@ -103,15 +103,6 @@ def test_weights_descend(n_nodes: int, weights: list[int]) -> None:
     assert len(preferred_nodes(ranking[:1], n_nodes)) == 1
 
 
-def test_a_term_names_one_node() -> None:
-    """Validation takes one value in matchFields, and no more."""
-    world = World()
-    assert preferred_terms(world.ask().nodes)[1] == {
-        "weight": 40,
-        "preference": {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n2"]}]},
-    }
-
-
 def test_the_charge_is_where_kube_scheduler_will_go_by_all_terms_of_the_pod() -> None:
     """Its own preference of n3 weighs more than ours."""
     fields = [{"key": "metadata.name", "operator": "In", "values": ["n3"]}]
@@ -150,12 +141,6 @@ def test_a_pod_that_comes_takes_the_place_of_what_stood_for_it_and_the_binding_d
     assert (world.preferred.figures.came, world.preferred.figures.never_came) == (1, 0)
 
 
-def test_a_pod_that_is_bound_when_it_is_first_seen_ends_the_charge() -> None:
-    world = World()
-    world.see(created(world.ask(), node="n3"))
-    assert world.requested() == {"n3": 1.0}
-
-
 def test_a_replica_that_was_not_asked_reckons_with_the_pod_once_it_is_there() -> None:
     other, world = World(), World()
     pod = created(other.ask())
@@ -183,13 +168,9 @@ def test_a_pod_that_is_not_bound_is_given_up_and_not_taken_up_again() -> None:
     assert not world.requested()
 
 
-def test_a_dry_run_charges_nothing() -> None:
+def test_a_dry_run_and_an_answer_that_is_not_waited_for_any_more_charge_nothing() -> None:
     world = World()
     assert world.ask(dry_run=True).nodes and not world.requested()
-
-
-def test_an_answer_that_is_not_waited_for_any_more_charges_nothing() -> None:
-    world = World()
     with pytest.raises(TooLate):
         world.ask(due=AT)
     assert not world.requested() and world.preferred.figures.asked[PreferenceOutcome.LATE] == 1

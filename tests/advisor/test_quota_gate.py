@@ -41,20 +41,9 @@ def test_no_more_pods_are_released_than_the_quota_admits() -> None:
     assert scene.admitted() == ["b0", "b1"]
     assert scene.world.used("b") == 2000, "kube-scheduler may bind them at any moment"
     assert [scene.gate.keeps(pod.uid) for pod in scene.pods] == [False, False, True, True]
-
-
-def test_what_was_not_released_after_all_may_go_to_another_pod() -> None:
-    scene = Scene()
-    scene.admitted()
-    scene.gate.withdraw("b0")
-    assert scene.gate.admit(scene.pods[2])
-    assert not scene.gate.admit(scene.pods[3])
-
-
-def test_a_pod_that_leaves_makes_room() -> None:
-    scene = Scene()
-    scene.admitted()
-    scene.world.end("b1")
+    scene.gate.withdraw("b0")  # it was not released after all
+    assert [scene.gate.admit(pod) for pod in scene.pods[2:]] == [True, False]
+    scene.world.end("b1")  # a pod that leaves makes room
     assert scene.gate.admit(scene.pods[3])
 
 

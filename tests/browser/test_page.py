@@ -151,12 +151,6 @@ def test_a_service_is_chosen_by_name_and_a_resource_for_the_heat_map(browser: Br
         page.wait_for("document.querySelector('#banner').innerText.includes(\"node 'nobody' is not known\")")
 
 
-def test_an_address_with_a_service_opens_it(browser: Browser, url: str) -> None:
-    with _shown(browser, f"{url}/#service=shop%2FStatefulSet%2Fdb") as page:
-        assert "shop/StatefulSet/db" in page.text("#curves-title")
-        assert page.run("document.querySelector('#causes').hidden") is True
-
-
 def test_names_are_never_taken_for_markup(browser: Browser) -> None:
     odd = "<img src=x onerror=document.title='broken'>"
     scorer = FakeScorer(3, node_name=odd, odd_name=f"shop/Deployment/{odd}")
@@ -170,19 +164,18 @@ def test_names_are_never_taken_for_markup(browser: Browser) -> None:
         assert page.run("document.querySelectorAll('img').length") == 0
 
 
-def test_degradation_is_said_at_the_top(browser: Browser, url: str, scorer: FakeScorer) -> None:
+def test_degradation_and_old_usage_are_said_at_the_top(browser: Browser, url: str, scorer: FakeScorer) -> None:
     scorer.level, scorer.reasons, scorer.metrics_age = Level.REQUESTS, ("the model is 20 days old",), None
     scorer.with_model = False
     with _shown(browser, url) as page:
         assert page.text("#banner") == "Requests: the model is 20 days old."
         assert "none" in page.text("#state") and "never" in page.text("#state")
         assert "there is no usable model" in page.text("#hottest")
-
-
-def test_old_usage_is_said_at_the_top(browser: Browser, url: str, scorer: FakeScorer) -> None:
-    scorer.metrics_age = 3000.0
-    with _shown(browser, url) as page:
+    scorer.level, scorer.reasons, scorer.with_model, scorer.metrics_age = Level.FRESH, (), True, 3000.0
+    with _shown(browser, f"{url}/#service=shop%2FStatefulSet%2Fdb") as page:
         assert page.text("#banner") == "Usage was last measured 50 min ago."
+        assert "shop/StatefulSet/db" in page.text("#curves-title")
+        assert page.run("document.querySelector('#causes').hidden") is True
 
 
 def test_a_scorer_that_is_not_ready_says_so_and_fills_the_page_later(

@@ -63,11 +63,18 @@ def test_moves_hot_half_hours_hours_and_mode_are_shown(browser: Browser, made: M
         assert page.run("document.documentElement.scrollWidth <= innerWidth") is True
 
 
-def test_what_took_the_mode_away_and_what_holds_it_up_is_said(browser: Browser, made: MadePlan) -> None:
+def test_what_took_the_mode_away_and_the_first_of_many_moves_are_shown_as_text(
+    browser: Browser, made: MadePlan
+) -> None:
     trust = Trust(Mode.SHADOW, "stood down after 2 bad nights in a row, since 2026-05-19", 2)
-    with _page(browser, RebalancingState(trust, made, trouble="403 no right to list")) as page:
+    odd = replace(made.moves[0], pod="<img src=x onerror=alert(1)>", reason="<b>bold</b>")
+    state = RebalancingState(trust, replace(made, moves=(odd,) * 60), trouble="403 no right to list")
+    with _page(browser, state) as page:
         said = page.text("#rebalance-mode")
         assert "stood down after 2 bad nights in a row" in said and "held up: 403 no right to list" in said
+        assert len(_rows(page)) == 50 and page.text("#rebalance-more") == "and 10 more: /v1/rebalance has all"
+        assert _rows(page)[0][0].endswith("<img src=x onerror=alert(1)>")
+        assert page.run("document.querySelectorAll('#rebalance img, #rebalance b').length") == 0
 
 
 def test_one_move_none_and_no_forecast(browser: Browser, made: MadePlan) -> None:
@@ -80,19 +87,6 @@ def test_one_move_none_and_no_forecast(browser: Browser, made: MadePlan) -> None
             assert page.text("#rebalance-title") == title
             assert len(_rows(page)) == n_rows
             assert page.run("document.querySelector('#rebalance-moves').hidden") is (n_rows == 0)
-
-
-def test_of_many_moves_the_first_are_shown(browser: Browser, made: MadePlan) -> None:
-    many = replace(made, moves=made.moves[:1] * 60)
-    with _page(browser, RebalancingState(Trust(Mode.OFF), many)) as page:
-        assert len(_rows(page)) == 50 and page.text("#rebalance-more") == "and 10 more: /v1/rebalance has all"
-
-
-def test_a_name_stays_text(browser: Browser, made: MadePlan) -> None:
-    odd = replace(made.moves[0], pod="<img src=x onerror=alert(1)>", reason="<b>bold</b>")
-    with _page(browser, RebalancingState(Trust(Mode.OFF), replace(made, moves=(odd,)))) as page:
-        assert _rows(page)[0][0].endswith("<img src=x onerror=alert(1)>")
-        assert page.run("document.querySelectorAll('#rebalance img, #rebalance b').length") == 0
 
 
 def test_a_scorer_is_not_asked_and_shows_nothing(browser: Browser) -> None:

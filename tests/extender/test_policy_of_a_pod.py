@@ -138,12 +138,6 @@ def test_nodes_with_cards_come_last_as_the_policy_says() -> None:
     assert points[1] == {}
 
 
-def test_its_deadline_is_told() -> None:
-    made, _ = extender_of(LiveScorer(), Table({"hurried": Policy(STACK, deadline_seconds=0.05)}))
-    assert made.deadline_seconds(pod_of(0, "hurried")) == 0.05
-    assert made.deadline_seconds(pod_of(0, "other")) is None
-
-
 def test_a_victim_is_kept_where_the_policy_of_the_pod_lets_it_in() -> None:
     tested = LiveScorer()
     tested.scorer.tables.put(Kind.NODES, replace(node("node-1"), labels={DOMAIN_LABEL: "batch"}))

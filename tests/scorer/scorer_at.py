@@ -88,15 +88,13 @@ class LiveScorer:
 
     def measure_as_expected(self) -> None:
         """Every node uses exactly what is predicted for this half hour."""
-        predicted = self.scorer.tables._cluster.predicted
-        assert predicted is not None
+        predicted = tables(self)
         expected = predicted.base_now() + predicted.pods_now()
         self.measure({predicted.name_of(row): expected[row] for row in range(len(expected))})
 
     def error(self) -> Floats:
         """The live error of each node: (n_nodes, n_resources)."""
-        predicted = self.scorer.tables._cluster.predicted
-        assert predicted is not None
+        predicted = tables(self)
         return predicted.load.live_error(range(predicted.load.n_nodes))
 
     def put(self, pod: PodInfo) -> None:

@@ -18,7 +18,7 @@ from scorer.options import ScorerOptions
 from scorer.predicted.capacity import CAPACITY_ANNOTATION
 from testing.placement.views import passing
 from tests.scorer.live_cluster import assuming, at, loaded, model, node, pod_of
-from tests.scorer.scorer_at import LiveScorer, rebuilt, tables
+from tests.scorer.scorer_at import LiveScorer, tables
 
 TIGHT = dict.fromkeys(range(4), 12.0)
 """A disk capacity so low that disk is the fullest resource of every node."""
@@ -59,21 +59,6 @@ def test_it_counts_in_scores() -> None:
     unlimited, assumed = (scorer_with(assuming(of)).scorer.score(pod).ranking for of in ({}, TIGHT))
     np.testing.assert_array_equal(assumed, scorer_with(assuming({}, known=TIGHT)).scorer.score(pod).ranking)
     assert not np.allclose(unlimited, assumed)
-
-
-def test_settings_and_annotations_override_it_at_once() -> None:
-    tested = scorer_with(assuming(TIGHT), ScorerOptions(capacities={"disk": 77.0}))
-    available = tested.scorer.virtual_available()
-    assert available.capacity[:, DISK].tolist() == [77.0] * 4 and not available.assumed.any()
-    tested = scorer_with(assuming(TIGHT))
-    tested.scorer.tables.put(Kind.NODES, node("node-3", annotations={CAPACITY_ANNOTATION: '{"disk": "1k"}'}))
-    available = tested.scorer.virtual_available()
-    assert available.capacity[:, DISK].tolist() == [12, 12, 12, 1000]
-    assert available.assumed[:, DISK].tolist() == [True, True, True, False]
-    tested.scorer.tables.put(Kind.NODES, node("node-3"))
-    assert tested.scorer.virtual_available().assumed[:, DISK].all()
-    anew = rebuilt(tested, assuming(TIGHT)).scorer.virtual_available()
-    np.testing.assert_array_equal(anew.assumed, tested.scorer.virtual_available().assumed)
 
 
 def test_it_rejects_no_node_and_is_not_the_share_of_an_event() -> None:
@@ -127,21 +112,12 @@ def test_a_mistake_in_a_capacity_annotation_is_counted_and_logged_once(caplog: p
     assert tested.scorer.status().unread_capacities == 1
     (record,) = caplog.records
     assert "node-3: annotation names the resource 'dsk'" in record.__dict__["nodes"]
+    tested.scorer.tables.put(Kind.NODES, replace(broken, unschedulable=True))
+    tested.later(1)
+    assert len(caplog.records) == 1
     tested.scorer.tables.put(Kind.NODES, node("node-3"))
     tested.later(1)
     assert tested.scorer.status().unread_capacities == 0
     tested.scorer.tables.put(Kind.NODES, broken)
     tested.scorer.tables.delete(Kind.NODES, broken)
     assert tested.scorer.status().unread_capacities == 0
-
-
-def test_nodes_with_mistakes_that_change_otherwise_are_not_logged_again(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.WARNING)
-    tested = scorer_with(model())
-    broken = [node(f"node-{i}", annotations={CAPACITY_ANNOTATION: '{"dsk": 1}'}) for i in (1, 2)]
-    for one in broken:
-        tested.scorer.tables.put(Kind.NODES, one)
-    tested.later(1)
-    tested.scorer.tables.put(Kind.NODES, replace(broken[0], unschedulable=True))
-    tested.later(1)
-    assert len(caplog.records) == 1

@@ -173,25 +173,18 @@ def test_a_pod_whose_volumes_are_awaited_is_not_overdue_at_the_next_tick() -> No
     assert requested(tested) == [0, 0, 0, 0]
 
 
-def test_a_charge_ends_by_itself_where_other_assumptions_are_asked_about() -> None:
-    tested, other = assumed_on("node-1"), pod_of(2, "other", cpu=1.0)
+def test_a_charge_ends_by_itself_and_what_was_decided_about_is_asked_about() -> None:
+    tested, other, decided = assumed_on("node-1"), pod_of(2, "other", cpu=1.0), replace(WAITING, uid="d", name="d")
     asked: list[str] = []
-    tested.put(other)
+    for pod in (other, decided):
+        tested.put(pod)
+    tested.scorer.charge_provisionally(decided, "node-1", 2.0)
     with tested.scorer.tables.changing() as cluster:
         cluster.on_overdue = asked.extend
-        cluster.assume(other, "node-2", cluster.now + 1.0)
+        for pod in (other, decided):  # the second is no guess any more
+            cluster.assume(pod, "node-2", cluster.now + 1.0)
     tested.later(3)
-    assert requested(tested) == [0, 0, 1.0, 0] and asked == [other.uid]
-
-
-def test_a_charge_that_is_decided_about_later_is_no_guess_any_more() -> None:
-    tested = assumed_on("node-1")
-    asked: list[str] = []
-    with tested.scorer.tables.changing() as cluster:
-        cluster.on_overdue = asked.extend
-        cluster.assume(WAITING, "node-2", cluster.now + 1.0)
-    tested.later(3)
-    assert requested(tested) == [0, 0, 2.0, 0] and asked == [WAITING.uid]
+    assert requested(tested) == [0, 0, 3.0, 0] and sorted(asked) == ["d", other.uid]
 
 
 def test_a_new_pod_may_be_assumed_at_once_and_all_who_follow_hear_of_it_in_order() -> None:

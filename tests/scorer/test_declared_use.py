@@ -13,8 +13,7 @@ from forecast.arrays import Floats
 from forecast.resources import CPU, DISK, MEMORY
 from kube.objects.objects import PodInfo
 from scorer.predicted.cluster import _MOST_IDLE_PROFILES
-from scorer.predicted.run_windows import Run
-from tests.scorer.live_cluster import at, model, pod_of, service
+from tests.scorer.live_cluster import model, pod_of
 from tests.scorer.scorer_at import LiveScorer, tables
 
 USE = "forecast-scheduler.io/virtual-request"
@@ -80,16 +79,6 @@ def test_it_follows_the_replicas_of_its_service_and_changes_of_the_annotation() 
     live.put(pod_of(3, "a", "node-0", cpu=0.1, memory=0.1))
     live.later(1)
     assert live.scorer.self_check().drift == ()
-
-
-def test_a_run_uses_what_it_declares_while_it_runs() -> None:
-    predicted = tables(LiveScorer(18.0))
-    before = predicted.load.share(np.array([0]))[0, CPU] * 40.0
-    run = Run(at(18.0), at(19.0))
-    predicted.place(declaring("a", cpu=6), service(99), 0, 1.0, 1.0, run=run)
-    added = predicted.load.share(np.array([0]))[0, CPU] * 40.0 - before
-    np.testing.assert_allclose(added[36:38], 6.0, rtol=1e-4)
-    np.testing.assert_allclose(np.delete(added, [36, 37]), 0.0, atol=1e-4)
 
 
 def test_idle_profiles_stay_bounded_whatever_is_declared() -> None:

@@ -14,7 +14,7 @@ from kube.decoding.decoding import Kind
 from scorer.predicted.soft_load import soft_load
 from scorer.scale_out import expected_scale_out
 from tests.scorer.live_cluster import at, growing, model, node, pod_of
-from tests.scorer.scorer_at import LiveScorer
+from tests.scorer.scorer_at import LiveScorer, tables
 
 PODS = [pod_of(5, f"p{i}", f"node-{i}", cpu=1.0, started=at(0)) for i in range(2)]
 
@@ -22,9 +22,9 @@ PODS = [pod_of(5, f"p{i}", f"node-{i}", cpu=1.0, started=at(0)) for i in range(2
 def test_what_is_expected_beyond_the_replicas_there_are_is_kept_free_in_those_hours() -> None:
     tested = LiveScorer(12.0, pods=PODS, model=growing())
     still = LiveScorer(12.0, pods=PODS, model=growing(2.0))
-    load, before = (one.scorer.tables._cluster.predicted.load for one in (tested, still))  # type: ignore[union-attr]
+    load, before = (tables(one).load for one in (tested, still))
     extra = (load.share(slice(None)) - before.share(slice(None)))[:4, CPU] * 40.0
-    of_one = tested.scorer.tables._cluster.predicted.profiles.mean(  # type: ignore[union-attr]
+    of_one = tables(tested).profiles.mean(
         [tested.scorer.tables._cluster.state.services[0]], np.array([2.0]), (model().first_day,)
     )[0, CPU]
     np.testing.assert_allclose(extra[:, 38:42].sum(axis=0), 7 * of_one[38:42], rtol=1e-3)
@@ -53,8 +53,7 @@ def test_replicas_that_come_take_the_place_of_the_room_kept_for_them() -> None:
     for i in range(2, 9):
         tested.put(pod_of(5, f"p{i}", f"node-{i % 4}", cpu=1.0))
     tested.scorer.tables.share_out_scale_out()
-    load = tested.scorer.tables._cluster.predicted.load  # type: ignore[union-attr]
-    np.testing.assert_allclose(load._tables.soft, 0, atol=1e-6)
+    np.testing.assert_allclose(tables(tested).load._tables.soft, 0, atol=1e-6)
     gathered = expected_scale_out(tested.scorer.tables._cluster)
     assert gathered is not None and gathered.load() is None
     assert tested.scorer.self_check().sound

@@ -6,25 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from forecast.arrays import Floats
 from kube.decoding.decoding import Kind
-from scorer.predicted.cluster import PredictedCluster
 from scorer.service.exposition import node_text
 from tests.scorer.live_cluster import at, loaded, node, pod_of
-from tests.scorer.scorer_at import LiveScorer
+from tests.scorer.scorer_at import LiveScorer, shares, tables
 
 SERVED = [pod_of(5, "a", "node-0", started=at(0)), pod_of(4, "b", "node-1", started=at(0))]
-
-
-def predicted(tested: LiveScorer) -> PredictedCluster:
-    tables = tested.scorer.tables._cluster.predicted
-    assert tables is not None
-    return tables
-
-
-def curves(tested: LiveScorer) -> Floats:
-    """(n_nodes, ...) predicted load."""
-    return np.asarray(predicted(tested).load.snapshot().share)
 
 
 def believing(*, in_time: bool = True) -> LiveScorer:
@@ -40,14 +27,14 @@ def believing(*, in_time: bool = True) -> LiveScorer:
 def test_a_pod_counts_where_it_is_believed_to_be() -> None:
     really_there = LiveScorer(pods=[replace(SERVED[0], node="node-2"), SERVED[1]])
     for tested in (believing(), believing(in_time=False)):
-        np.testing.assert_allclose(curves(tested), curves(really_there), atol=1e-5)
+        np.testing.assert_allclose(shares(tested), shares(really_there), atol=1e-5)
         assert tested.scorer.self_check().drift == ()
-    assert not np.allclose(curves(believing()), curves(LiveScorer(pods=SERVED)), atol=1e-3)
+    assert not np.allclose(shares(believing()), shares(LiveScorer(pods=SERVED)), atol=1e-3)
 
 
 def test_what_is_measured_where_it_sits_is_no_error_of_the_forecast() -> None:
     tested, plain = believing(), LiveScorer(pods=SERVED)
-    expected = predicted(plain).expected_at(np.full(4, predicted(plain).horizon.position(plain.clock.now) - 150 / 1800))
+    expected = tables(plain).expected_at(np.full(4, tables(plain).horizon.position(plain.clock.now) - 150 / 1800))
     tested.measure(dict(zip([f"node-{i}" for i in range(4)], expected, strict=True)))
     np.testing.assert_allclose(tested.error(), 0, atol=1e-4)
 
@@ -55,22 +42,22 @@ def test_what_is_measured_where_it_sits_is_no_error_of_the_forecast() -> None:
 def test_the_belief_outlives_midnight_and_another_look_at_the_pod() -> None:
     tested = believing()
     tested.put(replace(SERVED[0], labels={"changed": "yes"}))
-    assert predicted(tested).placed["uid-a"].counts_on == 2
+    assert tables(tested).placed["uid-a"].counts_on == 2
     tested.at(0.5, day=1)
     tested.scorer.tables.rebuild_if_needed()
-    assert predicted(tested).placed["uid-a"].counts_on == 2
+    assert tables(tested).placed["uid-a"].counts_on == 2
     assert tested.scorer.self_check().drift == ()
 
 
 def test_the_belief_ends_with_the_pod_and_with_the_node() -> None:
     tested = believing()
     tested.scorer.tables.delete(Kind.NODES, node("node-2", 40.0))
-    assert predicted(tested).placed["uid-a"].counts_on == 0
+    assert tables(tested).placed["uid-a"].counts_on == 0
     assert tested.scorer.self_check().drift == ()
     tested = believing()
     tested.scorer.tables.delete(Kind.PODS, SERVED[0])
     assert tested.scorer.tables._cluster._shadows == {}
-    np.testing.assert_allclose(curves(tested), curves(LiveScorer(pods=SERVED[1:])), atol=1e-5)
+    np.testing.assert_allclose(shares(tested), shares(LiveScorer(pods=SERVED[1:])), atol=1e-5)
     tested.scorer.tables._cluster.believe("uid-a", 2)
     assert tested.scorer.tables._cluster._shadows == {}
 
@@ -105,12 +92,12 @@ def test_what_the_model_says_is_of_the_pods_where_they_sit() -> None:
         np.testing.assert_allclose(there.usage, here.usage, rtol=1e-6)
         np.testing.assert_allclose(there.peak, here.peak, rtol=1e-6)
         assert here.shadow_usage is None and "forecast_shadow" not in "".join(node_text(here))
-        assert predicted(tested).believes
+        assert tables(tested).believes
         tested.delete(SERVED[0])
         plain_again = LiveScorer(pods=SERVED[1:])
         for one in (plain_again, tested):
             one.scorer.tables.refresh_overview()
-        assert not predicted(tested).believes
+        assert not tables(tested).believes
         np.testing.assert_allclose(
             tested.scorer.node_figures().model_usage, plain_again.scorer.node_figures().model_usage, rtol=1e-6
         )
@@ -120,4 +107,4 @@ def test_believing_a_pod_where_it_sits_is_believing_nothing() -> None:
     tested = believing()
     tested.scorer.tables._cluster.believe("uid-a", 0)
     assert tested.scorer.tables._cluster._shadows == {}
-    np.testing.assert_allclose(curves(tested), curves(LiveScorer(pods=SERVED)), atol=1e-5)
+    np.testing.assert_allclose(shares(tested), shares(LiveScorer(pods=SERVED)), atol=1e-5)

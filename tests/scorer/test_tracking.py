@@ -13,30 +13,27 @@ from kube.objects.objects import Phase
 from scorer.predicted.declared_use import VIRTUAL_REQUEST_ANNOTATION
 from tests.kube.api_objects import replica_set
 from tests.scorer.live_cluster import at, loaded, node, pod_of
-from tests.scorer.scorer_at import LiveScorer
+from tests.scorer.scorer_at import LiveScorer, tables
 
 SERVED = [pod_of(5, "a", "node-0", started=at(0)), pod_of(4, "b", "node-1", started=at(0))]
 
 
 def as_expected(tested: LiveScorer) -> dict[str, np.ndarray]:
     """What a metric shows when every pod that it knows uses what is predicted."""
-    predicted = tested.scorer.tables._cluster.predicted
-    assert predicted is not None
+    predicted = tables(tested)
     usage = predicted.expected_at(np.full(predicted.load.n_nodes, position(tested)))
     return dict(zip([f"node-{i}" for i in range(4)], usage, strict=False))
 
 
 def position(tested: LiveScorer) -> float:
     """The middle of the window of a metric sampled now, in half hours since midnight."""
-    predicted = tested.scorer.tables._cluster.predicted
-    assert predicted is not None
+    predicted = tables(tested)
     return predicted.horizon.position(tested.clock.now) - 150 / 1800
 
 
 def use_of(tested: LiveScorer, uid: str) -> np.ndarray:
     """What one pod is expected to use in that window."""
-    predicted = tested.scorer.tables._cluster.predicted
-    assert predicted is not None
+    predicted = tables(tested)
     return predicted.use_at(predicted.placed[uid].profile, position(tested))
 
 
@@ -113,12 +110,11 @@ def test_pods_being_replaced_still_use_something_now() -> None:
     tested = LiveScorer(pods=pods)
     usage = as_expected(tested)
     tested.scorer.tables.replace(Kind.REPLICA_SETS, [old, new])
-    predicted = tested.scorer.tables._cluster.predicted
-    assert predicted is not None
+    predicted = tables(tested)
     assert predicted.placed["uid-a"].weight == 0.0
     tested.measure(usage)
     np.testing.assert_allclose(tested.error(), 0, atol=1e-4)
-    assert not tested.scorer.tables._cluster.predicted.load.pods_on(0)  # type: ignore[union-attr]
+    assert not tables(tested).load.pods_on(0)
 
 
 def test_old_measurements_stop_correcting_when_time_passes() -> None:
@@ -214,8 +210,7 @@ def test_pods_charged_before_there_was_a_model_are_charged_by_their_profile_once
     assert tested.scorer.virtual_available().charged[1, CPU] == 0.5
     tested.scorer.tables.install(loaded())
     tested.scorer.tables.tick()
-    predicted = tested.scorer.tables._cluster.predicted
-    assert predicted is not None
+    predicted = tables(tested)
     charged = tested.scorer.virtual_available().charged
     np.testing.assert_allclose(charged[1], predicted.use_now(predicted.placed["uid-new"].profile))
     assert charged[1, CPU] != 0.5

@@ -36,22 +36,6 @@ def test_names_as_kube_scheduler_sends_them() -> None:
     assert pod.uid == "771da2e3-4259-475f-bd43-d1505e1a5175" and pod.requests["cpu"] == 0.1
 
 
-def test_whole_nodes_as_kube_scheduler_sends_them() -> None:
-    asked = decode_asked(recorded("nodes-filter"))
-    assert asked.nodes == ["node-1", "node-2"] and asked.items is not None
-    sent = json.loads(recorded("nodes-filter"))["Nodes"]["items"]
-    assert [json.loads(bytes(item)) for item in asked.items] == sent
-
-
-def test_victims_by_uid_as_kube_scheduler_sends_them() -> None:
-    asked = decode_preemption(recorded("names-preempt"))
-    assert read_pod(asked.pod).priority == 1000
-    assert asked.victims == {
-        "node-1": Victims(("8b90c77d-b4a9-4bdf-8c6e-8331aff9493c",)),
-        "node-2": Victims(("c27bfede-a68c-4305-a477-3ee54bc2b112",)),
-    }
-
-
 def test_whole_victims_as_kube_scheduler_sends_them() -> None:
     sent = json.loads(recorded("nodes-preempt"))["NodeNameToVictims"]
     uids = {node: Victims(tuple(p["metadata"]["uid"] for p in of["Pods"])) for node, of in sent.items()}

@@ -74,13 +74,6 @@ def test_nodes_may_be_asked_for_in_any_order_and_beside_a_pod_more() -> None:
     np.testing.assert_allclose(curves(cluster)[2], mean[2])
 
 
-def test_pods_that_do_not_count_are_not_in_them() -> None:
-    cluster = predicted()
-    before = curves(cluster)
-    cluster.place(pod_of(0, "going", terminating=True), service(0), 0, 0.0, 4.0)
-    np.testing.assert_array_equal(curves(cluster), before)
-
-
 def test_what_is_used_beyond_the_forecast_fades_over_the_coming_hours() -> None:
     cluster = predicted(17.0)
     before = curves(cluster)
@@ -121,16 +114,6 @@ def test_some_half_hours_are_as_in_the_whole_curve(first: int) -> None:
     )
     np.testing.assert_allclose(some.mean(), whole.mean()[:, :, slots], rtol=1e-6)
     np.testing.assert_allclose(some.curve(1), whole.curve(1)[:, :, slots], rtol=1e-6)
-
-
-def test_a_cluster_without_pods_has_its_base_and_one_without_nodes_nothing() -> None:
-    cluster = PredictedCluster(Profiles(model()), Horizon.at(moment(3.0), model().calendar))
-    days = cluster.horizon.days
-    cluster.set_node(0, "node-0", FULL)
-    mean = node_curves(cluster.profiles, cluster.bases, gather(cluster, [0]), days).mean()
-    np.testing.assert_allclose(mean[0], cluster.bases.mean("node-0", FULL, days))
-    none = node_curves(cluster.profiles, cluster.bases, gather(cluster, []), days)
-    assert none.mean().shape == (0, 5, 7 * SLOTS_PER_DAY)
 
 
 def test_pods_of_unknown_services_are_in_them_with_a_wide_bound() -> None:

@@ -28,9 +28,3 @@ def test_it_is_the_loop(table: np.ndarray, rows: list[int], amount: np.ndarray, 
         patch.setattr(repeated_rows, "_ROWS_AT_ONCE", at_once)
         add_to_rows(table, np.array(rows, dtype=np.int64), amount)
     assert table.tobytes() == expected.tobytes()
-
-
-def test_a_column_and_a_number() -> None:
-    table = np.zeros((3, 2))
-    add_to_rows(table[:, 1], np.array([2, 0, 2]), 0.1)
-    assert table.tolist() == [[0, 0.1], [0, 0], [0, 0.2]]

@@ -114,11 +114,6 @@ def test_who_has_not_started_runs_from_when_it_was_bound_until_that_is_over() ->
     assert expected_run(at(17.1), 1800.0, at(17.2), bound) == Run(at(17.1), at(17.6))
 
 
-def test_who_has_not_started_runs_for_as_long_as_is_expected_by_now() -> None:
-    bound = Run(at(17), at(20))
-    assert expected_run(None, 1800.0, at(17.2), bound) == Run(at(17), at(17.5))  # its Job came after it
-
-
 def test_a_known_service_uses_its_highest_level_in_its_run_and_nothing_elsewhere() -> None:
     predicted = cluster(3.0)
     felt = added(predicted, pod_of(3, "a"), service(3), Run(at(3), at(4)))
