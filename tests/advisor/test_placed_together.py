@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -11,8 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from advisor.advice_binder import AdviceBinder, AdviceFigures
-from advisor.advice_notes import AdviceNotes
 from advisor.gated_pods import GatedPods
 from advisor.placed_together import PlacedTogether
 from forecast.arrays import Ints
@@ -20,7 +17,6 @@ from kube.decoding.decoding import Kind
 from kube.objects.constraints import UNCONSTRAINED, LabelSelector, PodAffinityTerm, TopologySpreadConstraint
 from kube.objects.objects import PodInfo
 from placement.advice_gate import ADVICE
-from placement.decisions.recorder import DecisionRecorder
 from placement.filters.catalogue import standard_filters
 from placement.filters.filter import ClusterView
 from placement.filters.scheduling_gates import SchedulingGates
@@ -28,16 +24,14 @@ from placement.index.index import INDEXED_KINDS, PlacementIndex
 from placement.policies.policy import OnePolicy, Policy
 from placement.status import SUCCESS, Code, Status
 from scheduler.binding.binding_plugins import BindingPlugins
-from scheduler.binding.in_flight_limit import InFlightLimit
 from scheduler.cycle.cycle import SchedulingCycle
 from scheduler.cycle.placing import Placer
 from scheduler.profile import SchedulingProfile
 from scheduler.queue.queued import Popped, QueuedPod
 from scorer.policy import scoring_policy
 from scorer.predicted.placed_together import FilledNodes, Release, rearranged
-from tests.advisor.made_up import Session
 from tests.scorer.live_cluster import node, pod_of
-from tests.scorer.scorer_at import LiveScorer, rebuilt, shares, tables
+from tests.scorer.scorer_at import LiveScorer, shares, tables
 
 ZONE, HOSTNAME = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 
@@ -264,30 +258,3 @@ def test_of_many_nodes_those_of_the_pods_and_the_emptiest_are_looked_at(monkeypa
     before = World(pods, exchanges=False).nodes()
     assert set(World(pods).nodes()) == set(before)
     assert looked_at and looked_at[0] <= 1 + len(set(before.values()))
-
-
-def test_a_pod_whose_gate_was_removed_meanwhile_is_not_advised_and_the_others_keep_theirs() -> None:
-    before = World(RELEASE, exchanges=False).nodes()
-    world = World(RELEASE)
-    nodes = world.nodes()
-    freed = next(pod for pod in RELEASE if nodes[pod.name] != before[pod.name])
-    world.live.scorer.tables.put(Kind.PODS, replace(freed, gates=()))
-    session = Session()
-    binder = AdviceBinder(
-        session,
-        InFlightLimit(8, clock=lambda: 0.0),
-        notes=AdviceNotes(DecisionRecorder([], version="1.2.3")),
-        gated=world.gated,
-        seconds=1.0,
-        figures=AdviceFigures(),
-    )
-    ended = {pod.name: asyncio.run(binder.bind(pod, nodes[pod.name])).is_success for pod in RELEASE}
-    assert ended == {pod.name: pod is not freed for pod in RELEASE}
-    nominated = [asked.body["status"]["nominatedNodeName"] for asked in session.asked if asked.path.endswith("/status")]
-    assert nominated == [nodes[pod.name] for pod in RELEASE if pod is not freed]
-    with world.live.scorer.tables.changing() as cluster:
-        cluster.forget(freed.uid)  # as after any binding that failed
-    for pod in RELEASE:
-        assert (pod.uid in world.cluster.state.seat_of) == (pod is not freed)
-    world.live.later(0.0)
-    np.testing.assert_allclose(shares(world.live), shares(rebuilt(world.live)), rtol=1e-4, atol=1e-6)

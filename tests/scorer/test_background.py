@@ -17,7 +17,7 @@ from scorer.model_watch import LoadedModel, ModelWatch
 from scorer.options import ScorerOptions
 from scorer.periodic_task import PeriodicTask
 from scorer.scorer import Scorer
-from tests.scorer.live_cluster import at, model, pod_of
+from tests.scorer.live_cluster import model, pod_of
 from tests.scorer.scorer_at import LiveScorer
 
 LONG = 20.0
@@ -170,19 +170,6 @@ def test_a_model_that_cannot_be_put_in_place_leaves_the_one_before_and_says_why(
     background.look_for_model()
     assert tested.scorer.score(pod_of(0, "x")).model_version == version
     assert tested.scorer.status().refused_model is None
-
-
-def test_all_jobs_run_and_end() -> None:
-    tested = LiveScorer(pods=[pod_of(5, "a", "node-0", started=at(0))])
-    tested.measure_as_expected()
-    with Background(tested.scorer, None, clock=tested.clock) as background:
-        _until(
-            lambda: tested.scorer.status().last_check is not None and tested.scorer.nodes().nodes[0].today is not None
-        )
-    assert not any(job._thread.is_alive() for job in background._jobs)
-    check = tested.scorer.status().last_check
-    assert check is not None
-    assert check.sound
 
 
 def test_the_self_check_may_be_left_to_those_who_ask() -> None:

@@ -332,3 +332,16 @@ class Histories(RuleBasedStateMachine):
 
 TestHistories = Histories.TestCase
 TestHistories.settings = settings(deadline=None)
+
+
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("first", ["pods", "rooms"])
+def test_after_a_restart_the_bound_pod_has_it(first: str, named: bool) -> None:
+    """In whichever order both are read."""
+    annotations = {RESERVATION: "r"} if named else {}
+    bound = owner(node="a", scheduled=30, annotations=annotations)
+    tested = cluster(*([bound] if first == "pods" else []))
+    tested.replace_rooms([room()], [])
+    tested.replace_pods([bound])
+    assert requested(tested) == [2, 0]
+    assert tested.rooms.taken_by("p") == "r"

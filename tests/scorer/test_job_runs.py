@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forecast.arrays import Floats
-from forecast.calendar import SLOTS_PER_DAY
 from forecast.model import PeakModel
 from forecast.resources import CPU
 from forecast.service_key import ServiceKey
 from kube.decoding.decoding import Kind
 from kube.objects.objects import Phase, PodInfo
-from scorer.predicted.cluster import PredictedCluster
-from scorer.predicting import predict
-from tests.scorer.live_cluster import at, loaded, model, node, pod_of
+from tests.scorer.live_cluster import at, loaded, node, pod_of
 from tests.scorer.scorer_at import LiveScorer, shares, tables
 
 
@@ -96,47 +92,6 @@ def test_one_that_waits_is_asked_about_from_now_and_runs_from_when_it_was_bound(
     assert tested.scorer.self_check().sound
     tested.put(replace(waiting, node="node-1", phase=Phase.SUCCEEDED, started=at(4.1)))
     assert touched(tested, 1) == ()
-
-
-@pytest.mark.parametrize("seconds_after", [0.0, 300.0])
-def test_at_midnight_runs_go_on_where_they_were(seconds_after: float) -> None:
-    pods = [
-        job(60, "over", "node-1", started=at(23.75)),
-        job(20, "longer", "node-2", started=at(23.0)),
-        job(3 * 24 * 60, "days", "node-3", started=at(12.0)),
-        pod_of(2, "other", "node-0", started=at(1)),
-    ]
-    tested = scorer(23.9, pods)
-    assert touched(tested, 1) == (47, 48, 49)
-    tested.at(24.0 + seconds_after / 3600)
-    assert tables(tested).horizon.slot == 0
-    assert touched(tested, 1) == (0, 1)
-    assert touched(tested, 2) == (0,)
-    assert touched(tested, 3) == tuple(range(2 * SLOTS_PER_DAY + 24))
-    assert tested.scorer.self_check().sound
-    np.testing.assert_allclose(shares(tested), shares(built(tested)), atol=1e-5)
-
-
-def test_runs_that_come_go_and_last_while_a_model_is_installed_are_all_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    tested = scorer(2.0, [job(10, name, "node-1", started=at(2.0)) for name in "abc"])
-    real: Callable[..., PredictedCluster] = predict
-
-    def slow(*arguments: object) -> PredictedCluster:
-        made = real(*arguments)
-        tested.clock.now = at(2.6)
-        tested.scorer.tables.tick()  # a half hour later: those that run are placed anew
-        tested.delete(job(10, "a", "node-1"))
-        tested.put(job(40, "new", "node-2", started=at(2.55)))
-        return made
-
-    monkeypatch.setattr("scorer.live_tables.predict", slow)
-    tested.scorer.tables.install(loaded(replace(model(), usage_dated=2 * model().usage_dated), "v2"))
-    monkeypatch.undo()
-    tested.scorer.tables.tick()
-    assert touched(tested, 1) == (4, 5)
-    assert [slot for slot in touched(tested, 2) if slot >= tables(tested).horizon.slot] == [5, 6]
-    assert set(tested.scorer.tables._cluster._runs) == {"uid-job-10-b", "uid-job-10-c", "uid-job-40-new"}
-    assert tested.scorer.self_check().sound
 
 
 def test_a_pod_is_charged_the_level_of_its_run_whatever_the_hour() -> None:

@@ -244,16 +244,6 @@ def test_more_shapes_than_are_kept_do_not_grow_the_tables_nor_touch_pods() -> No
     assert predicted.placed["uid-a"].profile == mine
     assert predicted.keys[mine].cpu_cores == 7.0
     np.testing.assert_array_equal(curve(predicted, 0), before)
-    # A row that is given to another shape carries its curve, not the one before.
-    fresh = cluster()
-    fresh.set_node(0, "node-0", FULL)
-    last = pod_of(None, "c", cpu=609.0)
-    for one in (predicted, fresh):
-        one.remove("uid-a")
-        one.remove("uid-b")
-        one.place(last, UNKNOWN, 0, 1.0, 1.0)
-    np.testing.assert_allclose(curve(predicted, 0), curve(fresh, 0), rtol=1e-5)
-    assert predicted.memory_peak(predicted.placed["uid-c"].profile) == fresh.memory_peak(0)
 
 
 def test_profiles_made_beforehand_are_not_given_away_before_their_pods_come(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from forecast.arrays import Floats, Ints
+from forecast.arrays import Ints
 from scorer.replay.cluster_state import ClusterState, PendingPod
 from scorer.replay.placed_together import ByCurvesTogether
 from scorer.replay.playback import Playback, play
@@ -48,35 +48,6 @@ def test_pods_change_places_only_if_the_expected_peaks_are_lower_then(prepared: 
     changed = (alone.node != at_once.node)[recording.birth == 0].any()
     assert changed
     assert expected_cost(prepared, at_once) < expected_cost(prepared, alone)
-
-
-def test_the_rest_of_the_replay_knows_where_the_pods_went(prepared: Prepared) -> None:
-    """Requests, pods and live usage of the nodes, and what the rule predicts of them."""
-    recording, rule = prepared.recording, together(prepared)
-    cluster = RunningCluster(recording, rule)
-    cluster.place(cluster.born(0), 0)
-    there = np.flatnonzero(cluster.node >= 0)
-    requested, live = np.zeros_like(cluster.state.requested), recording.live_base.copy()
-    np.add.at(requested, cluster.node[there], recording.requests[there])
-    np.add.at(live, cluster.node[there], recording.live[there])
-    np.testing.assert_allclose(cluster.state.requested, requested)
-    np.testing.assert_allclose(cluster.state.live_usage, live, rtol=1e-9, atol=1e-6)
-    assert (requested <= recording.allocatable * (1 + 1e-9)).all()
-    np.testing.assert_allclose(shares_of(rule), shares_of(placed_so(prepared, there, cluster.node)), rtol=1e-4)
-
-
-def placed_so(prepared: Prepared, pods: Ints, node: Ints) -> ByCurvesTogether:
-    """A rule that saw the pods come to these nodes at once."""
-    cluster = RunningCluster(prepared.recording, rule := together(prepared))
-    for pod in pods.tolist():
-        cluster.put(pod, int(node[pod]), 0)
-    cluster.state.arriving = np.zeros(prepared.recording.n_services)
-    rule.observe(0, cluster.state)
-    return rule
-
-
-def shares_of(rule: ByCurvesTogether) -> Floats:
-    return np.asarray(rule._load.share(slice(None)), dtype=np.float64)
 
 
 def test_pods_that_were_there_before_the_release_stay(prepared: Prepared) -> None:
