@@ -21,33 +21,9 @@ def predicted(cluster: TrackedCluster) -> PredictedCluster:
     return cluster.predicted
 
 
-def spoil_share(cluster: TrackedCluster) -> None:
-    predicted(cluster).load._tables.share[1, 0, 40] += 0.01
-
-
-def spoil_share_with_nan(cluster: TrackedCluster) -> None:
-    predicted(cluster).load._tables.share[1, 0, 40] = np.nan
-
-
-def forget_a_pod(cluster: TrackedCluster) -> None:
-    predicted(cluster).remove("uid-p0")
-
-
-def count_a_pod_twice(cluster: TrackedCluster) -> None:
-    predicted(cluster).load.add(0, 0)
-
-
-def count_one_that_is_not_there(cluster: TrackedCluster) -> None:
-    predicted(cluster).placed["ghost"] = predicted(cluster).placed["uid-p0"]
-
-
 def place_elsewhere(cluster: TrackedCluster) -> None:
     placed = predicted(cluster).placed
     placed["uid-p0"] = replace(placed["uid-p0"], node=2)
-
-
-def spoil_capacity(cluster: TrackedCluster) -> None:
-    cluster._capacity.amount[0] *= 7
 
 
 def spoil_profile(cluster: TrackedCluster) -> None:
@@ -63,28 +39,8 @@ def spoil_replicas(cluster: TrackedCluster) -> None:
     predicted(cluster)._replicas[0] += 1
 
 
-def charge_a_stranger(cluster: TrackedCluster) -> None:
-    cluster.charges.charge("nobody", 0, np.ones(5), None, cluster.now)
-
-
-def spoil_usage_now(cluster: TrackedCluster) -> None:
-    predicted(cluster)._pods_today[0, 0] += 1.0
-
-
-def spoil_memory(cluster: TrackedCluster) -> None:
-    predicted(cluster)._qos_memory[2, 1] += 1.0
-
-
 def spoil_unknown_pods(cluster: TrackedCluster) -> None:
     predicted(cluster).unknown_pods += 1
-
-
-def spoil_charges(cluster: TrackedCluster) -> None:
-    cluster.charges._total[1, 0] += 1.0
-
-
-def spoil_requests(cluster: TrackedCluster) -> None:
-    cluster.state._columns._requested[0, 0] += 1.0
 
 
 def spoil_seat(cluster: TrackedCluster) -> None:
@@ -92,27 +48,30 @@ def spoil_seat(cluster: TrackedCluster) -> None:
     cluster.state.seat_of["uid-p0"] = replace(seat, weight=0.0)
 
 
+def add(table: np.ndarray, at: tuple[int, ...] | int, amount: float) -> None:
+    table[at] += amount
+
+
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (spoil_share, "predicted load: node node-1 is off by 0.0100"),
-        (spoil_share_with_nan, "predicted load: node node-1 is off by nan"),
-        (forget_a_pod, "pod uid-p0 sits on row 0 with weight 1, and is counted on no node"),
-        (count_a_pod_twice, "predicted load: node node-0 is off by"),
-        (count_one_that_is_not_there, "pod ghost sits on no node"),
+        (lambda c: add(predicted(c).load._tables.share, (1, 0, 40), 0.01), "load: node node-1 is off by 0.0100"),
+        (lambda c: add(predicted(c).load._tables.share, (1, 0, 40), np.nan), "load: node node-1 is off by nan"),
+        (lambda c: predicted(c).remove("uid-p0"), "pod uid-p0 sits on row 0 with weight 1, and is counted on no node"),
+        (lambda c: predicted(c).load.add(0, 0), "predicted load: node node-0 is off by"),
+        (lambda c: predicted(c).placed.update(ghost=predicted(c).placed["uid-p0"]), "pod ghost sits on no node"),
         (place_elsewhere, "pod uid-p0 sits on row 0 with weight 1, and is counted on row 2"),
-        (spoil_usage_now, "usage now of node node-0"),
-        (spoil_capacity, "node node-0: its capacity"),
+        (lambda c: add(predicted(c)._pods_today, (0, 0), 1.0), "usage now of node node-0"),
+        (lambda c: add(c._capacity.amount, 0, 240.0), "node node-0: its capacity"),
         (spoil_profile, "1 pods are counted with the curve of another service"),
         (spoil_replicas, "its curve is for"),
-        (charge_a_stranger, "pod nobody is charged"),
-        (spoil_memory, "memory by QoS class of node node-2"),
+        (lambda c: c.charges.charge("nobody", 0, np.ones(5), None, c.now), "pod nobody is charged"),
+        (lambda c: add(predicted(c)._qos_memory, (2, 1), 1.0), "memory by QoS class of node node-2"),
         (spoil_unknown_pods, "2 pods of unknown services are counted, there are 1"),
-        (spoil_charges, "virtual requests: sums differ"),
-        (spoil_requests, "node-0"),
+        (lambda c: add(c.charges._total, (1, 0), 1.0), "virtual requests: sums differ"),
+        (lambda c: add(c.state._columns._requested, (0, 0), 1.0), "node-0"),
         (spoil_seat, "uid-p0"),
     ],
-    ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_a_corrupted_table_is_found(spoil: Callable[[TrackedCluster], None], said: str) -> None:
     tested = LiveScorer(pods=PODS)

@@ -93,7 +93,7 @@ def test_only_clients_of_the_authority_and_of_these_names_are_let_in(
     scorer: FakeScorer, authority: Authority, tmp_path: Path, names: tuple[str, ...]
 ) -> None:
     certificate, key = authority.issue("server")
-    strangers = [
+    strangers: list[tuple[Path, ...]] = [
         (),
         Authority(tmp_path, "other").issue("proxy", file="of-another"),
         *[authority.issue("stranger")] * bool(names),

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -10,12 +11,18 @@ from extender.service.app import create_app
 from extender.service.options import ServiceOptions
 from extender.service.workers import Deadline, Late, Workers
 from testing.app_client import AppClient
-from testing.processes.scorer_process import eventually
 from tests.extender.service.questions import BINDING, count_of, nodes_question, victims_question
 from tests.extender.service.simple_extender import SimpleBinder, SimpleExtender
 from tests.serving.event_loop import in_loop
 
 SHORT = ServiceOptions(deadline=0.1, bind_timeout=0.1, threads=2)
+
+
+def _wait(condition: Callable[[], bool], seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come true in time"
+        time.sleep(0.01)
 
 
 @pytest.fixture
@@ -87,7 +94,7 @@ def test_work_that_hangs_takes_a_thread_and_not_the_service(extender: SimpleExte
         assert client.get("/readyz").status_code == 503  # so that another replica is asked
         release.set()
         extender.fail = lambda: None
-        assert eventually(lambda: client.post("/filter", json=nodes_question("hot-1")).json()["NodeNames"] == [])
+        _wait(lambda: client.post("/filter", json=nodes_question("hot-1")).json()["NodeNames"] == [])
         assert client.get("/readyz").status_code == 200
         assert count_of(client, 'forecast_extender_late_total{verb="filter"}') >= 5
 
@@ -157,4 +164,4 @@ def test_threads_end_with_their_workers() -> None:
         await workers.run(lambda: None, Deadline(20))
 
     asyncio.run(main())
-    assert eventually(lambda: not any(t.name.startswith("short-lived") for t in threading.enumerate()))
+    _wait(lambda: not any(t.name.startswith("short-lived") for t in threading.enumerate()))

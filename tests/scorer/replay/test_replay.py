@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from datetime import datetime
 
@@ -11,6 +12,7 @@ import pytest
 
 from forecast.errors import InputError, NotEnoughHistory
 from forecast.resources import CPU
+from scorer.replay.html import replay_page
 from scorer.replay.playback import play
 from scorer.replay.recording import record
 from scorer.replay.replay import LADDER, RULES, Replay, replay
@@ -177,3 +179,15 @@ def test_services_that_differ_are_refused() -> None:
             replace(pods, days=pods.days[:3], present=by_day(np.zeros((len(pods.pods), 144)))),
             replay_window(history),
         )
+
+
+def test_the_page_is_self_contained_and_complete() -> None:
+    history, pods = small_cluster()
+    played = replay(history, pods, simple_forecast, at=datetime(2026, 1, 20, 4), days=2)
+    page = replay_page(played, history)
+    assert not re.search(r"<(script|link|img)[^>]+(src|href)=", page)
+    assert page.count("plotly.js v") == 1
+    assert f"{played.figures['native'].hot_share:.1%}" in page
+    for label in ("kube-scheduler (requests)", "true future", "fresh model, fresh metrics", "service-"):
+        assert label in page
+    assert "$" not in page[page.index("<body>") : page.index("<h2>")]
