@@ -16,12 +16,12 @@ from forecast.model_artefact import artefact_of
 from forecast.published_models import Registry
 from placement.advice_gate import ADVICE
 from testing.clusters.large_cluster import large_cluster
-from testing.clusters.own_nodes import LONG
-from testing.processes.scorer_process import ScorerProcess, eventually
+from testing.processes.scorer_process import ScorerProcess
 from testing.processes.webhook_process import Api, WebhookProcess, configuration
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod, replica_set
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.pool import control_plane
+from testing.waiting import eventually
 
 N_NODES, N_SERVICES = 6, 3
 
@@ -59,7 +59,7 @@ class Site:
 
     def await_bound(self, n: int, prefix: str = "", *, log: Callable[[], str] = lambda: "") -> None:
         """Wait until as many pods have a node."""
-        assert eventually(lambda: self.n_bound(prefix) == n, LONG), f"{self.n_bound(prefix)} of {n}: {log()[-3000:]}"
+        assert eventually(lambda: self.n_bound(prefix) == n), f"{self.n_bound(prefix)} of {n}: {log()[-3000:]}"
 
 
 def _pod(name: str, owner: Manifest, gates: Sequence[str], spec: Mapping[str, Any]) -> Manifest:
@@ -131,7 +131,7 @@ def start(site: Site, tmp_path: Path) -> Iterator[Started]:
             )
             running.enter_context(process)
             # A model is looked for once the cluster is read: until then there is no forecast, and no advice.
-            assert models is not None or eventually(lambda: process.metric("forecast_degradation_level") < 3, LONG), (
+            assert models is not None or eventually(lambda: process.metric("forecast_degradation_level") < 3), (
                 process.log
             )
             return process

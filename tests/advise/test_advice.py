@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 from placement.advice_gate import ADVICE
-from testing.clusters.own_nodes import LONG
 from testing.processes.command import command
-from testing.processes.scorer_process import eventually
 from testing.processes.webhook_process import Api
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
+from testing.waiting import eventually
 from tests.advise.conftest import Site, Started, note_of
 
 OTHER = "example.com/other"
@@ -38,9 +37,9 @@ def test_pods_go_where_they_are_advised_to_go(
         note = note_of(one)
         assert note["node"] == one["spec"]["nodeName"] == one["status"].get("nominatedNodeName", note["node"])
         assert 0 <= note["predicted_peak"] < 10 and note["model"] and note["runner_up"] != note["node"]
-    assert eventually(lambda: process.metric("forecast_advice_pods_total") == n_pods, LONG)
+    assert eventually(lambda: process.metric("forecast_advice_pods_total") == n_pods)
     decisions = [json.loads(line) for line in log.read_text().splitlines()]
-    assert eventually(lambda: len(log.read_text().splitlines()) == n_pods, LONG)
+    assert eventually(lambda: len(log.read_text().splitlines()) == n_pods)
     assert all(one["node"] == one["advised_node"] and not one["elsewhere_because"] for one in decisions)
     with Api(site.plane) as api:
 
@@ -48,7 +47,7 @@ def test_pods_go_where_they_are_advised_to_go(
             events = api.request("GET", "/apis/events.k8s.io/v1/events")["items"]
             return any(one["reportingController"] == "forecast-scheduler.io/advisor" for one in events)
 
-        assert eventually(posted, LONG)
+        assert eventually(posted)
 
 
 def test_gates_of_other_controllers_are_waited_for_and_left_alone(
@@ -68,7 +67,7 @@ def test_gates_of_other_controllers_are_waited_for_and_left_alone(
 def test_a_nomination_that_came_to_nothing_is_withdrawn_and_that_of_others_stays(site: Site, start: Started) -> None:
     process = start(follow_timeout="1s")
     made = site.pods("stale", 2)
-    assert eventually(lambda: not site.held(), LONG), process.log
+    assert eventually(lambda: not site.held()), process.log
     nodes = site.writer.list_all("nodes")
     for one in nodes:
         site.writer.patch(one, {"spec": {"unschedulable": True}})
@@ -81,8 +80,8 @@ def test_a_nomination_that_came_to_nothing_is_withdrawn_and_that_of_others_stays
     site.writer.patch_status(made[1], {"nominatedNodeName": other})
     for one in made:  # as kube-scheduler does, but that it ends nominations that are in vain by itself
         site.writer.patch_status(one, {"conditions": [_UNSCHEDULABLE]})
-    assert eventually(lambda: "nominatedNodeName" not in site.stored("stale-0000")[0]["status"], LONG), process.log
-    assert eventually(lambda: process.metric("forecast_assumed_pods") == 0, LONG)
+    assert eventually(lambda: "nominatedNodeName" not in site.stored("stale-0000")[0]["status"]), process.log
+    assert eventually(lambda: process.metric("forecast_assumed_pods") == 0)
     assert site.stored("stale-0001")[0]["status"]["nominatedNodeName"] == other
     assert process.metric("forecast_advice_withdrawn_total") == 1
 
@@ -101,12 +100,12 @@ def test_a_shadow_decides_and_writes_nothing(
     )
     kube_scheduler.stop()
     site.pods("shadow", 6, gates=())
-    assert eventually(lambda: process.metric("forecast_decisions_pending") == 6, LONG), process.log
+    assert eventually(lambda: process.metric("forecast_decisions_pending") == 6), process.log
     for one in site.stored("shadow"):
         assert not note_of(one) and "nominatedNodeName" not in one["status"]
     kube_scheduler.start()
     site.await_bound(6, "shadow")
-    assert eventually(lambda: len(log.read_text().splitlines()) == 6, LONG)
+    assert eventually(lambda: len(log.read_text().splitlines()) == 6)
     assert all(json.loads(line)["shadow"] for line in log.read_text().splitlines())
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from placement.advice_gate import ADVICE
-from testing.clusters.own_nodes import LONG, QUICK_LEASE
-from testing.processes.scorer_process import eventually
+from testing.clusters.own_nodes import QUICK_LEASE
 from testing.processes.webhook_process import Api
 from testing.servers.cluster_objects import Manifest
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
+from testing.waiting import eventually
 from tests.advise.conftest import Site, Started, note_of, webhook_in_front
 
 
@@ -28,7 +28,7 @@ def api(site: Site, tmp_path: Path) -> Iterator[Api]:
 def test_pods_are_held_while_an_advisor_is_alive_and_placed_by_it(site: Site, start: Started, api: Api) -> None:
     assert not _would_be_held(site, api), "no advisor has been started"
     process = start(lease={"enabled": True, **QUICK_LEASE})
-    assert eventually(lambda: _would_be_held(site, api), LONG), process.log
+    assert eventually(lambda: _would_be_held(site, api)), process.log
     assert not _would_be_held(site, api, labels={ADVICE: "off"})
     assert not _would_be_held(site, api, spec={"schedulerName": "another"})
     assert not _would_be_held(site, api, spec={"hostNetwork": True})
@@ -40,7 +40,7 @@ def test_pods_are_held_while_an_advisor_is_alive_and_placed_by_it(site: Site, st
         site.await_bound(12, "held", log=lambda: process.log)
     assert all(note_of(one)["node"] == one["spec"]["nodeName"] for one in site.stored("held"))
     process.kill()
-    assert eventually(lambda: not _would_be_held(site, api), LONG), "the advisor is dead"
+    assert eventually(lambda: not _would_be_held(site, api)), "the advisor is dead"
 
 
 def _would_be_held(

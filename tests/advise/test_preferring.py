@@ -10,11 +10,12 @@ from typing import Any
 
 from placement.advice_gate import ADVICE
 from placement.preferred_nodes import PREFERRED
-from testing.clusters.own_nodes import LONG, QUICK_LEASE
-from testing.processes.scorer_process import ScorerProcess, eventually
+from testing.clusters.own_nodes import QUICK_LEASE
+from testing.processes.scorer_process import ScorerProcess
 from testing.processes.webhook_process import Api, WebhookProcess, configuration, metric, plain_pod
 from testing.servers.cluster_objects import Manifest
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
+from testing.waiting import eventually
 from tests.advise.conftest import Site, Started, note_of
 
 ELECTED = {"enabled": True, **QUICK_LEASE}
@@ -45,7 +46,7 @@ def _webhook(site: Site, directory: Path, advisor: ScorerProcess) -> Iterator[tu
             {"kind": "Namespace", "metadata": {"name": site.sets[0]["metadata"]["namespace"]}},
             {"metadata": {"labels": {ADVICE: "prefer"}}},
         )
-        assert eventually(lambda: bool(_preferred(_new(site, api, "?dryRun=All"))), LONG), webhook.log + advisor.log
+        assert eventually(lambda: bool(_preferred(_new(site, api, "?dryRun=All")))), webhook.log + advisor.log
         yield api, webhook
 
 
@@ -94,7 +95,7 @@ def test_pods_go_to_nodes_that_they_prefer_and_every_replica_reckons_with_them(
         assert _preferred(api.create(plain_pod("by-policy", "wish"), "?dryRun=All"))
         assert not _preferred(api.create(plain_pod("by-policy", "other"), "?dryRun=All"))
         for replica in (first, second):
-            assert eventually(lambda one=replica: one.metric("forecast_assumed_pods") == 4, LONG), replica.log  # type: ignore[misc]
+            assert eventually(lambda one=replica: one.metric("forecast_assumed_pods") == 4), replica.log  # type: ignore[misc]
         with KubeScheduler(site.plane):
             site.pods("burst", 20, gates=())
             site.await_bound(24, log=lambda: webhook.log)
@@ -103,11 +104,11 @@ def test_pods_go_to_nodes_that_they_prefer_and_every_replica_reckons_with_them(
         followed = [one for one in stored if one["spec"]["nodeName"] == note_of(one)["node"]]
         assert len(followed) > len(stored) / 2
         for replica in (first, second):
-            assert eventually(lambda one=replica: one.metric("forecast_assumed_pods") == 0, LONG), replica.log  # type: ignore[misc]
+            assert eventually(lambda one=replica: one.metric("forecast_assumed_pods") == 0), replica.log  # type: ignore[misc]
         # They were not held, so nothing was released; and what was preferred is decided about as advice is.
         assert first.metric("forecast_advice_pods_total") == 0
         lines = tmp_path / "decisions.jsonl"
-        assert eventually(lambda: len(lines.read_text().splitlines()) == len(stored), LONG), first.log
+        assert eventually(lambda: len(lines.read_text().splitlines()) == len(stored)), first.log
         assert metric(webhook, 'forecast_webhook_preferences_total{outcome="failed"}') == 0
 
 

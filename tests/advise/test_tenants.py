@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 
 from testing.clusters.elastic_quotas import create_quota, elastic_quota, install_elastic_quotas
-from testing.clusters.own_nodes import LONG
-from testing.processes.scorer_process import eventually
 from testing.processes.webhook_process import Api
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
+from testing.waiting import eventually
 from tests.advise.conftest import Site, Started
 
 N_PODS, N_ADMITTED = 12, 7
@@ -27,7 +26,7 @@ def test_no_more_pods_start_than_the_quota_admits(site: Site, start: Started) ->
         site.sets = of_tenant
         site.pods("a", N_PODS)
         site.await_bound(N_ADMITTED, "a", log=lambda: first.log)
-        assert eventually(lambda: first.metric("forecast_gated_by_quota_pods") == N_PODS - N_ADMITTED, LONG), first.log
+        assert eventually(lambda: first.metric("forecast_gated_by_quota_pods") == N_PODS - N_ADMITTED), first.log
         first.kill()
         second = start(gate_timeout="1s")
         time.sleep(3)  # three times the timeout of the gate

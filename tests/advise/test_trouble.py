@@ -9,10 +9,11 @@ from contextlib import suppress
 import pytest
 import urllib3
 
-from testing.clusters.own_nodes import LONG, QUICK_LEASE
-from testing.processes.scorer_process import ScorerProcess, eventually
+from testing.clusters.own_nodes import QUICK_LEASE
+from testing.processes.scorer_process import ScorerProcess
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
 from testing.servers.control_plane.tcp_proxy import TcpProxy
+from testing.waiting import eventually
 from tests.advise.conftest import Site, Started
 
 ELECTED = {"enabled": True, **QUICK_LEASE}
@@ -36,12 +37,12 @@ def test_the_leader_is_killed_in_a_burst(
 ) -> None:
     """Its pods are released by the replica that waits, and bound once: a binding cannot be undone."""
     first = start(lease=ELECTED)
-    assert eventually(lambda: first.metric("forecast_leader") == 1, LONG), first.log
+    assert eventually(lambda: first.metric("forecast_leader") == 1), first.log
     second = start(lease=ELECTED)
     site.pods("burst", n_pods)
     first.kill()
     killed = time.monotonic()
-    assert eventually(lambda: not site.held(), LONG), second.log[-3000:]
+    assert eventually(lambda: not site.held()), second.log[-3000:]
     seconds = time.monotonic() - killed
     site.await_bound(n_pods, log=lambda: second.log)
     assert second.metric("forecast_leader") == 1
@@ -61,7 +62,7 @@ def test_the_api_server_is_killed_and_comes_back_in_a_burst(
     process = start(url=proxy.url, requests_in_flight=2)
     proxy.lag_new_connections(0.1)
     site.pods("burst", n_pods)
-    assert eventually(lambda: process.metric("forecast_advice_pods_total") > 0, LONG), process.log
+    assert eventually(lambda: process.metric("forecast_advice_pods_total") > 0), process.log
     site.plane.api_server.kill()
     assert process.metric("forecast_advice_pods_total") < n_pods, "it was not killed in the middle"
     time.sleep(1.0)
@@ -88,5 +89,5 @@ def _assert_all_placed(site: Site, process: ScorerProcess, n_pods: int) -> None:
             return not site.held() and site.n_bound() == n_pods
         return False
 
-    assert eventually(is_over, LONG), process.log[-3000:]
-    assert eventually(lambda: process.metric("forecast_assumed_pods") == 0, LONG), process.log[-3000:]
+    assert eventually(is_over), process.log[-3000:]
+    assert eventually(lambda: process.metric("forecast_assumed_pods") == 0), process.log[-3000:]

@@ -13,7 +13,7 @@ from forecast.errors import InputError
 from scorer.service.app import create_app
 from scorer.service.options import ServiceOptions
 from testing.app_client import AppClient
-from testing.processes.scorer_process import eventually
+from testing.waiting import eventually
 from tests.scorer.service.fake_scorer import FakeScorer
 from tests.serving.served import served
 

@@ -18,7 +18,7 @@ from serving.handshakes import MOST_HANDSHAKES
 from serving.options import ServerOptions
 from serving.server import ScorerServer
 from testing.authority import Authority
-from testing.processes.scorer_process import eventually
+from testing.waiting import eventually
 from tests.scorer.service.fake_scorer import FakeScorer
 from tests.serving.served import process, served
 
