@@ -124,7 +124,8 @@ def start(site: Site, tmp_path: Path) -> Iterator[Started]:
                 *arguments,
                 settings={
                     "scorer": {"model_every": "1s", "overview_every": "1s"},
-                    "advise": {"lease": {"enabled": False}} | advise,
+                    # With the default of two seconds a busy machine would let pods go without advice.
+                    "advise": {"lease": {"enabled": False}, "gate_timeout": "60s"} | advise,
                 },
                 command="advise",
                 forked=True,

@@ -41,18 +41,9 @@ def test_the_leader_is_killed_in_a_burst(
     second = start(lease=ELECTED)
     site.pods("burst", n_pods)
     first.kill()
-    killed = time.monotonic()
     assert eventually(lambda: not site.held()), second.log[-3000:]
-    seconds = time.monotonic() - killed
     site.await_bound(n_pods, log=lambda: second.log)
     assert second.metric("forecast_leader") == 1
-    # On a machine that does nothing else it takes a fraction of that.
-    assert seconds < 15 * _slowness(n_pods), f"{seconds:.1f} s"
-
-
-def _slowness(n_pods: int) -> float:
-    """Two cores that also run other tests."""
-    return 4.0 if n_pods > 1_000 else 2.0
 
 
 def test_the_api_server_is_killed_and_comes_back_in_a_burst(
