@@ -19,7 +19,7 @@ from kube.decoding.jobs import JobInfo, JobOutcome
 from scheduler.profiles.job.objects.cron_jobs import WATCHED_CRON_JOBS, Concurrency, CronJobInfo, CronJobs
 from scorer.live_tables import LiveTables
 from scorer.runs.expected import Source
-from testing.servers.cluster_objects import ClusterWriter, Manifest, job, node, pod, running
+from testing.servers.cluster_objects import ClusterWriter, Manifest, job
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.waiting import eventually
 
@@ -121,24 +121,6 @@ def test_a_job_from_its_suspension_to_its_end(world: World) -> None:
     run = world.job("nightly-29000000")
     assert (run.finished, run.succeeded, run.active) == (seconds(ENDED), 1, 0)
     assert world.becomes_expected("nightly", 300.0, 600.0, Source.BOUNDED)
-
-
-def test_a_pod_that_ends_says_more_than_its_job(world: World) -> None:
-    world.writer.create(node("n1"))
-    owner = world.writer.create(job("hourly-29000000", cron_job="hourly"))
-    world.writer.patch_status(owner, {"startTime": STARTED, "active": 1})
-    one = world.writer.create(pod("hourly-29000000-x", owner=owner, node="n1"))
-    world.writer.patch_status(one, running("2026-11-21T01:02:00Z"))
-    status = running("2026-11-21T01:02:00Z") | {"phase": "Succeeded"}
-    ended = {"startedAt": "2026-11-21T01:02:00Z", "finishedAt": "2026-11-21T01:04:00Z", "exitCode": 0}
-    status["containerStatuses"][0] |= {"state": {"terminated": ended}, "ready": False}
-    world.writer.patch_status(one, status)
-    assert world.becomes_expected("hourly", 120.0, 240.0, Source.LEARNED)
-    world.writer.patch_status(owner, completed())
-    assert eventually(lambda: world.job("hourly-29000000").finished is not None)
-    world.writer.create(job("told-of-after-it"))
-    world.job("told-of-after-it")
-    assert world.expected("hourly") == (120.0, 240.0, Source.LEARNED)
 
 
 def completed() -> Manifest:

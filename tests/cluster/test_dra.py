@@ -22,7 +22,6 @@ from scheduler.profiles.gpu.dra.plugin import DynamicResources
 from scheduler.profiles.gpu.dra.source import dra_subscriptions
 from testing.placement.views import node_named, passing, pod_with, view_of
 from testing.servers.cluster_objects import ClusterWriter, Manifest
-from testing.servers.control_plane.binaries import kubernetes_version
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.waiting import eventually
 from tests.scheduler.profiles.gpu.dra.manifests import (
@@ -32,7 +31,6 @@ from tests.scheduler.profiles.gpu.dra.manifests import (
     device_class,
     request,
     resource_slice,
-    taint_rule,
 )
 from tests.scheduler.profiles.gpu.dra.test_expressions import ACCEPTED
 
@@ -153,18 +151,6 @@ def test_an_allocation_is_accepted_seen_and_taken_back(world: World) -> None:
     assert eventually(world.is_as_before)
     assert world.devices("c") == [] and world.users("c") == []
     assert world.reserve(world.pod("p2", "bound-together"), "a").is_success
-
-
-@pytest.mark.skipif(kubernetes_version() == "1.36", reason="1.36 does not serve DeviceTaintRules by default")
-def test_a_rule_of_the_server_keeps_pods_away_until_it_is_gone(world: World) -> None:
-    rule = taint_rule("broken", driver=DRIVER, pool="a")
-    world.claim("c")
-    pod = world.pod("p", "c")
-    assert world.fits(pod) == {"a", "b"}
-    world.writer.create(rule)
-    assert eventually(lambda: world.fits(pod) == {"b"})
-    world.writer.delete(rule)
-    assert eventually(lambda: world.fits(pod) == {"a", "b"})
 
 
 def test_expressions_that_are_evaluated_here_are_accepted_there(described: ClusterWriter) -> None:

@@ -6,13 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-import pytest
-
-from forecast.errors import InputError
 from forecast.service_key import Owner
 from kube.client.api_server_version import ApiServerVersion
 from kube.client.known_fields import OPENAPI_PATH, unknown_fields
-from kube.client.kubernetes_client import api_client, check_access, send
+from kube.client.kubernetes_client import api_client, send
 from kube.client.kubernetes_contract import Sink, Timing
 from kube.client.kubernetes_source import KubernetesSource
 from kube.client.kubernetes_steps import Backoff
@@ -78,31 +75,6 @@ def test_what_exists_is_listed_in_pages_and_every_change_arrives(plane: ControlP
         assert eventually(lambda: not sink.names(Kind.PODS) & {"live"} and not sink.names(Kind.NODES) & {"live"})
         assert sink.equals_server(writer)
         assert source.status()[Kind.PODS].relists == 0
-
-
-def test_missing_rights_are_named_and_once_granted_used(plane: ControlPlane, writer: ClusterWriter) -> None:
-    powerless = api_client(plane.write_kubeconfig("nobody", plane.powerless_token))
-    with pytest.raises(InputError, match=r"forbids to list nodes .* ClusterRole"):
-        check_access(powerless)
-    sink = StoredObjects()
-    source = KubernetesSource(powerless, sink, timing=QUICK)
-    source.start()
-    try:
-        assert eventually(lambda: "403" in source.status()[Kind.PODS].last_error)
-        assert not source.wait_synced(0.3) and not source.synced
-        binding = {
-            "apiVersion": "rbac.authorization.k8s.io/v1",
-            "kind": "ClusterRoleBinding",
-            "metadata": {"name": "nobody"},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
-            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "nobody"}],
-        }
-        writer.create(binding)
-        assert source.wait_synced(10)
-        assert sink.equals_server(writer)
-        assert source.status()[Kind.PODS].last_error == ""
-    finally:
-        source.stop()
 
 
 def test_the_server_says_its_version_and_has_no_field_that_is_not_known(plane: ControlPlane) -> None:

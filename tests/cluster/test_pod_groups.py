@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -27,7 +26,6 @@ from scheduler.gangs.status_writer import GroupStatusWriter
 from scorer.live_tables import LiveTables
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod, running
 from testing.servers.control_plane.control_plane import ControlPlane
-from testing.servers.control_plane.pool import control_plane
 from testing.waiting import eventually
 from tests.cluster.custom_resources import Answer, CustomResources
 
@@ -192,23 +190,3 @@ def test_the_example_from_its_first_pod_to_its_last(world: World) -> None:
     uid = created.body["metadata"]["uid"]
     told = [("Warning", "Unschedulable"), ("Normal", "Scheduled")]
     assert eventually(lambda: world.events_of("train", uid) == told), world.events_of("train", uid)
-
-
-def test_with_the_definition_of_scheduler_plugins_the_phase_says_enough() -> None:
-    """It has neither status.scheduled nor status.conditions: the server drops them, and they are not sent for ever."""
-    foreign = yaml.safe_load(yaml.safe_dump(DEFINITION))
-    status = foreign["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"]
-    del status["scheduled"], status["conditions"]
-    with ExitStack() as stack:
-        world = stack.enter_context(World(stack.enter_context(control_plane())))
-        assert world.install(foreign).status == 201
-        world.objects.create(node("n1"))
-        created = world.create(group("plain", minMember=1))
-        one = world.objects.create(member("plain-0", "plain", node="n1"))
-        assert eventually(lambda: world.status("plain").get("phase") == "Scheduled")
-        assert world.status("plain").keys() <= {"phase", "running", "succeeded", "failed", "scheduleStartTime"}
-        uid = created.body["metadata"]["uid"]
-        assert eventually(lambda: world.events_of("plain", uid) == [("Normal", "Scheduled")])
-        assert eventually(lambda: world.status("plain") != {} and world.writer.waiting == 0)
-        world.objects.patch_status(one, running())
-        assert eventually(lambda: world.status("plain").get("phase") == "Running")

@@ -1,11 +1,7 @@
-"""deploy/base/schedule on a real API server: it installs, and kube-scheduler with the shipped configuration keeps off
-the nodes of our domain."""
+"""What deploy/ has for our loops: examples that can be read, and a configuration that keeps kube-scheduler off the
+nodes of our domain."""
 
 from __future__ import annotations
-
-from typing import Any
-
-import pytest
 
 from forecast_scheduler.settings.document import load_settings
 from kube.decoding.decoding import decode_pod
@@ -14,64 +10,13 @@ from placement.devices.options import DeviceOptions
 from placement.filters.domain import DOMAIN_LABEL
 from scheduler.profiles.gpu.tide.training_annotations import training_terms
 from scheduler.profiles.job.job_annotations import Place, terms_of
-from testing.processes.shipped_schedule import documents, shipped
-from testing.processes.webhook_process import Api
+from testing.processes.shipped_schedule import documents
 from testing.servers.cluster_objects import ClusterWriter, node, pod
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
 from testing.waiting import eventually
 
-NAMESPACE = "forecast-scheduler"
-
-GPU_RIGHTS = {
-    *((verb, "resource.k8s.io", kind)
-      for kind in ("resourceclaims", "resourceslices", "deviceclasses", "devicetaintrules")
-      for verb in ("list", "watch")),
-    *((verb, "resource.k8s.io", "resourceclaims") for verb in ("get", "patch", "create", "delete")),
-    *(("patch", "resource.k8s.io", f"resourceclaims/{sub}") for sub in ("status", "binding")),
-    *((verb, "apps", kind) for kind in ("deployments", "statefulsets") for verb in ("get", "list", "patch")),
-    *((verb, "apps", "replicasets") for verb in ("get", "patch")),
-    *(("patch", "apps", f"{kind}/scale") for kind in ("deployments", "statefulsets", "replicasets")),
-    *((verb, "batch", "jobs") for verb in ("get", "list", "patch")),
-}  # fmt: skip
 """Of deploy/components/gpu/rbac.yaml, beside the others."""
-
-
-_FILES = (
-    "base/common/namespace.yaml", "base/schedule/rbac.yaml", "base/schedule/schedule.yaml",
-    "examples/services.yaml", "examples/jobs.yaml",
-)  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def api(plane: ControlPlane) -> Any:
-    with Api(plane) as api:
-        for path, manifest in shipped(*_FILES):
-            api.request("POST", path, manifest)
-        yield api
-
-
-def test_what_is_shipped_installs_without_warnings(api: Api) -> None:
-    assert api.warnings == []
-    made = api.request("GET", f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/forecast-scheduler-schedule")
-    assert made["spec"]["replicas"] == 2
-
-
-def _granted(path: str) -> set[tuple[str, str, str]]:
-    """verb, group, resource, of the whole cluster."""
-    return {
-        (verb, group, resource)
-        for one in documents(path)
-        if one["kind"] == "ClusterRole"
-        for rule in one["rules"]
-        for group in rule["apiGroups"]
-        for resource in rule["resources"]
-        for verb in rule["verbs"]
-    }
-
-
-def test_the_gpu_profile_is_granted_what_it_uses() -> None:
-    assert _granted("components/gpu/rbac.yaml") == GPU_RIGHTS
 
 
 def test_the_example_gpus_say_nothing_that_cannot_be_read() -> None:

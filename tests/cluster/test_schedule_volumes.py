@@ -106,22 +106,11 @@ class Controllers:
         self._writer.create(made)
         self.bind(name, f"made-{name}")
 
-    def bind_local(self) -> None:
-        """Bind all claims that a free volume refers to."""
-        for one in self._writer.list_all("persistentvolumes"):
-            reference = one["spec"].get("claimRef")
-            if reference and one["status"]["phase"] == "Available":
-                found = self.find("persistentvolumeclaims", reference["name"])
-                assert reference["uid"] == found["metadata"]["uid"]
-                assert one["metadata"]["annotations"]["pv.kubernetes.io/bound-by-controller"] == "yes"
-                self.bind(reference["name"], one["metadata"]["name"])
-
 
 @pytest.fixture(scope="module")
 def process(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScorerProcess]:
     with ClusterWriter(plane) as writer:
         writer.create_many([node("a"), node("b"), storage_class("made", "example.com/made")])
-        writer.create(storage_class("local", "kubernetes.io/no-provisioner"))
     arguments = ("--kubeconfig", plane.kubeconfig, "--no-leader-elect", "--domain", "")
     with ScorerProcess(tmp_path_factory.mktemp("volumes"), *arguments, command="schedule", settings={}) as running:
         yield running
@@ -150,19 +139,3 @@ def test_a_pod_is_bound_once_its_claim_is(
     controllers.provision("data", chosen)
     sees(process, lambda: controllers.node_of("first") == chosen)
     assert controllers.nominated("first") == "" == controllers.nominated("plain")
-
-
-def test_pods_share_out_local_volumes(process: ScorerProcess, writer: ClusterWriter, controllers: Controllers) -> None:
-    names = ("one", "two")
-    writer.create_many([volume("local-a", "local", "a"), volume("local-b", "local", "b")])
-    writer.create_many([claim(name, "local") for name in names])
-    writer.create_many([using(f"local-{name}", name) for name in names])
-
-    def all_bound() -> bool:
-        controllers.bind_local()
-        return all(controllers.node_of(f"local-{name}") for name in names)
-
-    sees(process, all_bound)
-    got = {name: controllers.find("persistentvolumeclaims", name)["spec"]["volumeName"] for name in names}
-    assert sorted(got.values()) == ["local-a", "local-b"]
-    assert {name: f"local-{controllers.node_of(f'local-{name}')}" for name in names} == got

@@ -25,11 +25,6 @@ def test_shaped_pods_are_accepted(resources: CustomResources) -> None:
     _try(resources, seeds=range(300))
 
 
-@pytest.mark.long
-def test_thousands_of_shaped_pods_are_accepted(resources: CustomResources) -> None:
-    _try(resources, seeds=range(1000, 9000))
-
-
 def _try(resources: CustomResources, seeds: range) -> None:
     """Create each pod unshaped and shaped, as dry runs. What is stored of the shaped one needs no more shaping."""
     n_shaped = 0

@@ -51,12 +51,6 @@ def test_both_overlays_in_one_are_refused(tmp_path: Path) -> None:
     assert shown in str(error.value)
 
 
-def test_it_has_the_objects_of_both_and_of_gpus_once_each() -> None:
-    of_all = [one for name in ("extender", "own-loops", "gpu") for one in built(f"overlays/{name}")]
-    made = [(one["kind"], one["metadata"]["name"]) for one in built(OVERLAY)]
-    assert sorted(made) == sorted({(one["kind"], one["metadata"]["name"]) for one in of_all})
-
-
 def test_services_are_left_to_kube_scheduler_and_no_node_is_of_both() -> None:
     manifests = built(OVERLAY)
     assert _arguments(manifests, "schedule") == ["--profile", "gpu,job"]

@@ -15,7 +15,6 @@ from scheduler.shards.node_shards import HANDED_OVER, SHARD_LABEL, HandedOver, W
 from scheduler.shards.options import ShardOptions
 from scheduler.shards.passed_on import PASSED_ON
 from testing.servers.cluster_objects import node, pod
-from testing.servers.kustomize import built_from
 from tests.deploy.conftest import JSON, Policed
 from tests.deploy.rights import NAMESPACE
 
@@ -98,15 +97,3 @@ def test_leases_of_other_parts_are_theirs(name: str, world: Policed) -> None:
     made = world.create(LEASES, _lease(name))
     assert world.refuses("schedule", f"{LEASES}/{name}", made, JSON, "PUT")
     assert world.refuses("schedule", f"{LEASES}/{name}", None, JSON, "DELETE")
-
-
-def test_without_the_component_the_loops_may_not_touch_nodes(tmp_path_factory: pytest.TempPathFactory) -> None:
-    plain = built_from(tmp_path_factory.mktemp("plain"), resources=["overlays/own-loops"])
-    of_nodes = [
-        rule["verbs"]
-        for one in plain
-        if one["kind"] == "ClusterRole" and one["metadata"]["name"].startswith("forecast-scheduler-schedule")
-        for rule in one["rules"]
-        if "nodes" in rule.get("resources", [])
-    ]
-    assert of_nodes == [["list", "watch"]]

@@ -82,12 +82,6 @@ def test_every_right_has_its_worst_and_no_row_is_without_a_right() -> None:
     assert len(granted) > 100
 
 
-def test_no_right_is_named_twice_and_each_row_says_something() -> None:
-    listed = _listed()
-    assert len(listed) == len(set(listed))
-    assert all(worst for *_, worst in _rows())
-
-
 def test_policies_that_rows_name_are_shipped_and_bound_and_the_other_way_round() -> None:
     named = {name for *_, worst in _rows() for name in POLICY.findall(worst)}
     made = [one for one in _objects() if "$patch" not in one]
