@@ -209,19 +209,6 @@ BOUND, FAILED, UNKNOWN = (
 )
 
 
-def test_a_pod_is_placed_bound_and_confirmed() -> None:
-    world = World()
-    world.arrive("a")
-    assert world.loop.round()
-    assert world.assumed == {"a"}
-    reserved = world.bindings.end(BOUND)
-    assert world.told.bound == ["a"]
-    assert world.parts() == {}
-    world.seen_bound(reserved)
-    assert world.assumed == set()
-    assert world.cluster.state.pod_count.sum() == 1
-
-
 @dataclass
 class Exchanging:
     """Implements Together: the pods of all cycles change nodes with one another, the first with the last."""

@@ -18,26 +18,10 @@ def after(step: Step, *outcomes: StepOutcome) -> Step:
     return step
 
 
-def test_a_watch_that_brought_something_and_ended_is_opened_again_at_once() -> None:
-    assert after(WATCHING, StepOutcome(Result.ENDED, progressed=True)) == WATCHING
-
-
 def test_a_server_that_ends_every_watch_at_once_is_not_hammered() -> None:
     step = after(WATCHING, *[StepOutcome(Result.ENDED)] * 8)
     assert step.action is Action.WATCH
     assert step.wait_seconds >= 0.2 * 2**7 / 2
-
-
-def test_a_broken_watch_is_resumed_not_listed_again() -> None:
-    step = after(WATCHING, *[StepOutcome(Result.FAILED)] * 5)
-    assert step.action is Action.WATCH
-
-
-@pytest.mark.parametrize("result", [Result.EXPIRED, Result.UNUSABLE])
-def test_a_watch_that_cannot_go_on_is_replaced_by_a_list(result: Result) -> None:
-    step = after(WATCHING, StepOutcome(result, progressed=True))
-    assert step.action is Action.LIST and step.in_pages
-    assert step.wait_seconds <= 0.2
 
 
 def test_lists_whose_watches_always_expire_slow_down() -> None:

@@ -11,22 +11,8 @@ import pytest
 
 from kube.client.api_server_version import ApiServerVersion
 from kube.client.kubernetes_client import api_client
-from kube.client.kubernetes_contract import Timing
-from kube.client.kubernetes_source import KubernetesSource
-from kube.client.kubernetes_steps import Backoff
-from kube.decoding.decoding import Kind
 from kube.objects.kubernetes_version import COMPARED, NEWEST, KubernetesVersion, decode_version
-from kube.objects.objects import PodInfo
-from testing.waiting import eventually
-from tests.cluster.stored_objects import StoredObjects
-from tests.kube.scripted_server import Answer, ScriptedServer, page, pod_json
-
-QUICK = Timing(backoff=Backoff(first=0.01, longest=0.05))
-RESIZED = pod_json(
-    "resized",
-    spec={"initContainers": [{"name": "init", "resources": {"requests": {"cpu": "1"}}}]},
-    status={"initContainerStatuses": [{"name": "init", "resources": {"requests": {"cpu": "3"}}}]},
-)
+from tests.kube.scripted_server import Answer, ScriptedServer
 
 
 def said(major: str, minor: str) -> Answer:
@@ -117,29 +103,3 @@ def test_a_server_that_refuses_leaves_what_it_said_before(tmp_path: Path, caplog
     assert found == [NEWEST, NEWEST, COMPARED[0], COMPARED[0]]
     assert changes == [NEWEST, COMPARED[0]]
     assert len([one for one in caplog.records if "does not say its version (403)" in one.getMessage()]) == 1
-
-
-def test_pods_are_listed_again_once_the_server_is_upgraded(tmp_path: Path) -> None:
-    version = [COMPARED[0]]
-
-    def answer(number: int, query: dict[str, str]) -> Answer:
-        return Answer(hold=0.1) if "watch" in query else page(RESIZED)
-
-    sink = StoredObjects()
-    with ScriptedServer(answer) as server:
-        api = api_client(server.kubeconfig(tmp_path))
-        source = KubernetesSource(api, sink, kinds=[Kind.PODS], timing=QUICK, version=lambda: version[0])
-        source.start()
-
-        def cores() -> float | None:
-            pod = sink.get(Kind.PODS, "resized")
-            return pod.requests["cpu"] if isinstance(pod, PodInfo) else None
-
-        try:
-            assert source.wait_synced(10)
-            assert cores() == 1.0
-            version[0] = COMPARED[1]
-            eventually(lambda: cores() == 3.0)
-            assert source.status()[Kind.PODS].lists == 2
-        finally:
-            source.stop()

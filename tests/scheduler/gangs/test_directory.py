@@ -8,13 +8,10 @@ from kube.objects.objects import Phase
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.plugins import EnqueueExtensions, Hint
 from placement.status import Code, Status
-from scheduler.gangs.directory import GangDirectory
 from scheduler.gangs.gang_attempts import UNTRIED
 from scheduler.gangs.gang_gate import Reason
-from scheduler.gangs.group_watch import PodGroupSink
 from scheduler.gangs.options import GangOptions
 from scheduler.gangs.plugin import Gang
-from scorer.live_tables import LiveTables
 from tests.scheduler.gangs.made_up import NOW, TRAIN, Scene, group, member
 
 
@@ -48,13 +45,6 @@ def test_members_come_one_by_one(scene: Scene) -> None:
     assert scene.gate() == "" and scene.told == [TRAIN]
     scene.cluster.delete_pod("ps")
     assert scene.gate() != "" and scene.told == [TRAIN] * 2
-
-
-def test_those_that_fill_roles_are_placed_first(scene: Scene) -> None:
-    scene.directory.put_group(group(3, {"ps": 1, "worker": 2}))
-    scene.put(member("w", "worker", node="n1"))
-    pods = [member("x"), member("y"), member("w1", "worker"), member("w2", "worker"), member("ps", "ps")]
-    assert scene.directory.in_placing_order(TRAIN, pods) == [2, 4, 0, 1, 3]
 
 
 def test_a_group_that_does_not_fit_lets_others_go_first() -> None:
@@ -168,25 +158,6 @@ def test_report(scene: Scene) -> None:
     report = scene.directory.report(TRAIN)
     assert report is not None and report.complete_since == NOW + 5
     assert (report.scheduled, report.running, report.failed, report.waiting, report.total) == (2, 1, 1, 1, 5)
-
-
-def test_it_begins_with_what_the_tables_hold_and_follows_live_ones() -> None:
-    tables = LiveTables(clock=lambda: NOW)
-    with tables.reading() as cluster:
-        cluster.put_pod(member("a"))
-        directory = GangDirectory(cluster.state, clock=lambda: NOW)
-    tables.attach((), directory)
-    sink = PodGroupSink(directory, tables.reading)
-    sink.replace([])
-    sink.put(group(2))
-    assert directory.gate(member("a")).reason == "waits for members: 1 of 2 pods of PodGroup train exist"
-    with tables.reading() as cluster:
-        cluster.put_pod(member("b"))
-    assert directory.gate(member("a")).is_success
-    directory.rebuild()
-    assert directory.gate(member("a")).is_success
-    sink.delete(group(2))
-    assert not directory.gate(member("a")).is_success
 
 
 @pytest.mark.parametrize("how", ["taken back", "changed", "relisted"])

@@ -11,16 +11,14 @@ from dataclasses import replace
 from typing import Any
 
 import msgspec
-import orjson
 import pytest
 
 from kube.client.api_answer import NOT_SENT, Answer
 from kube.decoding.stored_templates import Condition
-from kube.events.event_recorder import EventFigures
 from kube.objects.objects import Phase
 from placement.pod_groups.pod_group import PodGroupInfo, PodGroupStatus
 from scheduler.gangs.gang_gate import Reason
-from scheduler.gangs.group_events import GroupEvents, Turns
+from scheduler.gangs.group_events import Turns
 from scheduler.gangs.group_status import Wanted
 from scheduler.gangs.status_writer import GroupStatusWriter
 from tests.scheduler.gangs.made_up import NOW, Scene, group, member
@@ -254,32 +252,3 @@ def test_what_the_status_says_has_been_told_before() -> None:
     assert due(Turns(), Reason.SCHEDULED, status=said) == "Scheduled"
     odd = PodGroupStatus(conditions=(Condition("Scheduled", "False", "Whatever"), Condition("Other", "True")))
     assert due(Turns(), Reason.TIMEOUT, status=odd) == "ScheduleTimeout"
-
-
-def test_events_as_they_are_posted() -> None:
-    posted: list[tuple[str, dict[str, Any]]] = []
-
-    def post(path: str, body: bytes) -> int:
-        posted.append((path, orjson.loads(body)))
-        return 201
-
-    events = GroupEvents(post, instance="one", rate=1.0, burst=2.0)
-    events.start()
-    events.tell(group(), "Unschedulable", "1 of 2 members fit", NOW)
-    events.tell(group(), "Scheduled", "2 members have a node", NOW + 0.5)
-    events.tell(group(), "Unschedulable", "too many", NOW + 0.5)
-    events.stop(timeout=30)
-    assert events.figures == EventFigures(posted=2, limited=1, dropped=0, failed=0)
-    assert {path for path, _ in posted} == {"/apis/events.k8s.io/v1/namespaces/ml/events"}
-    assert [(one["reason"], one["type"], one["note"]) for _, one in posted] == [
-        ("Unschedulable", "Warning", "1 of 2 members fit"),
-        ("Scheduled", "Normal", "2 members have a node"),
-    ]
-    assert posted[0][1]["regarding"] == {
-        "apiVersion": "scheduling.x-k8s.io/v1alpha1",
-        "kind": "PodGroup",
-        "namespace": "ml",
-        "name": "train",
-        "uid": "uid-of-train",
-    }
-    assert posted[0][1]["reportingController"] == "forecast-scheduler.io/gangs"

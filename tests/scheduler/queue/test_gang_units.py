@@ -18,13 +18,6 @@ def test_a_gang_has_the_place_of_its_highest_priority_and_of_its_group() -> None
     assert list(world.all_popped()) == [["i1", "i2"], ["s"]]
 
 
-def test_when_the_member_with_the_priority_goes_its_place_goes() -> None:
-    world = World()
-    world.put(a_pod("g1", gang="ns/g"), a_pod("g2", gang="ns/g", priority=9), a_pod("s", priority=3))
-    world.queue.remove("g2")
-    assert list(world.all_popped()) == [["s"], ["g1"]]
-
-
 def test_a_gang_told_to_wait_when_it_comes_back_goes_on_as_a_whole() -> None:
     world = _gang("a", "b")
     first = world.pop()

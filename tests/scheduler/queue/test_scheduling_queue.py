@@ -16,27 +16,6 @@ from scheduler.queue.options import QueueOptions
 from tests.scheduler.queue.queue_world import BEGIN, FIT, World, a_pod, node_added
 
 
-def test_pods_of_a_controller_are_popped_together_in_the_order_in_which_they_arrived() -> None:
-    world = World()
-    for name in ("a1", "b1", "a2", "b2", "a3"):
-        world.put(a_pod(name, unit=name[0]))
-        world.now += 1
-    first = world.pop(2)
-    assert first is not None
-    assert (first.key, first.is_gang, [queued.pod.uid for queued in first.pods]) == ("a", False, ["a1", "a2"])
-    assert world.queue.lengths() == {"active": 3, "backoff": 0, "unschedulable": 0, "gated": 0}
-    assert world.queue.in_flight == 2
-    # What is left of it has the place of its own oldest pod.
-    assert list(world.all_popped()) == [["b1", "b2"], ["a3"]]
-
-
-def test_a_pod_whose_priority_changes_changes_its_place() -> None:
-    world = World()
-    world.put(a_pod("a", unit="u"), a_pod("b", unit="u"))
-    world.put(a_pod("b", unit="u", priority=9))
-    assert list(world.all_popped()) == [["b"], ["a"]]
-
-
 def test_what_is_told_of_waiting_pods() -> None:
     world = World()
     world.put(a_pod("a", unit="u"))
@@ -77,16 +56,6 @@ def test_a_gated_pod_is_not_tried_and_asked_again_when_it_changes() -> None:
     world.put(replace(pod, gates=("other",)))
     (waiting,) = world.queue.waiting()
     assert (waiting.part, waiting.message, waiting.rejected_by) == ("active", "", frozenset())
-
-
-def test_a_timeout_event_wakes_everybody_and_asks_all_gates() -> None:
-    world = World(gated={"a": "no", "b": "no"})
-    world.put(a_pod("a"), a_pod("b"), a_pod("c", zone="x"))
-    world.reject(FIT)
-    world.after(20)
-    del world.gated["a"]
-    world.queue.happened(ClusterEvent(EventKind.TIMEOUT))
-    assert world.parts() == {"a": "active", "b": "gated", "c": "active"}
 
 
 def test_a_gate_that_raises_keeps_the_pod_out_until_it_is_asked_again(caplog: pytest.LogCaptureFixture) -> None:

@@ -160,7 +160,3 @@ def furthest_off(owners: Mapping[str, Demand], order: Order) -> float:
 @pytest.mark.parametrize("owners", [MIXED, WEIGHTED], ids=["mixed", "weighted"])
 def test_shares_are_within_5_percent_of_ideal(owners: Mapping[str, Demand]) -> None:
     assert furthest_off(owners, Order.DRF) < 0.05
-
-
-def test_they_are_far_off_where_who_came_first_goes_first() -> None:
-    assert furthest_off(MIXED, Order.FIFO) > 0.5

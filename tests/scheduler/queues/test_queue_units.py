@@ -1,14 +1,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 from kube.objects.objects import PodInfo
 from scheduler.queue.unit import UnitOf, unit_by_owner
 from scheduler.queues.options import Order, PodQueue
 from scheduler.queues.queue_of import QUEUE_ANNOTATION, QueueOf
-from scheduler.queues.units import ONLINE_FLOW, QueueUnits
-from tests.placement.small_cluster import pod_of
+from scheduler.queues.units import QueueUnits
 from tests.scheduler.queues.queue_pods import PROFILES, a_job_pod, is_job
 
 
@@ -43,10 +41,3 @@ def test_queues_and_due_times_part_them_and_due_times_count_in_steps_of_ten_seco
 def test_a_gang_stays_what_it_is_and_gets_a_flow_and_a_due_time() -> None:
     pod = a_job_pod("a", namespace="x", labels={"gang": "g"}, annotations={"due": "25"})
     assert units().unit_of(pod) == UnitOf("x/g", 7.0, True, "default/x", 20.0)
-
-
-def test_pods_of_other_profiles_are_in_a_flow_of_their_own() -> None:
-    pod = replace(pod_of("a", owner_uid="rs"), annotations={"due": "25", QUEUE_ANNOTATION: "night"})
-    assert units().unit_of(pod) == replace(unit_by_owner(pod), flow=ONLINE_FLOW)
-    gang = replace(pod, labels={"gang": "g"})
-    assert units().unit_of(gang) == UnitOf("default/g", 7.0, True, ONLINE_FLOW)

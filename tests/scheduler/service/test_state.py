@@ -8,7 +8,7 @@ import pytest
 from kube.leader_election.lease import LeaseStatus
 from kube.objects.objects import PodInfo
 from placement.status import SUCCESS, Code, Status
-from scheduler.metrics import SchedulingGauges, SchedulingMetrics
+from scheduler.metrics import SchedulingGauges
 from scheduler.queue.options import QueueOptions
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue.sorting import PrioritySort
@@ -59,14 +59,6 @@ def test_a_replica_that_waits_for_the_lease_is_ready(client: AppClient, scheduli
     assert client.get("/readyz").status_code == 200
 
 
-def test_it_says_so_while_it_ends(client: AppClient) -> None:
-    client.app.state.service.draining = True
-    answer = client.get("/readyz")
-    assert answer.status_code == 503 and "shutting down" in answer.json()["error"]
-    assert client.get("/healthz").status_code == 200
-    assert client.get("/v1/status").json()["ready"] is False
-
-
 def test_the_status_is_that_of_the_scorer_and_of_the_loops(client: AppClient) -> None:
     status = client.get("/v1/status").json()
     assert status["ready"] is True and status["not_ready_because"] is None
@@ -86,23 +78,6 @@ def test_the_status_is_that_of_the_scorer_and_of_the_loops(client: AppClient) ->
         "gangs": {"Pending": 1},
         "loop_age_seconds": 0.25,
     }
-
-
-def test_stages_of_the_loops_and_of_the_routes_are_one_metric(client: AppClient, metrics: SchedulingMetrics) -> None:
-    metrics.observe_stage("cycle", 0.001)
-    client.post("/v1/explain", json={"pod": {"namespace": "shop", "name": "cart-1"}})
-    text = client.get("/metrics").text
-    assert text.count("# TYPE forecast_scheduling_duration_seconds histogram") == 1
-    assert 'forecast_scheduling_duration_seconds_count{stage="cycle"} 1.0' in text
-    assert 'forecast_scheduling_duration_seconds_count{stage="explain"} 1.0' in text
-    assert 'forecast_pending_pods{queue="unschedulable"} 2.0' in text and "forecast_node_predicted_peak" in text
-
-
-def test_nobody_else_says_where_our_pods_go(client: AppClient, scorer: FakeScorer) -> None:
-    body = {"pod": {"namespace": "shop", "name": "cart-1"}, "node": "node-01", "seconds": 2}
-    assert client.post("/v1/charges", json=body).status_code == 404
-    assert client.post("/v1/scores", json=body).status_code == 404
-    assert scorer.asked == [] and scorer.charged == []
 
 
 def _names(client: AppClient, query: str = "") -> list[str]:
