@@ -145,16 +145,3 @@ def test_every_command_spreads_evening_services_over_nodes_with_jobs_and_without
         }, command
         for name, (_, share) in placed.items():
             assert share == pytest.approx(found["scorer"][name][1], rel=0.01), command
-
-
-def test_explain_sees_the_same_peaks_as_the_scorer(inputs: Inputs, capfd: pytest.CaptureFixture[str]) -> None:
-    capfd.readouterr()
-    assert run(["explain", "shop/new-5", *options(inputs), "--json", "-"]) == 0
-    explained = json.loads(capfd.readouterr().out)["nodes"]
-    with opened_scorer(inputs) as scorer:
-        asked = scorer.explain(scorer.find_pod("shop", "new-5")).nodes
-    assert [one["node"] for one in explained] == [one.node for one in asked]
-    for mine, theirs in zip(explained, asked, strict=True):
-        assert theirs.peak_with is not None
-        assert mine["peak_with"]["share"] == pytest.approx(theirs.peak_with.share, rel=0.01)
-    assert explained[0]["node"] == by_the_scorer(inputs)["new-5"][0]

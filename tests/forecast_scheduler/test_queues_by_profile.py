@@ -74,13 +74,3 @@ def test_a_policy_holds_in_every_profile(
 ) -> None:
     queue = {"name": "line", "profiles": [profile], "order": order, "most_per_turn": 1}
     assert placed(tmp_path, capfd, seven(profile), queue) == PLACED[order]
-
-
-def test_one_queue_is_shared_by_pods_of_all_profiles(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """Of four cores an owner with jobs gets as much as one with services."""
-    pods = [
-        *(a_pod(f"a{i}", "online", i) for i in range(4)),
-        *(a_pod(f"b{i}", "job", 10 + i) for i in range(4)),
-    ]
-    queue = {"name": "line", "profiles": list(NAMES), "order": "drf", "most_per_turn": 1}
-    assert placed(tmp_path, capfd, pods, queue) == ["a0", "a1", "b0", "b1"]

@@ -198,19 +198,6 @@ def test_pods_that_wait_before_it_are_placed_first(tmp_path: Path, capfd: pytest
     assert {one["filter"]: one["nodes"] for one in told["filters"]["rejections"]} == {"NodeResourcesFit": 1}
 
 
-def test_an_eviction_is_named(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    cluster = cluster_file(
-        tmp_path,
-        made_node("node-a", cpu="2"),
-        seated(made_pod("cheap", cpu="2"), "node-a"),
-        made_pod("urgent", cpu="2", priority=100),
-    )
-    told = explained(capfd, "shop/urgent", "--cluster", str(cluster), "--models", str(tmp_path / "none"))
-    assert (told["judgement"]["evicts"], told["judgement"]["makes_room_on"]) == (["shop/cheap"], "node-a")
-    assert told["judgement"]["node"] == "node-a"
-    assert told["judgement"]["rejections"][0]["filter"] == "NodeResourcesFit"
-
-
 def test_a_running_pod_and_a_manifest_are_judged_as_if_they_waited(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

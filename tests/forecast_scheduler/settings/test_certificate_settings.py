@@ -41,19 +41,3 @@ def test_the_example_in_the_docs_is_valid(tmp_path: Path) -> None:
     (tmp_path / "settings.yaml").write_text(example)
     settings = load_settings(tmp_path / "settings.yaml", {})
     assert settings.webhook.certificates == CertificateOptions(managed=True)
-
-
-def test_the_docs_have_every_metric() -> None:
-    from admission.certificates.certificate_keeper import CertificateKeeper
-    from admission.certificates.certificate_store import CertificateStore
-    from admission.certificates.metrics import CertificateCollector
-    from admission.certificates.served_certificate_file import ShownCertificate
-    from serving.certificates import CertificateFiles
-
-    store: CertificateStore = None  # type: ignore[assignment]
-    with ShownCertificate() as shown:
-        keeper = CertificateKeeper(store, shown, CertificateOptions(), clock=lambda: 0.0)
-        families = CertificateCollector(CertificateFiles(shown.path), keeper).collect()
-        names = {family.name + ("_total" if family.type == "counter" else "") for family in families}
-    assert len(names) == 4
-    assert [name for name in names if f"| `{name}` |" not in PAGE.read_text()] == []

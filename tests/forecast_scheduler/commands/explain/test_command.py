@@ -60,16 +60,6 @@ def test_the_same_in_json_and_for_some_nodes(evening: Evening, capfd: pytest.Cap
     assert [node["node"] for node in first["nodes"]] == [both["nodes"][0]["node"]]
 
 
-def test_a_manifest_will_do(evening: Evening, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    manifest = tmp_path / "pod.yaml"
-    manifest.write_text(MANIFEST)
-    capfd.readouterr()
-    assert run(["explain", str(manifest), *evening.options()]) == 0
-    text = capfd.readouterr().out
-    assert "shop/new[red]" in text
-    assert "the model does not know this service: predicted from its requests" in text
-
-
 def test_without_measurements_and_without_a_model_it_says_so(
     evening: Evening, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -123,15 +113,6 @@ def test_a_manifest_that_is_none_is_one_line_and_status_2(
     capfd.readouterr()
     assert run(["explain", str(tmp_path / "pod.yaml"), *evening.options()]) == 2
     assert capfd.readouterr().err.count("\n") == 1
-
-
-def test_misnamed_scores_in_the_settings_are_refused(
-    evening: Evening, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    config = tmp_path / "config.yaml"
-    config.write_text("scorer: {scores: {weights: {predicted_peek: 1}}}\n")
-    assert run(["explain", "shop/cart-0", *evening.options(), "--config", str(config)]) == 2
-    assert "did you mean predicted_peak" in capfd.readouterr().err
 
 
 def test_it_says_where_the_pod_could_go_and_why_not_elsewhere(

@@ -13,7 +13,7 @@ from forecast_scheduler.commands.demo import evening_scorer
 from forecast_scheduler.commands.demo.command import serve_last_evening
 from forecast_scheduler.commands.history_directory import open_history
 from forecast_scheduler.commands.shell import open_shell
-from forecast_scheduler.settings.document import Settings, load_settings
+from forecast_scheduler.settings.document import Settings
 from tests.forecast_scheduler.commands.report.test_command import decided, write_log
 from tests.forecast_scheduler.recorded_evening import Evening, recorded_evening
 from tests.forecast_scheduler.small_history import small_tables
@@ -84,12 +84,6 @@ def test_what_is_missing_is_said_in_one_line(
     said = [line for line in capfd.readouterr().err.splitlines() if not line.startswith("reading ")]  # a slow disk's
     assert len(said) == 1 and sentence in said[0]
     assert not (tmp_path / "page.html").exists()
-
-
-def test_the_setting_names_the_file_that_the_scorer_offers() -> None:
-    settings = load_settings(None, {"FORECAST_SCHEDULER_SCORER__REPORT": "~/models/report.html"})
-    assert settings.scorer.report == Path.home() / "models" / "report.html"
-    assert Settings().scorer.report is None
 
 
 def test_the_demo_writes_it_for_the_scorers_page(
