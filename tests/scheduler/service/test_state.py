@@ -59,6 +59,14 @@ def test_a_replica_that_waits_for_the_lease_is_ready(client: AppClient, scheduli
     assert client.get("/readyz").status_code == 200
 
 
+def test_it_says_so_while_it_ends(client: AppClient) -> None:
+    client.app.state.service.draining = True
+    answer = client.get("/readyz")
+    assert answer.status_code == 503 and "shutting down" in answer.json()["error"]
+    assert client.get("/healthz").status_code == 200
+    assert client.get("/v1/status").json()["ready"] is False
+
+
 def test_the_status_is_that_of_the_scorer_and_of_the_loops(client: AppClient) -> None:
     status = client.get("/v1/status").json()
     assert status["ready"] is True and status["not_ready_because"] is None
