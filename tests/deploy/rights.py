@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import copy
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -10,6 +12,7 @@ from typing import Any, Final
 from testing.servers.applying import Applier
 from testing.servers.audit import Audit, Right
 from testing.servers.control_plane.control_plane import ControlPlane
+from testing.waiting import eventually
 
 Manifest = dict[str, Any]
 
@@ -82,6 +85,43 @@ class Installed:
         asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
         return str(self.applier.send("POST", path, asked, kind="application/json")["status"]["token"])
 
+    @contextmanager
+    def without(self, right: Right, part: str) -> Iterator[None]:
+        """Its account has all rights but this one; both counts as soon as the API server knows."""
+        before = [one for one in self._of(part) if any(right in _rights(rule) for rule in one["rules"])]
+        try:
+            for role in before:
+                rules = [kept for rule in role["rules"] for kept in _split(rule, right)]
+                self.applier.apply(copy.deepcopy(role) | {"rules": rules})
+            assert eventually(lambda: not self.may(right, part))
+            yield
+        finally:
+            self.applier.apply_all(before)
+            assert eventually(lambda: self.may(right, part))
+
+    def may(self, right: Right, part: str) -> bool:
+        """Whether the API server says so, of an object that a rule may name."""
+        verb, group, resource = right
+        plain, _, sub = resource.partition("/")
+        names = {
+            name
+            for role in self._of(part)
+            for rule in role["rules"]
+            if right in _rights(rule)
+            for name in rule.get("resourceNames", [""])
+        }
+        attributes = {"verb": verb, "group": group, "resource": plain, "subresource": sub, "namespace": NAMESPACE}
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SubjectAccessReview",
+            "spec": {"user": account_of(part), "resourceAttributes": attributes | {"name": min(names)}},
+        }
+        path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+        return bool(self.applier.send("POST", path, review, kind="application/json")["status"]["allowed"])
+
+    def _of(self, part: str) -> list[Manifest]:
+        return _roles(self.manifests, _bound(self.manifests, part))
+
 
 def _bound(manifests: list[Manifest], part: str) -> set[tuple[str, str]]:
     """Kind and name of the roles."""
@@ -105,3 +145,13 @@ def _rights(rule: Manifest) -> set[Right]:
         for group in rule.get("apiGroups", [])
         for resource in rule.get("resources", [])
     }
+
+
+def _split(rule: Manifest, without: Right) -> list[Manifest]:
+    """Rules that grant the same but for this right."""
+    if without not in _rights(rule):
+        return [rule]
+    return [
+        rule | {"verbs": [verb], "apiGroups": [group], "resources": [resource]}
+        for verb, group, resource in sorted(_rights(rule) - {without})
+    ]

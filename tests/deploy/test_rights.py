@@ -1,25 +1,30 @@
-"""What deploy/ grants is what is used: nothing that is granted is idle, and nothing that is asked is refused. By the
-audit log of a real API server, of real processes with their accounts' tokens."""
+"""What deploy/ grants is what is used: nothing that is granted is idle, nothing that is asked is refused, and whatever
+right is taken away is missed. By the audit log of a real API server, of real processes with their accounts' tokens."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from testing.processes.scorer_process import ScorerProcess
+from testing.processes.webhook_process import manifests
 from testing.servers.applying import Applier
 from testing.servers.audit import Audit, Right
 from testing.servers.cluster_objects import ClusterWriter
 from testing.servers.control_plane.control_plane import ControlPlane
-from testing.servers.kustomize import built, built_from
+from testing.servers.kustomize import DEPLOY, built, built_from
 from testing.waiting import eventually
 from tests.cluster.test_node_topologies import DEFINITION as NODE_TOPOLOGIES
 from tests.deploy.parts_at_work import PARTS, SERVES_NATIVE_GROUPS, clear
-from tests.deploy.rights import NAMESPACE, OF_EVERYBODY, Installed, account_of, granted
+from tests.deploy.rights import DELEGATED, NAMESPACE, OF_EVERYBODY, Installed, account_of, granted
 from tests.schedule.test_native_gangs import GATES as NATIVE_GROUPS
 
+_STATUS = re.compile(r"(?<=[ (=])403\b")
 """As a line of the log says it: neither the thousandths of a second that it begins with, nor a port."""
 
 
@@ -95,6 +100,63 @@ def test_nothing_is_granted_wholesale(tmp_path: Path) -> None:
             assert one["metadata"]["namespace"] == NAMESPACE
 
 
+def _each_right() -> list[tuple[str, Right]]:
+    """Those that every API server grants to whoever is bound to a role of its own left out."""
+    files = {name: sorted((DEPLOY / "base" / name).glob("rbac*.yaml")) for name in PARTS}
+    return [
+        (name, right) for name in PARTS for right in sorted(_usable(granted(manifests(*files[name]), name)) - DELEGATED)
+    ]
+
+
 def _usable(rights: set[Right]) -> set[Right]:
     """Without those on native PodGroups, where the API server has none."""
     return {right for right in rights if SERVES_NATIVE_GROUPS or right[1] != "scheduling.k8s.io"}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "right"), _each_right(), ids=lambda one: one if isinstance(one, str) else " ".join(one)
+)
+def test_a_right_that_is_taken_away_is_missed(
+    name: str, right: Right, installed: Installed, writer: ClusterWriter, tmp_path: Path
+) -> None:
+    """Whoever runs it can see it: in the log, in the figures, or at a pod."""
+    part, account = PARTS[name], account_of(name)
+    part.prepare(installed, writer)
+    process = part.process(installed, tmp_path)
+    with installed.without(right, name), closing(process):
+        if _starts(process):
+            part.work(installed, writer, process)
+        assert eventually(lambda: right in installed.audit.refused(account)), process.log[-3000:]
+        assert eventually(lambda: _is_told(process, writer)), process.log[-3000:]
+        assert installed.audit.refused(account) == {right}
+
+
+def _starts(process: ScorerProcess) -> bool:
+    """Not where the first thing that it needs is refused."""
+    try:
+        process.start()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _is_told(process: ScorerProcess, writer: ClusterWriter) -> bool:
+    return _is_logged(process) or _is_counted(process) or _is_written(writer)
+
+
+def _is_logged(process: ScorerProcess) -> bool:
+    return any(_STATUS.search(line) for line in process.complaints)
+
+
+def _is_counted(process: ScorerProcess) -> bool:
+    if not process.url.startswith("http:"):  # it did not start, or asks for a certificate that is not known here
+        return False
+    lines = process.http.get("/metrics").text.splitlines()
+    return any('="failed"' in line and not line.endswith(" 0.0") for line in lines)
+
+
+def _is_written(writer: ClusterWriter) -> bool:
+    """As the condition of a pod that waits."""
+    told = [one.get("message", "") for pod in writer.list_all("pods") for one in pod["status"].get("conditions", [])]
+    return any("403" in message or "forbidden" in message for message in told)
