@@ -46,7 +46,6 @@ def constructed(
     noise: float = 0.05,
     factor_share: float = 0.0,
     cost_share: float = 0.0,
-    releases_per_week: int = 1,
     node_deviation: float = 0.0,
     seed: int = 0,
 ) -> tuple[History, Truth]:
@@ -65,7 +64,7 @@ def constructed(
     n_replicas: Ints = np.round(np.exp(rng.uniform(least, most, n_services))).astype(np.int64)
     autoscaled = rng.random(n_services) < 0.25
     size = np.array([1.0, 2.0, 4.0])[rng.permutation(np.arange(n_nodes) % 3)]
-    placements = _placements(rng, n_replicas, autoscaled, size, days, releases_per_week)
+    placements = _placements(rng, n_replicas, autoscaled, size, days)
     factor = np.where(rng.random(n_services) < factor_share, 1.4, 1.0)[:, None] * np.ones(len(RESOURCES))
     factor[:, list(unmeasured)] = 1.0
     cost = cost_share * LEVELS
@@ -148,14 +147,14 @@ def _curves(rng: np.random.Generator, n_services: int, weekend: Bools) -> Floats
 
 
 def _placements(
-    rng: np.random.Generator, replicas: Ints, autoscaled: Bools, size: Floats, days: tuple[date, ...], per_week: int
+    rng: np.random.Generator, replicas: Ints, autoscaled: Bools, size: Floats, days: tuple[date, ...]
 ) -> Placements:
     """Pods on random nodes, larger nodes more; a release moves all pods of its service to new ones at 10:00."""
     n_days, end = len(days), len(days) * SLOTS_PER_DAY
     first, last, service = [], [], []
-    weekday = rng.integers(0, 5, (len(replicas), per_week))
+    weekday = rng.integers(0, 5, len(replicas))
     for s, count in enumerate(replicas):
-        releases = [d * SLOTS_PER_DAY + 20 for d in range(n_days) if days[d].weekday() in weekday[s, :per_week]]
+        releases = [d * SLOTS_PER_DAY + 20 for d in range(n_days) if days[d].weekday() == weekday[s]]
         borders = np.array([0, *releases, end])
         first.append(np.repeat(borders[:-1], count))
         last.append(np.repeat(borders[1:], count))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,9 +24,9 @@ JOBS: Final = "job-scheduler"
 _PREFIX: Final = "forecast-scheduler.io/"
 
 
-def job_owner(name: str, *, uid: str = "") -> dict[str, str]:
+def job_owner(name: str) -> dict[str, str]:
     """The ownerReference of a Job that need not exist; a name that ends in a time is of a CronJob."""
-    return {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": uid or f"uid-{name}"}
+    return {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": f"uid-{name}"}
 
 
 def job_pod(
@@ -61,15 +61,12 @@ def a_job(
     cpu: str = "100m",
     run_seconds: float | None = None,
     fails: bool = False,
-    backoff_limit: int | None = 1000,
     ignores_disruptions: bool = False,
     suspend: bool = False,
-    indexed: bool = False,
     annotations: Mapping[str, str] | None = None,
 ) -> Manifest:
     """A Job of the job profile, for testing/servers/job_controller.py.
 
-    backoff_limit       : None = what the API server takes for it
     ignores_disruptions : as docs/use/jobs.md recommends it
     """
     said = {_PREFIX + key: value for key, value in (annotations or {}).items()}
@@ -78,7 +75,7 @@ def a_job(
     if fails:
         said[FAILS] = "true"
     template = job_pod("template", cpu=cpu)
-    failing: Manifest = {} if backoff_limit is None else {"backoffLimit": backoff_limit}
+    failing: Manifest = {"backoffLimit": 1000}
     if ignores_disruptions:
         rule = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
         failing["podFailurePolicy"] = {"rules": [rule]}
@@ -89,7 +86,7 @@ def a_job(
         "spec": {
             "parallelism": parallelism,
             "completions": completions,
-            "completionMode": "Indexed" if indexed else "NonIndexed",
+            "completionMode": "NonIndexed",
             **failing,
             "suspend": suspend,
             "template": {"metadata": {"annotations": said}, "spec": template["spec"]},
@@ -277,26 +274,6 @@ def waits_with_reason(manifest: Mapping[str, Any]) -> bool:
     """Whether its status says that it waits, and why."""
     conditions = manifest.get("status", {}).get("conditions", [])
     return any(one["type"] == "PodScheduled" and one["status"] == "False" and one.get("message") for one in conditions)
-
-
-def share_of(pods: Iterable[Mapping[str, Any]], allocatable: Mapping[str, float]) -> dict[str, float]:
-    """Dominant share by namespace, of pods that have a node: Ghodsi et al., NSDI 2011, section 4.
-
-    pods        : manifests of one container, requests in whole cores or milli-cores and Mi
-    allocatable : {"cpu": cores, "memory": MiB}
-    """
-    used: dict[str, dict[str, float]] = defaultdict(lambda: {"cpu": 0.0, "memory": 0.0})
-    for one in pods:
-        if one["spec"].get("nodeName"):
-            requests = one["spec"]["containers"][0]["resources"]["requests"]
-            of = used[one["metadata"]["namespace"]]
-            of["cpu"] += _cores(requests["cpu"])
-            of["memory"] += float(requests["memory"].removesuffix("Mi"))
-    return {name: max(of[kind] / allocatable[kind] for kind in allocatable) for name, of in used.items()}
-
-
-def _cores(text: str) -> float:
-    return float(text.removesuffix("m")) / 1000 if text.endswith("m") else float(text)
 
 
 def assert_sound(

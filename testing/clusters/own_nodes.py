@@ -25,10 +25,9 @@ QUICK_LEASE: Final = {"duration": "3s", "renew_deadline": "2s", "retry_period": 
 _GROUPS: Final = "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroups"
 
 
-def settings_of_schedule(*, node_rules: Mapping[str, Any] | None = None, **schedule: Any) -> dict[str, Any]:
+def settings_of_schedule(**schedule: Any) -> dict[str, Any]:
     """Without a Lease unless `lease` says otherwise: a test that is about something else needs none."""
     return {
-        "node_rules": dict(node_rules or {}),
         "scorer": {"usage_every": "1s", "model_every": "1s", "overview_every": "1s"},
         "schedule": {"lease": {"enabled": False}} | schedule,
     }

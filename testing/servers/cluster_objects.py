@@ -136,7 +136,6 @@ def replica_set(
     deployment: str = "",
     revision: int = 1,
     desired_replicas: int = 1,
-    labels: Mapping[str, str] | None = None,
 ) -> Manifest:
     """A ReplicaSet as a Deployment of that name would have made it; none without a name."""
     annotations = {
@@ -151,7 +150,7 @@ def replica_set(
         "metadata": _metadata(
             name,
             namespace,
-            selected | dict(labels or {}),
+            selected,
             annotations if deployment else None,
             owner if deployment else None,
         ),

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import json
-import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from testing.servers.bad_proxy import Lie
@@ -108,34 +106,3 @@ LIES: Final[Mapping[str, Lie]] = {
     "bare NaN": lambda body: body.replace(b'"1"', b"NaN"),
 }
 """By name."""
-
-_ODD: Final[tuple[Any, ...]] = (
-    None, True, 0, -1, 7, 1.5, 1e18, -1e300, 10**25, "", "x", "NaN", "-Inf", "1e400", "0x1", "1_0", "\x00", [], [[]],
-    {}, {"a": None}, [0, "1"], [1_772_400_000, "1"], {"metric": {}, "values": []},
-)  # fmt: skip
-
-
-def distorted(body: bytes, chance: random.Random) -> bytes:
-    """A few odd values in place of others, or a cut, or bytes changed."""
-    if chance.random() < 0.1:
-        at = chance.randrange(len(body))
-        return body[:at] + chance.randbytes(chance.randrange(4)) + body[at + chance.randrange(3) :]
-    document = json.loads(body)
-    for odd in chance.sample(_ODD, chance.choice((1, 1, 2, 5))):  # each once: an object inside itself has no JSON
-        places = list(_places(document))
-        if places:
-            holder, key = chance.choice(places)
-            holder[key] = copy.deepcopy(odd)
-    return json.dumps(document).encode()
-
-
-def _places(document: Any) -> Iterator[tuple[Any, Any]]:
-    """Where a value stands: all levels, but of long lists only a few entries."""
-    keys: list[Any] = []
-    if isinstance(document, dict):
-        keys = list(document)
-    elif isinstance(document, list):
-        keys = sorted({0, 1, len(document) // 2, len(document) - 1} & set(range(len(document))))
-    for key in keys:
-        yield document, key
-        yield from _places(document[key])

@@ -6,8 +6,6 @@ S3 is. Listings may be frozen: they then show what there was at that moment.
 
 from __future__ import annotations
 
-import os
-import signal
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -22,7 +20,6 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
 
 _BUCKET: Final = "bucket"
-_CONTROL: Final = "/-/ready"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +36,10 @@ class Request:
 class Fault:
     """What happens instead of, or besides, the answer.
 
-    kill    : the process that is killed; before the store does what it was asked, or after with `late`
     status  : of an error answer; nothing is done
     seconds : until the answer
     """
 
-    kill: int = 0
-    late: bool = False
     status: int = 0
     seconds: float = 0.0
 
@@ -57,7 +51,6 @@ class _State:
     listed: dict[str, bytes] | None = None
     seen: list[Request] = field(default_factory=list)
     choose: Callable[[Request], Fault | None] = lambda request: None
-    ready: Callable[[int], None] = lambda pid: None
 
 
 class ObjectStoreServer:
@@ -115,15 +108,6 @@ class ObjectStoreServer:
             self._state.seen.clear()
             self._state.choose = choose
 
-    @property
-    def control(self) -> str:
-        """URL by which a process says that it is about to begin: `on_ready` is called with its pid."""
-        return f"{self.environment['AWS_ENDPOINT_URL']}{_CONTROL}"
-
-    def on_ready(self, call: Callable[[int], None]) -> None:
-        """Call this before the process that asks gets its answer."""
-        self._state.ready = call
-
     def freeze_listings(self, frozen: bool = True) -> None:
         """Listings show what there is now, whatever is written later."""
         with self._lock:
@@ -144,31 +128,17 @@ class _Handler(BaseHTTPRequestHandler):
         key = unquote(parts.path).lstrip("/").removeprefix(_BUCKET).lstrip("/")
         query = {name: values[0] for name, values in parse_qs(parts.query, keep_blank_values=True).items()}
         content = self._body()
-        if parts.path == _CONTROL:
-            self.state.ready(int(query["pid"]))
-            self._answer(200, b"")
-            return
         with self.lock:
             request = Request(len(self.state.seen), self.command, key, query)
             self.state.seen.append(request)
             fault = self.state.choose(request) or Fault()
-            if fault.kill:  # whose turn it is next meets no fault
-                self.state.choose = lambda request: None
         time.sleep(fault.seconds)
-        if fault.kill and not fault.late:
-            os.kill(fault.kill, signal.SIGKILL)
-            self.close_connection = True
-            return
         if fault.status:
             code = "SlowDown" if fault.status == 503 else "InternalError"
             self._answer(fault.status, f"<Error><Code>{code}</Code><Message>made up</Message></Error>".encode())
             return
         with self.lock:
             status, answer, headers = self._done(request, content)
-        if fault.kill:
-            os.kill(fault.kill, signal.SIGKILL)
-            self.close_connection = True
-            return
         self._answer(status, answer, headers)
 
     do_GET = do_PUT = do_DELETE = do_HEAD = do_POST = _serve  # noqa: N815 - names of the standard library

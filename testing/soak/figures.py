@@ -24,11 +24,6 @@ class Growth:
     a_week: float
     error: float
 
-    @property
-    def is_certain_above(self) -> float:
-        """What it exceeds in spite of the error, at two standard errors."""
-        return self.a_week - 2 * self.error if math.isfinite(self.error) else -math.inf
-
 
 def growth(values: Sequence[float]) -> Growth:
     """Of one figure per day, by least squares."""

@@ -88,11 +88,6 @@ def test_an_array_name_cannot_leave_its_directory(name: str) -> None:
         ArraySpec(name, (), "1")
 
 
-def test_an_axis_needs_a_length() -> None:
-    with pytest.raises(CorruptArtefact, match="'slots'"):
-        replace(manifest_of(), axes={})
-
-
 def test_a_newer_schema_is_foreign() -> None:
     document = json.loads(manifest_to_bytes(manifest_of())) | {"schema_version": 2}
     with pytest.raises(ForeignArtefact, match="schema version 2"):

@@ -69,12 +69,6 @@ def test_peak_quantiles_stand_above_each_other_and_about_the_truth() -> None:
     assert len(PEAK_QUANTILES) == peaks.shape[1]
 
 
-def test_a_level_that_doubled_four_days_ago_is_followed() -> None:
-    factor = np.where(np.arange(28) >= 24, 2.0, 1.0)
-    model = fit(scaled(synthetic_history(), 2, factor))
-    assert tomorrow(model)[2].max() > 1.6 * tomorrow(ordinary())[2].max()
-
-
 def test_a_trend_of_five_percent_a_day_is_not_forecast_as_last_week() -> None:
     truth = 2.0 * 1.05**28
     last_week = 2.0 * 1.05**21
@@ -88,20 +82,6 @@ def test_load_is_shared_by_the_replicas_there_are_now() -> None:
     assert tomorrow(model)[0].max() == pytest.approx(0.5, rel=0.1)
     share = model.load_share(np.full(12, 16.0))
     assert share[0, CPU] == pytest.approx(0.5) and share[0, MEMORY] == 1.0
-
-
-def test_a_holiday_is_forecast_like_the_last_one_and_not_like_its_weekday() -> None:
-    # 2026-05-14 (Ascension) and 2026-05-25 (Whit Monday) are public holidays in Germany.
-    calendar = Calendar("Europe/Berlin", "DE")
-    history = synthetic_history(noise=0.02, n_days=21, calendar=calendar)
-    assert history.days[10] == date(2026, 5, 14)
-    factor = np.where(np.arange(21) == 10, 0.4, 1.0)
-    for service in range(6):
-        history = scaled(history, service, factor)
-    model = fit(history)
-    whit_monday = date(2026, 5, 25)
-    peaks = model.usage((whit_monday, whit_monday + timedelta(days=1)))[:, CPU].max(axis=2)
-    assert (peaks[:, 0] / peaks[:, 1]).mean() < 0.6
 
 
 def test_a_service_three_days_old_has_a_weekend() -> None:
@@ -201,13 +181,6 @@ def test_the_days_around_a_holiday_are_placed_for_as_ordinary_days() -> None:
     curves, _ = model.placement_curves(days)
     peaks = curves[:, CPU, 0].max(axis=2) / np.arange(1.0, 7.0)[:, None]
     assert (peaks[:, 0] > 0.9).all() and (peaks[:, 5] > 0.9).all() and (peaks[:, 4] < 0.6).all()
-
-
-def test_a_cluster_in_which_nothing_happens_is_forecast_as_nothing() -> None:
-    history = synthetic_history()
-    idle = replace(history, usage_per_pod=np.zeros_like(history.usage_per_pod))
-    model = fit(idle)
-    assert (model.service_peaks(model.first_day) == 0).all()
 
 
 def test_weights_of_the_night_before_are_matched_by_the_names_of_the_predictors() -> None:

@@ -61,21 +61,10 @@ def test_a_job_over_midnight_is_there_on_both_sides_of_it() -> None:
     assert not pods(MIDNIGHT)[:, 4:46].any()
 
 
-def test_a_single_night_is_enough_to_expect_the_next() -> None:
-    np.testing.assert_allclose(pods(YOUNG)[:, HOURS], 1.0)
-    assert pods(YOUNG).sum() == pytest.approx(14 * 6)
-
-
 def test_what_is_gone_and_what_ran_once_is_not_expected_again() -> None:
     assert not pods(GONE).any()
     assert not pods(ONCE).any()
     assert model().reference_replicas[[GONE, ONCE]].tolist() == [1.0, 1.0]
-
-
-def test_a_job_of_sundays_has_no_pods_on_other_days() -> None:
-    day_types = model().replicas_day_type[WEEKLY].sum(axis=1)
-    np.testing.assert_allclose(day_types, [0.0, 0.0, 6.0, 6.0], err_msg="a holiday is taken for a Sunday")
-    assert day_types[DayType.WORKDAY] == 0
 
 
 @pytest.mark.parametrize("service", [NIGHT, YOUNG, GONE, WIDER, WEEKLY, ONCE, MIDNIGHT])

@@ -6,7 +6,6 @@ Each test runs the command line. The truth on disk and the back-filled server ar
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 import time
@@ -22,8 +21,6 @@ from forecast.model_artefact import ARRAYS, model_of
 from forecast.published_models import Registry
 from forecast_scheduler.cli import run
 from testing.measured_cluster.cluster import Truth, build_truth
-from testing.servers.bad_proxy import BadProxy
-from testing.servers.lies import LIES
 from testing.servers.prometheus import PrometheusServer, free_port
 
 N_DAYS = 10  # a week and some days on which a forecast can be judged
@@ -127,17 +124,6 @@ def test_a_second_run_on_the_same_night_changes_nothing(
     assert files(place / "m") == before
 
 
-def test_a_run_that_is_killed_is_made_good_by_the_next(
-    server: PrometheusServer, tmp_path: Path, expected: PeakModel
-) -> None:
-    process = started(server.url, tmp_path)
-    time.sleep(1.5)
-    process.kill()
-    process.communicate()
-    assert train(server.url, tmp_path) == 0  # the lease of a process that is gone does not keep it out
-    alike(model_at(tmp_path / "m"), expected)
-
-
 def test_a_run_that_is_told_to_stop_gives_its_lease_back(server: PrometheusServer, tmp_path: Path) -> None:
     process = started(server.url, tmp_path)
     leases = [tmp_path / place / "train-lease.json" for place in ("h", "m")]
@@ -164,32 +150,3 @@ def test_a_dead_server_is_told_in_one_line_and_the_model_stays(
     assert "cannot be reached" in said
     assert said.count("\n") == 1
     assert (files(place / "m"), files(place / "h")) == before
-
-
-@pytest.mark.parametrize(("lie", "first"), [("value null", 0), ("labels of numbers", 61)])
-def test_a_server_that_lies_is_told_in_one_line_and_the_model_stays(
-    lie: str,
-    first: int,
-    first_night: tuple[Path, dict[str, object], str],
-    server: PrometheusServer,
-    tmp_path: Path,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
-    shutil.copytree(first_night[0] / "m", tmp_path / "m")
-    before = files(tmp_path / "m")
-    with BadProxy(server.url, lambda number, path: lie if number >= first else "pass", lies=LIES) as proxy:
-        capfd.readouterr()
-        assert train(proxy.url, tmp_path) == 2
-    said = capfd.readouterr().err
-    assert "answers query" in said and "the query is " in said and said.count("\n") == 1, said
-    assert files(tmp_path / "m") == before
-
-
-def test_a_server_whose_scraping_stopped_days_ago_is_refused(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    start = datetime.now(UTC).date() - timedelta(days=6)
-    with PrometheusServer(build_truth(tmp_path / "truth", n_days=2, start=start).blocks) as stale:
-        assert train(stale.url, tmp_path) == 2
-    said = capfd.readouterr().err
-    assert "has no kube_pod_info within the last day" in said
-    assert said.count("\n") == 1
-    assert not (tmp_path / "m").exists()

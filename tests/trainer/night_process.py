@@ -2,8 +2,6 @@
 
     python -m tests.trainer.night_process kill DIR              night k is killed before its k-th call into the disk
     python -m tests.trainer.night_process ERRNO DIR             its k-th call fails so, ENOSPC for instance
-    python -m tests.trainer.night_process kill-at-request URL CONTROL
-                                                                an S3 store kills night k at its k-th request
 
 A night takes the lease, publishes a model, keeps what it forecasts and leaves its metrics. After each, another night is
 left alone. Prints a line of JSON for each: what the first came to, what was in use after it, and after the second.
@@ -17,7 +15,6 @@ import json
 import os
 import signal
 import sys
-import urllib.request
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -39,11 +36,9 @@ FINISHED, FAILED, MISTAKE, FORGIVEN = 0, 3, 4, 5
 """Exit statuses of a night: done and left alone, an error of ours, any other exception, done although a call failed."""
 
 
-def main(mode: str, place: str, control: str = "") -> None:
+def main(mode: str, place: str) -> None:
     model = fitted(synthetic_history(n_days=14, n_services=2))
-    if control:
-        at_requests(model, place, control)
-    elif mode == "kill":
+    if mode == "kill":
         at_calls(model, place, lambda: os.kill(os.getpid(), signal.SIGKILL))
     else:
         at_calls(model, place, lambda: _refuse(mode))
@@ -61,27 +56,6 @@ def at_calls(model: PeakModel, directory: str, act: Callable[[], None]) -> None:
             return
 
 
-def at_requests(model: PeakModel, url: str, control: str) -> None:
-    """control: URL that learns the number of each process before its night begins."""
-    import s3fs  # noqa: F401 - once for all that are forked; it starts no thread
-
-    def armed() -> None:
-        _ready(control, os.getpid())
-        night(model, url, 2 * at + 1)
-        _ready(control, 0)
-
-    for at in range(1000):
-        status = _forked(armed)
-        _report(model, url, at, status)
-        if status == FINISHED:
-            return
-
-
-def _ready(control: str, pid: int) -> None:
-    with urllib.request.urlopen(f"{control}?pid={pid}") as answer:
-        answer.read()
-
-
 def night(model: PeakModel, place: str, value: int) -> None:
     """value: of all numbers of the model that is published. Its forecasts are those of `model`."""
     with hold_lease(place, sleep=lambda seconds: None) as lease:
@@ -89,8 +63,7 @@ def night(model: PeakModel, place: str, value: int) -> None:
         version = registry.publish(artefact_of(value), before_use=lease.check)
         first_day = model.first_day + timedelta(days=value % 5)
         store_issued(open_store(place), replace(model, first_day=first_day), version)
-    if "://" not in place:
-        write_textfile(Path(place) / "metrics" / "night.prom", RunFigures(finished=datetime.now(UTC).timestamp()))
+    write_textfile(Path(place) / "metrics" / "night.prom", RunFigures(finished=datetime.now(UTC).timestamp()))
 
 
 def _registry(place: str) -> Registry:

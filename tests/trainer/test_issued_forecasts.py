@@ -107,14 +107,6 @@ def test_what_was_published_after_a_day_was_not_issued_for_it(store: ObjectStore
     np.testing.assert_allclose(recorded.peaks[:, :, 1], times(9.0, days_later=1).service_peaks(days[1]), rtol=1e-6)
 
 
-def test_a_run_that_came_late_issued_forecasts_for_the_days_not_yet_over(store: ObjectStore) -> None:
-    store_issued(store, model(), version("late", after=30 * HOUR))
-    days = [model().first_day, model().first_day + DAY]
-    issued = load_issued(store, days)
-    assert names(issued.versions) == ("", "late") and issued.lead_days.tolist() == [0, 2]
-    assert np.isnan(issued.peaks[:, :, 0]).all() and np.isfinite(issued.peaks[1:, :, 1]).all()
-
-
 @pytest.mark.parametrize(
     ("time_zone", "last_hour"),
     [("UTC", 23), ("Asia/Tokyo", 14), ("America/Los_Angeles", 30), ("Pacific/Kiritimati", 9), (None, 35)],
@@ -151,13 +143,6 @@ def test_the_registry_names_versions_by_the_time_that_counts(tmp_path: Path) -> 
         now = model().calendar.midnight(model().first_day).astimezone(UTC) + days_later * DAY + 2 * HOUR
         issued = load_issued(published_at(now), [model().first_day])
         assert issued.versions[0].startswith(f"{now:%Y%m%dT%H}") is expected
-
-
-def test_storing_again_changes_nothing(store: ObjectStore) -> None:
-    name = store_issued(store, model(), version("v1"))
-    before = store.get(f"issued/{name}")
-    assert store_issued(store, model(), version("v1")) == name
-    assert store.get(f"issued/{name}") == before and store.files("issued") == [name]
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"not a table" * 100])

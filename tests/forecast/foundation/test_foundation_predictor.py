@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from joblib import parallel_config
 
 from forecast.errors import InputError
 from forecast.fit import FitOptions, fit
@@ -61,12 +60,6 @@ def test_weights_are_kept_with_the_same_model_and_found_anew_with_another(tmp_pa
     kept, anew = (fit(HISTORY, options(path), previous=with_it()) for path in (tiny_model(), other))
     looked_at = [model.info["predictor_series"]["last_week"] for model in (kept, anew, without_it())]
     assert looked_at[0] < looked_at[1] == looked_at[2]
-
-
-def test_worker_processes_load_it_by_its_path() -> None:
-    with parallel_config(backend="loky", n_jobs=2):
-        model = fit(HISTORY.before(14), options(tiny_model()))
-    np.testing.assert_array_equal(model.usage_dated, with_it().usage_dated)
 
 
 def test_a_fit_does_not_begin_without_the_file(tmp_path: Path) -> None:

@@ -75,15 +75,6 @@ def test_weights_are_never_negative_and_know_evening_from_morning(
     assert swinging.sum() > 20 and np.median(away[swinging]) <= 2
 
 
-def test_requests_are_only_a_beginning(cluster: tuple[History, Truth], weights: PeakWeights) -> None:
-    history, truth = cluster
-    level, _ = level_and_peak_error(history, truth, weights, LOG)
-    true = truth.weight[:, LOG][:, workdays(history)].mean(axis=(1, 2))
-    of_requests = np.abs(weights.prior[:, LOG] / true - 1)
-    load = load_of(history, truth, LOG)
-    assert (load * level).sum() < 0.2 * (load * of_requests).sum()
-
-
 def test_services_that_always_sit_together_are_not_identified_but_their_sum_is_right() -> None:
     history, truth = constructed(n_services=60, n_nodes=30, seed=3)
     # Service 1 takes the places of service 0, pod by pod.

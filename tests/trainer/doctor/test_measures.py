@@ -8,9 +8,9 @@ import pytest
 from forecast.arrays import Floats
 from tests.synthetic import HOURS, evening_shape
 from trainer.doctor.ceilings import ceiling
-from trainer.doctor.day_shapes import jump, lag, like_weekend, quiet_at_work
+from trainer.doctor.day_shapes import lag
 from trainer.doctor.lone_samples import lone_dips, lone_spikes
-from trainer.doctor.repetition import peak_spread, relative_error
+from trainer.doctor.repetition import relative_error
 
 N_DAYS = 28
 
@@ -46,22 +46,6 @@ def test_the_relative_error_agrees_with_a_plain_loop_over_gaps() -> None:
 @pytest.mark.parametrize("total", [np.ones((1, 13, 48)), np.full((1, 28, 48), np.nan), np.zeros((1, 28, 48))])
 def test_what_cannot_be_compared_has_no_relative_error(total: Floats) -> None:
     assert np.isnan(relative_error(total)[0]).all()
-
-
-def test_one_high_day_in_ten_spreads_the_peaks() -> None:
-    even = noisy_evenings(0.05)
-    uneven = even.copy()
-    uneven[::10] *= 5
-    spread = peak_spread(np.stack([even, uneven]))
-    assert spread[0] < 1.2
-    assert spread[1] == pytest.approx(5, rel=0.1)
-
-
-def test_usage_cut_at_a_limit_has_a_ceiling_there() -> None:
-    free = noisy_evenings(0.1)
-    top, share = ceiling(np.minimum(free, 0.6).reshape(1, -1))
-    assert top[0] == pytest.approx(0.6)
-    assert share[0] == pytest.approx((free >= 0.99 * 0.6).mean())
 
 
 @pytest.mark.parametrize(
@@ -105,23 +89,3 @@ def test_the_lag_of_a_moved_shape_is_how_far_it_was_moved(slots: int) -> None:
     found, fit, _ = lag(evening_shape(), np.roll(evening_shape(), slots))
     assert found == slots
     assert fit == pytest.approx(1)
-
-
-@pytest.mark.parametrize(("slots", "found"), [(2, (14, 2)), (-2, (14, -2)), (0, None)])
-def test_a_clock_that_was_changed_is_found_on_its_day(slots: int, found: tuple[int, int] | None) -> None:
-    total = noisy_evenings(0.05)
-    total[14:] = np.roll(total[14:], slots, axis=1)
-    assert jump(total) == found
-
-
-@pytest.mark.parametrize(("quiet", "hour"), [(13.0, 13.0), (3.0, None)])
-def test_a_cluster_that_is_quiet_at_noon_is_noticed(quiet: float, hour: float | None) -> None:
-    assert quiet_at_work(1 - 0.5 * np.cos((HOURS - quiet) * np.pi / 12)) == (hour and pytest.approx(hour, abs=0.5))
-
-
-def test_a_workday_as_low_as_a_weekend_is_named() -> None:
-    weekday = np.arange(28) % 7
-    level = np.where(weekday >= 5, 0.6, 1.0)
-    assert like_weekend(level, weekday).tolist() == []
-    level[16] = 0.62
-    assert like_weekend(level, weekday).tolist() == [16]

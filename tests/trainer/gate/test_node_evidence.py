@@ -8,11 +8,10 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from forecast.composition import peak_at
 from forecast.fit import FitOptions, fit
 from forecast.history import History
 from forecast.model import PeakModel
-from forecast.node_forecast import node_forecast, node_peaks_of
+from forecast.node_forecast import node_peaks_of
 from forecast.resources import CPU, LOG
 from forecast.service_key import ServiceKey
 from testing.clusters.constructed import constructed
@@ -70,15 +69,6 @@ def test_a_recipe_five_times_off_is_held_back(factor: float) -> None:
     assert report.results["log"].verdict is GateVerdict.HELD_BACK, report.lines()
     assert "node-days" in report.results["log"].reason and "above the" in report.results["log"].reason
     assert report.results["cpu"].verdict is GateVerdict.PASSED
-
-
-def test_peaks_are_those_the_backtest_reads_off_the_model() -> None:
-    model, day = good_at(N_DAYS - 1), history().days[-1]
-    found = node_peaks_of(model, history(), (day,))
-    runs = history().placements.between((N_DAYS - 1) * 48, N_DAYS * 48)
-    for r, load in enumerate(node_forecast(model, runs, (day,))):
-        for q in range(2):
-            np.testing.assert_array_equal(found[:, r, 0, q], peak_at(load, float(model.node_z[r, q]))[:, 0])
 
 
 def test_services_and_nodes_are_matched_by_name() -> None:

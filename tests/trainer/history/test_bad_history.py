@@ -53,10 +53,6 @@ class TestFile:
         path.write_bytes(content[: int(share * len(content))])
         refused(tmp_path, name, "Parquet", "export the history again")
 
-    def test_not_parquet_at_all(self, tmp_path: Path, name: str) -> None:
-        (tables(days=1).write(tmp_path) / name).write_text("timestamp,pod\n" * 100)
-        refused(tmp_path, name, "Parquet")
-
     def test_empty_directory_in_its_place(self, tmp_path: Path, name: str) -> None:
         path = tables(days=1).write(tmp_path) / name
         path.unlink()
@@ -183,12 +179,6 @@ def test_only_pods_that_nobody_places(tmp_path: Path) -> None:
 def test_bad_settings(tmp_path: Path, content: str, words: list[str]) -> None:
     (tables(days=1).write(tmp_path) / "history.json").write_text(content)
     refused(tmp_path, *words)
-
-
-def test_without_settings_days_are_in_utc(tmp_path: Path) -> None:
-    history = read_history(tables(days=1).write(tmp_path))
-    assert history.calendar.time_zone == "UTC"
-    assert history.calendar.holiday_country is None
 
 
 def test_a_wrong_step_gives_way_to_the_measured_one(tmp_path: Path) -> None:

@@ -225,22 +225,3 @@ def test_a_range_outside_the_history_is_refused(tmp_path: Path, first: int, last
     start = date(2026, 3, 1).toordinal()
     with pytest.raises(InputError, match="2026"):
         files.pod_usage(date.fromordinal(start + first - 1), date.fromordinal(start + last - 1))
-
-
-def test_usage_may_be_a_directory_of_parts(tmp_path: Path) -> None:
-    data = tables(days=3)
-    expected = read_history(data.write(tmp_path / "one"))
-    directory = data.write(tmp_path / "parts")
-    (directory / "usage.parquet").unlink()
-    (directory / "usage.parquet").mkdir()
-    for index, (_, part) in enumerate(data.usage.groupby(data.usage["timestamp"].dt.date)):
-        part.to_parquet(directory / "usage.parquet" / f"part-{index}.parquet", index=False)
-    same(read_history(directory), expected)
-
-
-def test_the_digest_changes_with_the_data(tmp_path: Path) -> None:
-    data = tables(days=1)
-    first = HistoryFiles.open(data.write(tmp_path / "a")).history().digest()
-    assert HistoryFiles.open(data.write(tmp_path / "b")).history().digest() == first
-    data.usage["cpu_cores"] += 1
-    assert HistoryFiles.open(data.write(tmp_path / "c")).history().digest() != first

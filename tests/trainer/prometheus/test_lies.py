@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import numpy as np
 import pytest
 
 from forecast.errors import InputError
 from testing.servers.bad_proxy import BadProxy, Behaviour, Lie
-from testing.servers.lies import LIES, distorted
+from testing.servers.lies import LIES
 from testing.servers.prometheus import PrometheusServer
 from tests.trainer.prometheus.scrapes import DAY, options_day_end
 from tests.trainer.prometheus.small_server import small_server
@@ -110,30 +108,3 @@ def test_a_lie_in_every_answer(server: PrometheusServer, reader: str, lie: str) 
         assert "answers query" in told and "no Prometheus says that" in told and "the query is " in told
     if lie == "value 1e308" and reader == "day":  # it would size the day for more queries than there are half minutes
         assert "counts 1e+308 pods in namespace" in told and "no cluster has more than 10,000,000" in told
-
-
-@pytest.mark.parametrize("lie", LIES)
-def test_a_lie_in_some_answers(server: PrometheusServer, lie: str) -> None:
-    some: Behaviour = lambda number, path: lie if number % 5 == 4 else "pass"  # noqa: E731
-    for reader in READERS.values():
-        outcome(reader, server, some, dict(LIES))
-
-
-def _fuzz(server: PrometheusServer, reader: str, seeds: range) -> int:
-    """How many of the readings were refused."""
-    refused = 0
-    for seed in seeds:
-        chance = random.Random(seed)
-        at = chance.randrange(8 if reader == "live" else 30)
-        lies: dict[str, Lie] = {"distorted": lambda body, chance=chance: distorted(body, chance)}  # type: ignore[misc]
-        behaviour: Any = lambda number, path, at=at: "distorted" if number >= at else "pass"  # noqa: E731
-        try:
-            refused += bool(outcome(READERS[reader], server, behaviour, lies))
-        except Exception as error:
-            raise AssertionError(f"seed {seed} of {reader}") from error
-    return refused
-
-
-@pytest.mark.parametrize("reader", READERS)
-def test_distorted_answers(server: PrometheusServer, reader: str) -> None:
-    assert _fuzz(server, reader, range(15)) > 5

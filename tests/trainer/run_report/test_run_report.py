@@ -264,16 +264,6 @@ def test_a_first_run_has_a_page_too() -> None:
     assert first.figures(None).finished is None and first.to_json()["changes"] is None
 
 
-def test_metrics_come_from_the_report(report: RunReport) -> None:
-    figures = report.figures(1_780_000_000.0)
-    assert figures.history_days == N_DAYS and figures.services == 5 and figures.nodes == 4
-    assert figures.issued_coverage["cpu"] == report.issued[-1].scores["cpu"].coverage95
-    assert figures.gate is report.gate and figures.stage_seconds == {"read": 1.0, "fit": 2.5}
-    assert set(figures.gap_slots) == {resource.name for resource in RESOURCES}
-    assert figures.expected_slots == {resource.name: 5 * 48 for resource in RESOURCES}
-    assert report.to_json()["history"]["expected_slots"] == figures.expected_slots
-
-
 @pytest.mark.parametrize(
     ("value", "unit", "text"),
     [
