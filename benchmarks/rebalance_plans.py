@@ -19,11 +19,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.harness import command_line, finish, machine_load, outcome, peak_gib
+from benchmarks.large_problem import large_problem
 from rebalancer.planning.options import PlanningOptions
 from rebalancer.planning.planner import plan
 from rebalancer.planning.problem import Plan, Problem
 from testing.rebalancing.exact_plans import optimum
-from testing.rebalancing.large_problem import large_problem
 from testing.rebalancing.random_problems import random_problem, small_size
 
 OPTIONS = PlanningOptions()

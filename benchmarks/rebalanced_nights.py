@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.harness import command_line, finish, machine_load, outcome
+from benchmarks.lived_nights import Day, days_with_descheduler, nights_with_rebalancer
 from forecast.calendar import Calendar
-from testing.rebalancing.lived_nights import Day, days_with_descheduler, nights_with_rebalancer
 from testing.rebalancing.two_peaks import TwoPeaks, zone_in_the_small_hours
 
 _COLUMNS: Final = ("untouched_hot", "hot", "evicted", "peak_window", "returns", "refused", "violations")

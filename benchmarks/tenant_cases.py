@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.harness import command_line, finish
+from benchmarks.scheduler_plugins.binary import capacity_scheduling, scheduler_plugins
 from testing.clusters.elastic_quotas import create_quota, delete_quotas, elastic_quota, install_elastic_quotas
 from testing.clusters.own_nodes import DOMAIN, OURS, end_terminating, settings_of_schedule
 from testing.processes.scorer_process import ScorerProcess
@@ -32,7 +33,6 @@ from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
 from testing.servers.control_plane.pool import control_plane
-from testing.servers.scheduler_plugins.binary import capacity_scheduling, scheduler_plugins
 
 _TENANTS: Final = ("a", "b", "free")
 _THEIRS: Final = "default-scheduler"

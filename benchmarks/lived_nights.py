@@ -18,6 +18,7 @@ from typing import Any, Final
 import httpx
 import numpy as np
 
+from benchmarks.descheduler.descheduler import Descheduler
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import CPU
 from testing.clusters.own_nodes import LONG
@@ -36,7 +37,6 @@ from testing.rebalancing.two_peaks import (
 )
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
 from testing.servers.control_plane.pool import control_plane
-from testing.servers.descheduler.descheduler import Descheduler
 from testing.servers.exporter import Exporter
 from testing.servers.own_clock import DAY, OwnClock
 from testing.servers.prometheus import PrometheusServer

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks.descheduler.binary import descheduler
 from testing.servers.control_plane.control_plane import ControlPlane
-from testing.servers.descheduler.binary import descheduler
 
 _EVICTED: Final = re.compile(r'"Evicted pod" pod="([^"]+)"')
 _REFUSED: Final = re.compile(r'"Error evicting pod" .*disruption budget')
