@@ -52,28 +52,6 @@ def test_groups_larger_than_half_of_the_cluster_run_one_after_the_other(
             writer.delete_many(one for one in writer.list_all("pods") if _is_of(one, running, "single"))
 
 
-def test_a_minimum_of_each_role_and_members_that_trickle_in(
-    plane: ControlPlane, writer: ClusterWriter, start: Started
-) -> None:
-    writer.create_many(our_node(f"small-{i}", cpu=2) for i in range(2))
-    process = start()
-    with groups(plane) as those:
-        those.create(group("train", members=3, roles={"ps": 1, "worker": 2}))
-        writer.create_many(member("train", number, role="worker") for number in range(2))
-        assert eventually(partial(_says, those, "train", "NotEnoughMembers")), those.status("train")
-        writer.create(member("train", 2, role="worker"))
-        # Three of three, and still nobody serves parameters.
-        assert eventually(partial(_says, those, "train", "", "role ps 0 of 1")), those.status("train")
-        writer.create(member("train", 0, role="ps", cpu="3"))
-        assert eventually(partial(_says, those, "train", "Unschedulable", "role ps 0 of 1")), those.status("train")
-        waiting = assert_settled(writer, [process])
-        assert len(waiting) == 4 and not any(waiting.values()), "a part of the group has a node"
-        assert eventually(lambda: process.metric("forecast_gang_longest_wait_seconds") > 0)
-        writer.create(our_node("large", cpu=3))
-        assert eventually(lambda: bound(writer) == 4), process.log
-        assert assert_settled(writer, [process])["train-ps-0"] == "large"
-        assert eventually(lambda: those.status("train").get("scheduled") == 4), those.status("train")
-        assert eventually(lambda: process.metric("forecast_gang_longest_wait_seconds") == 0)
 
 
 def _says(those: Groups, name: str, reason: str, words: str = "") -> bool:

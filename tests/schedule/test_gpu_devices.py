@@ -60,33 +60,3 @@ def test_whole_shared_and_several_of_two_types(writer: ClusterWriter, start: Sta
     settled(writer, process)
 
 
-def test_whoever_holds_the_cheapest_device_makes_room(writer: ClusterWriter, start: Started) -> None:
-    """Of two devices one is shared by three, one by two. There is no kubelet: the test ends whoever is told to go."""
-    process = start(preemption={"protect_started": "0s"}, **PROFILES)
-
-    def going() -> set[str]:
-        return {one["metadata"]["name"] for one in writer.list_all("pods") if "deletionTimestamp" in one["metadata"]}
-
-    for node, high in (
-        ("one", gpu_pod("whole", gpus=1, priority=100)),
-        ("two", gpu_pod("part", milli=900, priority=100)),
-    ):
-        writer.create(gpu_node(node, 2))
-        low = [gpu_pod(f"three-{node}-{i}", milli=300, says={"gpu-index": "0"}, priority=10) for i in range(3)]
-        low += [gpu_pod(f"two-{node}-{i}", milli=400, says={"gpu-index": "1"}, priority=10) for i in range(2)]
-        writer.create_many(made | {"spec": made["spec"] | {"nodeName": node}, "status": running()} for made in low)
-        name = high["metadata"]["name"]
-        writer.create(high)
-        gone = {f"two-{node}-{i}" for i in range(2)}
-        assert eventually(lambda gone=gone: going() == gone), (going(), process.log[-3000:])  # type: ignore[misc]
-        # Their controller makes them anew at once, and these wait for the very place that becomes free.
-        writer.create_many(gpu_pod(f"anew-{node}-{i}", milli=400, priority=10) for i in range(2))
-        anew = [f"anew-{node}-{i}" for i in range(2)]
-        assert eventually(lambda anew=anew: all(all(condition(the_pod(writer, one))) for one in anew))  # type: ignore[misc]
-        end_terminating(writer)
-        assert eventually(lambda name=name: bound(writer, name) == 1), process.log[-3000:]  # type: ignore[misc]
-        assert devices_said(writer.list_all("pods"), name) == {name: "1"}
-        at = settled(writer, process)
-        assert len(at) == 6 and not any(at[one] for one in anew) and going() == set()
-        writer.delete_many(writer.list_all("pods"))
-        writer.delete_many(writer.list_all("nodes"))

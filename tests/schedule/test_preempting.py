@@ -55,22 +55,6 @@ def test_lower_priority_makes_room_equal_does_not_and_budgets_are_heeded(writer:
     assert process.metric("forecast_preemption_victims_total") >= 4
 
 
-def test_many_at_once_take_what_they_need_and_no_more(writer: ClusterWriter, start: Started) -> None:
-    n_nodes, per_node = 10, 8
-    writer.create_many(our_node(f"node-{i}", cpu=4) for i in range(n_nodes))
-    process = start(preemption=PREEMPTION)
-    writer.create_many(our_pod(f"low-{i}", cpu="500m") for i in range(n_nodes * per_node))
-    assert eventually(lambda: bound(writer, "low") == n_nodes * per_node), process.log
-    writer.create_many(our_pod(f"high-{i}", cpu="1", priority=100) for i in range(20))
-
-    def placed() -> bool:
-        end_terminating(writer)
-        return bound(writer, "high") == 20
-
-    assert eventually(placed), process.log[-3000:]
-    nodes = assert_settled(writer, [process])
-    # 80 in all, two for each of the 20.
-    assert sum(name.startswith("low") for name in nodes) == n_nodes * per_node - 40
 
 
 def test_a_gang_evicts_what_the_whole_of_it_needs_or_nobody(

@@ -99,19 +99,6 @@ def test_strangers_do_not_get_the_room_and_its_owners_pod_takes_it(
     assert_settled(writer, [scheduler])
 
 
-def test_the_room_is_where_the_template_and_the_node_say(
-    writer: ClusterWriter, start: Started, reserving: Reserving
-) -> None:
-    for name, pool in (("a", "web"), ("b", "batch"), ("c", "batch")):
-        writer.create(our_node(name, cpu=4, labels={"pool": pool}))
-    scheduler = start()
-    container = {"name": "main", "image": "i", "resources": {"requests": {"cpu": "2"}}}
-    template = {"spec": {"nodeSelector": {"pool": "batch"}, "containers": [container]}}
-    reserving.create("by-node", template=template, node="c")
-    reserving.create("nowhere", template=template, node="a")
-    assert eventually(lambda: reserving.status("by-node").get("node") == "c"), scheduler.log[-3000:]
-    assert eventually(lambda: "node(s)" in reserving.status("nowhere").get("message", ""))
-    assert reserving.is_in("nowhere", "Pending")
 
 
 @pytest.mark.parametrize("end", ["expired", "deleted"])
@@ -149,34 +136,3 @@ def test_after_a_kill_the_room_is_held_before_any_pod_is_placed(
     assert_settled(writer, [second])
 
 
-def test_killed_between_the_binding_and_the_status(
-    plane: ControlPlane, writer: ClusterWriter, start: Started, reserving: Reserving
-) -> None:
-    """The bound pod says whose room it has: the next one writes it, and no second pod takes the room."""
-    writer.create(our_node("a", cpu=8))
-    first = start()
-    made = reserving.create("release", cpu="3")
-    assert eventually(lambda: reserving.is_in("release", "Available")), first.log[-3000:]
-    first.kill()
-    pod = writer.create(our_pod("cart-1", cpu="3", labels={"app": "cart"}))
-    uid = made["metadata"]["uid"]
-    reserving.api.request(
-        "POST",
-        "/api/v1/namespaces/default/pods/cart-1/binding",
-        {
-            "apiVersion": "v1",
-            "kind": "Binding",
-            "metadata": {
-                "name": "cart-1",
-                "uid": pod["metadata"]["uid"],
-                "annotations": {"forecast-scheduler.io/reservation": uid},
-            },
-            "target": {"apiVersion": "v1", "kind": "Node", "name": "a"},
-        },
-    )
-    writer.create(our_pod("cart-2", cpu="5", labels={"app": "cart"}))
-    second = start()
-    assert eventually(lambda: nodes_of(writer)["cart-2"] == "a"), second.log[-3000:]
-    assert eventually(lambda: reserving.is_in("release", "Taken")), reserving.status("release")
-    assert reserving.status("release")["takenBy"]["name"] == "cart-1"
-    assert_settled(writer, [second])

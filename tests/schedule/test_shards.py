@@ -83,16 +83,6 @@ def test_a_gang_that_fits_only_on_the_nodes_of_all_borrows_them(
     _assert_sound(replicas)
 
 
-def test_zone_anti_affinity_of_many_services_is_kept_by_one_decider(writer: ClusterWriter, start: Started) -> None:
-    """Pods of different owners that keep away from each other by zone: only four of twelve fit."""
-    replicas = _sharing(start, 3)
-    writer.create_many(our_node(f"node-{i}", labels={ZONE: f"zone-{i % 4}"}) for i in range(16))
-    _wait_until_seen(replicas, 16)
-    writer.create_many(_apart(f"apart-{i}") for i in range(12))
-    assert eventually(lambda: bound(writer) == 4), _logs(replicas)
-    nodes = assert_settled(writer, replicas)
-    zones = [int(node.removeprefix("node-")) % 4 for node in nodes.values() if node]
-    assert sorted(zones) == [0, 1, 2, 3]
 
 
 def test_a_replica_with_another_number_of_shards_places_nothing(writer: ClusterWriter, start: Started) -> None:

@@ -24,61 +24,8 @@ def status(answer: Nomination | Status) -> Status:
 # Which node, by what upstream compares, one thing after the other
 
 
-CHOICES: dict[str, tuple[Sequence[PodInfo], Sequence[DisruptionBudget]]] = {
-    "no budget is violated": (
-        [pod("worse", "a", cpu=4, priority=0, labels={"app": "db"}), pod("better", "b", cpu=4, priority=50)],
-        [budget("db", allowed=0, app="db")],
-    ),
-    "the highest victim is lower": (
-        [
-            pod("worse", "a", cpu=4, priority=50),
-            *(pod(f"better-{i}", "b", cpu=2, priority=40) for i in range(2)),
-        ],
-        [],
-    ),
-    "the sum of priorities is lower": (
-        [
-            pod("worse-0", "a", cpu=2, priority=50),
-            pod("worse-1", "a", cpu=2, priority=50),
-            pod("better-0", "b", cpu=2, priority=50),
-            pod("better-1", "b", cpu=2, priority=10),
-        ],
-        [],
-    ),
-    "there are fewer victims, though their priorities are negative": (
-        [
-            *(pod(f"worse-{i}", "a", cpu=2, priority=-100) for i in range(2)),
-            pod("better", "b", cpu=4, priority=-100),
-        ],
-        [],
-    ),
-    "the most important victims started later": (
-        [pod("worse", "a", cpu=4, started=10.0), pod("better", "b", cpu=4, started=20.0)],
-        [],
-    ),
-    "only the start of the most important counts": (
-        [
-            pod("worse-0", "a", cpu=2, priority=50, started=10.0),
-            pod("worse-1", "a", cpu=2, priority=10, started=90.0),
-            pod("better-0", "b", cpu=2, priority=50, started=20.0),
-            pod("better-1", "b", cpu=2, priority=10, started=5.0),
-        ],
-        [],
-    ),
-    "it has not started": (
-        [pod("worse", "a", cpu=4, started=10.0), pod("better", "b", cpu=4, started=None, created=5.0)],
-        [],
-    ),
-}
 
 
-@pytest.mark.parametrize("case", CHOICES)
-@pytest.mark.parametrize("names", [("a", "b"), ("b", "a")], ids=["last", "first"])
-def test_the_node_is_chosen_of_which(case: str, names: tuple[str, str]) -> None:
-    pods, budgets = CHOICES[case]
-    world = World([node(name) for name in names], pods, budgets)
-    found = world.preempts(pod("x", cpu=4, priority=1000))
-    assert found is not None and found[0] == "b" and all(name.startswith("better") for name in found[1])
 
 
 # Who goes
@@ -177,13 +124,3 @@ def test_pods_that_request_made_up_things_do_no_harm() -> None:
     assert world.preempts(pod("x", cpu=1, priority=1)) == ("a", ["p"])
 
 
-def test_whoever_violates_a_budget_is_reprieved_before_more_important_pods() -> None:
-    there = [pod("kept", "a", cpu=2, priority=1, labels={"app": "db"}), pod("goes", "a", cpu=2, priority=9)]
-    world = World([node("a")], there, [budget("db", allowed=0, app="db")])
-    assert world.preempts(pod("x", cpu=2, priority=10)) == ("a", ["goes"])
-    world.budgets.put(budget("db", allowed=1, app="db"))
-    assert world.preempts(pod("x", cpu=2, priority=10)) == ("a", ["kept"])
-    world.budgets.put(budget("db", allowed=0, disrupted=("kept",), app="db"))  # it is reckoned with already
-    assert world.preempts(pod("x", cpu=2, priority=10)) == ("a", ["kept"])
-    world.budgets.delete(budget("db", allowed=0, app="db"))
-    assert world.preempts(pod("x", cpu=2, priority=10)) == ("a", ["kept"])

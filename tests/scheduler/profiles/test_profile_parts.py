@@ -101,7 +101,3 @@ def test_its_filter_and_score_choose_the_node(tmp_path: Path, capfd: pytest.Capt
     )
 
 
-def test_a_profile_that_is_not_registered_is_refused(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    cluster = cluster_file(tmp_path, made_node("a"))
-    assert run(["schedule", "--dry-run", "--cluster", str(cluster), "--profile", "builds"]) == 2
-    assert "there is no profile 'builds': there is online, gpu, job" in capfd.readouterr().err

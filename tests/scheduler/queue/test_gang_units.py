@@ -9,13 +9,6 @@ def _gang(*names: str, gang: str = "ns/g", zone: str = "") -> World:
     return world
 
 
-def test_a_gang_has_the_place_of_its_highest_priority_and_of_its_group() -> None:
-    world = World(since={"ns/g": 5.0, "ns/h": 6.0})
-    world.put(a_pod("single"))
-    world.put(a_pod("h1", gang="ns/h"), a_pod("g1", gang="ns/g"), a_pod("g2", gang="ns/g"))
-    assert list(world.all_popped()) == [["g1", "g2"], ["h1"], ["single"]]
-    world.put(a_pod("s", priority=3), a_pod("i1", gang="ns/i"), a_pod("i2", gang="ns/i", priority=4))
-    assert list(world.all_popped()) == [["i1", "i2"], ["s"]]
 
 
 def test_a_gang_told_to_wait_when_it_comes_back_goes_on_as_a_whole() -> None:
@@ -44,16 +37,6 @@ def test_a_pod_that_joins_a_group_in_flight_comes_back_into_it() -> None:
     assert world.popped() == ["a", "b"]
 
 
-def test_a_gang_that_is_rejected_takes_along_whoever_is_active_of_it() -> None:
-    world = _gang("a")
-    world.waits = {"b": 5.0}
-    world.put(a_pod("b", gang="ns/g"))
-    first = world.pop()
-    assert first is not None
-    world.after(5)
-    assert world.parts() == {"a": "in_flight", "b": "active"}
-    world.queue.rejected(first.pods, frozenset({FIT}), "no room")
-    assert world.parts() == {"a": "backoff", "b": "backoff"}
 
 
 def test_a_member_that_knows_of_the_group_tells_the_others() -> None:

@@ -40,22 +40,6 @@ def test_a_closed_queue_gives_nothing_more() -> None:
     assert world.queue.pop(most=1, wait_seconds=1_000) is None
 
 
-def test_a_gated_pod_is_not_tried_and_asked_again_when_it_changes() -> None:
-    world = World(gated={"a": "waits for its gate"})
-    pod = a_pod("a")
-    world.put(pod)
-    assert world.popped() == []
-    (waiting,) = world.queue.waiting()
-    assert (waiting.part, waiting.attempts, waiting.rejected_by) == ("gated", 0, frozenset({"Gate"}))
-    assert waiting.message == "waits for its gate"
-    for event in (node_added(), ClusterEvent(EventKind.POD_LEFT)):
-        world.queue.happened(event)
-    world.after(1_000)
-    assert world.parts() == {"a": "gated"}
-    world.gated.clear()
-    world.put(replace(pod, gates=("other",)))
-    (waiting,) = world.queue.waiting()
-    assert (waiting.part, waiting.message, waiting.rejected_by) == ("active", "", frozenset())
 
 
 def test_a_gate_that_raises_keeps_the_pod_out_until_it_is_asked_again(caplog: pytest.LogCaptureFixture) -> None:

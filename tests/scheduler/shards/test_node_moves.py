@@ -124,11 +124,3 @@ def test_slow_answers_end_a_step_early() -> None:
         assert sum(wanted(one) is not None for one in world.server.nodes.values()) == n_asked
 
 
-def test_a_refused_patch_is_tried_again() -> None:
-    world = World(node("a", 0), owns={0})
-    world.moves.begin("a", 2)
-    world.fate = Fate.REFUSED
-    world.step()
-    world.fate = Fate.ANSWERED
-    world.step()
-    assert world.shard("a") == 2

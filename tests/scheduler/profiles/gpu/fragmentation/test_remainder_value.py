@@ -32,25 +32,6 @@ def test_no_way_to_cut_a_card_is_worth_more_than_the_card(demands: dict[int, int
     assert max(np.dot(way, prices) for way in _ways_to_cut(sizes)) == pytest.approx(1)
 
 
-@settings(max_examples=30)
-@given(mix=cases.mixes, rows=cases.nodes, shape=cases.shapes)
-def test_what_is_lost_is_the_difference(mix: ShapeMix, rows: list[cases.Row], shape: PodShape) -> None:
-    worth = NodeWorth(mix)
-    room = [row for row in rows if cases.slow_fits(shape, *row)]
-    for row in room:
-        node = cases.node_states([row])
-        before = worth.worth(node)
-        if not shape.is_shared:
-            left = cases.with_pod(row, shape, cases.with_whole(row[3], shape.count))
-            assert worth.lost_by_whole(shape, node) == pytest.approx(before - worth.worth(cases.node_states([left])))
-            continue
-        for card, free in enumerate(row[3]):
-            lost = worth.lost_by_card(shape, node)[0, card]
-            if free < shape.milli:
-                assert lost == np.inf
-            else:
-                left = cases.with_pod(row, shape, cases.with_part(row[3], card, shape.milli))
-                assert lost == pytest.approx(before[0] - worth.worth(cases.node_states([left]))[0])
 
 
 @settings(max_examples=30)

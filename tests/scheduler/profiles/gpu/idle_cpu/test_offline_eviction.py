@@ -142,13 +142,6 @@ def test_no_more_go_than_the_forecast_needs_and_none_for_its_sake_later() -> Non
 # Who acts, and what is heeded
 
 
-def test_all_are_refused() -> None:
-    tested = Care(*offline_pods(2))
-    tested.answers = {"o0": REFUSED, "o1": REFUSED}
-    tested.measure(39.0)
-    assert tested.step(0) == ["o1", "o0"] and tested.step(0) == [], "tried again after a while"
-    tested.live.later(10)
-    assert tested.step() == ["o1", "o0"]
 
 
 def test_a_replica_that_does_not_lead_evicts_nobody_and_another_goes_on() -> None:

@@ -153,13 +153,3 @@ def _by_hand(world: World) -> dict[str, tuple[int, int, frozenset[str]]]:
     return found
 
 
-def test_the_complete_list_after_a_restart_is_enough() -> None:
-    world = World([], ACI)
-    pods: list[PodInfo] = [replace(job_pod(f"p-{i}"), node="v") for i in range(5)]
-    world.cluster.replace_pods(pods)
-    world.cluster.apply(world.cluster.state.replace(Kind.NODES, [provider_node("v", "aci")]))
-    again = ProviderTables(
-        world.view.state, world.options, is_ours=lambda pod: pod.scheduler_name == OURS, clock=lambda: world.now
-    )
-    world.reasons(job_pod("q"))
-    assert _counted(again) == _counted(world.tables) and world.use("aci")[0] == 5
