@@ -9,11 +9,10 @@ from testing.clusters.own_nodes import (
     assert_settled,
     bound,
     condition,
-    end_terminating,
     nodes_of,
 )
 from testing.processes.scorer_process import ScorerProcess
-from testing.servers.cluster_objects import ClusterWriter, Manifest, running
+from testing.servers.cluster_objects import ClusterWriter, Manifest
 from testing.waiting import eventually
 from tests.schedule.conftest import Started
 
@@ -58,5 +57,3 @@ def test_whole_shared_and_several_of_two_types(writer: ClusterWriter, start: Sta
     writer.delete_many([the_pod(writer, "t4-2")])
     assert eventually(lambda: bound(writer, "more") == 1), process.log[-3000:]
     settled(writer, process)
-
-

@@ -55,8 +55,6 @@ def test_lower_priority_makes_room_equal_does_not_and_budgets_are_heeded(writer:
     assert process.metric("forecast_preemption_victims_total") >= 4
 
 
-
-
 def test_a_gang_evicts_what_the_whole_of_it_needs_or_nobody(
     plane: ControlPlane, writer: ClusterWriter, start: Started
 ) -> None:

@@ -25,10 +25,8 @@ class Reserving:
     def __init__(self, api: Api) -> None:
         self.api = api
 
-    def create(self, name: str, cpu: str = "3", **spec: Any) -> dict[str, Any]:
-        given = {"owners": OWNERS, "lifetime": "1h", **spec}
-        if "template" not in given:
-            given["resources"] = {"cpu": cpu}
+    def create(self, name: str, cpu: str = "3") -> dict[str, Any]:
+        given = {"owners": OWNERS, "lifetime": "1h", "resources": {"cpu": cpu}}
         return dict(self.api.request("POST", PATH, _object(name, given)))
 
     def status(self, name: str) -> dict[str, Any]:
@@ -99,8 +97,6 @@ def test_strangers_do_not_get_the_room_and_its_owners_pod_takes_it(
     assert_settled(writer, [scheduler])
 
 
-
-
 @pytest.mark.parametrize("end", ["expired", "deleted"])
 def test_the_room_ends(writer: ClusterWriter, start: Started, reserving: Reserving, end: str) -> None:
     writer.create(our_node("a", cpu=4))
@@ -134,5 +130,3 @@ def test_after_a_kill_the_room_is_held_before_any_pod_is_placed(
     writer.create(our_pod("cart-1", cpu="4", labels={"app": "cart"}))
     assert eventually(lambda: nodes_of(writer)["cart-1"] == "a"), second.log[-3000:]
     assert_settled(writer, [second])
-
-

@@ -83,8 +83,6 @@ def test_a_gang_that_fits_only_on_the_nodes_of_all_borrows_them(
     _assert_sound(replicas)
 
 
-
-
 def test_a_replica_with_another_number_of_shards_places_nothing(writer: ClusterWriter, start: Started) -> None:
     (first,) = _sharing(start, 1)
     writer.create_many(our_node(f"node-{i}") for i in range(4))

@@ -12,16 +12,21 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kube.client.api_answer import NOT_SENT, Answer
 from kube.decoding.stored_templates import Condition
-from kube.objects.objects import Phase
+from kube.objects.objects import Phase, PodInfo
+from placement.pod_groups.minima import Minima
 from placement.pod_groups.pod_group import PodGroupInfo, PodGroupStatus
+from placement.pod_groups.role_minima import MIN_PER_ROLE
+from scheduler.gangs.decoding import POD_GROUPS
 from scheduler.gangs.gang_gate import Reason
 from scheduler.gangs.group_events import Turns
-from scheduler.gangs.group_status import Wanted
+from scheduler.gangs.group_status import Wanted, change_of, wanted_status
 from scheduler.gangs.status_writer import GroupStatusWriter
-from tests.scheduler.gangs.made_up import NOW, Scene, group, member
+from tests.scheduler.gangs.made_up import NOW, TRAIN, Scene, group, member
 
 PATH = "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/ml/podgroups"
 
@@ -252,3 +257,212 @@ def test_what_the_status_says_has_been_told_before() -> None:
     assert due(Turns(), Reason.SCHEDULED, status=said) == "Scheduled"
     odd = PodGroupStatus(conditions=(Condition("Scheduled", "False", "Whatever"), Condition("Other", "True")))
     assert due(Turns(), Reason.TIMEOUT, status=odd) == "ScheduleTimeout"
+
+
+def status_of(scene: Scene) -> Wanted:
+    report = scene.directory.report(TRAIN)
+    assert report is not None
+    return wanted_status(report)
+
+
+def of(*pods: PodInfo, info: PodGroupInfo | None = None) -> Wanted:
+    scene = Scene()
+    scene.directory.put_group(info or group(2))
+    scene.put(*pods)
+    return status_of(scene)
+
+
+def sits(uid: str, **changes: Any) -> PodInfo:
+    return member(uid, node="n1", **changes)
+
+
+RUNS = {"phase": Phase.RUNNING, "owner": "job"}
+DONE = {"phase": Phase.SUCCEEDED, "owner": "job"}
+
+
+@pytest.mark.parametrize(
+    ("pods", "phase", "status", "reason"),
+    [
+        ([], "Pending", "False", Reason.NOT_ENOUGH_MEMBERS),
+        ([member("a")], "Pending", "False", Reason.NOT_ENOUGH_MEMBERS),
+        ([member("a"), member("b")], "PreScheduling", "Unknown", Reason.QUEUED),
+        ([sits("a"), member("b")], "Unknown", "Unknown", Reason.QUEUED),
+        ([sits("a")], "Unknown", "False", Reason.NOT_ENOUGH_MEMBERS),
+        ([sits("a"), sits("b")], "Scheduled", "True", Reason.SCHEDULED),
+        ([sits("a", **RUNS), sits("b")], "Scheduled", "True", Reason.SCHEDULED),
+        ([sits("a", **RUNS), sits("b", **RUNS), member("c")], "Running", "True", Reason.SCHEDULED),
+        ([sits("a", **RUNS), sits("b", **DONE)], "Running", "True", Reason.SCHEDULED),
+        ([sits("a", phase=Phase.RUNNING), sits("b", phase=Phase.SUCCEEDED)], "Running", "True", Reason.SCHEDULED),
+        ([sits("a", **DONE), sits("b", **DONE)], "Finished", "True", Reason.SCHEDULED),
+        ([sits("a", **DONE), sits("b", **DONE), member("c")], "Pending", "False", Reason.NOT_ENOUGH_MEMBERS),
+        ([sits("a", **RUNS), sits("b", phase=Phase.FAILED)], "Failed", "False", Reason.NOT_ENOUGH_MEMBERS),
+        (
+            [sits("a", **RUNS), sits("b", **RUNS), sits("c", phase=Phase.FAILED)],
+            "Running",
+            "True",
+            Reason.SCHEDULED,
+        ),
+    ],
+)
+def test_phase_and_condition(pods: list[PodInfo], phase: str, status: str, reason: Reason) -> None:
+    wanted = of(*pods)
+    assert (wanted.phase, wanted.status, wanted.reason) == (phase, status, reason)
+
+
+RUNNING = Wanted("Running", 2, 2, 0, 0, "ml/job", "2026-11-21T18:00:00Z", "True", Reason.SCHEDULED, "all well", 3)
+
+
+def merged(status: PodGroupStatus, change: dict[str, Any]) -> PodGroupStatus:
+    return msgspec.convert(msgspec.to_builtins(status) | change, PodGroupStatus)
+
+
+def test_everything_at_first_and_nothing_once_it_says_so() -> None:
+    change = change_of(RUNNING, PodGroupStatus(), NOW)
+    assert change == {
+        "phase": "Running",
+        "scheduled": 2,
+        "running": 2,
+        "occupiedBy": "ml/job",
+        "scheduleStartTime": "2026-11-21T18:00:00Z",
+        "conditions": [
+            {
+                "type": "Scheduled",
+                "status": "True",
+                "reason": "Scheduled",
+                "message": "all well",
+                "lastTransitionTime": "2026-11-21T18:00:00Z",
+                "observedGeneration": 3,
+            }
+        ],
+    }
+    assert change_of(RUNNING, merged(PodGroupStatus(), change), NOW + 9) is None
+
+
+def test_what_others_wrote_stays() -> None:
+    other = Condition("Quota", "True", "Fits")
+    change = change_of(RUNNING, PodGroupStatus(conditions=(other,), occupied_by="x", schedule_start_time="t"), NOW)
+    assert change is not None and change.keys() == {"phase", "scheduled", "running", "conditions"}
+    assert [one["type"] for one in change["conditions"]] == ["Quota", "Scheduled"]
+
+
+def test_a_replica_that_is_behind_leaves_a_later_version_alone() -> None:
+    later = Condition("Scheduled", "False", observed_generation=4)
+    assert change_of(RUNNING, PodGroupStatus(conditions=(later,)), NOW) is None
+
+
+def test_fields_that_the_server_drops_are_not_written_again() -> None:
+    status = PodGroupStatus(phase="Running", running=2, occupied_by="ml/job", schedule_start_time="t")
+    dropped = frozenset({"scheduled", "conditions"})
+    assert change_of(RUNNING, status, NOW, dropped=dropped) is None
+    assert change_of(replace(RUNNING, running=1), status, NOW, dropped=dropped) == {"running": 1}
+
+
+@pytest.mark.parametrize(("phase", "is_written"), [("Finished", False), ("Failed", False), ("Running", True)])
+def test_what_became_of_pods_that_were_cleaned_up_stays(phase: str, is_written: bool) -> None:
+    assert of().is_empty
+    assert (change_of(of(), PodGroupStatus(phase=phase), NOW) is not None) == is_written
+
+
+def manifest(spec: Any = None, status: Any = None, annotations: Any = None) -> dict[str, Any]:
+    metadata = {
+        "namespace": "ml",
+        "name": "train",
+        "uid": "u-1",
+        "generation": 3,
+        "resourceVersion": "77",
+        "creationTimestamp": "2026-11-21T10:00:00Z",
+        "annotations": annotations,
+    }
+    return {"metadata": metadata, "spec": spec, "status": status}
+
+
+def decoded(**parts: Any) -> PodGroupInfo:
+    return POD_GROUPS.decoded(json.dumps(manifest(**parts)).encode())[0]
+
+
+def test_all_that_is_read() -> None:
+    condition = {
+        "type": "Scheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "message": "m",
+        "observedGeneration": 2,
+    }
+    status = {
+        "phase": "Running",
+        "occupiedBy": "ml/job",
+        "running": 2,
+        "scheduleStartTime": None,
+        "conditions": [condition],
+    }
+    body = json.dumps(
+        manifest(
+            {"minMember": 4, "scheduleTimeoutSeconds": 20, "minResources": {"cpu": 5}, "other": [1]},
+            status,
+            {MIN_PER_ROLE: '{"ps": 1}', "others": "x"},
+        )
+    ).encode()
+    assert POD_GROUPS.decoded(body) == (
+        PodGroupInfo(
+            namespace="ml",
+            name="train",
+            uid="u-1",
+            generation=3,
+            created=1795255200.0,
+            minima=Minima(4, {"ps": 1}),
+            timeout_seconds=20.0,
+            version="77",
+            status=PodGroupStatus(
+                phase="Running",
+                occupied_by="ml/job",
+                running=2,
+                conditions=(Condition("Scheduled", "False", "Unschedulable", "m", observed_generation=2),),
+            ),
+        ),
+        "77",
+    )
+
+
+@pytest.mark.parametrize(
+    ("parts", "says"),
+    [
+        ({"spec": {"minMember": -1}}, "minMember"),
+        ({"spec": {"minMember": "4"}}, "minMember"),
+        ({"spec": {"minMember": 2**40}}, "minMember"),
+        ({"spec": [4]}, "spec"),
+        ({"annotations": {MIN_PER_ROLE: "4"}}, f"{MIN_PER_ROLE}: must be a JSON object"),
+        ({"annotations": {MIN_PER_ROLE: None}}, f"{MIN_PER_ROLE}: must be a JSON object"),
+        ({"annotations": {MIN_PER_ROLE: 4}}, ""),
+    ],
+)
+def test_one_with_a_mistake_is_a_group_with_a_problem(parts: dict[str, Any], says: str) -> None:
+    found = decoded(**parts)
+    assert found.problem and says in found.problem
+    assert found.key == "ml/train" and found.uid == "u-1" and found.created
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["minMember", "a", "b"]), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@given(JSON, JSON, st.dictionaries(st.sampled_from([MIN_PER_ROLE, "x"]), st.text() | JSON.map(json.dumps)))
+def test_whatever_is_written_into_one_it_stays_a_group(spec: Any, status: Any, annotations: dict[str, str]) -> None:
+    found = decoded(spec=spec, status=status, annotations=annotations)
+    assert found.key == "ml/train" and len(found.problem) <= 1024
+
+
+def test_only_what_is_asked_for_makes_it_another() -> None:
+    a = decoded(spec={"minMember": 4})
+    assert a.says_the_same(decoded(spec={"minMember": 4}, status={"phase": "Running"}))
+    assert not a.says_the_same(None)
+    for other in (
+        {"spec": {"minMember": 5}},
+        {"spec": {"minMember": 4, "scheduleTimeoutSeconds": 1}},
+        {"spec": {"minMember": -1}},
+    ):
+        assert not a.says_the_same(decoded(**other))

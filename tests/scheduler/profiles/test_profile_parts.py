@@ -99,5 +99,3 @@ def test_its_filter_and_score_choose_the_node(tmp_path: Path, capfd: pytest.Capt
         "node(s) were not in the pool of builds"
         in planned(without, capfd, "--profile", "online,builds")["build"]["message"]
     )
-
-
