@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,15 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecast.service_key import NO_OWNER, Owner
+from forecast.service_key import NO_OWNER, Owner, ServiceKey
 from kube.decoding.decoding import Kind
 from kube.objects import services as services_module
 from kube.objects.objects import NodeInfo, Phase, PodInfo, QosClass
-from kube.tables.changes import Change
+from kube.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, Seat, ServiceAdded, one_by_one
 from kube.tables.self_check import self_check
 from kube.tables.state import ClusterState
 from tests.kube.api_objects import job, node, pod, replica_set
-from tests.kube.listener import Listener
 
 NODE_NAMES = ("n1", "n2", "n3")
 T0 = 1_000_000.0
@@ -38,6 +38,46 @@ CONTROLLERS = [
     (Owner("Node", "n1"), "node-uid"),
 ]
 AMOUNTS = st.sampled_from([0.0, 0.1, 0.25, 0.3, 1.0, 3.3])
+
+
+class Listener:
+    """Knows only what changes say, and insists that they fit together.
+
+    seats: by pod UID; rows: in use; services: number -> key as it was when the number was given out
+    """
+
+    def __init__(self, state: ClusterState) -> None:
+        self.state = state
+        self.seats: dict[str, Seat] = {}
+        self.rows: set[int] = set()
+        self.services: dict[int, ServiceKey] = {}
+
+    def hear(self, changes: Sequence[Change]) -> None:
+        for change in one_by_one(changes):
+            match change:
+                case PodChange(pod, before, after):
+                    assert self.seats.pop(pod.uid, None) == before
+                    if after is not None:
+                        assert after.node in self.rows
+                        assert after.service in self.services
+                        self.seats[pod.uid] = after
+                case NodeAdded(row):
+                    assert row not in self.rows
+                    self.rows.add(row)
+                case NodeChanged(row):
+                    assert row in self.rows
+                case NodeRemoved(row):
+                    self.rows.remove(row)
+                    assert not any(seat.node == row for seat in self.seats.values())
+                case ServiceAdded(service):
+                    assert not any(seat.service == service for seat in self.seats.values())
+                    self.services[service] = self.state.services[service]
+
+    def check(self) -> None:
+        """Nothing happened that was not said."""
+        assert self.seats == self.state.seat_of
+        assert self.rows == set(self.state.row_of.values())
+        assert {key: index for index, key in self.services.items()} == self.state.service_of
 
 
 @st.composite

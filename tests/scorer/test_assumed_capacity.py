@@ -54,14 +54,11 @@ def test_it_is_marked_wherever_it_is_shown(is_assumed: bool) -> None:
     assert scorer.self_check().sound
 
 
-def test_it_counts_in_scores() -> None:
+def test_an_assumed_capacity_counts_in_scores_and_rejects_nothing() -> None:
     pod = pod_of(0, "new")
     unlimited, assumed = (scorer_with(assuming(of)).scorer.score(pod).ranking for of in ({}, TIGHT))
     np.testing.assert_array_equal(assumed, scorer_with(assuming({}, known=TIGHT)).scorer.score(pod).ranking)
     assert not np.allclose(unlimited, assumed)
-
-
-def test_it_rejects_no_node_and_is_not_the_share_of_an_event() -> None:
     pod = pod_of(5, "new")
     for of, passes in ((assuming(TIGHT), {f"node-{i}" for i in range(4)}), (assuming({}, known=TIGHT), set())):
         tested = scorer_with(of)
@@ -72,10 +69,7 @@ def test_it_rejects_no_node_and_is_not_the_share_of_an_event() -> None:
         expected = load[CPU] if passes else load[DISK]
         assert tested.scorer.peak_share(pod, "node-0") == pytest.approx(expected, rel=0.2)
         assert load[DISK] > 2 * load[CPU]
-
-
-def test_a_node_beyond_it_now_is_not_full() -> None:
-    """At level REQUESTS, where live load only keeps pods off nodes that are full."""
+    # At level REQUESTS, where live load only keeps pods off nodes that are full.
     for of, is_full in ((assuming(TIGHT), False), (assuming({}, known=TIGHT), True)):
         tested = scorer_with(of)
         tested.at(12.0, day=20)

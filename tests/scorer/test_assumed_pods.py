@@ -32,17 +32,6 @@ def requested(tested: LiveScorer) -> list[float]:
     return list(tested.scorer.tables._cluster.state.requested[:, 0].tolist())
 
 
-def test_an_assumed_pod_is_in_all_tables() -> None:
-    tested, bound = assumed_on("node-1"), LiveScorer()
-    bound.put(replace(WAITING, node="node-1"))
-    assert requested(tested) == requested(bound) == [0, 2.0, 0, 0]
-    np.testing.assert_array_equal(shares(tested), shares(bound))
-    charged = [one.scorer.virtual_available().charged[:, CPU].tolist() for one in (tested, bound)]
-    assert charged[0] == charged[1]
-    assert charged[0][1] > 0
-    assert tested.scorer.self_check().sound
-
-
 @pytest.mark.parametrize("known", [True, False])
 def test_what_is_not_bound_in_time_is_taken_back(known: bool) -> None:
     tested = assumed_on("node-1", known=known)
@@ -64,29 +53,12 @@ def test_the_binding_ends_the_assumption_wherever_the_pod_went(node: str) -> Non
     assert tested.scorer.self_check().sound
 
 
-def test_news_of_a_pod_that_still_waits_does_not_end_it() -> None:
+def test_an_assumption_outlives_news_of_a_pod_that_waits_and_ends_when_it_is_asked_about() -> None:
     tested = assumed_on("node-1")
     tested.put(replace(WAITING, priority=7))
     assert requested(tested) == [0, 2.0, 0, 0]
     tested.later(3)
     assert tested.scorer.tables._cluster.state.pods[WAITING.uid] == replace(WAITING, priority=7)
-
-
-def test_a_list_of_pods_keeps_what_is_assumed_and_drops_what_is_gone() -> None:
-    tested = assumed_on("node-1")
-    other = pod_of(2, "other", cpu=1.0)
-    tested.put(other)
-    tested.scorer.charge_provisionally(other, "node-2", 2.0)
-    tested.scorer.tables.replace(Kind.PODS, [WAITING])
-    assert requested(tested) == [0, 2.0, 0, 0]
-    tested.scorer.tables.replace(Kind.PODS, [replace(WAITING, node="node-1")])
-    assert not tested.scorer.tables._cluster.assumed
-    tested.later(10)
-    assert requested(tested) == [0, 2.0, 0, 0]
-    assert tested.scorer.self_check().sound
-
-
-def test_a_pod_that_is_asked_about_again_was_not_bound() -> None:
     tested = assumed_on("node-1")
     tested.scorer.score(WAITING)
     assert requested(tested) == [0, 0, 0, 0]
@@ -94,7 +66,15 @@ def test_a_pod_that_is_asked_about_again_was_not_bound() -> None:
     assert requested(tested) == [0, 0, 0, 2.0]
 
 
-def test_a_pod_that_sits_is_not_assumed_elsewhere() -> None:
+def test_an_assumed_pod_counts_once_and_a_bound_one_is_not_assumed() -> None:
+    tested, bound = assumed_on("node-1"), LiveScorer()
+    bound.put(replace(WAITING, node="node-1"))
+    assert requested(tested) == requested(bound) == [0, 2.0, 0, 0]
+    np.testing.assert_array_equal(shares(tested), shares(bound))
+    charged = [one.scorer.virtual_available().charged[:, CPU].tolist() for one in (tested, bound)]
+    assert charged[0] == charged[1]
+    assert charged[0][1] > 0
+    assert tested.scorer.self_check().sound
     tested = LiveScorer()
     tested.put(replace(WAITING, node="node-0"))
     tested.scorer.charge_provisionally(WAITING, "node-1", 2.0)
@@ -131,21 +111,6 @@ def test_those_who_follow_are_told_of_a_binding_even_where_nothing_else_changes(
     assert len(heard) == 1
 
 
-def test_what_the_watch_says_is_kept_to_be_taken_back() -> None:
-    tested = AssumedPods()
-    assert tested.assume(WAITING, None, "n", 10.0, now=0.0) == replace(WAITING, node="n")
-    later = replace(WAITING, priority=3)
-    assert tested.seen(later) == (replace(later, node="n"), False)
-    assert tested.assume(WAITING, replace(later, node="n"), "m", 12.0, now=0.0) == replace(later, node="m")
-    assert tested.over(11.9) == []
-    assert tested.over(12.0) == [WAITING.uid]
-    assert tested.forget(WAITING.uid) == later
-    assert len(tested) == 0
-    bound: PodInfo = replace(WAITING, node="elsewhere")
-    assert tested.assume(WAITING, bound, "n", 20.0, now=0.0) is None
-    assert tested.seen(bound) == (bound, False)
-
-
 @pytest.mark.parametrize("how", ["one", "many", "kept", "seen"])
 def test_what_was_assumed_before_the_clock_was_set_back_is_over(how: str) -> None:
     tested = AssumedPods()
@@ -161,7 +126,18 @@ def test_what_was_assumed_before_the_clock_was_set_back_is_over(how: str) -> Non
     assert tested.over(99.9) == [WAITING.uid]
 
 
-def test_a_pod_whose_volumes_are_awaited_is_not_overdue_at_the_next_tick() -> None:
+def test_a_list_of_pods_keeps_what_is_assumed_and_awaited_volumes_keep_it_longer() -> None:
+    tested = assumed_on("node-1")
+    other = pod_of(2, "other", cpu=1.0)
+    tested.put(other)
+    tested.scorer.charge_provisionally(other, "node-2", 2.0)
+    tested.scorer.tables.replace(Kind.PODS, [WAITING])
+    assert requested(tested) == [0, 2.0, 0, 0]
+    tested.scorer.tables.replace(Kind.PODS, [replace(WAITING, node="node-1")])
+    assert not tested.scorer.tables._cluster.assumed
+    tested.later(10)
+    assert requested(tested) == [0, 2.0, 0, 0]
+    assert tested.scorer.self_check().sound
     tested = assumed_on("node-1")
     with tested.scorer.tables.reading() as cluster:
         cluster.keep(WAITING.uid, cluster.now + 660)

@@ -56,16 +56,6 @@ def test_a_job_begins_when_it_may_and_survives_a_condition_that_raises() -> None
     every.stop(LONG)
 
 
-def test_a_job_that_may_never_begin_can_be_stopped() -> None:
-    done: list[int] = []
-    every = PeriodicTask("test", 0.01, lambda: done.append(1), after=lambda: False)
-    every.start()
-    every.stop(LONG)
-    assert not every._thread.is_alive()
-    assert done == []
-    PeriodicTask("never started", 1.0, lambda: None).stop()
-
-
 def test_a_job_that_fails_every_time_is_logged_less_and_less_often(caplog: pytest.LogCaptureFixture) -> None:
     enough, calls = threading.Event(), 0
 
@@ -172,6 +162,13 @@ def test_a_model_that_cannot_be_put_in_place_leaves_the_one_before_and_says_why(
     assert tested.scorer.status().refused_model is None
 
 
-def test_the_self_check_may_be_left_to_those_who_ask() -> None:
+def test_jobs_can_be_stopped_before_they_begin_and_the_self_check_left_out() -> None:
+    done: list[int] = []
+    every = PeriodicTask("test", 0.01, lambda: done.append(1), after=lambda: False)
+    every.start()
+    every.stop(LONG)
+    assert not every._thread.is_alive()
+    assert done == []
+    PeriodicTask("never started", 1.0, lambda: None).stop()
     names = [job._name for job in Background(Scorer(ScorerOptions(self_check_every=0)), None)._jobs]
     assert "self-check" not in names

@@ -38,7 +38,7 @@ class Told:
         self.events.look()
 
 
-def test_a_mistake_is_told_once_on_its_node() -> None:
+def test_a_mistake_is_told_once_on_its_node_by_the_replica_that_leads() -> None:
     told = Told()
     told.annotate('{"log": 7, "dsk": 1}')
     told.events.look()
@@ -51,9 +51,6 @@ def test_a_mistake_is_told_once_on_its_node() -> None:
     assert event["regarding"] == {"apiVersion": "v1", "kind": "Node", "name": "node-3", "uid": "node-3"}
     assert (event["type"], event["reason"]) == ("Warning", "UnreadAnnotation")
     assert "'dsk'" in event["note"] and "other entries are in use" in event["note"]
-
-
-def test_a_replica_that_does_not_lead_tells_nothing_until_it_does() -> None:
     told = Told()
     told.leads = False
     told.annotate("[")

@@ -41,28 +41,6 @@ def test_pods_that_declare_much_are_spread_by_the_default_score(number: int | No
     assert max(per_node.values()) <= 6, per_node
 
 
-def test_a_pod_of_an_unknown_service_uses_what_it_declares_and_the_rest_by_its_requests() -> None:
-    live, other = LiveScorer(), LiveScorer()
-    before = curve_on(live, 0)
-    live.put(declaring("a", on="node-0", cpu=6, disk=2))
-    other.put(pod_of(None, "a", "node-0", cpu=0.1, memory=0.1))
-    added, by_requests = curve_on(live, 0) - before, curve_on(other, 0) - before
-    np.testing.assert_allclose(added[CPU], 6.0, rtol=1e-4)
-    np.testing.assert_allclose(added[DISK], 2.0, rtol=1e-4)
-    np.testing.assert_allclose(added[MEMORY], by_requests[MEMORY], atol=1e-5)
-
-
-def test_a_known_service_uses_what_it_declares_at_least() -> None:
-    live, other = LiveScorer(), LiveScorer()
-    before = curve_on(live, 0)
-    live.put(declaring("a", 3, "node-0", cpu=2))
-    other.put(pod_of(3, "a", "node-0", cpu=0.1, memory=0.1))
-    added, measured = curve_on(live, 0) - before, curve_on(other, 0) - before
-    assert measured[CPU].min() < 2.0 < measured[CPU].max()
-    np.testing.assert_allclose(added[CPU], np.maximum(measured[CPU], 2.0), atol=1e-4)
-    np.testing.assert_allclose(added[MEMORY], measured[MEMORY], atol=1e-5)
-
-
 def test_it_follows_the_replicas_of_its_service_and_changes_of_the_annotation() -> None:
     live, fresh = LiveScorer(), LiveScorer()
     live.put(declaring("a", 3, "node-0", cpu=2))
@@ -81,7 +59,23 @@ def test_it_follows_the_replicas_of_its_service_and_changes_of_the_annotation() 
     assert live.scorer.self_check().drift == ()
 
 
-def test_idle_profiles_stay_bounded_whatever_is_declared() -> None:
+def test_a_pod_uses_what_it_declares_and_no_less_than_its_service_and_profiles_stay_bounded() -> None:
+    live, other = LiveScorer(), LiveScorer()
+    before = curve_on(live, 0)
+    live.put(declaring("a", on="node-0", cpu=6, disk=2))
+    other.put(pod_of(None, "a", "node-0", cpu=0.1, memory=0.1))
+    added, by_requests = curve_on(live, 0) - before, curve_on(other, 0) - before
+    np.testing.assert_allclose(added[CPU], 6.0, rtol=1e-4)
+    np.testing.assert_allclose(added[DISK], 2.0, rtol=1e-4)
+    np.testing.assert_allclose(added[MEMORY], by_requests[MEMORY], atol=1e-5)
+    live, other = LiveScorer(), LiveScorer()
+    before = curve_on(live, 0)
+    live.put(declaring("a", 3, "node-0", cpu=2))
+    other.put(pod_of(3, "a", "node-0", cpu=0.1, memory=0.1))
+    added, measured = curve_on(live, 0) - before, curve_on(other, 0) - before
+    assert measured[CPU].min() < 2.0 < measured[CPU].max()
+    np.testing.assert_allclose(added[CPU], np.maximum(measured[CPU], 2.0), atol=1e-4)
+    np.testing.assert_allclose(added[MEMORY], measured[MEMORY], atol=1e-5)
     live = LiveScorer()
     for i in range(_MOST_IDLE_PROFILES + 50):
         live.scorer.score(declaring("asked", 0 if i % 2 else None, cpu=i + 1))

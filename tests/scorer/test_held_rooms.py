@@ -51,17 +51,6 @@ def requested(of: AssumingCluster) -> list[float]:
     return [float(of.state.requested[of.state.row_of[name], column]) for name in NODES]
 
 
-def test_a_pod_that_is_assumed_there_takes_the_room_in_the_same_step() -> None:
-    tested = cluster(owner())
-    seen = list[float]()
-    tested.hold_room(room())
-    tested.listeners.append(lambda changes: seen.append(requested(tested)[0]))
-    tested.assume(owner(), "a", 100)
-    assert requested(tested) == [2, 0]
-    assert max(seen) == 2, "the room was counted twice"
-    assert tested.rooms.taken_by("p") == "r"
-
-
 @pytest.mark.parametrize("end", ["forgotten", "overdue", "deleted", "not listed", "bound elsewhere"])
 def test_the_room_returns_if_the_pod_is_not_bound_there(end: str) -> None:
     tested = cluster(owner())
@@ -80,15 +69,6 @@ def test_the_room_returns_if_the_pod_is_not_bound_there(end: str) -> None:
             tested.put_pod(owner(node="b", scheduled=30))
     assert requested(tested) == [2, 2 if end == "bound elsewhere" else 0]
     assert not self_check(tested.state)
-
-
-def test_the_room_of_a_pod_that_is_assumed_elsewhere_returns() -> None:
-    tested = cluster(owner())
-    tested.hold_room(room())
-    tested.assume(owner(), "a", 100)
-    tested.assume(owner(), "b", 100)
-    assert requested(tested) == [2, 2]
-    assert tested.rooms.taken_by("p") is None
 
 
 @pytest.mark.parametrize(
@@ -112,7 +92,13 @@ def test_other_pods_take_nothing(bound: PodInfo) -> None:
     assert sum(requested(tested)) == 4
 
 
-def test_the_pod_that_names_the_room_comes_before_one_that_came_earlier() -> None:
+def test_a_room_returns_from_a_pod_elsewhere_and_is_that_of_the_pod_that_names_it() -> None:
+    tested = cluster(owner())
+    tested.hold_room(room())
+    tested.assume(owner(), "a", 100)
+    tested.assume(owner(), "b", 100)
+    assert requested(tested) == [2, 2]
+    assert tested.rooms.taken_by("p") is None
     tested = cluster(
         owner("early", node="a", scheduled=11), owner("named", node="a", scheduled=30, annotations={RESERVATION: "r"})
     )
@@ -121,7 +107,7 @@ def test_the_pod_that_names_the_room_comes_before_one_that_came_earlier() -> Non
     assert tested.rooms.taken_by("early") is None
 
 
-def test_a_list_of_pods_keeps_stand_ins() -> None:
+def test_lists_keep_stand_ins_and_drop_reservations_that_are_not_in_them() -> None:
     tested = cluster()
     tested.hold_room(room())
     tested.put_stand_in(replace(room("w").stand_in, node=""))
@@ -134,9 +120,6 @@ def test_a_list_of_pods_keeps_stand_ins() -> None:
     tested.hold_room(room("w", "b"))
     assert "w" not in tested.assumed
     assert requested(tested) == [2, 2]
-
-
-def test_a_list_of_reservations_drops_what_is_not_in_it() -> None:
     tested = cluster()
     tested.replace_rooms([room()], [replace(room("w").stand_in, node="")])
     tested.replace_rooms([], [])
@@ -144,7 +127,15 @@ def test_a_list_of_reservations_drops_what_is_not_in_it() -> None:
     assert not tested.state.pods
 
 
-def test_many_pods_at_once_take_their_rooms() -> None:
+def test_pods_take_each_room_once_in_the_same_step() -> None:
+    tested = cluster(owner())
+    seen = list[float]()
+    tested.hold_room(room())
+    tested.listeners.append(lambda changes: seen.append(requested(tested)[0]))
+    tested.assume(owner(), "a", 100)
+    assert requested(tested) == [2, 0]
+    assert max(seen) == 2, "the room was counted twice"
+    assert tested.rooms.taken_by("p") == "r"
     pods = [owner(f"p{number}", cpu=1.0) for number in range(4)]
     tested = cluster(*pods)
     tested.replace_rooms([room("r1", cpu=1.0), room("r2", cpu=1.0)], [])
@@ -332,16 +323,3 @@ class Histories(RuleBasedStateMachine):
 
 TestHistories = Histories.TestCase
 TestHistories.settings = settings(deadline=None)
-
-
-@pytest.mark.parametrize("named", [True, False])
-@pytest.mark.parametrize("first", ["pods", "rooms"])
-def test_after_a_restart_the_bound_pod_has_it(first: str, named: bool) -> None:
-    """In whichever order both are read."""
-    annotations = {RESERVATION: "r"} if named else {}
-    bound = owner(node="a", scheduled=30, annotations=annotations)
-    tested = cluster(*([bound] if first == "pods" else []))
-    tested.replace_rooms([room()], [])
-    tested.replace_pods([bound])
-    assert requested(tested) == [2, 0]
-    assert tested.rooms.taken_by("p") == "r"

@@ -58,16 +58,6 @@ def ahead(tested: LiveScorer) -> Floats:
     return np.asarray(shares(tested)[:, :, tables(tested).horizon.weights() > 0], dtype=np.float64)
 
 
-def test_a_started_pod_weighs_from_its_start_until_its_end_and_no_longer() -> None:
-    tested = scorer(2.0, [job(50, "a", "node-1", started=at(1.8))])
-    assert touched(tested, 1) == (3, 4, 5)
-    tested.at(2.6)
-    assert touched(tested, 1) == (3, 4, 5)
-    tested.delete(job(50, "a", "node-1"))
-    assert touched(tested, 1) == ()
-    assert not tested.scorer.tables._cluster._runs
-
-
 def test_one_that_waits_is_asked_about_from_now_and_runs_from_when_it_was_bound() -> None:
     tested = scorer(2.0)
     waiting = job(30, "a")
@@ -94,18 +84,6 @@ def test_one_that_waits_is_asked_about_from_now_and_runs_from_when_it_was_bound(
     assert touched(tested, 1) == ()
 
 
-def test_a_pod_is_charged_the_level_of_its_run_whatever_the_hour() -> None:
-    tested = scorer(3.0)
-    with tested.scorer.tables.reading() as cluster:
-        night = cluster.expected_use(job(30, "a")).amount
-        plain = cluster.expected_use(pod_of(3, "a")).amount
-        assert (night > 2 * plain).all()  # the service is quiet at night, its runs are not
-        assert cluster.expected_use(job(30, "a", number=None)).source == "requests"
-    tested.at(20.0)
-    with tested.scorer.tables.reading() as cluster:
-        np.testing.assert_array_equal(cluster.expected_use(job(30, "a")).amount, night)
-
-
 def test_explaining_and_scoring_look_at_the_run_only() -> None:
     """Node 1 has a peak at 20:00, node 0 is busier now."""
     evening = [pod_of(5, f"e{i}", "node-1", started=at(0)) for i in range(3)]
@@ -130,7 +108,16 @@ def test_explaining_and_scoring_look_at_the_run_only() -> None:
     assert len(tested.scorer.service_forecast(service).curves) == 5
 
 
-def test_the_self_check_finds_a_run_that_is_over() -> None:
+def test_a_run_has_its_level_and_the_self_check_finds_one_that_is_over() -> None:
+    tested = scorer(3.0)
+    with tested.scorer.tables.reading() as cluster:
+        night = cluster.expected_use(job(30, "a")).amount
+        plain = cluster.expected_use(pod_of(3, "a")).amount
+        assert (night > 2 * plain).all()  # the service is quiet at night, its runs are not
+        assert cluster.expected_use(job(30, "a", number=None)).source == "requests"
+    tested.at(20.0)
+    with tested.scorer.tables.reading() as cluster:
+        np.testing.assert_array_equal(cluster.expected_use(job(30, "a")).amount, night)
     tested = scorer(2.0, [job(10, "a", "node-1", started=at(2.0))])
     assert tested.scorer.self_check().sound
     tables(tested).horizon = replace(tables(tested).horizon, slot=6)

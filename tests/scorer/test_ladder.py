@@ -118,14 +118,11 @@ def test_nodes_that_nobody_measures_are_a_rung_lower_than_the_others() -> None:
     assert tested.scorer.status().level == Level.NO_LIVE_CORRECTION  # a quarter of the nodes is not the cluster
 
 
-def test_a_server_that_answers_without_figures_has_not_measured() -> None:
+def test_why_nothing_is_measured_is_told_also_of_a_server_without_figures() -> None:
     tested = LiveScorer()
     tested.measure(dict.fromkeys(["node-0", "node-1", "node-2", "node-3"], np.nan))
     status = tested.scorer.status()
     assert (status.level, status.measured_nodes) == (Level.NO_LIVE_CORRECTION, 0)
-
-
-def test_why_nothing_is_measured_is_told() -> None:
     tested = LiveScorer()
     tested.scorer.tables.measure()
     assert tested.scorer.status().sources["usage"] == "nobody answers"
@@ -159,7 +156,7 @@ def test_a_pod_just_placed_can_fill_a_node_before_anybody_measures_it() -> None:
     assert scores(tested)["node-2"] == 0.0
 
 
-def test_the_weight_of_the_forecast_goes_to_the_scores_of_kube_scheduler() -> None:
+def test_without_the_forecast_its_weight_goes_to_other_scores_and_nobody_opted_out_counts() -> None:
     assert weights_without_model({"predicted_peak": 2.0, "qos_balance": 1.0}) == {
         "qos_balance": 1.0,
         "least_allocated": 1.0,
@@ -167,9 +164,6 @@ def test_the_weight_of_the_forecast_goes_to_the_scores_of_kube_scheduler() -> No
     }
     tested = LiveScorer(without_model=True)
     assert tested.scorer.score(POD).weights == {"least_allocated": 0.5, "balanced_allocation": 0.5}
-
-
-def test_a_pod_that_opts_out_gets_the_same_score_everywhere() -> None:
     tested = LiveScorer(pods=crowded())  # type: ignore[arg-type]
     out = replace(POD, annotations={OPT_OUT_ANNOTATION: "True"})
     scored = tested.scorer.score(out)

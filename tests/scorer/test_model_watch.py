@@ -51,14 +51,6 @@ def test_nothing_published_is_nothing_wrong_and_a_first_model_is_taken_once(regi
     assert watch.poll(60.0) is None
 
 
-def test_a_newer_model_is_taken_and_a_rollback_too(registry: Registry) -> None:
-    watch, first = watching(registry)
-    second = publish(registry, 2)
-    assert taken(watch, 30.0) == second
-    registry.rollback(first)
-    assert taken(watch, 60.0) == first
-
-
 def test_a_corrupt_model_is_refused_and_taken_once_it_is_mended(registry: Registry) -> None:
     watch, _ = watching(registry)
     second = publish(registry, 2)
@@ -73,22 +65,17 @@ def test_a_corrupt_model_is_refused_and_taken_once_it_is_mended(registry: Regist
     assert taken(watch, 700.0) == second and watch.refused is None
 
 
-def test_a_refused_model_that_is_rolled_back_is_forgotten(registry: Registry) -> None:
+def test_a_newer_model_is_taken_and_a_refused_one_forgotten_after_a_rollback(registry: Registry) -> None:
+    watch, first = watching(registry)
+    second = publish(registry, 2)
+    assert taken(watch, 30.0) == second
+    registry.rollback(first)
+    assert taken(watch, 60.0) == first
     watch, first = watching(registry)
     some_array(registry, publish(registry, 2)).unlink()
     assert watch.poll(30.0) is None and watch.refused is not None
     registry.rollback(first)
     assert watch.poll(60.0) is None and watch.refused is None
-
-
-def test_a_refused_model_is_looked_at_again_although_the_clock_was_set_back(registry: Registry) -> None:
-    array = some_array(registry, publish(registry))
-    good = array.read_bytes()
-    array.write_bytes(b"")
-    watch = ModelWatch(registry)
-    assert watch.poll(1e6) is None
-    array.write_bytes(good)
-    assert watch.poll(1e6 - 7200) is not None
 
 
 def test_a_latest_json_that_cannot_be_read_is_refused(registry: Registry) -> None:
@@ -139,7 +126,14 @@ def test_why_a_model_is_refused_is_still_told_after_the_store_was_away(
     assert watch.poll(60.0) is None and watch.refused == because
 
 
-def test_a_model_that_could_not_be_used_is_given_back_and_looked_at_again(registry: Registry) -> None:
+def test_a_refused_model_is_looked_at_again_and_given_back(registry: Registry) -> None:
+    array = some_array(registry, publish(registry))
+    good = array.read_bytes()
+    array.write_bytes(b"")
+    watch = ModelWatch(registry)
+    assert watch.poll(1e6) is None
+    array.write_bytes(good)
+    assert watch.poll(1e6 - 7200) is not None
     watch, first = watching(registry)
     publish(registry, 2)
     second = watch.poll(30.0)

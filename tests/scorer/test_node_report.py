@@ -47,7 +47,7 @@ def _same(found: Peak, expected: Peak) -> None:
     assert (found.expected, found.bound) == pytest.approx((expected.expected, expected.bound), rel=1e-4)
 
 
-def test_the_peak_is_that_of_the_list_and_the_largest_half_hour_of_the_curve(tested: LiveScorer) -> None:
+def test_a_report_has_the_peak_of_the_list_and_services_that_add_up(tested: LiveScorer) -> None:
     report = tested.scorer.node_report("node-0")
     assert (report.name, report.pods, report.ready, report.day) == ("node-0", 4, True, model().first_day)
     assert report.peak is not None
@@ -55,10 +55,6 @@ def test_the_peak_is_that_of_the_list_and_the_largest_half_hour_of_the_curve(tes
     assert len(report.starts) == len(report.expected) == len(report.bound) == 48
     assert max(report.expected) == pytest.approx(report.peak.expected)
     assert report.starts[report.expected.index(max(report.expected))] == report.peak.at
-
-
-def test_services_add_up_to_the_node(tested: LiveScorer) -> None:
-    report = tested.scorer.node_report("node-0")
     assert [(one.service, one.pods) for one in report.services] == [
         ("shop/Deployment/service-5", 3),
         ("shop/Deployment/service-1", 1),
@@ -69,7 +65,7 @@ def test_services_add_up_to_the_node(tested: LiveScorer) -> None:
     assert total <= max(report.expected)  # the mean lies below the median of the peak
 
 
-def test_the_effect_of_a_move_is_what_comes_of_moving_the_pod(tested: LiveScorer) -> None:
+def test_the_effect_of_a_move_is_what_comes_of_it_also_on_another_day(tested: LiveScorer) -> None:
     report = tested.scorer.node_report("node-0", top=2)
     assert [one.pod for one in report.largest] == ["shop/alone", "shop/replica-0"]
     better = report.largest[0].better
@@ -81,9 +77,6 @@ def test_the_effect_of_a_move_is_what_comes_of_moving_the_pod(tested: LiveScorer
     _same(better.here_without, _peak_of(moved, "node-0"))
     _same(better.there_with, _peak_of(moved, better.node))
     _same(tested.scorer.node_report("node-0").peak or better.there_with, _peak_of(tested, "node-0"))  # nothing moved
-
-
-def test_another_day_of_the_forecast(tested: LiveScorer) -> None:
     day = model().first_day + timedelta(days=3)
     report = tested.scorer.node_report("node-0", day=day)
     assert report.day == day
@@ -95,16 +88,13 @@ def test_another_day_of_the_forecast(tested: LiveScorer) -> None:
     _same(report.peak, listed.nodes[0].peak)
 
 
-def test_the_hottest_nodes_come_first(tested: LiveScorer) -> None:
+def test_the_hottest_nodes_come_first_and_targets_have_room(tested: LiveScorer) -> None:
     listed = tested.scorer.nodes(by_peak=True).nodes
     shares = [one.peak.share for one in listed if one.peak is not None and one.peak.share is not None]
     assert len(shares) == 4 and shares == sorted(shares, reverse=True)
     assert [one.name for one in tested.scorer.nodes(top=2).nodes] == ["node-0", "node-1"]
     tested.scorer.tables.put(Kind.NODES, node("node-9"))
     assert tested.scorer.nodes(by_peak=True).nodes[-1].name == "node-9"  # it came after the overview
-
-
-def test_only_nodes_with_room_for_the_requests_are_named() -> None:
     asking = pod_of(5, "asking", "node-0", started=at(0), cpu=30.0)
     others = [pod_of(None, f"full-{i}", f"node-{i}", started=at(0), cpu=20.0) for i in (1, 2)]
     report = _scorer(asking, *others).scorer.node_report("node-0", top=50)
@@ -117,16 +107,13 @@ def test_only_nodes_with_room_for_the_requests_are_named() -> None:
     assert asked.better is None and asked.why_not == "no other node has room for its requests"
 
 
-def test_pods_count_where_they_sit_whatever_a_shadow_believes() -> None:
+def test_pods_count_where_they_sit_and_what_cannot_be_answered_says_so(tested: LiveScorer) -> None:
     tested = believing()
     plain: NodeReport = tested.scorer.node_report("node-0")
     assert "shop/a" in [one.pod for one in plain.largest]
     better = plain.largest[0].better
     assert plain.peak is not None and better is not None
     assert better.here_without.expected < plain.peak.expected
-
-
-def test_what_cannot_be_answered_says_so(tested: LiveScorer) -> None:
     with pytest.raises(UnknownName, match="node"):
         tested.scorer.node_report("node-77")
     with pytest.raises(InputError, match=r"there is no forecast of .*: name a day from"):

@@ -38,7 +38,7 @@ LOG_ONLY = ScoringPolicy(
 )
 
 
-def test_each_pod_is_scored_by_its_own_policy() -> None:
+def test_each_pod_is_scored_by_its_own_policy_or_the_one_handed_over() -> None:
     tested = LiveScorer(pods=LOADED, policies=ByName(STACK))
     stacked, usual = (tested.scorer.score(pod_of(0, name), NODES) for name in ("stack-1", "other"))
     assert (stacked.policy, dict(stacked.weights)) == ("stack", {"most_allocated": 1.0})
@@ -47,15 +47,9 @@ def test_each_pod_is_scored_by_its_own_policy() -> None:
     assert np.argmin(usual.scores) == 0  # where most will be used
     alone = LiveScorer(pods=LOADED).scorer.score(pod_of(0, "other"), NODES)
     np.testing.assert_array_equal(usual.scores, alone.scores)
-
-
-def test_a_policy_can_be_handed_over_with_the_question() -> None:
     tested = LiveScorer(pods=LOADED, policies=ByName())
     assert tested.scorer.score(pod_of(0, "other"), NODES, policy=STACK).policy == "stack"
-
-
-def test_resources_that_do_not_count_make_no_difference() -> None:
-    """The load of node-0 is CPU: to a policy that looks at log bytes alone its services' log bytes count."""
+    # The load of node-0 is CPU: to a policy that looks at log bytes alone its services' log bytes count.
     tested = LiveScorer(pods=LOADED, policies=ByName(LOG_ONLY))
     everything = tested.scorer.score(pod_of(0, "other"), NODES).ranking
     log = tested.scorer.score(pod_of(0, "log-1"), NODES).ranking
@@ -64,15 +58,12 @@ def test_resources_that_do_not_count_make_no_difference() -> None:
     np.testing.assert_array_equal(everything, usual_again)
 
 
-def test_weights_asked_for_win_and_are_checked() -> None:
+def test_weights_asked_for_win_and_policies_are_named() -> None:
     tested = LiveScorer(pods=LOADED, policies=ByName(STACK))
     asked = tested.scorer.score(pod_of(0, "stack-1"), NODES, {"least_allocated": 1.0})
     assert dict(asked.weights) == {"least_allocated": 1.0}
     with pytest.raises(InputError, match="did you mean least_allocated"):
         tested.scorer.score(pod_of(0, "stack-1"), NODES, {"least_alocated": 1.0})
-
-
-def test_explanations_and_services_name_the_policy_and_what_chose_it() -> None:
     tested = LiveScorer(pods=[pod_of(1, "stack-1", "node-0"), pod_of(2, "usual", "node-1")], policies=ByName(STACK))
     explanation = tested.scorer.explain(pod_of(0, "stack-2"))
     assert (explanation.policy, explanation.policy_because) == ("stack", "its name, stack-2")

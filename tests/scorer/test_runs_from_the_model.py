@@ -50,21 +50,6 @@ def ahead(tested: LiveScorer) -> Floats:
     return np.asarray(curves[:, tables(tested).horizon.slot :] * 40.0, dtype=np.float64)
 
 
-def test_six_evening_services_released_at_four_spread_over_nodes_with_jobs_and_without() -> None:
-    tested = scorer(4.0, night_on())
-    chosen = []
-    for number in reversed(range(6)):
-        pod = pod_of(number, f"new-{number}")
-        tested.put(pod)
-        scored = tested.scorer.score(pod)
-        best = scored.nodes[int(np.argmax(scored.ranking))]
-        chosen.append(best)
-        tested.put(replace(pod, node=best))
-    peaks = ahead(tested)[:, 2:].max(axis=1)
-    assert sum(name in HALF for name in chosen) >= 2
-    assert peaks.max() < 1.5 * peaks.min()
-
-
 def test_a_new_process_predicts_from_the_model_what_one_predicts_that_saw_the_nights_before() -> None:
     old = scorer(1.0, day=0)
     for day in range(3):
@@ -83,13 +68,10 @@ def test_a_new_process_predicts_from_the_model_what_one_predicts_that_saw_the_ni
     assert (ahead(new)[:2, :2] > 4 * JOB_LEVEL * 0.99).all()
 
 
-def test_the_model_that_comes_later_corrects_the_runs_of_pods_that_are_there() -> None:
+def test_runs_are_corrected_by_the_model_and_refined_by_what_is_seen() -> None:
     tested = scorer(2.1, night_on())
     assert [tested.scorer.tables._cluster.runs[pod.uid].end for pod in night_on()] == [at(2) + RUN_SECONDS] * 8
     assert tested.scorer.self_check().sound
-
-
-def test_what_is_seen_refines_the_model() -> None:
     tested = scorer(3.0)
     runs = tested.scorer.tables._cluster.expected_runs
     assert runs.of_service(NIGHTLY).seconds == RUN_SECONDS
@@ -124,14 +106,11 @@ def test_a_pod_that_outlives_its_run_counts_on_through_midnight_and_a_new_model(
     assert (ahead(tested)[:2, 1] < ahead(tested)[:2, 0] - 0.9 * JOB_LEVEL).all()
 
 
-def test_pods_without_a_job_end_if_they_name_a_job_scheduler_of_the_settings() -> None:
+def test_pods_of_jobs_end_by_their_scheduler_and_take_no_room_of_services() -> None:
     workflow = replace(pod_of(None, "step", "node-0", started=at(4.0)), scheduler_name="batch")
     for schedulers, ends in ((("job-scheduler",), False), (("batch",), True)):
         tested = scorer(4.1, [workflow], options=ScorerOptions(job_schedulers=schedulers, default_run=1200.0))
         assert [run.end - run.start for run in tested.scorer.tables._cluster.runs.values()] == [1200.0] * ends
-
-
-def test_pods_of_a_job_still_to_come_take_no_room_of_services_that_grow() -> None:
     known = nightly_model()
     autoscaled = known.autoscaled.copy()
     autoscaled[known.services.index(NIGHTLY)] = 1.0

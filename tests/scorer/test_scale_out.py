@@ -19,21 +19,7 @@ from tests.scorer.scorer_at import LiveScorer, tables
 PODS = [pod_of(5, f"p{i}", f"node-{i}", cpu=1.0, started=at(0)) for i in range(2)]
 
 
-def test_what_is_expected_beyond_the_replicas_there_are_is_kept_free_in_those_hours() -> None:
-    tested = LiveScorer(12.0, pods=PODS, model=growing())
-    still = LiveScorer(12.0, pods=PODS, model=growing(2.0))
-    load, before = (tables(one).load for one in (tested, still))
-    extra = (load.share(slice(None)) - before.share(slice(None)))[:4, CPU] * 40.0
-    of_one = tables(tested).profiles.mean(
-        [tested.scorer.tables._cluster.state.services[0]], np.array([2.0]), (model().first_day,)
-    )[0, CPU]
-    np.testing.assert_allclose(extra[:, 38:42].sum(axis=0), 7 * of_one[38:42], rtol=1e-3)
-    assert not extra[:, :38].any()
-    assert not extra[:, 42:48].any()
-    assert tested.scorer.self_check().sound
-
-
-def test_headroom_lowers_the_scores_of_the_nodes_that_will_get_the_pods() -> None:
+def test_replicas_that_come_take_the_place_of_the_room_that_lowered_scores() -> None:
     tested = LiveScorer(12.0, pods=PODS, model=growing())
     cordoned = replace(node("node-3"), unschedulable=True)
     pod = pod_of(4, "new")
@@ -46,9 +32,6 @@ def test_headroom_lowers_the_scores_of_the_nodes_that_will_get_the_pods() -> Non
     lower = with_room < without - 1e-6
     # node-2 has no room for a pod of one core, node-3 takes none.
     assert lower.tolist() == [True, True, False, False]
-
-
-def test_replicas_that_come_take_the_place_of_the_room_kept_for_them() -> None:
     tested = LiveScorer(12.0, pods=PODS, model=growing())
     for i in range(2, 9):
         tested.put(pod_of(5, f"p{i}", f"node-{i % 4}", cpu=1.0))
@@ -59,12 +42,9 @@ def test_replicas_that_come_take_the_place_of_the_room_kept_for_them() -> None:
     assert tested.scorer.self_check().sound
 
 
-def test_nobody_grows_without_a_model_or_autoscaled_services() -> None:
+def test_what_grows_is_shared_by_size_and_nobody_without_a_model() -> None:
     assert expected_scale_out(LiveScorer(pods=PODS, without_model=True).scorer.tables._cluster) is None
     assert expected_scale_out(LiveScorer(pods=PODS).scorer.tables._cluster) is None
-
-
-def test_a_pod_is_shared_by_size_among_nodes_with_room_or_else_among_all() -> None:
     usage = np.ones((2, 1, 3))
     extra = np.array([[4.0, 0, 0], [1.0, 1, 0]])
     requests = np.array([[1.0, 1.0], [99.0, 1.0]])
@@ -77,16 +57,13 @@ def test_a_pod_is_shared_by_size_among_nodes_with_room_or_else_among_all() -> No
     assert not soft_load(extra, usage, requests, free, np.zeros(4)).any()  # nobody takes pods
 
 
-def test_what_no_node_has_room_for_presses_on_the_nodes_that_pods_could_use() -> None:
+def test_room_that_no_node_has_presses_where_pods_declare_to_go() -> None:
     usage, extra, size = np.ones((2, 1, 1)), np.full((2, 1), 6.0), np.array([10.0, 20.0, 30.0])
     requests, free = np.array([[1.0, 1.0], [9.0, 9.0]]), np.full((3, 2), 2.0)
     usable = np.array([[True, True], [False, True], [True, False]])
     found = np.asarray(soft_load(extra, usage, requests, free, size, usable))[:, 0, 0]
     np.testing.assert_allclose(found, [6 / 4 + 6 / 3, 6 * 2 / 3, 6 * 3 / 4])
     assert not soft_load(extra, usage, requests, free, size, np.zeros((3, 2), dtype=bool)).any()
-
-
-def test_what_pods_declare_to_use_counts_for_those_to_come() -> None:
     said = {"forecast-scheduler.io/virtual-request": '{"cpu": "6"}'}
     pods = [pod_of(5, f"p{i}", f"node-{i}", cpu=1.0, started=at(0), annotations=said) for i in range(2)]
     gathered = expected_scale_out(LiveScorer(12.0, pods=pods, model=growing()).scorer.tables._cluster)
@@ -96,7 +73,18 @@ def test_what_pods_declare_to_use_counts_for_those_to_come() -> None:
     assert not cores[:38].any()
 
 
-def test_an_empty_node_that_is_too_small_for_a_pod_is_not_pressed_on() -> None:
+def test_what_is_to_come_is_kept_free_in_its_hours_where_it_can_go() -> None:
+    tested = LiveScorer(12.0, pods=PODS, model=growing())
+    still = LiveScorer(12.0, pods=PODS, model=growing(2.0))
+    load, before = (tables(one).load for one in (tested, still))
+    extra = (load.share(slice(None)) - before.share(slice(None)))[:4, CPU] * 40.0
+    of_one = tables(tested).profiles.mean(
+        [tested.scorer.tables._cluster.state.services[0]], np.array([2.0]), (model().first_day,)
+    )[0, CPU]
+    np.testing.assert_allclose(extra[:, 38:42].sum(axis=0), 7 * of_one[38:42], rtol=1e-3)
+    assert not extra[:, :38].any()
+    assert not extra[:, 42:48].any()
+    assert tested.scorer.self_check().sound
     pods = [pod_of(5, f"p{i}", f"node-{i}", cpu=12.0, started=at(0)) for i in range(2)]
     filling = [pod_of(None, f"full{i}", f"node-{i}", cpu=27.0, started=at(0)) for i in range(2)]
     tested = LiveScorer(12.0, pods=[*pods, *filling], model=growing(), sizes=(40.0, 40.0, 8.0, 8.0))

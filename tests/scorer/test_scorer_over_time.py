@@ -22,19 +22,6 @@ PODS = [pod_of(i % 6, f"p{i}", f"node-{i % 3}", started=at(0), memory=1.0 + i) f
 EVERYTHING = dict.fromkeys(("predicted_peak", "least_allocated", "qos_balance", "balance", "most_available"), 1.0)
 
 
-def test_at_local_midnight_the_tables_are_made_anew() -> None:
-    tested = LiveScorer(23.9, pods=PODS)
-    yesterday = tables(tested)
-    tested.at(23.99)
-    assert tables(tested) is yesterday
-    tested.at(24.01)
-    assert tables(tested) is not yesterday
-    assert tables(tested).horizon.today == model().calendar.horizon(model().first_day, 2)[1]
-    assert tables(tested).horizon.slot == 0
-    np.testing.assert_allclose(shares(tested), shares(rebuilt(tested)), atol=1e-5)
-    assert tested.scorer.self_check().sound
-
-
 def test_pods_that_come_go_and_change_while_a_model_is_installed_are_all_in_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -101,7 +88,17 @@ def test_a_model_that_arrives_while_midnight_waits_is_not_replaced_by_the_one_be
     assert tables(tested).horizon.slot == 0
 
 
-def test_a_new_half_hour_moves_what_is_expected_now() -> None:
+def test_midnight_makes_tables_anew_and_a_half_hour_moves_what_is_expected() -> None:
+    tested = LiveScorer(23.9, pods=PODS)
+    yesterday = tables(tested)
+    tested.at(23.99)
+    assert tables(tested) is yesterday
+    tested.at(24.01)
+    assert tables(tested) is not yesterday
+    assert tables(tested).horizon.today == model().calendar.horizon(model().first_day, 2)[1]
+    assert tables(tested).horizon.slot == 0
+    np.testing.assert_allclose(shares(tested), shares(rebuilt(tested)), atol=1e-5)
+    assert tested.scorer.self_check().sound
     tested = LiveScorer(12.0, pods=PODS)
     noon = tables(tested).pods_now()
     tested.at(20.0)

@@ -24,22 +24,7 @@ def believing(*, in_time: bool = True) -> LiveScorer:
     return tested
 
 
-def test_a_pod_counts_where_it_is_believed_to_be() -> None:
-    really_there = LiveScorer(pods=[replace(SERVED[0], node="node-2"), SERVED[1]])
-    for tested in (believing(), believing(in_time=False)):
-        np.testing.assert_allclose(shares(tested), shares(really_there), atol=1e-5)
-        assert tested.scorer.self_check().drift == ()
-    assert not np.allclose(shares(believing()), shares(LiveScorer(pods=SERVED)), atol=1e-3)
-
-
-def test_what_is_measured_where_it_sits_is_no_error_of_the_forecast() -> None:
-    tested, plain = believing(), LiveScorer(pods=SERVED)
-    expected = tables(plain).expected_at(np.full(4, tables(plain).horizon.position(plain.clock.now) - 150 / 1800))
-    tested.measure(dict(zip([f"node-{i}" for i in range(4)], expected, strict=True)))
-    np.testing.assert_allclose(tested.error(), 0, atol=1e-4)
-
-
-def test_the_belief_outlives_midnight_and_another_look_at_the_pod() -> None:
+def test_a_belief_outlives_midnight_and_ends_with_the_pod_and_its_node() -> None:
     tested = believing()
     tested.put(replace(SERVED[0], labels={"changed": "yes"}))
     assert tables(tested).placed["uid-a"].counts_on == 2
@@ -47,9 +32,6 @@ def test_the_belief_outlives_midnight_and_another_look_at_the_pod() -> None:
     tested.scorer.tables.rebuild_if_needed()
     assert tables(tested).placed["uid-a"].counts_on == 2
     assert tested.scorer.self_check().drift == ()
-
-
-def test_the_belief_ends_with_the_pod_and_with_the_node() -> None:
     tested = believing()
     tested.scorer.tables.delete(Kind.NODES, node("node-2", 40.0))
     assert tables(tested).placed["uid-a"].counts_on == 0
@@ -103,7 +85,16 @@ def test_what_the_model_says_is_of_the_pods_where_they_sit() -> None:
         )
 
 
-def test_believing_a_pod_where_it_sits_is_believing_nothing() -> None:
+def test_a_pod_counts_where_it_is_believed_and_is_no_error_there() -> None:
+    really_there = LiveScorer(pods=[replace(SERVED[0], node="node-2"), SERVED[1]])
+    for tested in (believing(), believing(in_time=False)):
+        np.testing.assert_allclose(shares(tested), shares(really_there), atol=1e-5)
+        assert tested.scorer.self_check().drift == ()
+    assert not np.allclose(shares(believing()), shares(LiveScorer(pods=SERVED)), atol=1e-3)
+    tested, plain = believing(), LiveScorer(pods=SERVED)
+    expected = tables(plain).expected_at(np.full(4, tables(plain).horizon.position(plain.clock.now) - 150 / 1800))
+    tested.measure(dict(zip([f"node-{i}" for i in range(4)], expected, strict=True)))
+    np.testing.assert_allclose(tested.error(), 0, atol=1e-4)
     tested = believing()
     tested.scorer.tables._cluster.believe("uid-a", 0)
     assert tested.scorer.tables._cluster._shadows == {}

@@ -25,13 +25,10 @@ def requested(*cores: float) -> ClusterState:
     return state
 
 
-def test_a_full_pool_stacks_beside_an_empty_one() -> None:
+def test_each_pool_stacks_by_its_own_fullness_and_hysteresis() -> None:
     weights = StackWeights(ScoreParameters())
     weights.follow(requested(9.0, 9.0, 1.0), POOLS)
     assert (weights.of("first"), weights.of("second")) == (1.0, 0.0)
-
-
-def test_each_pool_has_a_hysteresis_of_its_own() -> None:
     weights = StackWeights(ScoreParameters())
     weights.follow(requested(6.0, 6.0, 4.0), POOLS)
     assert (weights.of("first"), weights.of("second")) == (1.0, 0.0)
@@ -39,9 +36,6 @@ def test_each_pool_has_a_hysteresis_of_its_own() -> None:
     weights.follow(requested(5.7, 5.7, 5.7), POOLS)
     assert weights.of("first") == 1.0
     assert 0.8 < weights.of("second") < 0.9
-
-
-def test_a_pool_without_nodes_spreads() -> None:
     weights = StackWeights(ScoreParameters())
     weights.follow(requested(9.0, 9.0, 9.0), {"none": np.zeros(3, dtype=bool)})
     assert weights.of("none") == weights.of("never heard of") == 0.0

@@ -37,7 +37,7 @@ def use_of(tested: LiveScorer, uid: str) -> np.ndarray:
     return predicted.use_at(predicted.placed[uid].profile, position(tested))
 
 
-def test_usage_beyond_the_forecast_is_the_live_error() -> None:
+def test_usage_beyond_the_forecast_is_the_live_error_by_name_or_address_of_the_node() -> None:
     tested = LiveScorer(pods=SERVED)
     usage = as_expected(tested)
     usage["node-1"] = usage["node-1"] + np.array([3.0, 0, 0, 0, np.nan])
@@ -45,9 +45,6 @@ def test_usage_beyond_the_forecast_is_the_live_error() -> None:
     expected = np.zeros((4, 5))
     expected[1, CPU] = 3.0
     np.testing.assert_allclose(tested.error(), expected, atol=1e-4)
-
-
-def test_a_node_may_be_named_by_its_address_in_the_metrics() -> None:
     tested = LiveScorer(pods=SERVED)
     usage = as_expected(tested)
     tested.measure({"10.0.0.2": usage["node-2"] + 5.0, "node-0": usage["node-0"]})
@@ -117,7 +114,7 @@ def test_pods_being_replaced_still_use_something_now() -> None:
     assert not tables(tested).load.pods_on(0)
 
 
-def test_old_measurements_stop_correcting_when_time_passes() -> None:
+def test_measurements_correct_while_they_are_new_and_none_of_the_future_or_late_ones() -> None:
     tested = LiveScorer(pods=SERVED)
     tested.measure({"node-0": 30.0})
     assert tested.error()[0].any()
@@ -126,9 +123,6 @@ def test_old_measurements_stop_correcting_when_time_passes() -> None:
     tested.later(2)
     assert not tested.error().any()
     assert np.isnan(tested.scorer.virtual_available().available).all()
-
-
-def test_measurements_are_believed_again_after_the_clock_was_set_back() -> None:
     tested = LiveScorer(pods=SERVED)
     tested.at(20.0)
     tested.measure({"node-0": 30.0})
@@ -138,9 +132,6 @@ def test_measurements_are_believed_again_after_the_clock_was_set_back() -> None:
     tested.measure({"node-0": 9.0})
     assert tested.scorer.status().measured_nodes == 1
     assert tested.scorer.virtual_available().available[0, CPU] == pytest.approx(31.0)
-
-
-def test_a_sample_that_comes_late_does_not_replace_a_newer_one() -> None:
     tested = LiveScorer(pods=SERVED)
     tested.measure({"node-0": 30.0}, ago=10)
     tested.measure({"node-0": 9.0}, ago=60)
@@ -194,7 +185,7 @@ def test_a_node_that_goes_and_a_new_one_in_its_row_share_nothing() -> None:
     assert tested.scorer.self_check().sound
 
 
-def test_pods_may_come_before_their_node() -> None:
+def test_pods_may_come_before_their_node_and_before_a_model() -> None:
     tested = LiveScorer()
     tested.put(pod_of(5, "early", "node-7", started=at(0)))
     assert "node-7" not in tested.scorer.score(pod_of(0, "x")).nodes
@@ -202,9 +193,6 @@ def test_pods_may_come_before_their_node() -> None:
     scored = tested.scorer.score(pod_of(5, "x"))
     assert scored.nodes[int(np.argmin(scored.scores))] == "node-7"
     assert tested.scorer.self_check().sound
-
-
-def test_pods_charged_before_there_was_a_model_are_charged_by_their_profile_once_there_is_one() -> None:
     new = pod_of(5, "new", "node-1", cpu=0.5, started=at(17.0))
     tested = LiveScorer(pods=[new], without_model=True)
     assert tested.scorer.virtual_available().charged[1, CPU] == 0.5

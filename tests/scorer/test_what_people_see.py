@@ -51,7 +51,7 @@ def test_a_node_from_two_days_ago_to_the_end_of_the_week(tested: LiveScorer) -> 
     assert tested.scorer.node_forecast("node-0").pods == 3
 
 
-def test_live_error_is_in_the_hours_to_come_and_not_in_the_past(tested: LiveScorer) -> None:
+def test_live_error_is_in_the_hours_to_come_and_an_unreadable_history_is_a_note(tested: LiveScorer) -> None:
     before = tested.scorer.node_forecast("node-3").curves[CPU].expected
     tested.measure({"node-3": 8.5})
     difference = tested.scorer.node_forecast("node-3").curves[CPU].expected - before
@@ -59,16 +59,13 @@ def test_live_error_is_in_the_hours_to_come_and_not_in_the_past(tested: LiveScor
     assert not difference[:now].any()
     assert difference[now] == pytest.approx(8.0, abs=0.3)
     assert difference[now + 12] == pytest.approx(difference[now] / 2, rel=1e-3)
-
-
-def test_a_history_that_cannot_be_read_is_a_note(tested: LiveScorer) -> None:
     tested.usage.now = None
     for found in (tested.scorer.node_forecast("node-0"), tested.scorer.service_forecast(service(5))):
         assert found.curves[CPU].actual is None
         assert any("cannot be read: nobody answers" in note for note in found.notes)
 
 
-def test_a_service_has_the_same_total_whatever_the_number_of_its_pods(tested: LiveScorer) -> None:
+def test_a_service_has_its_total_whatever_its_pods_and_whoever_knows_it(tested: LiveScorer) -> None:
     before = tested.scorer.service_forecast(service(5))
     assert before.pods == 4
     evening = 2 * SLOTS_PER_DAY + 40
@@ -80,9 +77,6 @@ def test_a_service_has_the_same_total_whatever_the_number_of_its_pods(tested: Li
     assert after.pods == 8
     np.testing.assert_allclose(after.curves[CPU].expected, before.curves[CPU].expected, rtol=1e-6)
     np.testing.assert_allclose(after.curves[MEMORY].expected, 2 * before.curves[MEMORY].expected, rtol=1e-6)
-
-
-def test_services_known_to_the_model_alone_or_to_the_cluster_alone(tested: LiveScorer) -> None:
     absent = tested.scorer.service_forecast(service(3))
     assert absent.pods == 0
     assert absent.curves[CPU].expected.max() > 0
@@ -121,19 +115,6 @@ def test_the_hottest_nodes_come_first_and_only_the_hours_to_come_count(tested: L
     np.testing.assert_allclose(cpu, curve.reshape(-1, 2).max(axis=1), rtol=0.05)
     unlimited = tested.scorer.heat_map(resource="log").share
     assert np.isfinite(unlimited).all()
-
-
-def test_the_list_of_nodes_has_tonight_and_tomorrow(tested: LiveScorer) -> None:
-    tested.scorer.tables.put(Kind.NODES, replace(node("node-3"), unschedulable=True))
-    listed = {summary.name: summary for summary in tested.scorer.nodes().nodes}
-    assert list(listed) == [f"node-{i}" for i in range(4)]
-    assert [summary.ready for summary in listed.values()] == [True, True, True, False]
-    today, tomorrow = listed["node-0"].today, listed["node-0"].tomorrow
-    assert today is not None
-    assert tomorrow is not None
-    assert today.at.date() + timedelta(days=1) == tomorrow.at.date()
-    assert today.share == pytest.approx(today.expected / 40)
-    assert listed["node-0"].measured_seconds_ago == 0
 
 
 def test_figures_agree_with_the_curves_and_peaks_are_frozen_at_midnight(tested: LiveScorer) -> None:
@@ -199,7 +180,17 @@ def test_what_the_model_says_goes_on_with_the_next_half_hour(hour: float) -> Non
     assert (before[:, CPU, 1] > before[:, CPU, 0]).all()
 
 
-def test_a_node_that_came_after_the_overview_has_no_figures_yet(tested: LiveScorer) -> None:
+def test_the_list_of_nodes_has_tonight_and_tomorrow_and_new_nodes_no_figures_yet(tested: LiveScorer) -> None:
+    tested.scorer.tables.put(Kind.NODES, replace(node("node-3"), unschedulable=True))
+    listed = {summary.name: summary for summary in tested.scorer.nodes().nodes}
+    assert list(listed) == [f"node-{i}" for i in range(4)]
+    assert [summary.ready for summary in listed.values()] == [True, True, True, False]
+    today, tomorrow = listed["node-0"].today, listed["node-0"].tomorrow
+    assert today is not None
+    assert tomorrow is not None
+    assert today.at.date() + timedelta(days=1) == tomorrow.at.date()
+    assert today.share == pytest.approx(today.expected / 40)
+    assert listed["node-0"].measured_seconds_ago == 0
     tested.scorer.tables.put(Kind.NODES, node("node-9"))
     tested.scorer.tables.delete(Kind.NODES, node("node-1"))
     figures = tested.scorer.node_figures()

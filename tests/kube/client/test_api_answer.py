@@ -7,17 +7,6 @@ import pytest
 from kube.client.api_answer import NO_ANSWER, NOT_SENT, answered, is_gone, not_sent, unanswered
 
 
-def test_a_failure_is_told_in_one_line() -> None:
-    answer = answered(409, b'{"kind":"Status","message":"pod cart-1 is\\n already assigned"}')
-    assert answer.text == "409 pod cart-1 is already assigned" and not answer.is_success
-
-
-def test_what_is_no_status_is_quoted() -> None:
-    assert answered(502, b"<html>\nbad gateway").text == "502 <html> bad gateway"
-    assert answered(500, b"\xff\xfe" * 400).text.startswith("500 ")
-    assert len(answered(500, b"x" * 10_000).text) <= 400
-
-
 @pytest.mark.parametrize(
     ("header", "seconds"),
     [("", 0), ("1", 1), (" 7 ", 7), ("86400", 30), ("-5", 0), ("soon", 0), ("²", 0), ("٣", 0), ("9" * 5000, 0)],
@@ -26,7 +15,12 @@ def test_how_long_the_server_wants_to_be_left_alone(header: str, seconds: float)
     assert answered(429, b"", header).retry_after_seconds == seconds
 
 
-def test_no_answer_and_no_request_are_told_apart() -> None:
+def test_an_answer_is_told_in_one_line_and_no_answer_is_no_request() -> None:
+    answer = answered(409, b'{"kind":"Status","message":"pod cart-1 is\\n already assigned"}')
+    assert answer.text == "409 pod cart-1 is already assigned" and not answer.is_success
+    assert answered(502, b"<html>\nbad gateway").text == "502 <html> bad gateway"
+    assert answered(500, b"\xff\xfe" * 400).text.startswith("500 ")
+    assert len(answered(500, b"x" * 10_000).text) <= 400
     assert unanswered(TimeoutError()).status == NO_ANSWER
     assert unanswered(TimeoutError()).text == "no answer: TimeoutError"
     assert not_sent("not the leader").status == NOT_SENT

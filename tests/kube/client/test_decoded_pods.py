@@ -28,7 +28,7 @@ def event(what: dict[str, Any], type_: str = "MODIFIED") -> bytes:
     return json.dumps({"type": type_, "object": whole}, separators=(",", ":")).encode()
 
 
-def test_a_pod_that_a_list_or_the_watch_has_shown_is_the_very_same_in_the_next_list() -> None:
+def test_a_pod_is_the_very_same_until_it_changes_or_is_gone() -> None:
     seen = DecodedPods()
     first = decode_page(seen.over(PODS), page(pod("a"), pod("b"))).objects
     changed = decode_watch_line(seen.over(PODS), event(pod("b", node="n", version="8")))
@@ -36,16 +36,10 @@ def test_a_pod_that_a_list_or_the_watch_has_shown_is_the_very_same_in_the_next_l
     assert again[0] is first[0] and again[1] is changed.object
     assert changed.resource_version == "8"
     assert again[1] == decode_event(Kind.PODS, event(pod("b", node="n", version="8"))).object
-
-
-def test_a_pod_that_has_changed_is_decoded_whatever_its_resource_version_says() -> None:
     seen = DecodedPods()
     decode_page(seen.over(PODS), page(pod("a")))
     (found,) = decode_page(seen.over(PODS), page(pod("a", node="n"))).objects
     assert found == decode_event(Kind.PODS, event(pod("a", node="n"))).object
-
-
-def test_pods_that_are_gone_are_forgotten() -> None:
     seen = DecodedPods()
     decode_page(seen.over(PODS), page(pod("a"), pod("b"), pod("c")))
     decode_watch_line(seen.over(PODS), event(pod("a", version="8")))

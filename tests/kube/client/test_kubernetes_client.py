@@ -25,18 +25,9 @@ def kubeconfig(path: Path, **changes: Any) -> Path:
     return path
 
 
-def test_a_kubeconfig_gives_address_and_token(tmp_path: Path) -> None:
-    api = api_client(kubeconfig(tmp_path / "config"))
-    assert api.configuration.host.startswith("http://127.0.0.1:")
-    assert api.configuration.auth_settings()["BearerToken"]["value"] == "Bearer secret"
-
-
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"there is no kubeconfig .*absent"):
-        api_client(tmp_path / "absent")
-
-
-def test_outside_a_cluster_it_is_what_kubectl_would_talk_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outside_a_cluster_it_is_what_kubectl_would_talk_to_or_the_ways_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     kubeconfig(tmp_path / "config")
     monkeypatch.setattr(kubernetes_client, "KUBE_CONFIG_DEFAULT_LOCATION", f"{tmp_path}/absent:{tmp_path}/config")
@@ -44,9 +35,6 @@ def test_outside_a_cluster_it_is_what_kubectl_would_talk_to(tmp_path: Path, monk
     (tmp_path / "config").write_text("just text")
     with pytest.raises(InputError, match=r"kubeconfig .*config"):
         api_client()
-
-
-def test_outside_a_cluster_the_ways_out_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     monkeypatch.setattr(kubernetes_client, "KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "absent"))
     with pytest.raises(InputError, match=r"does not run in a Kubernetes cluster .*--kubeconfig.*--cluster"):
@@ -68,7 +56,12 @@ def test_a_kubeconfig_that_says_too_little_is_refused(tmp_path: Path, changes: d
         api_client(kubeconfig(tmp_path / "config", **changes))
 
 
-def test_a_server_that_does_not_answer_is_not_the_users_mistake(tmp_path: Path) -> None:
+def test_a_kubeconfig_names_the_server_and_who_asks(tmp_path: Path) -> None:
+    api = api_client(kubeconfig(tmp_path / "config"))
+    assert api.configuration.host.startswith("http://127.0.0.1:")
+    assert api.configuration.auth_settings()["BearerToken"]["value"] == "Bearer secret"
+    with pytest.raises(InputError, match=r"there is no kubeconfig .*absent"):
+        api_client(tmp_path / "absent")
     api = api_client(kubeconfig(tmp_path / "config"))
     with pytest.raises(UnreachableApiServer, match="does not answer") as raised:
         check_access(api)

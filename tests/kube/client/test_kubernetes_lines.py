@@ -23,13 +23,10 @@ def test_lines_are_the_same_however_the_bytes_are_cut(documents: list[dict[str, 
     assert splitter.unfinished == 0
 
 
-def test_a_line_of_megabytes_is_joined_once() -> None:
+def test_long_lines_are_joined_once_and_empty_ones_left_out() -> None:
     splitter, piece = LineSplitter(), b"x" * 4096
     for _ in range(2000):
         assert splitter.feed(piece) == []
     assert splitter.unfinished == 2000 * 4096
     assert splitter.feed(b"\n") == [piece * 2000]
-
-
-def test_empty_lines_are_left_out() -> None:
     assert LineSplitter().feed(b"\n\na\n\n") == [b"a"]

@@ -18,24 +18,6 @@ def after(step: Step, *outcomes: StepOutcome) -> Step:
     return step
 
 
-def test_a_server_that_ends_every_watch_at_once_is_not_hammered() -> None:
-    step = after(WATCHING, *[StepOutcome(Result.ENDED)] * 8)
-    assert step.action is Action.WATCH
-    assert step.wait_seconds >= 0.2 * 2**7 / 2
-
-
-def test_lists_whose_watches_always_expire_slow_down() -> None:
-    step = after(LISTING, *[StepOutcome(Result.LISTED), StepOutcome(Result.EXPIRED)] * 10)
-    assert step.action is Action.LIST
-    assert step.wait_seconds >= 15
-
-
-def test_progress_forgets_earlier_failures() -> None:
-    step = after(WATCHING, *[StepOutcome(Result.FAILED)] * 9, StepOutcome(Result.FAILED, progressed=True))
-    assert step.failures == 1
-    assert step.wait_seconds <= 0.2
-
-
 def test_a_list_that_outlives_the_servers_memory_is_asked_for_in_one_piece() -> None:
     step = after(LISTING, StepOutcome(Result.EXPIRED))
     assert step.action is Action.LIST and not step.in_pages
@@ -44,7 +26,16 @@ def test_a_list_that_outlives_the_servers_memory_is_asked_for_in_one_piece() -> 
     assert after(step, StepOutcome(Result.LISTED), StepOutcome(Result.EXPIRED)).in_pages
 
 
-def test_the_server_may_ask_for_a_longer_pause() -> None:
+def test_pauses_grow_with_failures_and_end_with_progress() -> None:
+    step = after(WATCHING, *[StepOutcome(Result.ENDED)] * 8)
+    assert step.action is Action.WATCH
+    assert step.wait_seconds >= 0.2 * 2**7 / 2
+    step = after(LISTING, *[StepOutcome(Result.LISTED), StepOutcome(Result.EXPIRED)] * 10)
+    assert step.action is Action.LIST
+    assert step.wait_seconds >= 15
+    step = after(WATCHING, *[StepOutcome(Result.FAILED)] * 9, StepOutcome(Result.FAILED, progressed=True))
+    assert step.failures == 1
+    assert step.wait_seconds <= 0.2
     assert after(LISTING, StepOutcome(Result.FAILED, retry_after=7.0)).wait_seconds == 7.0
 
 

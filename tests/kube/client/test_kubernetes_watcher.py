@@ -196,15 +196,6 @@ def test_an_event_that_says_nothing_new_is_not_read_and_comes_again_when_the_wat
         assert status().events == 2 and [line + b"\n" for line in lines[:3]] == [event("ADDED", known)] * 3
 
 
-def test_an_error_event_410_lists_again(tmp_path: Path) -> None:
-    sink = StoredObjects()
-    too_old = event("ERROR", {"kind": "Status", "code": 410, "message": "too old resource version"})
-    script = in_order(page(pod_json("a")), Answer(chunks=[too_old]), page(pod_json("b")))
-    with pods_from(script, tmp_path, sink) as (_, status):
-        assert eventually(lambda: names(sink) == {"b"})
-        assert status().relists == 1
-
-
 def test_an_unreadable_event_is_passed_over_said_once_and_mended_by_a_later_list(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -227,18 +218,15 @@ def test_an_unreadable_event_is_passed_over_said_once_and_mended_by_a_later_list
         assert status().relists == 1
 
 
-def test_a_list_with_an_unreadable_object_keeps_the_others(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unreadable_object_and_a_failing_list_are_told_and_harm_no_others(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     sink = StoredObjects()
     with pods_from(in_order(page(pod_json("a"), pod_json("b", spec=7))), tmp_path, sink) as (_, status):
         assert eventually(lambda: status().synced)
         assert names(sink) == {"a"}
         assert status().undecodable == 1
     assert "default/b" in caplog.text
-
-
-def test_a_failing_list_is_said_in_the_status_and_not_once_per_attempt_in_the_log(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
     caplog.set_level(logging.WARNING)
     with pods_from(lambda number, query: Answer(500, [b"etcd is gone"]), tmp_path, StoredObjects()) as (server, status):
         assert eventually(lambda: len(server.queries) >= 40)
@@ -247,7 +235,13 @@ def test_a_failing_list_is_said_in_the_status_and_not_once_per_attempt_in_the_lo
     assert 1 <= len(caplog.records) <= 8
 
 
-def test_a_watch_that_stays_mute_is_replaced_by_a_list(tmp_path: Path) -> None:
+def test_a_mute_watch_and_an_expired_one_list_again(tmp_path: Path) -> None:
+    sink = StoredObjects()
+    too_old = event("ERROR", {"kind": "Status", "code": 410, "message": "too old resource version"})
+    script = in_order(page(pod_json("a")), Answer(chunks=[too_old]), page(pod_json("b")))
+    with pods_from(script, tmp_path, sink) as (_, status):
+        assert eventually(lambda: names(sink) == {"b"})
+        assert status().relists == 1
     sink = StoredObjects()
     script = in_order(page(pod_json("a"), version="900"), Answer(hold=30), page(pod_json("b"), version="40"))
     with pods_from(script, tmp_path, sink, replace(QUICK, watch_read_seconds=0.2)) as (server, _):

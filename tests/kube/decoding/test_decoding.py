@@ -13,22 +13,6 @@ from kube.decoding.watched_kinds import EventType, UndecodableObject
 from tests.kube.api_json import POD, changed, raw
 
 
-def test_a_page_of_a_list() -> None:
-    page = decode_list(Kind.PODS, raw({"metadata": {"resourceVersion": "7", "continue": "abc"}, "items": [POD, POD]}))
-    assert (page.resource_version, page.continue_token, page.undecodable) == ("7", "abc", ())
-    assert page.objects == [decode_pod(raw(POD))] * 2
-    empty = decode_list(Kind.NODES, b'{"metadata": {"resourceVersion": "9"}, "items": null}')
-    assert (empty.objects, empty.resource_version, empty.continue_token) == ([], "9", "")
-
-
-def test_a_bad_item_does_not_cost_the_others() -> None:
-    page = decode_list(Kind.PODS, raw({"metadata": {}, "items": [changed(POD, "spec.nodeName", 3), POD]}))
-    assert page.objects == [decode_pod(raw(POD))]
-    assert page.undecodable == (
-        "Pod shop/cart-7d9f-x2x4z cannot be read: Expected `str | null`, got `int` - at `$.spec.nodeName`",
-    )
-
-
 @pytest.mark.parametrize(
     "body",
     [
@@ -56,7 +40,17 @@ def test_a_watch_event(event_type: EventType) -> None:
     assert (event.type, event.object, event.resource_version) == (event_type, decode_pod(raw(POD)), "5")
 
 
-def test_bookmarks_and_errors() -> None:
+def test_lists_bookmarks_and_errors_are_read_beside_a_bad_item() -> None:
+    page = decode_list(Kind.PODS, raw({"metadata": {"resourceVersion": "7", "continue": "abc"}, "items": [POD, POD]}))
+    assert (page.resource_version, page.continue_token, page.undecodable) == ("7", "abc", ())
+    assert page.objects == [decode_pod(raw(POD))] * 2
+    empty = decode_list(Kind.NODES, b'{"metadata": {"resourceVersion": "9"}, "items": null}')
+    assert (empty.objects, empty.resource_version, empty.continue_token) == ([], "9", "")
+    page = decode_list(Kind.PODS, raw({"metadata": {}, "items": [changed(POD, "spec.nodeName", 3), POD]}))
+    assert page.objects == [decode_pod(raw(POD))]
+    assert page.undecodable == (
+        "Pod shop/cart-7d9f-x2x4z cannot be read: Expected `str | null`, got `int` - at `$.spec.nodeName`",
+    )
     bookmark = decode_event(
         Kind.PODS,
         b'{"type":"BOOKMARK","object":{"kind":"Pod","metadata":{"resourceVersion":"12","creationTimestamp":null},'

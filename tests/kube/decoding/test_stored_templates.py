@@ -36,7 +36,12 @@ def _read(status: Any = None, *, size: Any = 7) -> Any:
     return found
 
 
-def test_an_object_comes_with_its_status() -> None:
+@pytest.mark.parametrize("status", [None, {}, 7, [], {"conditions": 7}, {"boundPods": "many"}, {"lastError": []}])
+def test_a_status_that_cannot_be_read_is_none(status: Any) -> None:
+    assert _read(status).status == ObjectStatus() and _read(status).object == 7
+
+
+def test_an_object_comes_with_its_status_or_the_reason_why_not() -> None:
     assert WATCHED.optional and WATCHED.path == "/apis/x/v1/things"
     status = {
         "conditions": [{"type": "Ready", "status": "True", "observedGeneration": 3}],
@@ -51,23 +56,9 @@ def test_an_object_comes_with_its_status() -> None:
         bound_pods=4,
         last_error=LastError("m", "shop/a", "2026-11-21T18:00:00Z"),
     )
-
-
-@pytest.mark.parametrize("status", [None, {}, 7, [], {"conditions": 7}, {"boundPods": "many"}, {"lastError": []}])
-def test_a_status_that_cannot_be_read_is_none(status: Any) -> None:
-    assert _read(status).status == ObjectStatus() and _read(status).object == 7
-
-
-def test_an_object_that_cannot_be_read_comes_with_the_reason() -> None:
     found = _read(size="large")
     assert found.object is None and "$.spec.size" in found.problem
-
-
-def test_without_metadata_it_is_no_object() -> None:
     with pytest.raises(UndecodableObject, match="Thing"):
         WATCHED.decoded(b'{"spec":{"size":7}}')
-
-
-def test_a_change_of_the_status_alone_is_no_change() -> None:
     assert _read({"boundPods": 1}).says_the_same(_read({"boundPods": 2}))
     assert not _read(size=8).says_the_same(_read(size=7)) and not _read().says_the_same(None)

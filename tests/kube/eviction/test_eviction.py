@@ -51,12 +51,6 @@ def test_answers(status: int, body: bytes, outcome: Evicted) -> None:
     assert read_answer(status, body).outcome is outcome
 
 
-def test_reasons_are_for_people() -> None:
-    assert read_answer(429, BUDGET).why == "The disruption budget b needs 2 healthy pods"
-    assert read_answer(403, b'{"message":"forbidden"}').why == "403 forbidden: grant create on pods/eviction"
-    assert read_answer(201, b"{}").why == ""
-
-
 @given(
     st.integers(100, 599),
     st.binary() | st.sampled_from([b'{"details":7}', b'{"message":null}', b"[]", b'{"message":"\\ud800"}']),
@@ -65,12 +59,12 @@ def test_any_answer_means_something(status: int, body: bytes) -> None:
     assert len(read_answer(status, body).why) < 400
 
 
-def test_a_later_pod_of_the_same_name_stays() -> None:
+def test_an_eviction_names_its_pod_its_reason_and_whether_it_is_a_dry_run() -> None:
+    assert read_answer(429, BUDGET).why == "The disruption budget b needs 2 healthy pods"
+    assert read_answer(403, b'{"message":"forbidden"}').why == "403 forbidden: grant create on pods/eviction"
+    assert read_answer(201, b"{}").why == ""
     one = pod("web-0")
     assert eviction_path(one) == "/api/v1/namespaces/default/pods/web-0/eviction"
     assert json.loads(eviction_body(one))["deleteOptions"] == {"preconditions": {"uid": one.uid}}
-
-
-def test_a_dry_run_says_so_to_the_api_server() -> None:
     asked = json.loads(eviction_body(pod("web-0"), dry_run=True))["deleteOptions"]
     assert asked == {"preconditions": {"uid": pod("web-0").uid}, "dryRun": ["All"]}

@@ -26,7 +26,7 @@ def test_times_that_protect_nothing_are_refused(lease: float, deadline: float, r
         LeaseOptions(duration=lease, renew_deadline=deadline, retry_period=retry)
 
 
-def test_a_lease_of_nobody_is_free_at_once_and_anothers_when_it_stood_still() -> None:
+def test_a_lease_is_led_from_a_confirmed_renewal_and_free_when_it_stood_still() -> None:
     ours = Election("a", TIMING)
     ours.observe(None, 0.0)
     assert ours.may_take(0.0)
@@ -38,17 +38,11 @@ def test_a_lease_of_nobody_is_free_at_once_and_anothers_when_it_stood_still() ->
     assert not ours.may_take(31.8) and ours.may_take(31.9)
     ours.observe(record("b", "2", version="9"), 31.9)
     assert ours.may_take(31.9), "only labels changed"
-
-
-def test_we_lead_from_when_the_confirmed_renewal_was_begun() -> None:
     ours = Election("a", TIMING)
     ours.written(record("a"), began=100.0, now=104.0)
     assert ours.leads(109.9) and not ours.leads(110.0) and ours.left(104.0) == 6.0
     ours.observe(record("b"), 105.0)
     assert not ours.leads(105.0)
-
-
-def test_reading_that_we_hold_it_is_no_renewal() -> None:
     ours = Election("a", TIMING)
     ours.observe(record("a"), 0.0)
     assert not ours.leads(0.0) and ours.may_take(0.0)

@@ -28,7 +28,7 @@ class World:
         self.beginnings += 1
 
 
-def test_all_that_is_read_has_to_be_there() -> None:
+def test_nothing_is_decided_before_all_was_read_every_time_anew() -> None:
     world = World()
     world.leads, world.is_more_read = True, False
     assert not world.takeover.may_decide()
@@ -36,9 +36,6 @@ def test_all_that_is_read_has_to_be_there() -> None:
     assert not world.takeover.may_decide()
     world.is_more_read = True
     assert world.takeover.may_decide() and world.readings == 1
-
-
-def test_every_time_anew() -> None:
     world = World()
     for term in (1, 2):
         world.leads = True
@@ -48,9 +45,6 @@ def test_every_time_anew() -> None:
         world.leads = False
         assert not world.takeover.may_decide()
         assert (world.readings, world.beginnings) == (term, term)
-
-
-def test_nothing_is_decided_before_the_cluster_was_read_at_all() -> None:
     world = World()
     world.leads, world.waits_for = True, "pods have not been listed"
     assert not world.takeover.may_decide()

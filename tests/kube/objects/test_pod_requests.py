@@ -155,14 +155,11 @@ def test_qos_class(name: str, containers: list[Resources], pod_level: Resources 
     assert qos_class(containers, pod_level) is expected
 
 
-def test_the_qos_class_follows_what_the_api_server_fills_in() -> None:
+def test_qos_follows_what_the_api_server_fills_in_and_nothing_is_negative() -> None:
     level = container({}, {"memory": 7})
     assert pod_totals([cpu(1)], pod_level=level).qos is QosClass.BURSTABLE
     assert pod_totals([], pod_level=container({}, both(1, 2))).qos is QosClass.GUARANTEED
     assert pod_totals([container()], [container()]).qos is QosClass.BEST_EFFORT
     assert pod_totals([container()], [cpu(1)]).qos is QosClass.BURSTABLE
-
-
-def test_negative_resources_are_refused() -> None:
     with pytest.raises(InputError, match="'cpu' is -1"):
         Resources({"cpu": -1.0}, {})

@@ -68,24 +68,18 @@ def test_pods_are_alike_in_all_but_uid_name_and_age(field: str) -> None:
     assert is_like(WAITING, other) == is_like(other, WAITING) == (field in ("uid", "name", "created"))
 
 
-def test_equal_pieces_need_not_be_the_same_ones() -> None:
-    assert is_like(WAITING, replace(WAITING, labels=dict(WAITING.labels), requests=dict(WAITING.requests)))
-
-
 @pytest.mark.parametrize(("field", "value"), [("node", "n1"), ("phase", Phase.FAILED)])
 def test_pods_that_do_not_wait_are_like_none(field: str, value: object) -> None:
     elsewhere = replace(WAITING, **{field: value})  # type: ignore[arg-type]
     assert not is_like(elsewhere, elsewhere)
 
 
-def test_a_copy_differs_in_its_node_only() -> None:
+def test_alike_pods_need_equal_pieces_and_copies_keep_what_is_their_own() -> None:
+    assert is_like(WAITING, replace(WAITING, labels=dict(WAITING.labels), requests=dict(WAITING.requests)))
     everything = replace(WAITING, **OTHERWISE)
     assert on_node(everything, "n9") == replace(everything, node="n9")
     assert everything.node == "n1"
     assert hash(on_node(WAITING, "n9").constraints) == hash(WAITING.constraints)
-
-
-def test_copies_of_alike_pods_keep_what_is_their_own() -> None:
     pods = [replace(WAITING, uid=f"u{i}", name=f"cart-{i}", created=float(i)) for i in range(3)]
     like = replace(WAITING, requests={"cpu": 1.0})
     assert on_nodes(like, pods, ["a", "b", "a"]) == [

@@ -17,14 +17,6 @@ def revision(number: int | None, *, created: float = T0, desired: int | None = 4
     return replica_set(f"cart-{number}", deployment="cart", revision=number, desired_replicas=desired, created=created)
 
 
-def test_the_highest_revision_is_the_newest() -> None:
-    # Going back to revision 1 renumbers its ReplicaSet 3: creation does not decide.
-    back = replace(revision(3), created=T0 - 9000)
-    assert newest_revision([revision(2), back, revision(None)]) == back
-    assert newest_revision([revision(None)]) is None
-    assert newest_revision([]) is None
-
-
 @pytest.mark.parametrize(
     ("name", "replica_sets", "now", "superseded", "wanted"),
     [
@@ -51,7 +43,11 @@ def test_which_revisions_are_being_replaced(
     assert replicas_wanted(rollouts.of(CART), now) == wanted
 
 
-def test_only_deployments_have_rollouts() -> None:
+def test_the_highest_revision_of_a_deployment_is_the_newest() -> None:
+    back = replace(revision(3), created=T0 - 9000)
+    assert newest_revision([revision(2), back, revision(None)]) == back
+    assert newest_revision([revision(None)]) is None
+    assert newest_revision([]) is None
     alone = replica_set("alone")
     assert deployment_of(alone) is None
     rollouts = Rollouts()

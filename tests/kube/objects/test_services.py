@@ -8,7 +8,7 @@ def key(number: int) -> ServiceKey:
     return ServiceKey("shop", "Pod", f"p{number}")
 
 
-def test_numbers_of_services_that_come_and_go_are_used_again() -> None:
+def test_numbers_of_services_are_used_again_and_only_serving_pods_count() -> None:
     services = Services()
     services.join(key(0), serves=True)  # stays
     for number in range(1, 10 * KEPT_EMPTY):
@@ -19,9 +19,6 @@ def test_numbers_of_services_that_come_and_go_are_used_again() -> None:
     assert all(services.keys[index] == name for name, index in services.index_of.items())
     assert key(1) not in services.index_of  # the longest empty went first
     assert key(10 * KEPT_EMPTY - 1) in services.index_of
-
-
-def test_only_serving_pods_change_the_replicas() -> None:
     services = Services()
     services.join(key(0), serves=False)
     assert services.take_changed() == set()

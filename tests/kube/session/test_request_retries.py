@@ -43,26 +43,21 @@ def ask(session: Session, body: Callable[[], bytes] = lambda: b"{}", **settings:
     return asyncio.run(request_with_retries(session, "PATCH", "/p", body, **settings))
 
 
-def test_until_it_works(pauses: list[float]) -> None:
-    numbers = iter(range(9))
-    session = Session(unanswered(TimeoutError()), answered(503, b""), answered(429, b"", "7"), answered(200, b"ok"))
-    assert ask(session, lambda: b"%d" % next(numbers)).body == b"ok"
-    assert session.bodies == [b"0", b"1", b"2", b"3"] and pauses == [0.2, 0.4, 7.0]
-
-
-def test_so_often_and_no_pause_after_the_last(pauses: list[float]) -> None:
-    session = Session(*[answered(500, b"%d" % number) for number in range(9)])
-    assert ask(session, tries=3).body == b"2"
-    assert len(pauses) == 2
-
-
 @pytest.mark.parametrize("status", [200, 403, 404, 409, 422])
 def test_what_would_be_answered_the_same(pauses: list[float], status: int) -> None:
     session = Session(answered(status, b"{}"))
     assert ask(session).status == status and not pauses
 
 
-def test_conflicts_where_they_pass(pauses: list[float]) -> None:
+def test_requests_are_tried_until_they_work_and_so_often(pauses: list[float]) -> None:
+    numbers = iter(range(9))
+    session = Session(unanswered(TimeoutError()), answered(503, b""), answered(429, b"", "7"), answered(200, b"ok"))
+    assert ask(session, lambda: b"%d" % next(numbers)).body == b"ok"
+    assert session.bodies == [b"0", b"1", b"2", b"3"] and pauses == [0.2, 0.4, 7.0]
+    pauses.clear()
+    session = Session(*[answered(500, b"%d" % number) for number in range(9)])
+    assert ask(session, tries=3).body == b"2"
+    assert len(pauses) == 2
     session = Session(answered(409, b"{}"), answered(200, b""))
     assert ask(session, worth_it=is_passing_or_conflict).is_success
     assert not is_passing(answered(409, b"{}")) and not is_passing_or_conflict(answered(409, ANOTHER_UID))

@@ -3,16 +3,13 @@ from __future__ import annotations
 from kube.status.last_reported import LastReported
 
 
-def test_only_what_is_new_is_news() -> None:
+def test_only_what_is_new_is_news_or_after_a_while() -> None:
     told = LastReported(10)
     assert told.is_news("a", "x", 0.0)
     told.note("a", "x", 0.0)
     assert not told.is_news("a", "x", 1e9) and told.is_news("a", "y", 0.0) and told.is_news("b", "x", 0.0)
     told.forget("a")
     assert told.is_news("a", "x", 0.0) and "a" not in told
-
-
-def test_after_a_while_the_same_is_news_again() -> None:
     told = LastReported(10, again_after=300.0)
     told.note("a", "x", 1000.0)
     assert not told.is_news("a", "x", 1299.9) and told.is_news("a", "x", 1300.0)

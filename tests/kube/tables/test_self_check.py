@@ -35,11 +35,6 @@ def cluster() -> ClusterState:
     return state
 
 
-def test_a_sound_state_has_no_drift() -> None:
-    assert self_check(cluster()) == ()
-    assert self_check(ClusterState()) == ()
-
-
 def corrupt_requested(state: ClusterState) -> None:
     state._columns._requested[0, 0] = 3.5
 
@@ -113,7 +108,9 @@ def test_drift_is_found_and_named(corrupt: Callable[[ClusterState], None], drift
     assert drift in self_check(state)
 
 
-def test_what_was_observed_stays_as_it_was() -> None:
+def test_a_sound_state_has_no_drift_and_stays_as_it_was() -> None:
+    assert self_check(cluster()) == ()
+    assert self_check(ClusterState()) == ()
     state = cluster()
     observed = observe(state)
     state.delete_pod("uid-c")

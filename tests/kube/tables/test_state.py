@@ -137,7 +137,7 @@ def test_a_rollout(state: ClusterState) -> None:
     assert set(weights(state).values()) == {1.0}
 
 
-def test_a_new_pod_of_the_same_name_takes_the_place_of_the_old(state: ClusterState) -> None:
+def test_a_new_pod_takes_the_place_of_the_old_and_requests_add_up(state: ClusterState) -> None:
     old, new = pod("db-0", uid="old", node="n1", created=T0), pod("db-0", uid="new", node="n1", created=T0 + 1)
     state.put_pod(old)
     state.put_pod(new)  # whose predecessor's end nobody saw
@@ -147,9 +147,6 @@ def test_a_new_pod_of_the_same_name_takes_the_place_of_the_old(state: ClusterSta
     assert (state.pod_count[0], state.find_pod("shop", "db-0")) == (1, new)
     state.delete_pod("new")
     assert state.pod_count[0] == 0
-
-
-def test_requests_add_up_without_drift(state: ClusterState) -> None:
     for i in range(1000):
         state.put_pod(pod(f"p{i}", node="n1", requests={"cpu": 0.1, "memory": 0.1}))
     assert requested(state, "n1", "cpu") == 100.0

@@ -33,7 +33,7 @@ def test_what_a_sample_covers_is_no_longer_charged(seconds_after_start: float, l
     assert len(tested) == (left > 0)
 
 
-def test_a_pod_that_has_not_started_is_charged_in_full_however_often_its_node_is_measured() -> None:
+def test_a_pod_is_charged_until_it_was_seen_and_never_again_where_it_is() -> None:
     tested = charges()
     tested.charge("a", 0, ONE, None, T0)
     tested.measured(np.array([T0 + 5000]))
@@ -42,9 +42,6 @@ def test_a_pod_that_has_not_started_is_charged_in_full_however_often_its_node_is
     tested.charge("a", 0, 99 * ONE, T0 + 5000, T0 + 5010)
     tested.measured(np.array([T0 + 5150]))
     np.testing.assert_allclose(tested.total(1), [0.5 * ONE])  # what it was charged at first
-
-
-def test_a_pod_that_was_seen_is_never_charged_again_where_it_is() -> None:
     tested = charges()
     tested.charge("a", 0, ONE, T0, T0)
     tested.measured(np.array([T0 + 301]))
@@ -54,16 +51,10 @@ def test_a_pod_that_was_seen_is_never_charged_again_where_it_is() -> None:
     assert tested.knows("a", 0, T0)
     tested.charge("a", 1, ONE, T0 + 400, T0 + 400)  # another node: another process
     np.testing.assert_array_equal(tested.total(2), [0 * ONE, ONE])
-
-
-def test_a_pod_that_runs_for_long_when_first_heard_of_is_not_charged() -> None:
     tested = charges()
     tested.charge("a", 0, ONE, T0 - WINDOW - GRACE - 1, T0)
     assert len(tested) == 0
     assert tested.knows("a", 0, T0 - WINDOW - GRACE - 1)
-
-
-def test_without_measurements_a_charge_ends_a_grace_after_its_window() -> None:
     tested = charges()
     tested.charge("a", 0, ONE, T0, T0)
     tested.expire(T0 + WINDOW + GRACE)

@@ -33,13 +33,10 @@ def test_metrics_hold_what_a_pod_used_in_their_window(started: float, sampled: f
     np.testing.assert_allclose(held, [0 * USE, share * USE], atol=1e-12)
 
 
-def test_nodes_that_nobody_measures_yet_are_no_trouble() -> None:
+def test_pods_are_forgotten_once_no_window_holds_them_and_unmeasured_nodes_are_no_trouble() -> None:
     departed = Departed(WINDOW)
     departed.add(7, USE, -9000.0, 0.0)
     assert not departed.in_metrics(np.zeros(2), 2).any()
-
-
-def test_pods_are_forgotten_once_no_window_holds_them_whichever_way_the_clock_is_set() -> None:
     for now, left in ((100.0, True), (601.0, False), (-7200.0, False)):
         departed = Departed(WINDOW)
         departed.add(0, USE, -9000.0, 0.0)

@@ -16,13 +16,10 @@ def test_it_is_capacity_less_usage_less_charges_and_unknown_without_a_limit_or_a
     np.testing.assert_array_equal(virtual_available(capacity, usage, charged), [[-1.0, np.nan, np.nan, np.nan]])
 
 
-def test_usage_is_sorted_by_row_and_nodes_that_are_not_there_are_passed_over() -> None:
+def test_usage_is_by_row_under_whichever_name_and_unknown_nodes_are_passed_over() -> None:
     usage, sampled = usage_by_row(measured({"10.0.0.2": 2.0, "gone": 9.0, "b": 1.0}, 7.0), {"b": 0, "10.0.0.2": 2}, 4)
     np.testing.assert_array_equal(usage[:, 0], [1.0, np.nan, 2.0, np.nan])
     np.testing.assert_array_equal(sampled, [7.0, np.nan, 7.0, np.nan])
-
-
-def test_a_node_that_comes_under_several_names_has_what_each_of_them_knows_as_of_the_older_sample() -> None:
     read = NodeUsage(
         ("10.0.0.1", "a"), np.array([[3.0, np.nan], [np.nan, 4.0]]), np.array([90.0, 80.0])
     )  # fmt: skip

@@ -18,16 +18,13 @@ def said(text: str) -> dict[str, str]:
     return {VIRTUAL_REQUEST_ANNOTATION: text}
 
 
-def test_without_a_profile_a_pod_is_taken_at_its_requests_and_else_at_the_profile() -> None:
+def test_the_annotation_wins_for_what_it_names_then_the_profile_then_requests() -> None:
     pod = pod_of(0, "p", cpu=0.5, memory=7.0)
     of_requests, of_profile = virtual_request(pod, None), virtual_request(pod, PROFILE)
     np.testing.assert_array_equal(of_requests.amount, [0.5, 7.0, 0, 0, 0])
     assert of_requests.source == "requests"
     np.testing.assert_array_equal(of_profile.amount, [1, 2, 3, 0, 5])
     assert of_profile.source == "profile of the service at this hour"
-
-
-def test_the_annotation_wins_for_what_it_names() -> None:
     pod = pod_of(0, "p", annotations=said('{"cpu": "800m", "network": "20M"}'))
     found = virtual_request(pod, PROFILE)
     np.testing.assert_array_equal(found.amount, [0.8, 2, 3, 20e6, 5])

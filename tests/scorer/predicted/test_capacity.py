@@ -13,32 +13,26 @@ from tests.scorer.live_cluster import assuming, model, node
 ELSEWHERE = {"disk": 7.0, "network": 8.0}
 
 
-def test_the_annotation_wins_then_the_node_then_the_model_then_the_defaults() -> None:
+def test_a_capacity_is_that_of_the_first_who_knows() -> None:
     capacity = model().node_capacity.copy()
     capacity[:, 4] = np.nan
     known = KnownCapacities(replace(model(), node_capacity=capacity), {"log": 5.0, "disk": 7.0})
     np.testing.assert_array_equal(known.of(node("node-0", 20.0)), [20, 20, 40, 40, 5])
     said = node("node-0", annotations={CAPACITY_ANNOTATION: '{"disk": "200M", "cpu": "500m"}'})
     np.testing.assert_array_equal(known.of(said), [0.5, 40, 200e6, 40, 5])
-
-
-def test_a_node_the_model_does_not_know_is_taken_for_one_with_as_much_cpu() -> None:
     capacity = model().node_capacity.copy()
     capacity[0, 2], capacity[1, 2], capacity[2, 2] = 30, 50, np.nan
     capacity[3, [0, 2]] = 99.0, 1000.0
     known = KnownCapacities(replace(model(), node_capacity=capacity), ELSEWHERE)
     assert known.of(node("new-1"))[2] == 40.0  # the median of 30 and 50
     np.testing.assert_array_equal(known.of(node("new-1", 3.0)), [3, 3, 7, 8, np.nan])
-
-
-def test_without_a_model_cpu_and_memory_are_those_of_the_node() -> None:
     np.testing.assert_array_equal(KnownCapacities(None).of(node("a", 8.0)), [8, 8, np.nan, np.nan, np.nan])
     bare = replace(node("a"), capacity={}, allocatable={"cpu": 3.0})
     np.testing.assert_array_equal(KnownCapacities(None).of(bare)[:2], [3, np.nan])
     np.testing.assert_array_equal(KnownCapacities(None).of(replace(bare, allocatable={})), np.full(5, np.nan))
 
 
-def test_an_assumed_capacity_is_marked_and_gives_way_to_settings_and_the_annotation() -> None:
+def test_an_assumed_capacity_is_marked_and_gives_way_to_every_known_one() -> None:
     learned = assuming({0: 60.0, 1: 60.0})
     found = KnownCapacities(learned).look_up(node("node-0"))
     np.testing.assert_array_equal(found.amount, [40, 40, 60, 40, 40])
@@ -50,14 +44,8 @@ def test_an_assumed_capacity_is_marked_and_gives_way_to_settings_and_the_annotat
     assert found.amount[2] == 9 and not found.assumed.any()
     found = KnownCapacities(learned).look_up(node("node-0", annotations={CAPACITY_ANNOTATION: '{"disk": 0}'}))
     assert found.amount[2] == 0 and not found.assumed.any()  # declared to be no limit
-
-
-def test_a_known_capacity_of_nodes_with_as_much_cpu_wins_over_an_assumed_one() -> None:
     found = KnownCapacities(assuming({0: 60.0}, known={1: 80.0})).look_up(node("node-0"))
     assert found.amount[2] == 80 and not found.assumed.any()
-
-
-def test_a_new_node_is_assumed_to_do_what_nodes_with_as_much_cpu_do() -> None:
     known = KnownCapacities(assuming({0: 60.0, 1: 60.0}))
     found = known.look_up(node("new-1"))
     assert found.amount[2] == 60 and found.assumed.tolist() == [False, False, True, False, False]

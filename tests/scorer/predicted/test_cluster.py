@@ -131,7 +131,7 @@ def test_any_sequence_of_changes_gives_what_is_built_anew_from_the_end_state(eve
         assert predicted.placed.keys() == expected.placed.keys()
 
 
-def test_an_emptied_node_has_nothing_of_its_pods_left() -> None:
+def test_a_pod_leaves_nothing_behind_however_large_it_was() -> None:
     predicted = cluster()
     predicted.set_node(0, "node-0", FULL)
     before = curve(predicted, 0)
@@ -142,9 +142,6 @@ def test_an_emptied_node_has_nothing_of_its_pods_left() -> None:
         predicted.remove(f"uid-p{number}")
     np.testing.assert_array_equal(curve(predicted, 0), before)
     assert not predicted.qos_memory.any()
-
-
-def test_a_pod_with_absurd_requests_leaves_no_trace_beside_others() -> None:
     predicted = cluster()
     predicted.set_node(0, "node-0", FULL)
     predicted.place(pod_of(0, "a"), service(0), 0, 1.0, 4.0)
@@ -174,7 +171,7 @@ def test_a_pod_weighs_what_the_model_says_in_base_units_and_now_what_this_half_h
     np.testing.assert_allclose(predicted.base_now()[0], 0.5, atol=0.2)
 
 
-def test_twice_the_replicas_halve_the_load_of_each_pod_but_not_its_memory() -> None:
+def test_more_replicas_lower_the_load_of_each_pod_but_not_its_memory_nor_where_it_is_autoscaled() -> None:
     predicted = cluster()
     predicted.set_node(0, "node-0", FULL)
     base = curve(predicted, 0)
@@ -188,9 +185,6 @@ def test_twice_the_replicas_halve_the_load_of_each_pod_but_not_its_memory() -> N
     np.testing.assert_allclose(of_eight[MEMORY], of_four[MEMORY], atol=1e-4)
     np.testing.assert_allclose(now_of_eight[others], now_of_four[others] / 2, atol=1e-4 + cost)
     np.testing.assert_allclose(now_of_eight[MEMORY], now_of_four[MEMORY], atol=1e-4)
-
-
-def test_the_load_of_one_pod_of_an_autoscaled_service_stays_whatever_their_number() -> None:
     predicted = cluster()
     predicted.set_node(0, "node-0", FULL)
     predicted.place(pod_of(2, "a"), service(2), 0, 1.0, 4.0)
@@ -199,7 +193,7 @@ def test_the_load_of_one_pod_of_an_autoscaled_service_stays_whatever_their_numbe
     np.testing.assert_array_equal(curve(predicted, 0), before)
 
 
-def test_a_pod_that_does_not_count_is_there_now_and_not_in_the_evening() -> None:
+def test_pods_that_do_not_count_and_unknown_services_are_there_at_their_requests() -> None:
     predicted = cluster()
     predicted.set_node(0, "node-0", FULL)
     before = curve(predicted, 0)
@@ -211,9 +205,6 @@ def test_a_pod_that_does_not_count_is_there_now_and_not_in_the_evening() -> None
     predicted.remove("uid-agent")
     np.testing.assert_array_equal(predicted.pods_now(), now)
     assert predicted.unknown_pods == 0
-
-
-def test_services_the_model_does_not_know_are_taken_at_their_requests() -> None:
     predicted = cluster()
     predicted.set_node(0, "node-0", FULL)
     predicted.place(pod_of(None, "a", cpu=1.0, memory=2.0), UNKNOWN, 0, 1.0, 1.0)
@@ -227,7 +218,7 @@ def test_services_the_model_does_not_know_are_taken_at_their_requests() -> None:
     assert predicted.unknown_pods == 1
 
 
-def test_more_shapes_than_are_kept_do_not_grow_the_tables_nor_touch_pods() -> None:
+def test_idle_profiles_are_bounded_and_profiles_of_pods_are_not_given_away(monkeypatch: pytest.MonkeyPatch) -> None:
     predicted = cluster()
     predicted.set_node(0, "node-0", FULL)
     predicted.place(pod_of(None, "a", cpu=7.0), UNKNOWN, 0, 1.0, 1.0)
@@ -244,9 +235,6 @@ def test_more_shapes_than_are_kept_do_not_grow_the_tables_nor_touch_pods() -> No
     assert predicted.placed["uid-a"].profile == mine
     assert predicted.keys[mine].cpu_cores == 7.0
     np.testing.assert_array_equal(curve(predicted, 0), before)
-
-
-def test_profiles_made_beforehand_are_not_given_away_before_their_pods_come(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scorer.predicted.cluster._MOST_IDLE_PROFILES", 1)
     predicted = cluster()
     known = [service(i) for i in range(6)]

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forecast.arrays import Floats
+from forecast.arrays import AnyFloats, Floats
+from scorer.predicted.load import PredictedLoad
 from scorer.scores.energy import energy_growth
-from tests.scorer.predicted.loads import predicted_load
 
 N_PROFILES, N_NODES, N_RESOURCES, N_POINTS = 4, 6, 3, 20
 WEIGHTS = np.array([1.0, 0.25, 2.0])
@@ -19,6 +19,18 @@ CAPACITY = np.outer([1.0, 2.0, 4.0, 1.0, 2.0, 4.0], [8.0, 100.0, 50.0])
 
 
 OTHER_WEIGHTS = [(1.0, 0.0, 0.0), (0.0, 3.0, 0.5)]
+
+
+def predicted_load(
+    usage: AnyFloats, point_weights: AnyFloats, base: AnyFloats, capacity: AnyFloats, resource_weights: AnyFloats
+) -> PredictedLoad:
+    """Profiles (n_profiles, n_resources, n_points) and nodes with base (n_nodes, n_resources, n_points)."""
+    load = PredictedLoad(point_weights, resource_weights)
+    for curve in usage:
+        load.add_profile(curve)
+    for node in range(len(capacity)):
+        load.set_node(node, capacity[node], base[node])
+    return load
 
 
 def objective(
@@ -100,20 +112,14 @@ def test_whatever_comes_and_goes_the_table_agrees_with_the_definitions(seed: int
         assert (table.peak_with(asked, 0) >= peak - 1e-5).all()
 
 
-def test_mean_share_is_a_share_of_capacity_whatever_the_unit() -> None:
+def test_shares_and_costs_are_of_capacity_or_of_the_median_where_there_is_none() -> None:
     usage, base = np.ones((1, 1, 4)), np.full((2, 1, 4), [[[30.0]], [[60.0]]])
     for unit in (1.0, 1e9):
         table = predicted_load(unit * usage, np.ones(4), unit * base, np.full((2, 1), 100.0 * unit), np.ones(1))
         np.testing.assert_allclose(table.mean_share(0), [0.305, 0.605], rtol=1e-5)
-
-
-def test_a_pod_that_uses_nothing_still_goes_where_most_is_free() -> None:
     base = np.full((2, 1, 4), [[[30.0]], [[60.0]]])
     table = predicted_load(np.zeros((1, 1, 4)), np.ones(4), base, np.full((2, 1), 100.0), np.ones(1))
     np.testing.assert_allclose(table.mean_share(0), [0.3, 0.6], rtol=1e-5)
-
-
-def test_a_node_without_any_capacity_costs_as_much_as_the_median_of_the_others() -> None:
     capacity = np.array([[10.0, 5.0], [np.nan, np.nan], [20.0, np.nan], [40.0, 5.0]])
     table = predicted_load(np.ones((1, 2, 3)), np.ones(3), np.zeros((4, 2, 3)), capacity, np.ones(2))
     for cost in (table.growth(0), table.power_growth(0, np.arange(4))):
@@ -121,21 +127,6 @@ def test_a_node_without_any_capacity_costs_as_much_as_the_median_of_the_others()
         assert cost[1] > 0
         # One unknown resource among known ones stays no limit.
         assert cost[2] < cost[3]
-
-
-def test_nodes_may_come_in_any_order_go_and_come_back() -> None:
-    table = predicted_load(np.ones((1, 1, 3)), np.ones(3), np.zeros((0, 1, 3)), np.zeros((0, 1)), np.ones(1))
-    table.add(0, 3)  # its pod is heard of before the node
-    assert table.n_nodes == 4
-    assert not table.known.any()
-    table.set_node(3, np.array([10.0]), np.zeros((1, 3)))
-    table.set_node(0, np.array([10.0]), np.zeros((1, 3)))
-    assert table.growth(0)[3] > table.growth(0)[0]
-    before = table.growth(0)[3]
-    table.clear_node(3)
-    assert not table.known[3]
-    table.set_node(3, np.array([10.0]), np.zeros((1, 3)))
-    assert table.growth(0)[3] == pytest.approx(before)
 
 
 def test_more_profiles_than_are_kept_in_columns_stay_right(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,19 +209,3 @@ def test_columns_from_one_reading_are_those_of_a_reading_each_to_the_last_bit() 
     assert len(asked) == 2
     together.column(0, soon=soon)
     assert len(asked) == 2  # nothing had to be read
-
-
-def test_a_profile_that_changes_between_two_looks_is_seen_whole() -> None:
-    """Pods of its old curve came and went meanwhile: what they added is known no more, so their rows are read again."""
-    rng = np.random.default_rng(6)
-    usage = rng.gamma(1.0, 1.0, (N_PROFILES, N_RESOURCES, N_POINTS))
-    table = predicted_load(usage, np.ones(N_POINTS), np.zeros((N_NODES, N_RESOURCES, N_POINTS)), CAPACITY, WEIGHTS)
-    table.add(1, 2)
-    table.growth(0)
-    table.add(1, 2, -1.0)
-    table.add(1, 4)
-    table.set_profile(1, 3 * usage[1])
-    fresh = predicted_load(usage, np.ones(N_POINTS), np.zeros((N_NODES, N_RESOURCES, N_POINTS)), CAPACITY, WEIGHTS)
-    fresh.set_profile(1, 3 * usage[1])
-    fresh.add(1, 4)
-    np.testing.assert_allclose(table.growth(0), fresh.growth(0), rtol=1e-5)

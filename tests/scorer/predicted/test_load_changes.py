@@ -11,7 +11,7 @@ def told(log: LoadChanges, position: int) -> list[int]:
     return sorted(rows.tolist())
 
 
-def test_changes_since_a_position_are_told_once_each() -> None:
+def test_changes_are_told_once_each_in_order_or_everything_is_looked_at() -> None:
     log = LoadChanges()
     for row in (3, 1, 3):
         log.append(row, longest=10)
@@ -20,9 +20,6 @@ def test_changes_since_a_position_are_told_once_each() -> None:
     nothing = log.rows_since(log.position)
     assert nothing is not None
     assert not len(nothing)
-
-
-def test_who_missed_too_much_must_look_at_everything() -> None:
     log = LoadChanges()
     early = log.position
     for row in range(1000):
@@ -32,9 +29,6 @@ def test_who_missed_too_much_must_look_at_everything() -> None:
     log.append(5, longest=10)
     assert told(log, late) == [5]
     assert log.position == 1001
-
-
-def test_what_came_to_a_row_is_told_in_order() -> None:
     log = LoadChanges()
     log.append(4, longest=10)
     log.extend([2, 4], longest=10, curve=7)

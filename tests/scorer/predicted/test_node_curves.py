@@ -74,7 +74,7 @@ def test_nodes_may_be_asked_for_in_any_order_and_beside_a_pod_more() -> None:
     np.testing.assert_allclose(curves(cluster)[2], mean[2])
 
 
-def test_what_is_used_beyond_the_forecast_fades_over_the_coming_hours() -> None:
+def test_what_is_used_beyond_the_forecast_fades_and_age_widens_bounds() -> None:
     cluster = predicted(17.0)
     before = curves(cluster)
     error = np.zeros((4, 5))
@@ -86,9 +86,6 @@ def test_what_is_used_beyond_the_forecast_fades_over_the_coming_hours() -> None:
     assert not difference[1, 1:].any()
     np.testing.assert_allclose(difference[1, 0, [33, 34, 46, 58]], [0.0, 6.0, 3.0, 1.5], rtol=1e-5)
     np.testing.assert_array_equal(curves(cluster), before)  # not asked for
-
-
-def test_the_age_of_a_model_widens_bounds_and_leaves_what_is_expected() -> None:
     cluster = predicted()
     inputs, days = gather(cluster, [0, 1, 2, 3]), cluster.horizon.days
     sharp = node_curves(cluster.profiles, cluster.bases, inputs, days)
@@ -130,7 +127,7 @@ def test_pods_of_unknown_services_are_in_them_with_a_wide_bound() -> None:
     assert (after.loads[0].std[0] >= expected[0] * 0.7).all()
 
 
-def test_a_node_the_model_has_never_seen_borrows_its_base_by_size() -> None:
+def test_a_node_the_model_has_never_seen_borrows_its_base_by_size_if_the_model_has_any() -> None:
     bases = NodeBases(model())
     days = model().calendar.horizon(model().first_day, 2)
     small, large = bases.mean("new", FULL / 2, days), bases.mean("new", FULL, days)
@@ -140,9 +137,6 @@ def test_a_node_the_model_has_never_seen_borrows_its_base_by_size() -> None:
     unlimited[2] = np.nan
     assert not bases.mean("new", unlimited, days)[2].any()
     assert not bases.std("new", unlimited)[2].any()
-
-
-def test_a_model_without_nodes_lends_nothing() -> None:
     none = replace(
         model(), nodes=(), node_base=model().node_base[:0], node_base_std=model().node_base_std[:0],
         node_capacity=model().node_capacity[:0],

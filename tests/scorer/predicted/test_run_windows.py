@@ -70,28 +70,6 @@ def test_which_half_hours_a_run_touches(run: Run, hour: float, expected: tuple[i
     assert slots(run, horizon(hour)) == expected
 
 
-def test_half_hours_are_the_same_ones_whatever_day_is_today() -> None:
-    over_midnight = Run(at(23.7), at(24.7))
-    today, tomorrow = horizon(23.7), horizon(0.1, day=1)
-    assert slots(over_midnight, today) == (47, 50)
-    assert slots(over_midnight, tomorrow) == (0, 2)
-    hours = half_hours(over_midnight, today)
-    assert slots_of(hours, tomorrow.days) == slice(0, 2)
-    assert slots_of(hours, tomorrow.days[1:]) == slice(0, 0)  # of days on which it does not run: nothing
-    assert under_way(tomorrow) == hours.first + 1
-
-
-def test_when_clocks_change_a_run_still_covers_the_half_hour_under_way() -> None:
-    berlin = Calendar("Europe/Berlin")
-    for day in ("2026-03-29", "2026-10-25"):
-        midnight = np.datetime64(day).astype("datetime64[s]").astype(float) - 7200
-        for step in range(16):
-            now = midnight + 1800 * step
-            of = Horizon.at(datetime.fromtimestamp(now, UTC), berlin)
-            first, end = slots(Run(now, now + 3600), of)
-            assert first <= of.slot < end <= of.slot + 5
-
-
 @pytest.mark.parametrize("seconds", [None, math.nan])
 def test_who_runs_on_and_on_has_no_run(seconds: float | None) -> None:
     assert expected_run(at(1), seconds, at(2), None) is None
@@ -106,7 +84,23 @@ def test_odd_durations_and_starts_are_harmless(seconds: float, started: float | 
     assert 0 <= first <= 34 < end <= N_SLOTS
 
 
-def test_who_has_not_started_runs_from_when_it_was_bound_until_that_is_over() -> None:
+def test_half_hours_of_a_run_begin_with_its_binding_and_follow_the_clock() -> None:
+    over_midnight = Run(at(23.7), at(24.7))
+    today, tomorrow = horizon(23.7), horizon(0.1, day=1)
+    assert slots(over_midnight, today) == (47, 50)
+    assert slots(over_midnight, tomorrow) == (0, 2)
+    hours = half_hours(over_midnight, today)
+    assert slots_of(hours, tomorrow.days) == slice(0, 2)
+    assert slots_of(hours, tomorrow.days[1:]) == slice(0, 0)  # of days on which it does not run: nothing
+    assert under_way(tomorrow) == hours.first + 1
+    berlin = Calendar("Europe/Berlin")
+    for day in ("2026-03-29", "2026-10-25"):
+        midnight = np.datetime64(day).astype("datetime64[s]").astype(float) - 7200
+        for step in range(16):
+            now = midnight + 1800 * step
+            of = Horizon.at(datetime.fromtimestamp(now, UTC), berlin)
+            first, end = slots(Run(now, now + 3600), of)
+            assert first <= of.slot < end <= of.slot + 5
     bound = Run(at(17), at(17.5))
     assert expected_run(None, 1800.0, at(17.2), bound) == bound
     assert expected_run(None, 1800.0, at(17.6), bound) == Run(at(17.6), at(18.1))
@@ -114,7 +108,7 @@ def test_who_has_not_started_runs_from_when_it_was_bound_until_that_is_over() ->
     assert expected_run(at(17.1), 1800.0, at(17.2), bound) == Run(at(17.1), at(17.6))
 
 
-def test_a_known_service_uses_its_highest_level_in_its_run_and_nothing_elsewhere() -> None:
+def test_a_run_is_at_its_level_in_its_half_hours_and_at_requests_where_that_is_unknown() -> None:
     predicted = cluster(3.0)
     felt = added(predicted, pod_of(3, "a"), service(3), Run(at(3), at(4)))
     week = PROFILES.mean([service(3)], np.zeros(1), model().calendar.horizon(model().first_day, 7))[0]
@@ -122,9 +116,6 @@ def test_a_known_service_uses_its_highest_level_in_its_run_and_nothing_elsewhere
     np.testing.assert_allclose(np.delete(felt, [6, 7], axis=1), 0.0, atol=1e-5)
     assert predicted.unknown_pods == 0
     assert predicted.memory_peak(predicted.placed["uid-a"].profile) == pytest.approx(week[MEMORY].max())
-
-
-def test_an_unknown_one_is_taken_at_its_requests() -> None:
     predicted = cluster(3.0)
     felt = added(predicted, pod_of(None, "a", cpu=2.0, memory=3.0), UNKNOWN, Run(at(3), at(3.1)))
     week = PROFILES.mean_from_requests(2.0, 3.0, model().calendar.horizon(model().first_day, 7))

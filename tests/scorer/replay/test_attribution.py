@@ -73,22 +73,18 @@ def played(hidden: tuple[History, PodUsage]) -> Replay:
     return replay(*hidden, forecast_with(fit), seed=3, ladder=False)
 
 
-def test_what_is_measured_on_nodes_only_moves_with_its_pods(played: Replay) -> None:
+def test_a_node_keeps_what_no_pod_causes_and_the_rest_moves_with_the_pods(
+    played: Replay, hidden: tuple[History, PodUsage]
+) -> None:
     spreads = {rule: figures.peak_cv["disk"] for rule, figures in played.figures.items()}
     assert len(set(spreads.values())) > 2, spreads
     assert played.recording.load[:, DISK].sum() > 0.5 * played.recording.base[:, DISK].sum()
-
-
-def test_the_moved_part_is_the_usage_that_the_pods_had(played: Replay) -> None:
-    """The small cluster knows what the regression has to find: the disk usage before it was hidden."""
+    # The small cluster knows what the regression has to find: the disk usage before it was hidden.
     window, (_, pods) = played.window, small_cluster()
     true = window.cut(pods.usage[: sum(REPLICAS), DISK, window.first_day : window.first_day + len(window.days)])
     found = played.recording.load[:, DISK]
     np.testing.assert_allclose(found.sum(axis=1), np.nansum(true, axis=1), rtol=0.05)
-
-
-def test_a_node_keeps_what_no_pod_is_known_to_cause(hidden: tuple[History, PodUsage], played: Replay) -> None:
-    """Pods and base together are what the nodes used, wherever the pods really were."""
+    # Pods and base together are what the nodes used, wherever the pods really were.
     slots = slice(played.window.history_slot, played.window.history_slot + 20)
     total = played.recording.base[:, DISK, :20].sum() + played.recording.load[:, DISK, :20].sum()
     assert total == pytest.approx(float(flat(hidden[0].node_usage)[:, DISK, slots].sum()), rel=0.02)

@@ -45,27 +45,6 @@ def by_default() -> Replay:
     return played(DEFAULT)
 
 
-def test_with_default_settings_it_is_close_to_the_forecast(by_default: Replay) -> None:
-    ours, forecast = by_default.figures[CONFIGURED], by_default.figures["forecast"]
-    native = by_default.figures["native"]
-    assert abs(ours.peak_cv["cpu"] - forecast.peak_cv["cpu"]) < 0.25 * (native.peak_cv["cpu"] - forecast.peak_cv["cpu"])
-    assert ours.unplaced == forecast.unplaced
-
-
-def test_it_stands_before_the_oracle_and_only_where_it_is_asked_for(by_default: Replay) -> None:
-    assert list(by_default.figures) == [*RULES[:-1], CONFIGURED, "oracle"]
-    assert CONFIGURED not in played(None).figures
-    assert CONFIGURED not in replay(*small_cluster(), simple_forecast, days=2, ladder=False, setup=DEFAULT).figures
-
-
-def test_other_weights_place_otherwise(by_default: Replay) -> None:
-    """Stacking by requests fills the nodes one after the other."""
-    stacked = played(STACKING)
-    assert stacked.figures[CONFIGURED].peak_cv["cpu"] > 2 * by_default.figures[CONFIGURED].peak_cv["cpu"]
-    for rule in RULES:
-        np.testing.assert_array_equal(stacked.playbacks[rule].node, by_default.playbacks[rule].node)
-
-
 class OneServiceStacks:
     """A policy for the pods of service-0, the settings for all others."""
 
@@ -80,7 +59,21 @@ class OneServiceStacks:
         return self._stacks if pod.name.startswith("service-0-") else self._settings
 
 
-def test_policies_choose_by_namespace_and_name(by_default: Replay) -> None:
+def test_the_scorer_stands_before_the_oracle_close_to_the_forecast_and_by_its_weights_and_policies(
+    by_default: Replay,
+) -> None:
+    ours, forecast = by_default.figures[CONFIGURED], by_default.figures["forecast"]
+    native = by_default.figures["native"]
+    assert abs(ours.peak_cv["cpu"] - forecast.peak_cv["cpu"]) < 0.25 * (native.peak_cv["cpu"] - forecast.peak_cv["cpu"])
+    assert ours.unplaced == forecast.unplaced
+    assert list(by_default.figures) == [*RULES[:-1], CONFIGURED, "oracle"]
+    assert CONFIGURED not in played(None).figures
+    assert CONFIGURED not in replay(*small_cluster(), simple_forecast, days=2, ladder=False, setup=DEFAULT).figures
+    # Stacking by requests fills the nodes one after the other.
+    stacked = played(STACKING)
+    assert stacked.figures[CONFIGURED].peak_cv["cpu"] > 2 * by_default.figures[CONFIGURED].peak_cv["cpu"]
+    for rule in RULES:
+        np.testing.assert_array_equal(stacked.playbacks[rule].node, by_default.playbacks[rule].node)
     policies = OneServiceStacks()
     otherwise = played(ScorerSetup(ScorerOptions(), policies))
     assert policies.seen == {"shop"}
@@ -88,7 +81,7 @@ def test_policies_choose_by_namespace_and_name(by_default: Replay) -> None:
     assert (before != after).any()
 
 
-def test_a_capacity_of_the_settings_counts_where_the_history_has_none() -> None:
+def test_capacities_of_the_settings_and_every_kind_of_owner_are_found() -> None:
     history, pods = small_cluster()
     assert np.isnan(history.capacity[:, LOG]).all()
     window = replay_window(history)
@@ -97,9 +90,6 @@ def test_a_capacity_of_the_settings_counts_where_the_history_has_none() -> None:
     rule = ByScorer(setup, model(), history, window, recording)
     with rule._scorer.tables.reading() as cluster:
         np.testing.assert_allclose(cluster.capacity[:, LOG], 1e6)
-
-
-def test_every_kind_of_owner_is_found_again() -> None:
     history, pods = small_cluster()
     window = replay_window(history)
     kinds = ("Deployment", "Rollout", "CronJob", "Job", "Pod")

@@ -48,15 +48,12 @@ def flat_model(share: float = 1.0) -> PeakModel:
     return cast(PeakModel, model)
 
 
-def test_last_week_is_the_seven_days_before_slot_by_slot() -> None:
+def test_last_week_is_the_seven_days_before_with_gaps_filled_and_unknown_services_by_request() -> None:
     history, _ = small_cluster()
     window = replay_window(history)
     at = window.history_slot
     expected = flat(history.usage_per_pod)[:, CPU, at - 336 : at]
     np.testing.assert_allclose(last_week(history, window).mean[:, CPU], expected)
-
-
-def test_last_week_fills_gaps_and_takes_unknown_services_at_their_request() -> None:
     history, _ = small_cluster()
     window = replay_window(history)
     usage = history.usage_per_pod
@@ -67,29 +64,6 @@ def test_last_week_fills_gaps_and_takes_unknown_services_at_their_request() -> N
     np.testing.assert_allclose(mean[1, CPU], history.requests[1, 0])
     np.testing.assert_allclose(mean[1, MEMORY], history.requests[1, 1])
     assert (mean[0, CPU] > 0).all()
-
-
-def test_the_true_future_is_the_mean_of_the_pods_that_are_there() -> None:
-    history, pods = small_cluster()
-    window = replay_window(history)
-    curves = true_future(record(history, pods, window), np.zeros(N_SERVICES, dtype=bool))
-    expected = window.cut(history.usage_per_pod[:, :, window.first_day : window.first_day + len(window.days)])
-    np.testing.assert_allclose(curves.mean[:, CPU], expected[:, CPU], rtol=1e-5)
-
-
-def test_a_model_becomes_curves_over_the_window() -> None:
-    history, _ = small_cluster()
-    window = replay_window(history)
-    current = np.array([4.0, 4.0, 4.0, 4.0, 3.0])
-    forecast = from_model(flat_model(), window, current)
-    assert forecast.mean.shape == (N_SERVICES, len(RESOURCES), 336)
-    assert forecast.curves.shape == (N_SERVICES, len(RESOURCES), 2, 336)
-    usage, weights = forecast.points()
-    assert usage.shape == (N_SERVICES, len(RESOURCES), 672)
-    assert weights.sum() == pytest.approx(336)
-    # A fixed service has the pods it has; an autoscaled one gets those it is expected to get.
-    assert forecast.replicas[0, 0] == 4
-    assert forecast.replicas[4, 0] == 7
 
 
 def test_services_without_usage_before_the_placement_count_with_their_requests() -> None:
@@ -109,7 +83,19 @@ def test_services_without_usage_before_the_placement_count_with_their_requests()
     np.testing.assert_array_equal(forecast.curves[unchanged], known.curves[unchanged])
 
 
-def test_an_old_model_has_wider_bounds() -> None:
+def test_a_model_becomes_curves_over_the_window_with_wider_bounds_as_it_ages() -> None:
+    history, _ = small_cluster()
+    window = replay_window(history)
+    current = np.array([4.0, 4.0, 4.0, 4.0, 3.0])
+    forecast = from_model(flat_model(), window, current)
+    assert forecast.mean.shape == (N_SERVICES, len(RESOURCES), 336)
+    assert forecast.curves.shape == (N_SERVICES, len(RESOURCES), 2, 336)
+    usage, weights = forecast.points()
+    assert usage.shape == (N_SERVICES, len(RESOURCES), 672)
+    assert weights.sum() == pytest.approx(336)
+    # A fixed service has the pods it has; an autoscaled one gets those it is expected to get.
+    assert forecast.replicas[0, 0] == 4
+    assert forecast.replicas[4, 0] == 7
     history, _ = small_cluster()
     window = replay_window(history)
     fresh, old = (from_model(flat_model(), window, np.ones(N_SERVICES), widen=widen) for widen in (1.0, 2.0))
@@ -119,7 +105,12 @@ def test_an_old_model_has_wider_bounds() -> None:
     np.testing.assert_allclose(old.mean, fresh.mean)
 
 
-def test_a_part_of_a_forecast_is_the_same_half_hours() -> None:
+def test_the_true_future_is_a_mean_and_a_part_of_a_forecast_its_half_hours() -> None:
+    history, pods = small_cluster()
+    window = replay_window(history)
+    curves = true_future(record(history, pods, window), np.zeros(N_SERVICES, dtype=bool))
+    expected = window.cut(history.usage_per_pod[:, :, window.first_day : window.first_day + len(window.days)])
+    np.testing.assert_allclose(curves.mean[:, CPU], expected[:, CPU], rtol=1e-5)
     history, _ = small_cluster()
     window = replay_window(history)
     whole = simple_forecast(history.before(window.first_day), window, np.zeros(len(history.services)))

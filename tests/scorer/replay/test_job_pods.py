@@ -68,7 +68,7 @@ def test_a_job_that_ends_at_night_takes_no_room_in_the_evening(known: bool, node
     assert rule.choose(pod(0, SERVICE), np.ones(2, dtype=bool), state) == node
 
 
-def test_a_job_past_its_expected_end_counts_until_it_is_gone() -> None:
+def test_a_job_counts_until_it_is_gone_and_its_error_not_in_the_evening() -> None:
     curves = forecast()
     curves.base[1, CPU] = 3.0
     state = two_nodes()
@@ -80,10 +80,7 @@ def test_a_job_past_its_expected_end_counts_until_it_is_gone() -> None:
     rule.removed(pod(1, JOB), 0)
     rule.observe(11, state)
     assert rule.choose(pod(2, JOB), np.ones(2, dtype=bool), state) == 0
-
-
-def test_the_error_of_a_job_that_has_ended_is_no_error_of_the_evening() -> None:
-    """It used four cores more than expected, and ended: nothing of that is left."""
+    # It used four cores more than expected, and ended: nothing of that is left.
     state = two_nodes()
     rule = ByCurves(forecast(), state.capacity, jobs=jobs(48, 2))
     measured = np.zeros((2, N_RESOURCES))
@@ -92,12 +89,6 @@ def test_the_error_of_a_job_that_has_ended_is_no_error_of_the_evening() -> None:
     assert rule.live_error(2, state)[0, CPU] == pytest.approx(0.0)
     state.counts[0, JOB] = 1.0
     assert rule.live_error(2, state)[0, CPU] == pytest.approx(4.0)
-
-
-def test_tomorrows_runs_are_no_soft_load(played: Replay) -> None:
-    """As in the scorer: pods of Job owners come by the clock, and no room is kept for them."""
-    forecast = played.forecasts["forecast"]
-    assert not forecast.autoscaled[played.recording.ending].any()
 
 
 # The whole way, from samples to figures
@@ -154,15 +145,15 @@ def played(nightly: HistoryFiles) -> Replay:
     return replay(history, pods, forecast_with(fit), seed=1, ladder=False)
 
 
-def test_evenings_are_even_although_half_the_nodes_run_jobs_at_the_release(played: Replay) -> None:
-    """Twelve pods on six nodes: two each, wherever the jobs ran at 04:00."""
+def test_evenings_are_even_beside_jobs_and_their_runs_are_known(played: Replay, nightly: HistoryFiles) -> None:
+    """As in the scorer: pods of Job owners come by the clock, and no room is kept for them."""
+    forecast = played.forecasts["forecast"]
+    assert not forecast.autoscaled[played.recording.ending].any()
+    # Twelve pods on six nodes: two each, wherever the jobs ran at 04:00.
     services = np.array([not ending for ending in played.recording.ending])[played.recording.service]
     for rule in ("last_week", "forecast", "oracle"):
         node = played.playbacks[rule].node[services]
         assert np.bincount(node, minlength=N_NODES).tolist() == [2] * N_NODES, rule
-
-
-def test_last_week_knows_how_long_the_runs_took(nightly: HistoryFiles, played: Replay) -> None:
     history = nightly.history()
     ending = np.array([service.kind == "CronJob" for service in history.services])
     seconds = last_weeks_runs(history, played.window)
@@ -170,9 +161,6 @@ def test_last_week_knows_how_long_the_runs_took(nightly: HistoryFiles, played: R
     np.testing.assert_allclose(seconds[ending], 3 * 3600.0)
     assert ServiceKey("shop", "CronJob", "report-0") in history.services
     assert np.isfinite(last_week(history, played.window).run_seconds).sum() == 3
-
-
-def test_a_job_that_ran_at_the_placement_began_before_it(played: Replay) -> None:
     at_start = (played.recording.birth == 0) & played.recording.ending[played.recording.service]
     assert at_start.sum() == 3
     assert played.recording.started[at_start].tolist() == [-4, -4, -4]

@@ -18,23 +18,14 @@ def figures(hot: float, **peak_cv: float) -> RuleFigures:
     return RuleFigures(hot_share=hot, peak_cv=peak_cv, p99_peak={}, max_peak={}, unplaced=0)
 
 
-def test_the_gap_is_measured_from_native_to_the_true_future() -> None:
+def test_a_gap_is_measured_from_native_to_the_true_future_or_null_with_its_reason() -> None:
     closed = gap_closed(figures(0.10, cpu=0.3), figures(0.03, cpu=0.2), figures(0.02, cpu=0.1))
     assert closed["hot_share"] == pytest.approx(0.875)
     assert closed["peak_cv"] == {"cpu": pytest.approx(0.5)}
-
-
-def test_a_gap_under_half_a_point_is_null() -> None:
     closed = gap_closed(figures(0.006, cpu=0.104), figures(0.003, cpu=0.1), figures(0.002, cpu=0.1))
     assert closed == {"hot_share": None, "peak_cv": {"cpu": None}}
-
-
-def test_a_resource_that_another_rule_left_unused_is_null() -> None:
     closed = gap_closed(figures(0.1, cpu=0.3, disk=0.2), figures(0.1, disk=0.1), figures(0.1, cpu=0.1, disk=0.1))
     assert closed["peak_cv"] == {"cpu": None, "disk": pytest.approx(1.0)}
-
-
-def test_a_gap_within_the_noise_of_the_days_is_null_and_says_so() -> None:
     native, ours, oracle = figures(0.10, log=0.463), figures(0.08, log=0.471), figures(0.02, log=0.456)
     native = replace(native, daily_peak_cv={"log": (0.48, 0.44, 0.47)})
     oracle = replace(oracle, daily_peak_cv={"log": (0.45, 0.47, 0.448)})
@@ -43,9 +34,6 @@ def test_a_gap_within_the_noise_of_the_days_is_null_and_says_so() -> None:
     assert why["hot_share"] is None
     assert "within the noise of the days" in why["peak_cv"]["log"]
     assert no_gap_remarks(why, ["cpu", "log"]) == [f"– log CV: {why['peak_cv']['log']}"]
-
-
-def test_a_rule_that_the_oracle_does_not_beat_has_its_reason() -> None:
     same = figures(0.1, log=0.463)
     why = no_gap(same, same, same)
     assert why["peak_cv"]["log"] == "the true future gains nothing over native (0.463 against 0.463)"
@@ -64,11 +52,8 @@ def two_nodes() -> Floats:
     return share
 
 
-def test_exactly_80_percent_is_not_hot() -> None:
+def test_figures_by_hand_are_shares_of_each_nodes_own_capacity() -> None:
     assert not hot_node_slots(np.full((1, 5, 48), 0.8)).any()
-
-
-def test_figures_by_hand() -> None:
     figures = figures_of(two_nodes(), unplaced=2, coverage={})
     assert figures.hot_share == pytest.approx(3 / 192)
     assert figures.daily_hot_share == pytest.approx([1 / 96, 2 / 96])
@@ -77,9 +62,6 @@ def test_figures_by_hand() -> None:
     assert figures.max_peak["cpu"] == 0.9
     assert set(figures.peak_cv) == {"cpu", "memory", "disk"}
     assert figures.to_json()["unplaced"] == 2
-
-
-def test_peaks_are_shares_of_each_nodes_own_capacity() -> None:
     load = np.zeros((2, 1, 48))
     load[:, 0, 7] = [2.0, 8.0]
     peaks = daily_peaks(shares(load, np.array([[4.0], [16.0]])))

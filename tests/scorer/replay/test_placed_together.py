@@ -50,7 +50,7 @@ def test_pods_change_places_only_if_the_expected_peaks_are_lower_then(prepared: 
     assert expected_cost(prepared, at_once) < expected_cost(prepared, alone)
 
 
-def test_pods_that_were_there_before_the_release_stay(prepared: Prepared) -> None:
+def test_only_pods_of_the_release_move_and_those_of_each_batch_once(prepared: Prepared) -> None:
     recording = prepared.recording
     alone = play(recording, by_curves(recording, prepared.forecasts["forecast"]), seed=0)
     order: dict[int, Ints] = {}
@@ -62,9 +62,6 @@ def test_pods_that_were_there_before_the_release_stay(prepared: Prepared) -> Non
     some = play(recording, together(prepared, most=8), seed=0, order=noted)
     moved = np.flatnonzero((some.node != alone.node) & (recording.birth == 0))
     assert len(moved) > 0 and set(moved.tolist()) <= set(order[0][-8:].tolist())
-
-
-def test_in_batches_the_pods_of_each_are_looked_at_once(prepared: Prepared) -> None:
     recording, sizes = prepared.recording, list[int]()
 
     class Noting(ByCurvesTogether):

@@ -12,15 +12,12 @@ from scorer.replay.window import replay_window
 from tests.scorer.replay.small_cluster import N_NODES, REPLICAS, small_cluster
 
 
-def test_pods_have_the_node_that_they_were_recorded_on_at_the_start() -> None:
+def test_pods_are_on_the_nodes_that_they_were_recorded_on_or_on_none() -> None:
     history, pods = small_cluster()
     recording = record(history, pods, replay_window(history))
     n = sum(REPLICAS)
     np.testing.assert_array_equal(recording.first_node[:n], np.arange(n) % N_NODES)
     assert (recording.first_node[n:] == -1).all(), "pods that are born later are on no node yet"
-
-
-def test_nodes_that_take_no_part_are_no_nodes_of_pods() -> None:
     history, pods = small_cluster()
     sizes, allocatable = history.capacity.copy(), history.allocatable.copy()
     sizes[0] = allocatable[0] = np.nan
@@ -28,9 +25,6 @@ def test_nodes_that_take_no_part_are_no_nodes_of_pods() -> None:
     n = sum(REPLICAS)
     expected = np.arange(n) % N_NODES - 1  # the rows of the others move up by one
     np.testing.assert_array_equal(recording.first_node[:n], expected)
-
-
-def test_a_pod_that_is_in_no_placement_has_no_node() -> None:
     history, pods = small_cluster()
     recording = record(history, replace(pods, row=np.full(len(pods.row), -1)), replay_window(history))
     assert (recording.first_node == -1).all()

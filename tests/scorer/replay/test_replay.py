@@ -28,7 +28,7 @@ def played() -> Replay:
     return replay(history, pods, simple_forecast, seed=3)
 
 
-def test_window_is_the_last_0400_that_leaves_the_days() -> None:
+def test_a_window_is_the_last_0400_that_leaves_the_days_and_lies_in_the_history() -> None:
     history, _ = small_cluster()
     window = replay_window(history, None, 7)
     assert window.first_day == N_DAYS - 8
@@ -36,9 +36,6 @@ def test_window_is_the_last_0400_that_leaves_the_days() -> None:
     assert window.history_slot + window.n_slots <= N_DAYS * 48
     asked = replay_window(history, datetime(2026, 1, 20, 12, 30), 2)
     assert (asked.first_day, asked.first_slot, asked.n_slots) == (15, 25, 96)
-
-
-def test_a_window_beyond_the_history_is_refused_with_the_way_out() -> None:
     history, _ = small_cluster()
     with pytest.raises(InputError, match="choose a time up to 2026-01-29"):
         replay_window(history, datetime(2026, 1, 31, 4), 7)
@@ -51,7 +48,7 @@ def test_a_window_beyond_the_history_is_refused_with_the_way_out() -> None:
         replay_window(history.before(9), None, 7)
 
 
-def test_all_rules_and_rungs_are_reported(played: Replay) -> None:
+def test_all_rules_fit_requests_and_the_forecast_comes_close_to_the_true_future(played: Replay) -> None:
     report = json.loads(json.dumps(played.to_json()))
     assert tuple(report["rules"]) == RULES
     assert tuple(report["degradation"]) == LADDER
@@ -60,9 +57,6 @@ def test_all_rules_and_rungs_are_reported(played: Replay) -> None:
         assert set(figures["peak_cv"]) == set(figures["p99_peak"]) == {"cpu", "memory", "disk"}
     assert set(report["gap_closed"]) == {"hot_share", "peak_cv"}
     assert set(report["rules"]["forecast"]["node_bound_coverage"]["cpu"]) == {"coverage", "n"}
-
-
-def test_requests_fit_at_every_moment_under_every_rule(played: Replay) -> None:
     recording = played.recording
     for name, playback in played.playbacks.items():
         assert playback.unplaced == 0, name
@@ -71,9 +65,6 @@ def test_requests_fit_at_every_moment_under_every_rule(played: Replay) -> None:
             requested = np.zeros_like(recording.allocatable)
             np.add.at(requested, playback.node[alive], recording.requests[alive])
             assert (requested <= recording.allocatable * (1 + 1e-6)).all(), (name, slot)
-
-
-def test_the_forecast_beats_native_and_comes_close_to_the_true_future(played: Replay) -> None:
     native, ours, oracle = (played.figures[name] for name in ("native", "forecast", "oracle"))
     assert ours.peak_cv["cpu"] < native.peak_cv["cpu"]
     assert ours.p99_peak["cpu"] < native.p99_peak["cpu"]
@@ -103,16 +94,6 @@ def test_changing_the_future_changes_no_placement_but_the_oracles(played: Replay
         same = changed.playbacks[name].node[decided] == played.playbacks[name].node[decided]
         assert name == "oracle" or same.all(), name
     assert (changed.playbacks["oracle"].node[decided] != played.playbacks["oracle"].node[decided]).any()
-
-
-def test_a_pod_that_fits_nowhere_is_placed_and_counted() -> None:
-    history, pods = small_cluster()
-    tight = replace(history, allocatable=history.allocatable * 0.2)
-    recording = record(tight, pods, replay_window(tight))
-    for rule in (Native(np.random.default_rng(0)), Live()):
-        playback = play(recording, rule, seed=0)
-        assert playback.unplaced > 0
-        assert (playback.node >= 0).all()
 
 
 def test_nodes_that_vanished_or_have_no_size_take_no_part() -> None:
@@ -153,14 +134,14 @@ def test_a_node_that_only_just_came_or_went_takes_part() -> None:
     assert record(changed, pods, window).nodes.tolist() == [0, 1, 2, 3, 4, 5]
 
 
-def test_nodes_nobody_knows_the_size_of_are_refused() -> None:
+def test_pods_that_fit_nowhere_and_unmeasured_slots_are_counted() -> None:
     history, pods = small_cluster()
-    nothing = replace(history, capacity=history.capacity * np.nan, allocatable=history.allocatable * np.nan)
-    with pytest.raises(InputError, match="no node has a known CPU or memory capacity"):
-        record(nothing, pods, replay_window(nothing))
-
-
-def test_unmeasured_slots_take_the_service_mean() -> None:
+    tight = replace(history, allocatable=history.allocatable * 0.2)
+    recording = record(tight, pods, replay_window(tight))
+    for rule in (Native(np.random.default_rng(0)), Live()):
+        playback = play(recording, rule, seed=0)
+        assert playback.unplaced > 0
+        assert (playback.node >= 0).all()
     history, pods = small_cluster()
     window = replay_window(history)
     usage = pods.usage.copy()
@@ -169,7 +150,11 @@ def test_unmeasured_slots_take_the_service_mean() -> None:
     np.testing.assert_allclose(gappy.load[0, CPU], whole.load[0, CPU], rtol=1e-5)
 
 
-def test_services_that_differ_are_refused() -> None:
+def test_what_no_replay_can_be_made_of_is_refused() -> None:
+    history, pods = small_cluster()
+    nothing = replace(history, capacity=history.capacity * np.nan, allocatable=history.allocatable * np.nan)
+    with pytest.raises(InputError, match="no node has a known CPU or memory capacity"):
+        record(nothing, pods, replay_window(nothing))
     history, pods = small_cluster()
     with pytest.raises(InputError, match="different services"):
         record(history, replace(pods, services=pods.services[::-1]), replay_window(history))

@@ -61,7 +61,7 @@ def test_room_is_kept_for_the_evening_where_the_evening_can_land(expected: float
     assert chosen(rule, state) == node
 
 
-def test_pods_that_are_being_placed_are_no_soft_load() -> None:
+def test_pods_that_are_being_placed_take_room_and_are_no_soft_load() -> None:
     state = two_nodes([[10.0, 9.0], [10.0, 9.0]])
     load = replicas_to_come(evening_forecast(3.0), state)
     np.testing.assert_allclose(load[:, CPU, EVENING], 3.0)  # 3 pods x 2 cores on two equal nodes
@@ -69,9 +69,6 @@ def test_pods_that_are_being_placed_are_no_soft_load() -> None:
     np.testing.assert_allclose(replicas_to_come(evening_forecast(3.0), state)[:, CPU, EVENING], 1.0)
     state.arriving = np.array([0.0, 3.0])
     assert not replicas_to_come(evening_forecast(3.0), state).any()
-
-
-def test_pods_that_are_being_placed_take_room() -> None:
     state = two_nodes([[10.0, 9.0], [2.0, 9.0]])
     assert (replicas_to_come(evening_forecast(3.0), state)[:, CPU, 35] > 0).all()
     state.arriving = np.array([8.0, 0.0])  # 8 cores, 1.33 of them on the small node: 0.67 are left
@@ -95,7 +92,7 @@ def test_hours_that_are_over_do_not_count() -> None:
     assert picks == [1, 0]
 
 
-def test_a_full_memory_that_is_over_keeps_nobody_out() -> None:
+def test_neither_a_full_memory_that_is_over_nor_an_unknown_size_decides() -> None:
     forecast = evening_forecast(0.0)
     forecast.base[0, MEMORY, :16] = 99.0
     forecast.base[1, CPU] = 1.0
@@ -107,9 +104,6 @@ def test_a_full_memory_that_is_over_keeps_nobody_out() -> None:
     assert chosen(rule, state) == 1
     rule.observe(16, state)
     assert chosen(rule, state) == 0
-
-
-def test_live_does_not_prefer_a_node_of_unknown_size() -> None:
     state = two_nodes([[10.0, 9.0], [10.0, 9.0]], (10.0, np.nan))
     state.capacity = np.vstack([state.capacity, state.capacity[:1]])
     state.live_usage = np.zeros((3, N_RESOURCES))

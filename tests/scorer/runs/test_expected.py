@@ -18,7 +18,7 @@ from tests.scorer.runs.made_up import POD, REPORT, run, times
 SAYS = replace(POD, annotations={"forecast-scheduler.io/expected-run": "20m"})
 
 
-def test_what_is_said_is_known_better_than_what_was_learned_and_that_better_than_nothing() -> None:
+def test_what_is_said_and_can_be_read_is_known_better_than_what_was_learned() -> None:
     nothing, learned = ExpectedRuns(RunTimes()), ExpectedRuns(times(60.0, 100.0))
     assert nothing.of(POD, REPORT) == ExpectedRun(600.0, Source.DEFAULT, 600.0)
     assert learned.of(POD, REPORT) == ExpectedRun(80.0, Source.LEARNED, 150.0)
@@ -27,9 +27,6 @@ def test_what_is_said_is_known_better_than_what_was_learned_and_that_better_than
     jobs = RunTimes()
     jobs.learn_from_jobs([run(seconds=100.0)])
     assert ExpectedRuns(jobs).of(POD, REPORT) == ExpectedRun(100.0, Source.BOUNDED, 200.0)
-
-
-def test_what_cannot_be_read_is_not_said() -> None:
     odd = replace(POD, annotations={"forecast-scheduler.io/expected-run": "a while"})
     assert ExpectedRuns(times(60.0)).of(odd, REPORT).source is Source.LEARNED
 

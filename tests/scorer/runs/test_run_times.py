@@ -26,14 +26,6 @@ def learned(*seconds: float) -> RunTimes:
     return times
 
 
-def test_few_runs_leave_room_for_longer_ones_and_of_many_one_in_twenty_may_be_longer() -> None:
-    assert learned(60.0).expected(REPORT) == RunEstimate(60.0, 120.0, 1)
-    assert learned(30.0, 60.0, 100.0, 40.0).expected(REPORT) == RunEstimate(50.0, 125.0, 4)
-    assert learned(*[60.0] * 39, 3600.0).expected(REPORT) == RunEstimate(60.0, 60.0, 40)
-    assert estimate([60.0] * 19 + [100.0]).long == pytest.approx(62.0)
-    assert estimate([60.0] * 18 + [100.0]).long == pytest.approx(100.0 + 100.0 / 19)
-
-
 @given(RUNS)
 def test_quantiles(runs: list[float]) -> None:
     found = estimate(runs)
@@ -52,39 +44,6 @@ def test_what_is_no_time_is_ignored(seconds: float) -> None:
     times.learn_from_jobs([run(seconds=seconds)])
     assert times.expected(REPORT) is None
     assert learned(60.0, seconds).expected(REPORT) == RunEstimate(60.0, 120.0, 1)
-
-
-def test_a_run_that_was_cut_says_something_only_if_it_was_long() -> None:
-    times = RunTimes()
-    times.learn(REPORT, 500.0, was_cut=True)
-    assert times.expected(REPORT) is None, "nobody knows whether that was long"
-    times.learn(REPORT, 60.0)
-    times.learn(REPORT, 60.0, was_cut=True)
-    times.learn(REPORT, 5.0, was_cut=True)
-    assert times.expected(REPORT) == RunEstimate(60.0, 120.0, 1)
-    times.learn(REPORT, 80.0, was_cut=True)
-    assert times.expected(REPORT) == RunEstimate(70.0, 120.0, 2)
-
-
-def test_jobs_count_until_a_pod_was_seen() -> None:
-    times = RunTimes()
-    times.learn_from_jobs([run("a", seconds=100.0), run("b", seconds=300.0)])
-    assert times.expected(REPORT) == RunEstimate(200.0, 450.0, 2, is_bound=True)
-    times.learn(REPORT, 500.0, was_cut=True)
-    assert times.expected(REPORT) == RunEstimate(200.0, 450.0, 2, is_bound=True), "a pod that failed tells nothing"
-    times.learn(REPORT, 60.0)
-    times.learn_from_jobs([run("c", seconds=400.0)])
-    assert times.expected(REPORT) == RunEstimate(60.0, 120.0, 1)
-
-
-def test_a_job_counts_once_however_often_it_is_told_of() -> None:
-    times = RunTimes()
-    for _ in range(3):
-        times.learn_from_jobs([run("a"), run("b", seconds=50.0)])
-    found = times.expected(REPORT)
-    assert found is not None and found.n == 2
-    times.learn_from_jobs([run(f"n{i}", seconds=7.0) for i in range(10 * REMEMBERED_RUNS)])
-    assert times.expected(REPORT) == RunEstimate(7.0, 7.0, REMEMBERED_RUNS, is_bound=True)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +73,22 @@ def named(kind: str, number: int) -> ServiceKey:
     return ServiceKey("shop", kind, f"x{number}")
 
 
-def test_the_service_that_nobody_spoke_of_for_longest_is_forgotten() -> None:
+def test_jobs_count_once_and_until_a_pod_was_seen_and_services_are_forgotten_by_age() -> None:
+    times = RunTimes()
+    times.learn_from_jobs([run("a", seconds=100.0), run("b", seconds=300.0)])
+    assert times.expected(REPORT) == RunEstimate(200.0, 450.0, 2, is_bound=True)
+    times.learn(REPORT, 500.0, was_cut=True)
+    assert times.expected(REPORT) == RunEstimate(200.0, 450.0, 2, is_bound=True), "a pod that failed tells nothing"
+    times.learn(REPORT, 60.0)
+    times.learn_from_jobs([run("c", seconds=400.0)])
+    assert times.expected(REPORT) == RunEstimate(60.0, 120.0, 1)
+    times = RunTimes()
+    for _ in range(3):
+        times.learn_from_jobs([run("a"), run("b", seconds=50.0)])
+    found = times.expected(REPORT)
+    assert found is not None and found.n == 2
+    times.learn_from_jobs([run(f"n{i}", seconds=7.0) for i in range(10 * REMEMBERED_RUNS)])
+    assert times.expected(REPORT) == RunEstimate(7.0, 7.0, REMEMBERED_RUNS, is_bound=True)
     times = RunTimes(lasting=3)
     for number in range(3):
         times.learn(named("CronJob", number), 60.0)
@@ -123,7 +97,21 @@ def test_the_service_that_nobody_spoke_of_for_longest_is_forgotten() -> None:
     assert [number for number in range(4) if times.expected(named("CronJob", number))] == [0, 2, 3]
 
 
-def test_bare_jobs_under_ever_new_names_do_not_push_out_cron_jobs() -> None:
+def test_cut_runs_count_only_if_long_and_bare_jobs_push_out_none() -> None:
+    assert learned(60.0).expected(REPORT) == RunEstimate(60.0, 120.0, 1)
+    assert learned(30.0, 60.0, 100.0, 40.0).expected(REPORT) == RunEstimate(50.0, 125.0, 4)
+    assert learned(*[60.0] * 39, 3600.0).expected(REPORT) == RunEstimate(60.0, 60.0, 40)
+    assert estimate([60.0] * 19 + [100.0]).long == pytest.approx(62.0)
+    assert estimate([60.0] * 18 + [100.0]).long == pytest.approx(100.0 + 100.0 / 19)
+    times = RunTimes()
+    times.learn(REPORT, 500.0, was_cut=True)
+    assert times.expected(REPORT) is None, "nobody knows whether that was long"
+    times.learn(REPORT, 60.0)
+    times.learn(REPORT, 60.0, was_cut=True)
+    times.learn(REPORT, 5.0, was_cut=True)
+    assert times.expected(REPORT) == RunEstimate(60.0, 120.0, 1)
+    times.learn(REPORT, 80.0, was_cut=True)
+    assert times.expected(REPORT) == RunEstimate(70.0, 120.0, 2)
     times = RunTimes(lasting=10, passing=5)
     times.learn(REPORT, 60.0)
     for number in range(1000):

@@ -13,13 +13,10 @@ from scorer.scores.columns import ClusterFigures, NodeColumns, PodColumns
 from scorer.scores.options import ScoreParameters
 
 
-def test_combine_is_the_weighted_mean() -> None:
+def test_scores_combine_to_their_weighted_mean_and_those_without_weight_are_not_needed() -> None:
     computed = {"a": np.array([100.0, 0.0]), "b": np.array([50.0, 100.0])}
     np.testing.assert_allclose(combine(computed, {"a": 3, "b": 1}), [87.5, 25.0])
     np.testing.assert_allclose(combine(computed, {"b": 0.2}), [50.0, 100.0])
-
-
-def test_a_score_without_weight_need_not_be_computed() -> None:
     assert combine({"a": np.array([20.0])}, {"a": 1.0, "qos_balance": 0.0}).tolist() == [20.0]
 
 

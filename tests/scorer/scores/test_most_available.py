@@ -9,17 +9,6 @@ NAN = np.nan
 TAIL = 10 * np.exp(-(1.75 - 0.9) / 0.1)
 
 
-def test_idle_disks_do_not_make_up_for_missing_cores() -> None:
-    """Of five resources CPU alone is short: 100 cores over a capacity of 32, or 60 % of it free."""
-    capacity = np.array([[32.0, 128.0, 1000.0, 1000.0, 10.0]] * 3)
-    available = np.array(
-        [[-100.0, 128.0, 1000.0, 1000.0, 10.0], [19.2, 64.0, 500.0, 500.0, 5.0], [-1.0, 64.0, 500.0, 500.0, 5.0]]
-    )
-    over, free, slightly_over = most_available_score(available, np.zeros(5), capacity, np.array([1, 0.25, 1, 1, 1]))
-    assert free > 45 > 10 > over
-    assert slightly_over < 10
-
-
 @pytest.mark.parametrize(
     ("available", "pod", "capacity", "score"),
     [
@@ -44,7 +33,15 @@ def test_score(available, pod, capacity, score) -> None:  # type: ignore[no-unty
     assert result[0] == pytest.approx(score)
 
 
-def test_a_node_is_known_by_any_measured_resource_that_counts() -> None:
+def test_a_node_is_known_by_any_resource_that_counts_and_idle_disks_are_no_cores() -> None:
+    """Of five resources CPU alone is short: 100 cores over a capacity of 32, or 60 % of it free."""
+    capacity = np.array([[32.0, 128.0, 1000.0, 1000.0, 10.0]] * 3)
+    available = np.array(
+        [[-100.0, 128.0, 1000.0, 1000.0, 10.0], [19.2, 64.0, 500.0, 500.0, 5.0], [-1.0, 64.0, 500.0, 500.0, 5.0]]
+    )
+    over, free, slightly_over = most_available_score(available, np.zeros(5), capacity, np.array([1, 0.25, 1, 1, 1]))
+    assert free > 45 > 10 > over
+    assert slightly_over < 10
     available = np.array([[1.0, NAN], [NAN, 1.0], [NAN, NAN], [1.0, 1.0]])
     capacity = np.array([[4.0, 8.0], [4.0, 8.0], [4.0, 8.0], [NAN, 0.0]])
     assert available_is_known(available, capacity, np.ones(2)).tolist() == [True, True, False, False]

@@ -54,7 +54,7 @@ def test_levels_that_make_no_sense_are_refused(lower: float, upper: float, hyste
         WaterLevels(lower=lower, upper=upper, hysteresis=hysteresis)
 
 
-def test_a_cluster_is_as_full_as_its_fullest_resource() -> None:
+def test_spreading_blends_into_stacking_by_the_fullest_resource_that_counts() -> None:
     requested = np.array([[2.0, 6.0, 9.0], [2.0, 6.0, 9.0], [5.0, 5.0, 5.0]])
     allocatable = np.array([[10.0, 10.0, 10.0], [10.0, 10.0, 10.0], [0.0, np.nan, 0.0]])
     assert water_level(requested, allocatable, np.array([1.0, 1.0, 0.0])) == pytest.approx(0.6)
@@ -62,10 +62,6 @@ def test_a_cluster_is_as_full_as_its_fullest_resource() -> None:
     assert water_level(np.zeros((0, 3)), np.zeros((0, 3)), np.ones(3)) == 0
     assert water_level(requested[:, ::-1], allocatable[:, ::-1], np.ones(3)) == pytest.approx(0.9)
     assert water_level(requested * 10, allocatable, np.ones(3)) == 1
-
-
-def test_score_blends_spreading_and_stacking() -> None:
-    # shares with the pod: 0.3 and 0.8
     requested, pod, allocatable = np.array([[1.0, 3.0], [7.0, 7.0]]), np.ones(2), np.full((2, 2), 10.0)
     spread, half, stack = (
         spread_or_stack_score(requested, pod, allocatable, np.ones(2), weight) for weight in (0, 0.25, 1)
@@ -73,9 +69,6 @@ def test_score_blends_spreading_and_stacking() -> None:
     np.testing.assert_allclose(spread, [70, 20])
     np.testing.assert_allclose(stack, [30, 80])
     np.testing.assert_allclose(half, [0.75 * 70 + 0.25 * 30, 0.75 * 20 + 0.25 * 80])
-
-
-def test_resources_count_by_weight_and_unknown_ones_not_at_all() -> None:
     requested = np.array([[1.0, 3.0], [1.0, 3.0], [1.0, 3.0]])
     allocatable = np.array([[10.0, 10.0], [10.0, np.nan], [0.0, np.inf]])
     score = spread_or_stack_score(requested, np.zeros(2), allocatable, np.array([1.0, 3.0]), 1.0)

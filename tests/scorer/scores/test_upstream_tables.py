@@ -19,25 +19,7 @@ from scorer.scores.most_allocated import most_allocated_score
 from scorer.scores.requested_to_capacity_ratio import broken_line, requested_to_capacity_ratio_score
 from scorer.scores.resource_allocation import resource_weights, weights_for_pod
 
-
-def test_least_allocated_leaves_out_what_is_not_known() -> None:
-    unknown = np.array([[4.0, np.inf], [4.0, np.nan], [4.0, 0.0]])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        score = least_allocated_score(np.zeros((3, 2)), np.array([1.0, 1e9]), unknown)
-    assert score.tolist() == [75, 75, 75]
-
-
 GIB = 1024.0**3
-
-
-def test_a_pod_without_requests_is_not_scored_for_balance() -> None:
-    assert balanced_allocation_score(np.ones((2, 2)), np.zeros(2), np.full((2, 2), 4.0)).tolist() == [0, 0]
-
-
-def test_pods_without_requests_count_at_the_default() -> None:
-    np.testing.assert_array_equal(nonzero_requests(np.array([np.nan, 0.0])), UNREQUESTED)
-    np.testing.assert_array_equal(nonzero_requests(np.array([2.0, GIB])), [2.0, GIB])
 
 
 KINDS = ("cpu", "memory", "example.com/device")
@@ -176,12 +158,6 @@ def test_requested_to_capacity_ratio_of_extended_resources(
     assert result.tolist() == scores
 
 
-def test_resources_that_score_nothing_do_not_pull_the_ratio_down() -> None:
-    # Not in upstream's tables, but in its code: CPU 60 %, no memory requested
-    result = requested_to_capacity_ratio_score(np.zeros((1, 2)), np.array([6.0, 0.0]), np.array([[10.0, 1e9]]))
-    assert result.tolist() == [60]
-
-
 @pytest.mark.parametrize(
     ("points", "values"),
     [
@@ -208,7 +184,17 @@ def test_balanced_allocation(name: str, pod: Row, nodes: list[Row], pods: list[R
     assert result.tolist() == scores
 
 
-def test_balanced_allocation_passes_over_a_scalar_resource_the_pod_does_not_request() -> None:
+def test_what_is_not_known_or_not_requested_is_passed_over_as_upstream_does() -> None:
+    unknown = np.array([[4.0, np.inf], [4.0, np.nan], [4.0, 0.0]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        score = least_allocated_score(np.zeros((3, 2)), np.array([1.0, 1e9]), unknown)
+    assert score.tolist() == [75, 75, 75]
+    assert balanced_allocation_score(np.ones((2, 2)), np.zeros(2), np.full((2, 2), 4.0)).tolist() == [0, 0]
+    np.testing.assert_array_equal(nonzero_requests(np.array([np.nan, 0.0])), UNREQUESTED)
+    np.testing.assert_array_equal(nonzero_requests(np.array([2.0, GIB])), [2.0, GIB])
+    result = requested_to_capacity_ratio_score(np.zeros((1, 2)), np.array([6.0, 0.0]), np.array([[10.0, 1e9]]))
+    assert result.tolist() == [60]
     pod = np.array([3.0, 5000.0, 0.0])
     counted = weights_of(pod, device=1) > 0
     nodes = np.array([[3.5, 40000.0, 8.0], [3.5, 40000.0, 0.0]])

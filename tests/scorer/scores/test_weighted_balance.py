@@ -19,15 +19,12 @@ def by_definition(shares: Floats, weights: Floats) -> float:
     return float((1 - np.sqrt(np.average((shares - mean) ** 2, weights=weights))) * 100)
 
 
-def test_a_node_without_a_resource_is_balanced_over_the_others() -> None:
+def test_balance_is_over_the_resources_there_are_and_75_where_nothing_changes() -> None:
     requested = np.array([[2.0, 4.0, 3.0], [2.0, 4.0, 0.0], [2.0, 4.0, 0.0]])
     capacity = np.array([[4.0, 8.0, 8.0], [4.0, 8.0, 0.0], [4.0, 8.0, np.nan]])
     with_gpu, without, unknown = balance(requested, capacity, np.array([1.0, 1.0, 3.0]))
     assert with_gpu < without == unknown == 100
     assert balance(requested[:, :1], capacity[:, :1], np.ones(1)).tolist() == [100, 100, 100]
-
-
-def test_change_is_75_where_nothing_changes_and_more_where_the_pod_evens_out() -> None:
     requested = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 2.0]])
     score = balance_change_score(requested, np.array([0.0, 2.0]), np.full((3, 2), 4.0), np.ones(2))
     # without: 100, 75, 75; with: 75, 100, 50

@@ -55,15 +55,12 @@ def test_nodes_and_services_have_their_series(client: AppClient, scorer: FakeSco
     )
 
 
-def test_levels_are_exported_whole_and_per_node(client: AppClient, scorer: FakeScorer) -> None:
+def test_levels_and_requests_are_exported_by_route(client: AppClient, scorer: FakeScorer) -> None:
     scorer.level = Level.OLD_MODEL
     text = client.get("/metrics").text
     assert _value(text, "forecast_degradation_level") == 2
     counts = [_value(text, "forecast_degradation_level_nodes", level=str(level)) for level in range(5)]
     assert counts == [0, 0, 50, 0, 0]
-
-
-def test_requests_are_counted_by_route_not_by_path(client: AppClient) -> None:
     for path in ("/v1/nodes/node-01/forecast", "/v1/nodes/node-02/forecast", "/v1/nodes/gone/forecast", "/x1", "/x2"):
         client.get(path)
     client.request("BREW", "/v1/nodes")
@@ -85,15 +82,12 @@ def test_stages_of_an_answer_are_timed(client: AppClient) -> None:
     assert _value(text, "forecast_scheduling_duration_seconds_count", stage="encode") == 1
 
 
-def test_series_of_nodes_and_services_can_be_switched_off(scorer: FakeScorer) -> None:
+def test_series_can_be_switched_off_and_names_are_escaped(scorer: FakeScorer) -> None:
     options = ServiceOptions(node_metrics=False, service_metrics=False)
     with AppClient(create_app(scorer, options)) as client:
         text = client.get("/metrics").text
     assert "forecast_degradation_level 0.0" in text
     assert "forecast_node_" not in text and "forecast_service_" not in text
-
-
-def test_names_are_escaped() -> None:
     odd = 'a"b\\c\nd'
     text = ServiceMetrics(FakeScorer(2, node_name=odd), ServiceOptions()).render().decode()
     assert any(("node", odd) in labels for _, labels in _samples(text))

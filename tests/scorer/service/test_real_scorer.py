@@ -78,7 +78,7 @@ def test_every_question_is_answered(asked: AppClient) -> None:
         assert answer.status_code == 200, (path, answer.text)
 
 
-def test_without_a_model_the_node_with_fewer_requests_is_better(asked: AppClient) -> None:
+def test_without_a_model_requests_decide_also_of_an_existing_pod(asked: AppClient) -> None:
     body = asked.post("/v1/scores", json={"pod": POD, "nodes": ["node-0", "node-1", "elsewhere"]}).json()
     assert body["scores"]["node-0"] < body["scores"]["node-1"]
     assert (body["level"], body["model"], body["unknown_nodes"]) == (3, None, ["elsewhere"])
@@ -88,9 +88,6 @@ def test_without_a_model_the_node_with_fewer_requests_is_better(asked: AppClient
     assert explained["judgement"] is None  # a scorer alone runs no filters, and says so
     assert explained["not_applied"][0].startswith("domain and filters of the component that places pods of")
     assert explained["virtual_request"]["cpu"] == 2
-
-
-def test_an_existing_pod_is_scored_by_name(asked: AppClient) -> None:
     body = asked.post("/v1/scores", json={"pod": {"namespace": "shop", "name": "cart-3"}}).json()
     assert set(body["scores"]) == {"node-0", "node-1", "node-2"}
 

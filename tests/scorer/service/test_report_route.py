@@ -46,13 +46,12 @@ def test_the_report_is_served_sandboxed_and_read_anew(tmp_path: Path) -> None:
         assert "next night" in client.get("/report").text
 
 
-def test_without_the_setting_it_says_how_to_have_one() -> None:
+def test_without_a_report_it_says_how_to_have_one_and_refuses_what_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with asked(None) as client:
         answer = client.get("/report")
         assert answer.status_code == 404 and "set scorer.report" in answer.json()["error"]
-
-
-def test_what_cannot_be_a_report_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report_file, "MOST_BYTES", 1000)
     large = tmp_path / "large.html"
     large.write_bytes(b"x" * 1001)

@@ -14,25 +14,6 @@ POD = {
 }
 
 
-def test_a_pod_is_scored_on_the_nodes_asked_for(client: AppClient, scorer: FakeScorer) -> None:
-    answer = client.post("/v1/scores", json={"pod": POD, "nodes": ["node-02", "node-30", "elsewhere"]})
-    assert answer.status_code == 200
-    body = answer.json()
-    assert list(body["scores"]) == ["node-02", "node-30", "elsewhere"]
-    assert 0 <= body["scores"]["node-02"] < body["scores"]["node-30"] <= 100
-    assert (body["unknown_nodes"], body["model"], body["level"]) == (["elsewhere"], "20260311-0200", 0)
-    named = client.post("/v1/scores", json={"pod": {"namespace": "shop", "name": "cart-1"}})
-    assert list(named.json()["scores"]) == scorer.names
-    assert [pod.name for pod in scorer.asked] == ["cart-1"] * 2 and scorer.asked[0].requests["cpu"] == 0.5
-
-
-def test_weights_degradation_and_scores_that_are_no_numbers_are_told(client: AppClient, scorer: FakeScorer) -> None:
-    scorer.level, scorer.reasons, scorer.size[1] = Level.REQUESTS, ("the model is 20 days old",), float("nan")
-    body = client.post("/v1/scores", json={"pod": POD, "nodes": ["node-02"], "weights": {"predicted_peak": 3}}).json()
-    assert (body["level"], body["reasons"]) == (3, ["the model is 20 days old"])
-    assert (body["scores"], body["weights"]) == ({"node-02": None}, {"predicted_peak": 3.0})
-
-
 @pytest.mark.parametrize(
     ("body", "status", "says"),
     [
@@ -62,14 +43,29 @@ def test_what_cannot_be_used_is_refused_in_a_sentence(client: AppClient, body: b
     assert "\n" not in answer.json()["error"]
 
 
-def test_too_many_nodes_are_refused(scorer: FakeScorer) -> None:
+def test_scores_say_what_weighs_and_how_degraded_and_too_many_nodes_are_refused(
+    client: AppClient, scorer: FakeScorer
+) -> None:
+    scorer.level, scorer.reasons, scorer.size[1] = Level.REQUESTS, ("the model is 20 days old",), float("nan")
+    body = client.post("/v1/scores", json={"pod": POD, "nodes": ["node-02"], "weights": {"predicted_peak": 3}}).json()
+    assert (body["level"], body["reasons"]) == (3, ["the model is 20 days old"])
+    assert (body["scores"], body["weights"]) == ({"node-02": None}, {"predicted_peak": 3.0})
     with AppClient(create_app(scorer, ServiceOptions(max_nodes=3))) as client:
         assert client.post("/v1/scores", json={"pod": POD, "nodes": ["a", "b", "c"]}).status_code == 200
         answer = client.post("/v1/scores", json={"pod": POD, "nodes": ["a", "b", "c", "d"]})
     assert answer.status_code == 422 and "at most 3" in answer.json()["error"]
 
 
-def test_an_explanation_names_contributions_peak_and_margin(client: AppClient) -> None:
+def test_a_pod_is_scored_and_explained_on_the_nodes_asked_for(client: AppClient, scorer: FakeScorer) -> None:
+    answer = client.post("/v1/scores", json={"pod": POD, "nodes": ["node-02", "node-30", "elsewhere"]})
+    assert answer.status_code == 200
+    body = answer.json()
+    assert list(body["scores"]) == ["node-02", "node-30", "elsewhere"]
+    assert 0 <= body["scores"]["node-02"] < body["scores"]["node-30"] <= 100
+    assert (body["unknown_nodes"], body["model"], body["level"]) == (["elsewhere"], "20260311-0200", 0)
+    named = client.post("/v1/scores", json={"pod": {"namespace": "shop", "name": "cart-1"}})
+    assert list(named.json()["scores"]) == scorer.names
+    assert [pod.name for pod in scorer.asked] == ["cart-1"] * 2 and scorer.asked[0].requests["cpu"] == 0.5
     body = client.post("/v1/explain", json={"pod": POD, "top": 2}).json()
     assert [len(body["nodes"]), body["n_nodes"], body["runner_up"]] == [2, 50, body["nodes"][1]["node"]]
     best = body["nodes"][0]

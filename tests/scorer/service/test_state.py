@@ -4,7 +4,7 @@ from testing.app_client import AppClient
 from tests.scorer.service.fake_scorer import FakeScorer
 
 
-def test_before_the_first_full_sync_only_the_state_is_told(client: AppClient, scorer: FakeScorer) -> None:
+def test_scores_are_given_until_the_end_and_state_from_the_start(client: AppClient, scorer: FakeScorer) -> None:
     scorer.ready = False
     for path in ("/readyz", "/v1/nodes", "/v1/self-check"):
         answer = client.get(path)
@@ -16,9 +16,6 @@ def test_before_the_first_full_sync_only_the_state_is_told(client: AppClient, sc
     assert metrics.status_code == 200 and "\nforecast_ready 0.0\n" in metrics.text
     scorer.ready = True
     assert client.get("/readyz").status_code == client.get("/v1/nodes").status_code == 200
-
-
-def test_scores_are_still_given_while_shutting_down(client: AppClient) -> None:
     client.app.state.service.draining = True
     answer = client.get("/readyz")
     assert answer.status_code == 503 and "shutting down" in answer.json()["error"]
@@ -26,7 +23,9 @@ def test_scores_are_still_given_while_shutting_down(client: AppClient) -> None:
     assert client.get("/v1/nodes").status_code == client.get("/healthz").status_code == 200
 
 
-def test_drift_is_named_and_counted(client: AppClient, scorer: FakeScorer) -> None:
+def test_drift_is_counted_and_an_error_of_ours_shows_nothing(
+    client: AppClient, scorer: FakeScorer, caplog: object
+) -> None:
     assert "forecast_self_check_drift" not in client.get("/metrics").text  # nobody has looked yet
     assert client.get("/v1/self-check").json()["sound"] is True
     assert "\nforecast_self_check_drift 0.0\n" in client.get("/metrics").text
@@ -35,8 +34,6 @@ def test_drift_is_named_and_counted(client: AppClient, scorer: FakeScorer) -> No
     assert (body["sound"], body["drift"]) == (False, ["requested of node-03"])
     assert "\nforecast_self_check_drift 1.0\n" in client.get("/metrics").text
 
-
-def test_an_error_of_ours_shows_nothing_of_the_inside(client: AppClient, scorer: FakeScorer, caplog: object) -> None:
     def fail() -> None:
         raise ZeroDivisionError("secret detail")
 
@@ -49,15 +46,12 @@ def test_an_error_of_ours_shows_nothing_of_the_inside(client: AppClient, scorer:
     assert client.get("/v1/nodes").status_code == 200
 
 
-def test_every_answer_carries_the_security_headers(client: AppClient) -> None:
+def test_answers_carry_security_headers_and_the_page_is_loaded_once(client: AppClient) -> None:
     for path in ("/", "/v1/nodes", "/v1/gone", "/metrics"):
         headers = client.get(path).headers
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["content-security-policy"].startswith("default-src 'self'")
         assert headers["cache-control"] == ("no-cache" if path == "/" else "no-store")
-
-
-def test_a_browser_need_not_load_the_page_twice(client: AppClient) -> None:
     first = client.get("/page.js")
     assert first.headers["content-type"] == "text/javascript; charset=utf-8"
     again = client.get("/page.js", headers={"If-None-Match": first.headers["etag"]})
