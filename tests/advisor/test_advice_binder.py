@@ -87,7 +87,7 @@ def _verdict(status: BindStatus) -> BindingVerdict:
     return status.result.verdict
 
 
-def test_first_the_node_is_nominated_then_the_gate_removed() -> None:
+def test_first_the_node_is_nominated_then_the_gate_removed_with_a_note_if_one_is_known() -> None:
     scene = Scene()
     scene.notes.advised(advice({"n1": 3, "n2": 1}, uid=POD.uid, share=0.5, model_version=None))
     assert scene.bind().is_success
@@ -101,9 +101,6 @@ def test_first_the_node_is_nominated_then_the_gate_removed() -> None:
     assert note == {"node": "n1", "predicted_peak": 0.5, "runner_up": "n2"}
     assert scene.counts == (1, 0)
     assert not scene.is_free, "until the watch shows it"
-
-
-def test_a_note_that_is_not_known_any_more_stops_nothing() -> None:
     scene = Scene()
     assert scene.bind().is_success
     note = orjson.loads(scene.asked[1].body["metadata"]["annotations"][ADVICE])
@@ -171,7 +168,7 @@ def test_what_passes_is_tried_again(before: list[Answer], answer: Answer) -> Non
     assert scene.counts == (1, 0)
 
 
-def test_the_limit_is_told_of_429s_and_of_successes() -> None:
+def test_the_limit_is_told_and_a_binding_that_is_cut_off_gives_its_claim_back() -> None:
     scene = Scene(THROTTLED, DONE, DONE)
     assert scene.bind().is_success
     assert scene.limit.throttled == 1 and scene.limit.now == 24
@@ -181,9 +178,6 @@ def test_the_limit_is_told_of_429s_and_of_successes() -> None:
         busy.limit.went_well()
     assert busy.limit.now == 24
     assert busy.bind().is_success and busy.limit.throttled == 1
-
-
-def test_a_binding_that_is_cut_off_gives_its_claim_back() -> None:
     scene = Scene()
 
     def cut() -> None:

@@ -13,15 +13,12 @@ def _notes() -> tuple[AdviceNotes, DecisionRecorder]:
     return AdviceNotes(recorder), recorder
 
 
-def test_the_last_advice_is_taken_once() -> None:
+def test_advice_is_taken_once_heard_of_once_written_and_does_not_pile_up() -> None:
     notes, _ = _notes()
     for given in (advice({"n1": 3}), last := advice({"n2": 3})):
         notes.advised(given)
     assert notes.take(last.uid) is last
     assert notes.take(last.uid) is None
-
-
-def test_the_recorder_hears_of_it_once_it_is_written() -> None:
     notes, recorder = _notes()
     notes.advised(advice({"n1": 3}))
     taken = notes.take("uid-1")
@@ -30,9 +27,6 @@ def test_the_recorder_hears_of_it_once_it_is_written() -> None:
     assert recorder.figures().pending == 1
     notes.written(None)
     assert recorder.figures().pending == 1
-
-
-def test_advice_that_nobody_takes_does_not_pile_up() -> None:
     notes, _ = _notes()
     for number in range(10_001):
         notes.advised(advice({"n1": 3}, uid=f"uid-{number}"))

@@ -12,7 +12,7 @@ from tests.advisor.made_up import OTHER_GATE, gated, pod_answer, scheduled_is
 from tests.placement.decisions.made_up import advice
 
 
-def test_the_note_says_what_was_advised() -> None:
+def test_the_note_says_what_was_advised_and_leaves_out_what_is_not_known() -> None:
     made = advice({"n1": 6, "n2": 3}, share=0.612345, model_version="2026-09-20T02-00")
     assert orjson.loads(advice_note(made)) == {
         "node": "n1",
@@ -20,9 +20,6 @@ def test_the_note_says_what_was_advised() -> None:
         "runner_up": "n2",
         "model": "2026-09-20T02-00",
     }
-
-
-def test_the_note_leaves_out_what_is_not_known() -> None:
     assert orjson.loads(advice_note(advice({"n1": 6}, share=None, model_version=None))) == {"node": "n1"}
     assert orjson.loads(advice_note(advice({"n1": 6}, share=0.0, model_version=None))) == {
         "node": "n1",

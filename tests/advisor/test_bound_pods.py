@@ -139,35 +139,18 @@ def test_to_ask_why_changes_no_table() -> None:
         assert [cpu[state.row_of[name]] for name in ("n1", "n2")] == [3.5, 1.0]
 
 
-def test_a_pod_on_a_node_that_is_not_known_yet_keeps_its_row() -> None:
+def test_a_pod_on_a_node_that_is_unknown_or_gone_is_reported_there() -> None:
     world = World(WAITING)
     world.advised(WAITING)
     world.see(on("n9"))
     assert [where for _, where, _ in world.said()] == ["n9"]
     with world.tables.reading() as cluster:
         assert cluster.state.names[cluster.state.seat_of["a"].node] == "n9"
-
-
-def test_a_node_that_is_gone() -> None:
     world = World(WAITING)
     world.advised(WAITING)
     world.tables.delete(Kind.NODES, node_named("n1"))
     world.see(on("n2"))
     assert world.said() == [("a", "n2", "node n1 is gone")]
-
-
-def test_a_pod_that_was_never_advised_on_is_counted_once() -> None:
-    world = World(WAITING)
-    world.see(on("n2"), replace(on("n2"), phase=Phase.RUNNING, labels={"new": "label"}))
-    assert world.said() == [] and world.not_advised() == 1
-
-
-def test_a_pod_that_waits_or_goes_is_not_reported() -> None:
-    world = World(WAITING)
-    world.advised(WAITING)
-    world.see(replace(WAITING, gates=("a",)), WAITING)
-    world.tables.delete(Kind.PODS, WAITING)
-    assert world.said() == [] and world.not_advised() == 0
 
 
 @pytest.mark.parametrize("at_once", [True, False])
@@ -188,18 +171,15 @@ def test_an_assumed_pod_is_reported_when_the_watch_shows_it_there_and_once(
     assert world.said() == [("a", "n1", ""), ("b", "n1", "")]
 
 
-@pytest.mark.parametrize("at_once", [True, False])
-def test_an_assumed_pod_that_went_elsewhere(at_once: bool) -> None:
+def test_a_pod_is_counted_once_and_not_while_it_waits_or_was_taken_back() -> None:
+    world = World(WAITING)
+    world.see(on("n2"), replace(on("n2"), phase=Phase.RUNNING, labels={"new": "label"}))
+    assert world.said() == [] and world.not_advised() == 1
     world = World(WAITING)
     world.advised(WAITING)
-    world.assume(WAITING, at_once=at_once)
-    world.see(node_named("n1", unschedulable=True), on("n2"))
-    assert world.said() == [("a", "n2", "NodeUnschedulable: node(s) were unschedulable")]
-    world.see(replace(on("n2"), labels={"new": "label"}))
-    assert len(world.said()) == 1 and world.not_advised() == 0
-
-
-def test_an_assumption_that_was_taken_back_is_no_binding() -> None:
+    world.see(replace(WAITING, gates=("a",)), WAITING)
+    world.tables.delete(Kind.PODS, WAITING)
+    assert world.said() == [] and world.not_advised() == 0
     world = World(WAITING)
     world.advised(WAITING)
     world.assume(WAITING)
@@ -211,7 +191,14 @@ def test_an_assumption_that_was_taken_back_is_no_binding() -> None:
 
 
 @pytest.mark.parametrize("at_once", [True, False])
-def test_a_list_of_all_pods_reports_those_that_were_bound_meanwhile(at_once: bool) -> None:
+def test_an_assumed_pod_that_went_elsewhere_or_was_bound_meanwhile_is_reported_once(at_once: bool) -> None:
+    world = World(WAITING)
+    world.advised(WAITING)
+    world.assume(WAITING, at_once=at_once)
+    world.see(node_named("n1", unschedulable=True), on("n2"))
+    assert world.said() == [("a", "n2", "NodeUnschedulable: node(s) were unschedulable")]
+    world.see(replace(on("n2"), labels={"new": "label"}))
+    assert len(world.said()) == 1 and world.not_advised() == 0
     world = World(WAITING)
     world.advised(WAITING)
     world.assume(WAITING, at_once=at_once)

@@ -45,16 +45,6 @@ class World:
         return [pod.name for pod in self.gated.held_for(seconds)]
 
 
-def test_a_pod_is_held_since_it_was_seen() -> None:
-    world = World(POD)
-    assert world.held() == ["a"] and world.held(0.1) == []
-    world.later(2.0)
-    world.see(replace(POD, labels={"new": "label"}))
-    assert world.held(2.0) == ["a"] and world.held(2.1) == [], "a change does not start its time anew"
-    (pod,) = world.gated.held_for(0.0)
-    assert pod.labels == {"new": "label"}
-
-
 @pytest.mark.parametrize(
     "pod",
     [
@@ -73,7 +63,14 @@ def test_others_are_not(pod: PodInfo) -> None:
     assert not world.gated.claim(pod.uid)
 
 
-def test_a_pod_is_held_from_when_its_last_other_gate_went() -> None:
+def test_a_pod_is_held_since_it_was_seen_or_its_last_other_gate_went() -> None:
+    world = World(POD)
+    assert world.held() == ["a"] and world.held(0.1) == []
+    world.later(2.0)
+    world.see(replace(POD, labels={"new": "label"}))
+    assert world.held(2.0) == ["a"] and world.held(2.1) == [], "a change does not start its time anew"
+    (pod,) = world.gated.held_for(0.0)
+    assert pod.labels == {"new": "label"}
     world = World(POD)
     for gates in ((OTHER_GATE, "b", ADVICE), ("b", ADVICE)):
         world.later(60)
@@ -115,16 +112,13 @@ def test_a_pod_that_is_assumed_on_a_node_is_held_until_the_watch_shows_its_gate_
     assert world.held(2.0) == ["b"]
 
 
-def test_one_claims_a_pod() -> None:
+def test_one_claims_a_pod_until_its_release_turns_out_to_be_in_vain() -> None:
     world = World(POD)
     assert world.gated.claim("uid-a") and not world.gated.claim("uid-a")
     assert world.held() == []
     world.gated.released("uid-a", is_gone=False)
     assert world.held() == ["a"] and world.gated.claim("uid-a")
     assert not world.gated.claim("nobody")
-
-
-def test_a_release_that_the_watch_does_not_show_is_forgotten_after_a_while() -> None:
     world = World(POD)
     world.gated.claim("uid-a")
     world.gated.released("uid-a", is_gone=True)
@@ -132,9 +126,6 @@ def test_a_release_that_the_watch_does_not_show_is_forgotten_after_a_while() -> 
     assert world.held() == [] and not world.gated.claim("uid-a")
     world.later(0.5)
     assert world.held() == ["a"] and world.gated.claim("uid-a")
-
-
-def test_a_release_that_turns_out_to_be_in_vain_is_forgotten_at_once() -> None:
     world = World(POD)
     world.gated.claim("uid-a")
     world.gated.released("uid-a", is_gone=True)
@@ -242,14 +233,11 @@ def test_after_tables_were_made_anew_all_pods_are_looked_at() -> None:
     assert sorted(world.held()) == ["b", "c"] and world.held(2.0) == ["b"]
 
 
-def test_who_removes_a_gate_goes_on_when_a_look_finds_it() -> None:
+def test_who_goes_on_after_a_look_or_a_deletion_changes_nothing() -> None:
     world = World(POD)
     world.gated.claim("uid-a")
     world.gated.lost("uid-a")
     assert world.held() == [] and not world.gated.claim("uid-a")
-
-
-def test_a_release_of_a_pod_that_is_gone_changes_nothing() -> None:
     world = World(POD)
     world.gated.claim("uid-a")
     world.tables.delete(Kind.PODS, POD)

@@ -34,11 +34,6 @@ def test_the_loop_gets_what_is_set() -> None:
     assert (loop.lease.name, loop.lease.enabled) == ("advisor-2", False)
 
 
-def test_a_shadow_does_not_renew_the_lease_by_which_the_webhook_holds_pods() -> None:
-    assert not AdviseOptions(shadow=True).loop_settings().lease.enabled
-    assert AdviseOptions().loop_settings().lease == AdviseLease()
-
-
 def test_nothing_is_evicted_grouped_or_repaired_and_everything_else_is_as_usual() -> None:
     loop = AdviseOptions().loop_settings()
     assert not (loop.gangs.enabled or loop.preemption.enabled or loop.repair.enabled)
@@ -53,7 +48,9 @@ def test_nothing_is_evicted_grouped_or_repaired_and_everything_else_is_as_usual(
         assert getattr(loop, name) == getattr(usual, name), name
 
 
-def test_the_advisor_and_the_webhook_mean_the_same_lease() -> None:
+def test_a_shadow_renews_no_lease_and_advisor_and_webhook_mean_the_same() -> None:
+    assert not AdviseOptions(shadow=True).loop_settings().lease.enabled
+    assert AdviseOptions().loop_settings().lease == AdviseLease()
     ours, webhook = AdviseOptions().lease, AdviceGateOptions()
     assert (ours.namespace, ours.name) == (webhook.lease_namespace, webhook.lease_name)
     assert ours.name != ScheduleSettings().lease.name, "our loops have one of their own"

@@ -88,14 +88,6 @@ def created(body: PreferencesBody, name: str = "cart-x2x7p", **fields: Any) -> P
     )
 
 
-def test_the_best_nodes_are_named_with_weights_and_the_first_is_charged() -> None:
-    world = World()
-    body = world.ask()
-    assert [(one.node, one.weight) for one in body.nodes] == [("n1", 100), ("n2", 40)]
-    assert json.loads(body.note) == {"node": "n1", "runner_up": "n2", "mode": "prefer", "asked": "question-1"}
-    assert world.requested() == {"n1": 1.0}
-
-
 @pytest.mark.parametrize(("n_nodes", "weights"), [(1, [100]), (2, [100, 40]), (7, [100, 40, 16, 6, 3, 1, 1])])
 def test_weights_descend(n_nodes: int, weights: list[int]) -> None:
     ranking = [f"n{number}" for number in range(9)]
@@ -117,14 +109,19 @@ def test_the_charge_is_where_kube_scheduler_will_go_by_all_terms_of_the_pod() ->
     assert world.requested() == {"n3": 1.0}
 
 
-def test_the_next_of_a_burst_reckons_with_the_one_before() -> None:
+def test_the_best_nodes_are_named_with_weights_and_the_next_pod_reckons_with_it() -> None:
+    world = World()
+    body = world.ask()
+    assert [(one.node, one.weight) for one in body.nodes] == [("n1", 100), ("n2", 40)]
+    assert json.loads(body.note) == {"node": "n1", "runner_up": "n2", "mode": "prefer", "asked": "question-1"}
+    assert world.requested() == {"n1": 1.0}
     world = World(ranking=("n1",))
     for number in range(3):
         world.ask(replace(ASKED, uid=f"question-{number}"))
     assert world.requested() == {"n1": 3.0}
 
 
-def test_a_pod_that_comes_takes_the_place_of_what_stood_for_it_and_the_binding_decides() -> None:
+def test_a_pod_that_comes_takes_the_place_of_what_stood_for_it_in_every_replica() -> None:
     world = World()
     pod = created(world.ask())
     world.see(pod)
@@ -139,9 +136,6 @@ def test_a_pod_that_comes_takes_the_place_of_what_stood_for_it_and_the_binding_d
     assert (binding.advice.uid, binding.advice.best, binding.node) == (pod.uid, "n1", "n2")
     assert binding.advice.pod == "shop/cart-x2x7p"
     assert (world.preferred.figures.came, world.preferred.figures.never_came) == (1, 0)
-
-
-def test_a_replica_that_was_not_asked_reckons_with_the_pod_once_it_is_there() -> None:
     other, world = World(), World()
     pod = created(other.ask())
     world.see(pod)
@@ -150,16 +144,13 @@ def test_a_replica_that_was_not_asked_reckons_with_the_pod_once_it_is_there() ->
     assert world.requested() == {"n1": 1.0} and not world.taken, "the other one records it"
 
 
-def test_a_pod_that_never_comes_is_given_up() -> None:
+def test_a_pod_that_never_comes_or_is_not_bound_is_given_up() -> None:
     world = World()
     world.ask()
     world.later(5.1)
     assert not world.requested()
     world.ask(replace(ASKED, uid="question-2"))
     assert world.preferred.figures.never_came == 1
-
-
-def test_a_pod_that_is_not_bound_is_given_up_and_not_taken_up_again() -> None:
     world = World()
     pod = created(world.ask())
     world.see(pod)

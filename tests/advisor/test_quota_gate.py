@@ -36,7 +36,7 @@ class Scene:
         return [pod.name for pod in self.pods if self.gate.admit(pod)]
 
 
-def test_no_more_pods_are_released_than_the_quota_admits() -> None:
+def test_no_more_pods_are_released_than_the_quota_admits_also_after_a_restart() -> None:
     scene = Scene()
     assert scene.admitted() == ["b0", "b1"]
     assert scene.world.used("b") == 2000, "kube-scheduler may bind them at any moment"
@@ -45,10 +45,7 @@ def test_no_more_pods_are_released_than_the_quota_admits() -> None:
     assert [scene.gate.admit(pod) for pod in scene.pods[2:]] == [True, False]
     scene.world.end("b1")  # a pod that leaves makes room
     assert scene.gate.admit(scene.pods[3])
-
-
-def test_a_released_pod_counts_after_a_restart() -> None:
-    """The gate is gone and the note of the advice is there: that is all that a new process knows."""
+    # The gate is gone and the note of the advice is there: that is all that a new process knows.
     scene = Scene()
     released = replace(scene.pods[0], gates=(), annotations={ADVICE: "{}"})
     world = TenantWorld(nodes(2), [quota("b", 2, 2)], [released, *scene.pods[1:]])
@@ -56,16 +53,15 @@ def test_a_released_pod_counts_after_a_restart() -> None:
     assert world.used("b") == 1000
     gate = QuotaGate(world.quotas, reading=world.scorer.tables.reading, leads=lambda: True)
     assert [pod.name for pod in scene.pods[1:] if gate.admit(pod)] == ["b1"]
-
-
-def test_an_advised_pod_counts_on_when_its_node_is_forgotten() -> None:
     scene = Scene()
     scene.gate.released(scene.pods[0])
     assert scene.world.used("b") == 1000
     assert scene.admitted() == ["b0", "b1"], "b0 counts already"
 
 
-def test_only_the_leader_releases_pods_of_tenants() -> None:
+def test_only_the_leader_releases_pods_of_tenants_and_nobody_for_a_minute_without_quotas(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     scene = Scene()
     scene.leads = False
     assert scene.admitted() == []
@@ -73,9 +69,6 @@ def test_only_the_leader_releases_pods_of_tenants() -> None:
     assert scene.gate.admit(other)
     scene.leads, scene.now = True, 10.0
     assert scene.admitted() == ["b0", "b1"]
-
-
-def test_until_quotas_are_read_pods_stay_for_a_minute_at_most(caplog: pytest.LogCaptureFixture) -> None:
     scene = Scene()
     scene.is_read = False
     other = replace(held("free"), namespace="no-quota")

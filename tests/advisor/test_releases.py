@@ -64,7 +64,16 @@ class Scene:
         return bool(self.gated.held_for(0.0))
 
 
-def test_a_leader_releases_what_is_overdue() -> None:
+@pytest.mark.parametrize("leads", [True, False])
+def test_without_a_forecast_no_pod_waits(leads: bool) -> None:
+    scene = Scene(POD, gated("b", OTHER_GATE))
+    scene.leads, scene.has_forecast = leads, False
+    assert scene.keep_up() == ["a"]
+    assert scene.note() == {"node": None, "because": "there is no usable forecast"}
+    assert scene.releases.released == {Outcome.NO_FORECAST: 1}
+
+
+def test_a_leader_releases_what_is_overdue_and_others_a_second_later() -> None:
     scene = Scene()
     assert scene.keep_up() == scene.keep_up(later=1.5) == []
     assert scene.keep_up(later=0.5) == ["a"]
@@ -75,48 +84,27 @@ def test_a_leader_releases_what_is_overdue() -> None:
     assert scene.note() == {"node": None, "because": "no advice within 2 s"}
     assert scene.releases.released == {Outcome.OVERDUE: 1}
     assert scene.keep_up(later=1) == [], "it waits for the watch"
-
-
-def test_others_give_the_leader_a_second_more() -> None:
     scene = Scene()
     scene.leads = False
     assert scene.keep_up(later=2.5) == []
     assert scene.keep_up(later=0.5) == ["a"]
     assert scene.releases.released == {Outcome.OVERDUE: 1}
     assert scene.note()["because"] == "no advice within 2 s"
-
-
-@pytest.mark.parametrize("leads", [True, False])
-def test_without_a_forecast_no_pod_waits(leads: bool) -> None:
-    scene = Scene(POD, gated("b", OTHER_GATE))
-    scene.leads, scene.has_forecast = leads, False
-    assert scene.keep_up() == ["a"]
-    assert scene.note() == {"node": None, "because": "there is no usable forecast"}
-    assert scene.releases.released == {Outcome.NO_FORECAST: 1}
-
-
-def test_a_nomination_that_is_there_all_the_same_is_named() -> None:
     scene = Scene(replace(POD, nominated_node="n3"))
     scene.keep_up(later=2)
     assert scene.note()["node"] == "n3"
 
 
-def test_a_pod_without_a_node_is_released_at_once() -> None:
+def test_pods_are_released_without_a_node_unless_another_holds_them() -> None:
     scene = Scene()
     AdviceReports(scene.releases).failed(POD, "0/3 nodes are available")
     assert scene.note() == {"node": None, "because": "0/3 nodes are available"}
     assert scene.releases.released == {Outcome.NO_NODE: 1}
-
-
-def test_pods_that_our_gate_does_not_hold_alone_are_not_released() -> None:
     bare, waiting = gated("b", gates=()), gated("c", OTHER_GATE)
     scene = Scene(bare, waiting)
     for pod in (bare, waiting, gated("unknown")):
         scene.releases.without_advice(pod, "no node")
     assert scene.keep_up(later=60) == [] and scene.session.asked == []
-
-
-def test_whose_gate_is_being_removed_is_left_alone() -> None:
     scene = Scene()
     assert scene.gated.claim(POD.uid)
     assert scene.keep_up(later=60) == []
@@ -158,19 +146,6 @@ def test_a_session_that_is_over_leaves_pods_to_others() -> None:
     assert scene.keep_up() == ["a", "b"]
 
 
-def test_a_mistake_is_logged_and_the_pod_is_released_the_next_time(caplog: pytest.LogCaptureFixture) -> None:
-    scene = Scene()
-
-    def mistake() -> None:
-        raise KeyError("a mistake of ours")
-
-    scene.session.before = mistake
-    scene.keep_up(later=2)
-    assert [record.getMessage() for record in caplog.records] == ["a pod was not released"]
-    scene.session.before = lambda: None
-    assert scene.keep_up() == ["a"]
-
-
 def test_of_many_pods_some_are_released_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     scene, works = Scene(*[gated(f"a-{number}") for number in range(200)]), list[Coroutine[Any, Any, Any]]()
     request, under_way, most = scene.session.request, 0, 0
@@ -197,7 +172,17 @@ def test_of_many_pods_some_are_released_at_once(monkeypatch: pytest.MonkeyPatch)
     assert scene.releases.released == {Outcome.OVERDUE: 200} and most == 64
 
 
-def test_whatever_else_is_reported_asks_for_nothing() -> None:
+def test_a_mistake_is_logged_once_and_other_reports_ask_for_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    scene = Scene()
+
+    def mistake() -> None:
+        raise KeyError("a mistake of ours")
+
+    scene.session.before = mistake
+    scene.keep_up(later=2)
+    assert [record.getMessage() for record in caplog.records] == ["a pod was not released"]
+    scene.session.before = lambda: None
+    assert scene.keep_up() == ["a"]
     scene = Scene()
     reports = AdviceReports(scene.releases)
     reports.start()

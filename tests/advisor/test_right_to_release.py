@@ -33,16 +33,15 @@ def test_the_last_answer_counts(answers: list[Answer], is_granted: bool, tmp_pat
     assert right.is_granted() is is_granted
 
 
-def test_an_answer_that_says_nothing_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_answer_that_says_nothing_is_logged_once_and_none_changes_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     with ScriptedServer(lambda number, query: Answer(403)) as server:
         right = RightToRelease(api_client(server.kubeconfig(tmp_path)))
         right.look()
         right.look()
     (message,) = (record.getMessage() for record in caplog.records if record.name == "advisor.right_to_release")
     assert "does not say whether gates may be removed" in message and not right.is_granted()
-
-
-def test_an_api_server_that_is_away_changes_nothing(tmp_path: Path) -> None:
     with ScriptedServer(lambda number, query: GRANTED) as server:
         right = RightToRelease(api_client(server.kubeconfig(tmp_path)))
         right.look()

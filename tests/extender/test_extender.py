@@ -87,7 +87,7 @@ def extender_of(tested: LiveScorer, **options: Any) -> tuple[Extender, Said]:
     return made, said
 
 
-def test_the_node_with_the_lowest_predicted_peak_gets_the_most_points() -> None:
+def test_the_lowest_peak_gets_most_points_unless_a_node_is_kept() -> None:
     made, said = extender_of(LiveScorer(pods=LOADED))
     points = made.prioritize(pod_of(0, "new"), NODES)
     assert points["node-3"] == max(points.values()) > 0
@@ -99,9 +99,6 @@ def test_the_node_with_the_lowest_predicted_peak_gets_the_most_points() -> None:
     assert advice.share is not None
     assert 0 < advice.share < 1
     assert advice.service == "shop/Deployment/service-0"
-
-
-def test_a_node_that_is_kept_for_the_pod_comes_before_better_ones() -> None:
     tested = LiveScorer(pods=LOADED)
     made, _ = extender_of(tested)
     kept = Reservation("uid-moving", ServiceKey("shop", "Deployment", "service-0"), "node-0", tested.clock() + 60)
@@ -132,7 +129,7 @@ def test_pods_that_follow_each_other_before_any_binding_is_seen_are_spread() -> 
     assert len({advice.best for advice in said.advice}) == 1
 
 
-def test_shadow_mode_notes_the_advice_and_answers_neutrally() -> None:
+def test_a_shadow_answers_neutrally_and_goes_on_from_its_advice() -> None:
     tested = LiveScorer(pods=LOADED)
     made, said = extender_of(tested, shadow=True, filters=(Rejects(([True] * 4, "no", False)),))
     assert made.filter(pod_of(0, "new"), NODES).nodes == NODES
@@ -141,9 +138,6 @@ def test_shadow_mode_notes_the_advice_and_answers_neutrally() -> None:
     assert said.advice[0].is_shadow
     victims = {"node-0": Victims(("u",))}
     assert made.preempt(pod_of(0, "new"), victims) == victims
-
-
-def test_a_shadow_goes_on_from_where_its_advice_would_have_led() -> None:
     tested = LiveScorer(sizes=(4.0, 4.0, 4.0, 4.0))  # a pod is more than a point of them
     made, said = extender_of(tested, shadow=True)
     for n in range(8):
@@ -169,7 +163,7 @@ def test_a_reply_that_came_too_late_charges_nobody_and_says_so() -> None:
     assert (shares(tested) != before).any()
 
 
-def test_nodes_are_rejected_for_the_reason_that_counts_most() -> None:
+def test_nodes_are_rejected_for_what_counts_most_and_kept_where_eviction_helps() -> None:
     first = ([True, True, False, False], "full", True)
     second = ([False, True, True, False], "another domain", False)
     made, _ = extender_of(LiveScorer(), filters=(Rejects(first), Rejects(second)))
@@ -177,9 +171,6 @@ def test_nodes_are_rejected_for_the_reason_that_counts_most() -> None:
     assert filtered.nodes == ["node-3", "stranger"]
     assert filtered.failed == {"node-0": "full"}
     assert filtered.unresolvable == {"node-1": "another domain", "node-2": "another domain"}
-
-
-def test_preemption_keeps_nodes_where_eviction_can_help() -> None:
     full = ([True, False, False, False], "full", True)
     other = ([False, True, False, False], "another domain", False)
     made, _ = extender_of(LiveScorer(), filters=(Rejects(full), Rejects(other)))

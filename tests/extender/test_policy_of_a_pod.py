@@ -56,7 +56,7 @@ def extender_of(tested: LiveScorer, policies: Table, **options: object) -> tuple
     return made, said
 
 
-def test_filters_are_those_of_the_policy() -> None:
+def test_filters_and_points_are_those_of_the_policy() -> None:
     tested = LiveScorer()
     tested.scorer.tables.put(Kind.NODES, replace(node("node-1"), labels={DOMAIN_LABEL: "batch"}))
     table = Table({"strict": Policy(STACK, (Domain(),))})
@@ -65,9 +65,6 @@ def test_filters_are_those_of_the_policy() -> None:
     assert made.filter(pod_of(0, "other"), NODES).nodes == NODES
     table.policies.clear()
     assert made.filter(pod_of(0, "strict"), NODES).nodes == NODES
-
-
-def test_points_are_by_the_scores_of_the_policy_and_the_advice_names_it() -> None:
     made, said = extender_of(LiveScorer(pods=LOADED), Table({"stack": Policy(STACK)}))
     stacked, usual = (made.prioritize(pod_of(0, name), NODES) for name in ("stack", "other"))
     assert stacked["node-0"] == max(stacked.values()) > 0
@@ -98,7 +95,7 @@ def test_the_advice_says_where_a_scorer_elsewhere_goes_by_another_policy() -> No
     assert told == [[], [by + "other"], [by + "x" * 63 + "..."], []]
 
 
-def test_pods_are_counted_by_policy_once_they_are_bound() -> None:
+def test_pods_are_counted_by_policy_and_scores_of_another_are_not_used() -> None:
     tested, table = LiveScorer(), Table({"stack": Policy(STACK)})
     made, _ = extender_of(tested, table)
     for name in ("stack", "other"):
@@ -108,9 +105,6 @@ def test_pods_are_counted_by_policy_once_they_are_bound() -> None:
     tested.put(pod_of(0, "other", "node-2"))
     tested.put(pod_of(0, "stack", "node-1"))
     assert table.placed == {"stack": 1, SETTINGS_POLICY: 1}
-
-
-def test_scores_made_ahead_by_another_policy_are_not_used() -> None:
     table = Table({})
     made, _ = extender_of(LiveScorer(pods=LOADED), table)
     pod = pod_of(0, "stack")

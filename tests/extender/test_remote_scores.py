@@ -291,22 +291,16 @@ def test_an_answer_that_is_none_gives_no_scores(status: int, body: bytes) -> Non
         assert remote.score(NEW, NODES).ranking.tolist() == [10, 20, 30, 40]
 
 
-def test_it_is_not_sent_elsewhere_with_its_token(tmp_path: Path) -> None:
+def test_nothing_is_sent_twice_or_elsewhere_and_an_older_scorer_is_understood(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("secret")
     with Answering(200, scores_body()) as elsewhere, Answering(307, location=elsewhere.url) as server:
         remote = RemoteScores(RemoteScorer(server.url, token_file=tmp_path / "token", seconds=PATIENT))
         with pytest.raises(ScorerUnavailable, match="answered 307"):
             remote.score(NEW, NODES)
         assert (server.requests, elsewhere.requests) == (1, 0)
-
-
-def test_an_older_scorer_without_a_ranking_is_understood() -> None:
     with Answering(200, scores_body(ranking=None)) as server:
         scored = RemoteScores(RemoteScorer(server.url, seconds=PATIENT)).score(NEW, NODES)
         assert scored.ranking.tolist() == scored.scores.tolist() == [10, 20, 30, 40]
-
-
-def test_connections_are_reused_and_nothing_is_sent_twice() -> None:
     with Answering(200, scores_body()) as server:
         remote = RemoteScores(RemoteScorer(server.url, seconds=PATIENT))
         for _ in range(20):

@@ -36,7 +36,7 @@ class _Peers:
 
 
 @in_loop
-async def test_a_peer_that_holds_too_much_gives_way_by_its_largest_body() -> None:
+async def test_the_peer_that_holds_most_gives_way() -> None:
     peers = _Peers()
     small = [peers.filled(f"small {number}", "a", MOST // 2) for number in range(3)]
     peers.filled("large", "a", MOST)
@@ -45,10 +45,6 @@ async def test_a_peer_that_holds_too_much_gives_way_by_its_largest_body() -> Non
     peers.filled("too much", "a", MOST - 1)
     assert peers.given_up == ["large"]
     assert not any(one.dropped for one in small)
-
-
-@in_loop
-async def test_an_incomplete_body_of_the_peer_with_most_of_them_makes_place_for_a_request() -> None:
     peers = _Peers()
     await peers.budget.turn(peers.filled("at work", "a", 1), large=False)
     for name, peer in (("b0", "b"), ("a0", "a"), ("a1", "a")):

@@ -147,7 +147,7 @@ async def test_no_request_begins_while_the_answers_before_it_are_unread(ahead: b
 
 
 @in_loop
-async def test_a_request_behind_unread_answers_ends_with_its_connection() -> None:
+async def test_who_reads_no_answer_is_hung_up_on_and_what_waits_behind_ends() -> None:
     async with Server(unread_seconds=0.01) as server:
         protocol, transport = server.connect()
         transport.on_answer = protocol.pause_writing
@@ -159,10 +159,6 @@ async def test_a_request_behind_unread_answers_ends_with_its_connection() -> Non
         protocol.resume_writing()
         await _settle()
         assert server.asked == 1
-
-
-@in_loop
-async def test_who_reads_no_answer_is_hung_up_on() -> None:
     async with Server(unread_seconds=0.01) as server:
         protocol, transport = server.connect()
         protocol.pause_writing()
@@ -171,7 +167,7 @@ async def test_who_reads_no_answer_is_hung_up_on() -> None:
 
 
 @in_loop
-async def test_who_reads_slowly_is_not_hung_up_on() -> None:
+async def test_who_sends_many_headers_is_hung_up_on_and_who_reads_slowly_is_not() -> None:
     async with Server(unread_seconds=0.01) as server:
         protocol, transport = server.connect()
         transport.read_each_time = 100
@@ -182,10 +178,6 @@ async def test_who_reads_slowly_is_not_hung_up_on() -> None:
         transport.read_each_time = 0  # what is left may wait
         await asyncio.sleep(0.1)
         assert not transport.aborted
-
-
-@in_loop
-async def test_who_sends_very_many_headers_is_hung_up_on_before_they_are_kept() -> None:
     async with Server() as server:
         protocol, transport = server.connect()
         protocol.data_received(b"GET /v1/nodes HTTP/1.1\r\n" + b"a:\r\n" * 60_000)

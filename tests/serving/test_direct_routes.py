@@ -31,13 +31,10 @@ def _client() -> AppClient:
     return AppClient(app)
 
 
-def test_a_direct_route_is_answered_without_the_stack_of_the_framework_and_named_in_the_scope() -> None:
+def test_a_direct_route_answers_and_refuses_without_the_framework() -> None:
     with _client() as client:
         answer = client.post("/ask", content=b"x")
     assert (answer.status_code, answer.text) == (200, "APIRoute, without a stack: True")
-
-
-def test_a_direct_route_refuses_in_the_words_of_the_service() -> None:
     with _client() as client:
         answer = client.post("/ask", content=b"")
     assert (answer.status_code, answer.json()) == (415, {"error": "say something"})

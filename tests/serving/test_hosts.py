@@ -67,12 +67,6 @@ def test_only_pages_of_ours_are_taken_as_origin(host: str, origin: str, taken: b
     assert (not BEHIND.refusal([host], [origin])) == taken
 
 
-def test_each_of_several_headers_counts() -> None:
-    assert LOOPBACK.refusal(["localhost", "evil.example"], [])
-    assert LOOPBACK.refusal(["localhost"], ["http://localhost", "http://evil.example"])
-    assert not LOOPBACK.refusal([], [])  # HTTP/1.0: no browser
-
-
 def test_a_foreign_page_changes_and_reads_nothing_and_probes_are_answered() -> None:
     scorer = FakeScorer(3)
     with AppClient(create_app(scorer, hosts=LOOPBACK)) as client:
@@ -108,6 +102,9 @@ def test_what_is_no_host_name_is_refused(name: str) -> None:
         hosts_of(ServingOptions(allowed_hosts=(name,)))
 
 
-def test_the_address_of_the_settings_says_which_names_count() -> None:
+def test_each_header_of_the_names_of_the_settings_counts() -> None:
+    assert LOOPBACK.refusal(["localhost", "evil.example"], [])
+    assert LOOPBACK.refusal(["localhost"], ["http://localhost", "http://evil.example"])
+    assert not LOOPBACK.refusal([], [])  # HTTP/1.0: no browser
     assert hosts_of(ServingOptions(allowed_hosts=("A.Example.",))) == Hosts(frozenset({"a.example"}), loopback=True)
     assert hosts_of(ServingOptions(host="0.0.0.0")) == ANY_HOST

@@ -8,7 +8,7 @@ from serving.quiet_log import Quiet, QuietLog, quiet_libraries
 from testing.settable_clock import SettableClock
 
 
-def test_the_next_line_says_how_many_were_held_back(caplog: pytest.LogCaptureFixture) -> None:
+def test_lines_are_held_back_by_kind_and_counted(caplog: pytest.LogCaptureFixture) -> None:
     clock = SettableClock(0.0)
     log = QuietLog(logging.getLogger("serving.test"), Quiet(10, clock))
     for _ in range(5):
@@ -16,16 +16,10 @@ def test_the_next_line_says_how_many_were_held_back(caplog: pytest.LogCaptureFix
     clock.now = 10
     log.log(logging.WARNING, "%s failed", "it")
     assert [record.getMessage() for record in caplog.records] == ["it failed", "it failed (4 more were not logged)"]
-
-
-def test_kinds_are_held_back_apart(caplog: pytest.LogCaptureFixture) -> None:
     log = QuietLog(logging.getLogger("serving.test"))
     for kind in ("filter", "bind", "filter"):
         log.log(logging.WARNING, "%s failed", kind, kind=kind)
     assert [record.getMessage() for record in caplog.records] == ["filter failed", "bind failed"]
-
-
-def test_texts_that_clients_choose_do_not_become_a_line_each() -> None:
     quiet = Quiet(10, SettableClock(0.0))
     assert sum(quiet.held_back(f"text {number}") is not None for number in range(10_000)) == 65
 

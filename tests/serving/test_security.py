@@ -61,17 +61,14 @@ def test_metrics_can_be_opened(scorer: FakeScorer, token_file: Path) -> None:
         assert client.get("/v1/nodes").status_code == 401
 
 
-def test_a_changed_file_counts_after_a_second(token_file: Path) -> None:
+def test_a_changed_or_swapped_secret_counts_after_a_second(token_file: Path, tmp_path: Path) -> None:
     clock = SettableClock(0.0)
     tokens = BearerTokens([token_file], clock)
     token_file.write_text("third")
     assert tokens.accepts(b"Bearer first")
     clock.now = 1.5
     assert tokens.accepts(b"Bearer third") and not tokens.accepts(b"Bearer first")
-
-
-def test_a_secret_swapped_by_its_link_counts(tmp_path: Path) -> None:
-    """As the kubelet updates a mounted secret."""
+    # As the kubelet updates a mounted secret.
     for name, token in (("old", "first"), ("new", "other")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "token").write_text(token)

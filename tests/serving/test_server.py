@@ -52,13 +52,10 @@ def _subject(url: str, authority: Authority) -> str:
     return str(certificate["subject"][0][0][1])
 
 
-def test_a_free_port_is_found_and_told(scorer: FakeScorer) -> None:
+def test_ports_are_found_or_refused_with_the_way_out(scorer: FakeScorer) -> None:
     with served(create_app(scorer)) as url:
         assert url.startswith("http://127.0.0.1:") and not url.endswith(":0")
         assert httpx.get(f"{url}/v1/nodes").status_code == 200
-
-
-def test_a_port_in_use_is_refused_with_the_way_out(scorer: FakeScorer) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(InputError, match=rf"cannot listen on 127.0.0.1:{port} .*choose another port"):
@@ -262,22 +259,16 @@ def _chunked(size: int, count: int) -> bytes:
     return head + (b"%x\r\n%s\r\n" % (size, b" " * size)) * count + b"0\r\n\r\n"
 
 
-def test_a_body_in_small_chunks_is_read(scorer: FakeScorer) -> None:
+def test_chunks_are_read_unless_they_are_mostly_frames_or_answers_are_not_awaited(scorer: FakeScorer) -> None:
     with served(create_app(scorer)) as url, socket.create_connection(_address(url), timeout=20) as slow:
         slow.sendall(_chunked(100, 20_000))
         assert slow.recv(100).startswith(b"HTTP/1.1 400 ")  # spaces are no JSON
-
-
-def test_a_client_that_mostly_sends_frames_of_chunks_is_hung_up_on(scorer: FakeScorer) -> None:
     with (
         served(create_app(scorer)) as url,
         socket.create_connection(_address(url), timeout=20) as slow,
         pytest.raises(ConnectionError),
     ):
         _send(slow, _chunked(1, 4_000_000))  # more than all buffers on the way
-
-
-def test_a_client_that_does_not_wait_for_answers_is_hung_up_on(scorer: FakeScorer) -> None:
     ask, last = b"GET /page.js HTTP/1.1\r\nHost: x\r\n\r\n", b"GET /page.js HTTP/1.1\r\nConnection: close\r\n\r\n"
     with served(create_app(scorer)) as url, socket.create_connection(_address(url), timeout=20) as hasty:
         received = b""

@@ -4,7 +4,7 @@ from serving.kubernetes_access import TimedCache
 from testing.settable_clock import SettableClock
 
 
-def test_an_answer_holds_for_its_time_however_often_it_is_asked_for() -> None:
+def test_an_answer_holds_for_its_time_and_the_oldest_makes_room() -> None:
     clock = SettableClock(0.0)
     cache: TimedCache[str, int] = TimedCache(seconds=10, most=5, clock=clock)
     cache.put("a", 1)
@@ -15,10 +15,7 @@ def test_an_answer_holds_for_its_time_however_often_it_is_asked_for() -> None:
     assert len(cache) == 0
     cache.put("a", 2)
     assert cache.get("a") == 2
-
-
-def test_what_was_asked_for_the_longest_ago_makes_room() -> None:
-    cache: TimedCache[str, int] = TimedCache(seconds=10, most=2, clock=SettableClock(0.0))
+    cache = TimedCache(seconds=10, most=2, clock=SettableClock(0.0))
     cache.put("a", 1)
     cache.put("b", 2)
     assert cache.get("a") == 1

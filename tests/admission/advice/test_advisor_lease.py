@@ -74,7 +74,7 @@ def test_nobody_is_alive_before_a_look_nor_before_a_change_was_seen(world: World
     assert world.look(later=1)
 
 
-def test_it_is_alive_while_it_is_renewed_and_dead_some_time_after(alive: World) -> None:
+def test_an_advisor_is_alive_while_its_lease_is_renewed_and_dead_some_time_after(alive: World) -> None:
     for second in range(2, 60):
         alive.holds("a", LONG_AGO + second)
         assert alive.look(later=1)
@@ -84,10 +84,7 @@ def test_it_is_alive_while_it_is_renewed_and_dead_some_time_after(alive: World) 
     assert not alive.lease.is_alive() and not alive.look()
     alive.holds("a", LONG_AGO + 70)
     assert alive.look(later=1), "it is back"
-
-
-def test_a_renewal_counts_from_when_it_was_asked_for(alive: World) -> None:
-    """A slow answer may be as old as the question."""
+    # A slow answer may be as old as the question.
     alive.holds("a", LONG_AGO + 2)
     answer = alive.lease.look
 
@@ -102,14 +99,11 @@ def test_a_renewal_counts_from_when_it_was_asked_for(alive: World) -> None:
     assert not alive.lease.is_alive()
 
 
-def test_a_lease_that_was_given_back_counts_at_once_and_a_successor_revives_it(alive: World) -> None:
+def test_a_lease_that_was_given_back_or_deleted_counts_at_once(alive: World) -> None:
     alive.holds("", LONG_AGO + 2)
     assert not alive.look(later=1)
     alive.holds("b", LONG_AGO + 3)
     assert alive.look(later=1)
-
-
-def test_a_lease_that_was_deleted_counts_at_once_and_a_new_one_must_be_renewed(alive: World) -> None:
     alive.answer = (404, b"{}")
     assert not alive.look(later=1)
     alive.clock.now += 60

@@ -33,14 +33,6 @@ def _owned_by(kind: Any, *, controller: Any = True) -> dict[str, Any]:
     return {"ownerReferences": [{"kind": "Backup", "name": "b"}, {"kind": kind, "name": "x", "controller": controller}]}
 
 
-def test_only_a_pod_that_asks_to_wait_is_held() -> None:
-    for value, gates in (("advise", [OURS]), ("prefer", None), ("off", None), ("true", None)):
-        assert _gates(a_pod({ADVICE: value}), labels={ADVICE: "advise"}, unlabelled=AdviceMode.ADVISE) == gates
-    assert _gates(a_pod({})) is None
-    plain = a_pod(schedulerName="default-scheduler", nodeName="", hostNetwork=False, metadata=_owned_by("ReplicaSet"))
-    assert _gates(plain) == _gates(a_pod(metadata=_owned_by("DaemonSet", controller=False))) == [OURS]
-
-
 @pytest.mark.parametrize(
     ("of_pod", "of_namespace", "of_policy", "setting", "mode"),
     [
@@ -91,7 +83,12 @@ def test_pods_that_must_not_wait_are_not_held_whatever_their_labels_say(namespac
     assert _gates(pod, namespace, {ADVICE: "advise"}, unlabelled=AdviceMode.ADVISE) is None
 
 
-def test_the_settings_name_namespaces_and_schedulers() -> None:
+def test_only_a_pod_that_asks_is_held_as_the_settings_name_namespaces_and_schedulers() -> None:
+    for value, gates in (("advise", [OURS]), ("prefer", None), ("off", None), ("true", None)):
+        assert _gates(a_pod({ADVICE: value}), labels={ADVICE: "advise"}, unlabelled=AdviceMode.ADVISE) == gates
+    assert _gates(a_pod({})) is None
+    plain = a_pod(schedulerName="default-scheduler", nodeName="", hostNetwork=False, metadata=_owned_by("ReplicaSet"))
+    assert _gates(plain) == _gates(a_pod(metadata=_owned_by("DaemonSet", controller=False))) == [OURS]
     assert _gates(a_pod(), "shop", excluded_namespaces=["shop"]) is None
     assert _gates(a_pod(), "forecast-scheduler", excluded_namespaces=[]) == [OURS]
     assert _gates(a_pod(), "kube-system", excluded_namespaces=[]) is None

@@ -64,16 +64,6 @@ def test_a_certificate_has_its_names_an_hour_for_slow_clocks_and_ends_no_later_t
     assert last.not_valid_after_utc == authority.certificate.not_valid_after_utc
 
 
-def test_a_serving_certificate_can_sign_nothing(authority: Pair) -> None:
-    serving = issue(authority, NAMES, datetime.now(UTC), MONTH)
-    forged = issue(serving, NAMES, datetime.now(UTC), MONTH)
-    assert not trusts(to_pem([authority.certificate]), forged.certificate, datetime.now(UTC))
-    constraints = serving.certificate.extensions.get_extension_for_class(x509.BasicConstraints).value
-    assert not constraints.ca
-    usage = serving.certificate.extensions.get_extension_for_class(x509.KeyUsage).value
-    assert usage.digital_signature and not usage.key_cert_sign
-
-
 @pytest.mark.parametrize("name", [*_COMMON_NAMES_OF_CERT_MANAGER, f"{OURS} of cert-manager", OURS, f"{OURS} {2:x}"])
 def test_an_authority_of_somebody_else_is_not_ours(name: str) -> None:
     assert len(_COMMON_NAMES_OF_CERT_MANAGER) == 1 and len(name) <= 64
@@ -83,7 +73,14 @@ def test_an_authority_of_somebody_else_is_not_ours(name: str) -> None:
     assert not is_ours(builder.sign(key, hashes.SHA256()))
 
 
-def test_a_key_of_another_certificate_or_of_another_kind_is_refused(authority: Pair) -> None:
+def test_a_serving_certificate_has_its_key_and_can_sign_nothing(authority: Pair) -> None:
+    serving = issue(authority, NAMES, datetime.now(UTC), MONTH)
+    forged = issue(serving, NAMES, datetime.now(UTC), MONTH)
+    assert not trusts(to_pem([authority.certificate]), forged.certificate, datetime.now(UTC))
+    constraints = serving.certificate.extensions.get_extension_for_class(x509.BasicConstraints).value
+    assert not constraints.ca
+    usage = serving.certificate.extensions.get_extension_for_class(x509.KeyUsage).value
+    assert usage.digital_signature and not usage.key_cert_sign
     pem = to_pem([authority.certificate])
     with pytest.raises(ValueError, match="another certificate"):
         read_pair(pem, new_authority(START, YEAR).key_pem)

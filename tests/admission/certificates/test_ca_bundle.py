@@ -50,16 +50,13 @@ def test_an_address_is_ours_however_it_is_written(name: str, host: str) -> None:
     assert published_in(configuration(url(f"https://{host}:8443/mutate")), options).webhooks == (0,)
 
 
-def test_trusted_is_who_all_trust() -> None:
+def test_the_patch_trusts_whom_all_trust_at_the_version_that_was_read() -> None:
     found = published_in(configuration(webhook(bundle=BUNDLE), webhook(bundle=LONGER)), OPTIONS)
     assert found.trusted == {fingerprint(ONE)}
     assert found.authorities == (ONE, ONE, TWO)
     assert not found.is_exactly([ONE]) and not found.is_exactly([ONE, TWO])
     longer = published_in(configuration(webhook(bundle=LONGER)), OPTIONS)
     assert longer.is_exactly([TWO, ONE]), "the order does not matter"
-
-
-def test_the_patch_touches_our_bundles_at_the_version_that_was_read() -> None:
     found = published_in(configuration(webhook(), webhook(service="other"), webhook()), OPTIONS)
     assert patch_of(found, [ONE]) == [
         {"op": "replace", "path": "/metadata/resourceVersion", "value": "7"},

@@ -228,7 +228,13 @@ def test_metrics_tell_when_the_certificate_ends(world: World, tmp_path: Path) ->
     assert missing.samples == []
 
 
-def test_a_backup_that_lost_its_labels_is_taken(world: World) -> None:
+def test_the_server_follows_a_backup_that_lost_its_labels(world: World) -> None:
+    world.look_twice()
+    reloaded = ReloadedCertificates(CertificateFiles(world.shown[0].path))
+    assert not reloaded.refresh()
+    world.wait(20 * DAY)
+    world.look_twice()
+    assert reloaded.refresh()
     world.look()
     backup = secret_of(world)
     world.store.put_secret(None)
@@ -238,12 +244,3 @@ def test_a_backup_that_lost_its_labels_is_taken(world: World) -> None:
     assert world.keepers[0].figures.failed == 0 and world.store.is_marked
     authority = held_from(backup).authority.certificate
     assert held_from(secret_of(world)).authority.certificate == authority and world.is_trusted()
-
-
-def test_the_server_follows_the_file(world: World) -> None:
-    world.look_twice()
-    reloaded = ReloadedCertificates(CertificateFiles(world.shown[0].path))
-    assert not reloaded.refresh()
-    world.wait(20 * DAY)
-    world.look_twice()
-    assert reloaded.refresh()

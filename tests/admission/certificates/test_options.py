@@ -12,10 +12,6 @@ from tests.admission.certificates.certificate_world import OPTIONS, START
 DAY = timedelta(days=1)
 
 
-def test_the_first_name_is_what_the_api_server_asks_for() -> None:
-    assert OPTIONS.all_names == ("hook.shop.svc", "hook.shop.svc.cluster.local", "hook.shop", "127.0.0.1", "localhost")
-
-
 @pytest.mark.parametrize("text", ["", "name", "/name", "shop/", "Shop/name", "shop/a/b", "shop/na me", "../x/y"])
 def test_a_named_object_has_a_namespace_and_a_name(text: str) -> None:
     assert str(Named.of("shop/hook.v1", "it")) == "shop/hook.v1"
@@ -37,7 +33,8 @@ def test_an_address_is_the_one_that_is_read_back_from_a_certificate_and_counts_o
     assert names_of(certificate) == set(names)
 
 
-def test_names_are_bounded_and_a_configuration_has_one() -> None:
+def test_the_first_name_is_what_the_api_server_asks_for_and_names_are_bounded() -> None:
+    assert OPTIONS.all_names == ("hook.shop.svc", "hook.shop.svc.cluster.local", "hook.shop", "127.0.0.1", "localhost")
     with pytest.raises(InputError, match="33 further names"):
         OPTIONS.replace(names=tuple(f"n{i}" for i in range(33)))
     with pytest.raises(InputError, match="no name of a MutatingWebhookConfiguration"):

@@ -79,19 +79,6 @@ def test_when_the_next_authority_signs(
     assert step(held, now, trusted) is expected
 
 
-def test_with_an_authority_that_has_ended_the_next_signs_at_once() -> None:
-    assert step(SecretContent(AUTHORITY, None, UPCOMING), START + 366 * DAY, ONE) is Step.PROMOTE
-
-
-def test_a_next_authority_that_has_ended_is_replaced() -> None:
-    ended = new_authority(START - 400 * DAY, LIVES.authority)
-    now = START + 245 * DAY
-    held = held_at(now, upcoming=ended, trusted_at=START)
-    assert step(held, now) is Step.PREPARE
-    after = advanced(held, Step.PREPARE, (), NAMES, LIVES, now)
-    assert after.upcoming is not None and after.upcoming != ended and after.trusted_at is None
-
-
 @pytest.mark.parametrize("kind", list(Step))
 def test_every_step_leads_to_a_secret_that_is_read_back(kind: Step) -> None:
     now = START + 246 * DAY
@@ -104,7 +91,14 @@ def test_every_step_leads_to_a_secret_that_is_read_back(kind: Step) -> None:
     assert read.broken == ()
 
 
-def test_what_is_trusted_is_bounded() -> None:
+def test_an_authority_that_has_ended_gives_way_and_few_are_trusted() -> None:
+    assert step(SecretContent(AUTHORITY, None, UPCOMING), START + 366 * DAY, ONE) is Step.PROMOTE
+    ended = new_authority(START - 400 * DAY, LIVES.authority)
+    now = START + 245 * DAY
+    held = held_at(now, upcoming=ended, trusted_at=START)
+    assert step(held, now) is Step.PREPARE
+    after = advanced(held, Step.PREPARE, (), NAMES, LIVES, now)
+    assert after.upcoming is not None and after.upcoming != ended and after.trusted_at is None
     many = [new_authority(START, LIVES.authority).certificate for _ in range(12)]
     assert unended([*many, many[0]], START) == tuple(many[:8])
     assert unended([many[0], many[1], many[0]], START) == (many[0], many[1])
@@ -130,15 +124,12 @@ def test_what_may_be_shown(shown_age: timedelta | None, trusted_for: timedelta |
     assert not may_serve(FRESH.serving, FRESH.serving.certificate, trusted_for, LIVES, START)
 
 
-def test_what_is_no_whole_secret_is_neither_written_nor_read() -> None:
+def test_what_is_damaged_or_no_whole_secret_is_none() -> None:
     assert FRESH.serving is not None
     with pytest.raises(ValueError, match="serving certificate"):
         secret_data(SecretContent(AUTHORITY))
     with pytest.raises(ValueError, match="not the certificate of an authority"):
         held_from({"ca.crt": to_pem([FRESH.serving.certificate]), "ca.key": FRESH.serving.key_pem})
-
-
-def test_a_damaged_authority_is_none() -> None:
     other_key = new_authority(START, LIVES.authority)
     foreign = issue(AUTHORITY, NAMES, START, LIVES.serving)
     for pair in (other_key, AUTHORITY):

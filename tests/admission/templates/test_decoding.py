@@ -24,12 +24,9 @@ def test_what_is_right_is_read(manifest: Manifest) -> None:
     assert (found.name, found.problem) == (manifest["metadata"]["name"], "")
 
 
-def test_an_object_without_a_name_is_none() -> None:
+def test_a_name_is_needed_and_a_deletion_is_decoded_even_of_a_broken_object() -> None:
     with pytest.raises(UndecodableObject, match="name"):
         NODE_CONFIGS.decoded(b'{"metadata": {}, "spec": {}}')
-
-
-def test_a_deletion_is_decoded_even_of_a_broken_object() -> None:
     line = json.dumps({"type": "DELETED", "object": node_config("gone", required=5)}).encode()
     event = decode_watch_line(NODE_CONFIGS, line)
     assert event.object is not None and event.object.name == "gone"

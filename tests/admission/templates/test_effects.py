@@ -39,15 +39,12 @@ def test_a_group_is_the_mean_over_its_pods(cases: list[tuple[float, int]]) -> No
     assert effect.full_share == pytest.approx(np.mean([peak > FULL_SHARE for peak in each]))
 
 
-def test_pods_that_share_nodes_are_no_further_witnesses() -> None:
+def test_intervals_hold_and_pods_that_share_nodes_are_no_witnesses() -> None:
     peaks = np.random.default_rng(5).uniform(0, 1, 40).tolist()
     few = told(seated(peaks, canary=[1] * 20 + [0] * 20, control=[0] * 20 + [1] * 20))
     many = told(seated(peaks, canary=[50] * 20 + [0] * 20, control=[0] * 20 + [50] * 20))
     assert many.high - many.low == pytest.approx(few.high - few.low)
-
-
-def test_intervals_hold_what_they_promise() -> None:
-    """Both groups are drawn alike: 95 % of the intervals should hold 0; percentile ones of few nodes miss some."""
+    # Both groups are drawn alike: 95 % of the intervals should hold 0; percentile ones of few nodes miss some.
     rng = np.random.default_rng(7)
     held = 0
     for _ in range(200):

@@ -47,14 +47,11 @@ def test_what_becomes_of_a_pod(one: Manifest, namespace: str, expected: dict[str
     assert shaped(one, template_set(*example_manifests()), namespace=namespace).affinity == expected
 
 
-def test_off_the_gpu_nodes_is_on_trial_in_namespaces_without_the_label() -> None:
+def test_the_examples_are_on_trial_or_come_together_as_they_say() -> None:
     templates = template_set(*example_manifests())
     inside = shaped(pod(), templates, ALL_IN, namespace_labels={})
     assert [(one.binding, one.canary) for one in inside.applied] == [("off-the-gpu-nodes", True)]
     assert not shaped(pod(), templates, ALL_OUT, namespace_labels={}).applied
     assert not shaped(pod(), templates, ALL_IN, namespace_labels={"gpu": "yes"}).applied
-
-
-def test_near_the_cache_and_on_large_nodes_come_together() -> None:
     result = shaped(pod(annotations={"example.com/placement": "near-the-cache"}), template_set(*example_manifests()))
     assert result.affinity is not None and set(result.affinity) == {"podAffinity", "nodeAffinity"}

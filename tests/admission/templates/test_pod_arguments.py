@@ -53,15 +53,6 @@ def recorded(result: Shaped) -> list[dict[str, Any]]:
     return listed
 
 
-def test_a_pod_fills_in_what_its_binding_leaves_open_and_the_record_says_so() -> None:
-    result = shaped(saying({"Pool": "fast", "Threads": 8, "zones": ["c", "d"]}), bound())
-    assert demanded(result) == [term(on("pool", "fast"), on("threads", "8"), on("zone", "c", "d", operator="NotIn"))]
-    (record,) = recorded(result)
-    assert record["arguments"] == {"Pool": "fast", "Threads": 8, "zones": ["c", "d"]}
-    assert (result.skipped, result.remarks) == ((), ())
-    assert "arguments" not in recorded(shaped(pod(), bound()))[0]
-
-
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
@@ -100,14 +91,6 @@ def test_an_annotation_that_is_no_object_of_values_is_refused_as_a_whole(text: s
     assert result.affinity == shaped(pod(), bound()).affinity
 
 
-def test_an_argument_that_no_template_has_and_a_long_annotation_are_told() -> None:
-    result = shaped(saying({"threads": 4, "Pool": "fast"}), bound())
-    (remark,) = result.remarks
-    assert "no template of the pod has a parameter 'threads'; there are Pool, Threads, strict, zones" in remark
-    assert result.applied[0].arguments == {"Pool": "fast"}
-    assert "characters: 1024 are allowed" in shaped(saying({"Pool": "a" * 1100}), bound()).remarks[0]
-
-
 def test_one_of_several_bindings_can_be_named() -> None:
     other = node_config(
         "soft",
@@ -138,9 +121,20 @@ def test_a_parameter_without_a_default_can_be_left_to_pods() -> None:
     assert demanded(shaped(saying({"Pool": "fast"}), templates)) == [term(on("pool", "fast"))]
 
 
-def test_what_a_binding_sets_is_fixed() -> None:
+def test_a_pod_fills_in_what_its_binding_leaves_open_and_nothing_else() -> None:
+    result = shaped(saying({"Pool": "fast", "Threads": 8, "zones": ["c", "d"]}), bound())
+    assert demanded(result) == [term(on("pool", "fast"), on("threads", "8"), on("zone", "c", "d", operator="NotIn"))]
+    (record,) = recorded(result)
+    assert record["arguments"] == {"Pool": "fast", "Threads": 8, "zones": ["c", "d"]}
+    assert (result.skipped, result.remarks) == ((), ())
+    assert "arguments" not in recorded(shaped(pod(), bound()))[0]
     sets = bound(binding(arguments=[{"name": "Pool", "string": "slow"}]))
     result = shaped(saying({"Pool": "fast"}), sets)
     assert demanded(result) == [term(on("pool", "slow"), on("threads", "2"))]
     assert "argument Pool: the binding sets it" in result.skipped[0].message
     assert shaped(saying({"Pool": "slow"}), sets).skipped == ()
+    result = shaped(saying({"threads": 4, "Pool": "fast"}), bound())
+    (remark,) = result.remarks
+    assert "no template of the pod has a parameter 'threads'; there are Pool, Threads, strict, zones" in remark
+    assert result.applied[0].arguments == {"Pool": "fast"}
+    assert "characters: 1024 are allowed" in shaped(saying({"Pool": "a" * 1100}), bound()).remarks[0]

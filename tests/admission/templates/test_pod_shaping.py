@@ -127,16 +127,6 @@ def test_what_was_left_out_is_lost_where_the_pod_does_not_say_it(
     assert one.reason in (SkipReason.KEPT_POD, SkipReason.CONFLICT) and one.lost_keys == lost
 
 
-def test_preferred_terms_are_added_beside_what_is_kept_and_never_twice() -> None:
-    preferred = {"weight": 7, "matchExpressions": [A]}
-    template = node_config("pool", required=[term(B)], preferred=[preferred, preferred, preferred | {"weight": 8}])
-    own = {"nodeAffinity": {PREFERRED: [{"weight": 8, "preference": term(A)}]}}
-    result = shaped(pod(affinity=own, nodeSelector={"pool": "x"}), template_set(template, binding()))
-    assert result.affinity == {
-        "nodeAffinity": {PREFERRED: [*own["nodeAffinity"][PREFERRED], {"weight": 7, "preference": term(A)}]}
-    }
-
-
 def test_bindings_apply_by_priority_and_each_sees_those_before() -> None:
     other = node_config("other", required=[term(B, C)])
     templates = template_set(
@@ -152,7 +142,7 @@ def test_bindings_apply_by_priority_and_each_sees_those_before() -> None:
     assert reasons(result) == {"a-late": SkipReason.CONFLICT, "b-later": SkipReason.CONTRADICTION}
 
 
-def test_the_record_names_binding_template_and_versions() -> None:
+def test_the_record_names_versions_and_stays_with_the_one_that_shaped_the_pod() -> None:
     stored_template, stored_binding = copy.deepcopy(POOL), binding(canary={"percent": 100})
     stored_template["metadata"]["generation"], stored_binding["metadata"]["generation"] = 2, 3
     result = shaped(pod(), template_set(stored_template, stored_binding))
@@ -160,18 +150,12 @@ def test_the_record_names_binding_template_and_versions() -> None:
     assert json.loads(str(result.annotations[TEMPLATES_ANNOTATION])) == [
         {"binding": "cart", "generation": 3, "template": "NodeSchedulerConfig/pool", "version": 2, "canary": True}
     ]
-
-
-def test_a_record_stays_with_the_version_that_shaped_the_pod() -> None:
     first = applied_to_pod(pod(), shaped(pod(), template_set(POOL, binding())))
     changed = node_config("pool", required=[term(B)])
     changed["metadata"]["generation"] = 2
     again = shaped(first, template_set(changed, binding()))
     assert (again.affinity, again.annotations) == (None, {}), "its own pool is kept, and the record is true still"
     assert again.applied[0].version == 0
-
-
-def test_what_a_suspended_binding_gave_stays_recorded_while_it_is_there() -> None:
     first = applied_to_pod(pod(), shaped(pod(), template_set(POOL, binding())))
     suspended = template_set(POOL, binding(suspended=True))
     again = shaped(first, suspended)
@@ -183,7 +167,7 @@ def test_what_a_suspended_binding_gave_stays_recorded_while_it_is_there() -> Non
     assert reasons(shaped(pod(), suspended)) == {"cart": SkipReason.SUSPENDED}
 
 
-def test_a_trial_takes_the_points_below_its_percentage() -> None:
+def test_a_trial_takes_points_below_its_percentage_and_keeps_who_was_drawn() -> None:
     templates = template_set(POOL, binding(canary={"percent": 20}))
     for point, is_in in ((0.0, True), (0.1999, True), (0.2, False), (0.99, False)):
         result = shaped(pod(), templates, {"cart": point}.__getitem__)
@@ -194,9 +178,6 @@ def test_a_trial_takes_the_points_below_its_percentage() -> None:
             else {CONTROL_ANNOTATION: "cart"}
         )
         assert reasons(result) == ({} if is_in else {"cart": SkipReason.CONTROL})
-
-
-def test_who_was_drawn_stays_what_they_are_until_the_trial_ends() -> None:
     templates = template_set(POOL, binding(canary={"percent": 20}))
     inside = applied_to_pod(pod(), shaped(pod(), templates, ALL_IN))
     outside = applied_to_pod(pod(), shaped(pod(), templates, ALL_OUT))
@@ -204,10 +185,7 @@ def test_who_was_drawn_stays_what_they_are_until_the_trial_ends() -> None:
     assert shaped(outside, templates, ALL_IN).affinity is None
     after = shaped(outside, template_set(POOL, binding()))
     assert after.applied and after.annotations[CONTROL_ANNOTATION] is None
-
-
-def test_a_record_that_was_copied_from_another_pod_is_no_draw() -> None:
-    """Of a pod that was made from another one's YAML, or whose affinity another webhook took away."""
+    # Of a pod that was made from another one's YAML, or whose affinity another webhook took away.
     templates = template_set(POOL, binding(canary={"percent": 20}))
     copied = applied_to_pod(pod(), shaped(pod(), templates, ALL_IN))
     del copied["spec"]["affinity"]
@@ -218,22 +196,26 @@ def test_a_record_that_was_copied_from_another_pod_is_no_draw() -> None:
     assert shaped(copied, templates, ALL_IN).affinity is None, "as control it is believed"
 
 
-def test_pods_that_a_trial_would_not_change_are_of_neither_group() -> None:
+def test_a_pod_that_a_trial_would_not_change_or_that_opted_out_is_of_no_group() -> None:
     templates = template_set(POOL, binding(canary={"percent": 50}))
     for draw in (ALL_IN, ALL_OUT):
         result = shaped(pod(nodeSelector={"pool": "b"}), templates, draw)
         assert result.annotations == {} and reasons(result) == {"cart": SkipReason.KEPT_POD}
-
-
-def test_a_pod_can_opt_out() -> None:
     opted_out = pod()
     opted_out["metadata"]["annotations"] = {OPT_OUT_ANNOTATION: "True", TEMPLATES_ANNOTATION: "[]"}
     result = shaped(opted_out, template_set(POOL, binding()))
     assert (result.affinity, result.annotations, reasons(result)) == (None, {}, {"cart": SkipReason.OPTED_OUT})
 
 
-def test_a_term_that_the_api_server_has_stored_is_known_again() -> None:
-    """It adds to the selector what matchLabelKeys mean (KEP-3633)."""
+def test_terms_are_known_again_as_stored_and_added_beside_what_is_kept() -> None:
+    preferred = {"weight": 7, "matchExpressions": [A]}
+    template = node_config("pool", required=[term(B)], preferred=[preferred, preferred, preferred | {"weight": 8}])
+    own = {"nodeAffinity": {PREFERRED: [{"weight": 8, "preference": term(A)}]}}
+    result = shaped(pod(affinity=own, nodeSelector={"pool": "x"}), template_set(template, binding()))
+    assert result.affinity == {
+        "nodeAffinity": {PREFERRED: [*own["nodeAffinity"][PREFERRED], {"weight": 7, "preference": term(A)}]}
+    }
+    # It adds to the selector what matchLabelKeys mean (KEP-3633).
     apart = pod_config("apart", podAntiAffinity={"required": [{"topologyKey": "zone", "matchLabelKeys": ["app"]}]})
     templates = template_set(apart, binding(template="PodSchedulerConfig/apart"))
     stored = applied_to_pod(pod(), shaped(pod(), templates))
@@ -243,15 +225,12 @@ def test_a_term_that_the_api_server_has_stored_is_known_again() -> None:
     assert (again.affinity, again.annotations) == (None, {})
 
 
-def test_records_of_bindings_that_no_longer_mean_the_pod_are_taken_away() -> None:
+def test_records_and_terms_that_no_longer_mean_the_pod_are_left_out() -> None:
     first = applied_to_pod(pod(), shaped(pod(), template_set(POOL, binding())))
     first["metadata"]["annotations"][CONTROL_ANNOTATION] = "gone"
     nobody = template_set(POOL, binding(pods={"namespaces": ["elsewhere"]}))
     assert shaped(first, nobody).annotations == {TEMPLATES_ANNOTATION: None, CONTROL_ANNOTATION: None}
-
-
-def test_terms_about_pods_of_labels_the_pod_lacks_are_left_out() -> None:
-    """With nothing left to select by they would mean every pod of the namespace."""
+    # With nothing left to select by they would mean every pod of the namespace.
     apart = pod_config("apart", podAntiAffinity={"required": [{"topologyKey": "zone", "matchLabelKeys": ["version"]}]})
     templates = template_set(apart, binding(template="PodSchedulerConfig/apart"))
     assert reasons(shaped(pod(), templates)) == {"cart": SkipReason.UNCHANGED}

@@ -62,13 +62,6 @@ def test_a_weight_and_a_key_can_be_parameters() -> None:
     assert made.json == {"weight": 7, "preference": expected}
 
 
-def test_terms_that_no_node_meets_are_left_out_unless_they_are_all() -> None:
-    both = {"matchExpressions": [{"key": "pool", "operator": o, "values": ["a"]} for o in ("In", "NotIn")]}
-    assert len(render(required(both, expression("Exists"))).required) == 1
-    with pytest.raises(InputError, match="no node"):
-        render(required(both))
-
-
 def test_a_pod_term_is_written_as_the_api_server_stores_it() -> None:
     template = pod_config(
         parameters=[*PARAMETERS, {"name": "teams", "strings": {"default": ["shop"]}}],
@@ -155,7 +148,11 @@ def test_pod_terms_refuse_what_the_api_server_would(
         render(template, **arguments)
 
 
-def test_what_asks_for_nothing_is_left_out() -> None:
+def test_terms_that_no_node_meets_or_that_ask_for_nothing_are_left_out() -> None:
+    both = {"matchExpressions": [{"key": "pool", "operator": o, "values": ["a"]} for o in ("In", "NotIn")]}
+    assert len(render(required(both, expression("Exists"))).required) == 1
+    with pytest.raises(InputError, match="no node"):
+        render(required(both))
     of_nothing = expression("NotIn", valuesFrom=["pools"])
     template = required(of_nothing)
     assert render(template).required and render(template, pools=()).required == ()

@@ -26,15 +26,6 @@ from tests.admission.templates.shaping_pods import (
 )
 
 
-def test_an_affinity_does_not_grow_beyond_its_limit() -> None:
-    long = [on(f"key-{n}", *(f"{n}-{v}-{'x' * 56}" for v in range(32))) for n in range(8)]
-    template = node_config("pool", required=[term(*long)])
-    assert shaped(pod(), template_set(template, binding())).applied
-    own = wanting(term(on("zone", *(f"{v}-{'x' * 56}" for v in range(300)))))
-    result = shaped(pod(affinity=own), template_set(template, binding()))
-    assert reasons(result) == {"cart": SkipReason.TOO_LARGE} and "bytes" in result.skipped[0].message
-
-
 def test_what_fits_only_after_a_later_binding_is_applied_at_once() -> None:
     """Else it would be when the pod is sent a second time."""
     many = node_config("many", required=[term(on("pool", str(n))) for n in range(16)])
@@ -115,7 +106,13 @@ def test_rounds_end_though_each_makes_room_for_another(monkeypatch: pytest.Monke
     assert merge.call_count <= 30 + len(sizes)
 
 
-def test_a_pod_whose_annotations_leave_no_room_is_left_alone() -> None:
+def test_neither_affinity_nor_annotations_grow_beyond_their_limits() -> None:
+    long = [on(f"key-{n}", *(f"{n}-{v}-{'x' * 56}" for v in range(32))) for n in range(8)]
+    template = node_config("pool", required=[term(*long)])
+    assert shaped(pod(), template_set(template, binding())).applied
+    own = wanting(term(on("zone", *(f"{v}-{'x' * 56}" for v in range(300)))))
+    result = shaped(pod(affinity=own), template_set(template, binding()))
+    assert reasons(result) == {"cart": SkipReason.TOO_LARGE} and "bytes" in result.skipped[0].message
     full = pod()
     full["metadata"]["annotations"] = {"example.com/notes": "x" * (256 * 1024 - 100)}
     result = shaped(full, template_set(POOL, binding()))

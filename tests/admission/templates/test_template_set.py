@@ -72,14 +72,11 @@ def test_what_has_not_changed_is_not_compiled_again(monkeypatch: pytest.MonkeyPa
     assert list(_rebuilt(before, changed, *manifests[1:]).problems) == ["one", "two"]
 
 
-def test_terms_that_no_pod_could_take_are_a_problem_of_the_binding() -> None:
+def test_terms_that_no_pod_could_take_are_a_problem_and_late_templates_are_found() -> None:
     values = [f"{n}-{'x' * 56}" for n in range(32)]
     long = [{"key": f"key-{n}", "operator": "In", "values": values} for n in range(16)]
     templates = template_set(node_config("pool", required=[{"matchExpressions": long}]), binding())
     assert templates.problems["cart"].reason == "TooLarge"
-
-
-def test_a_template_that_comes_later_is_found_then() -> None:
     before = template_set(binding("early", arguments=FIRST))
     assert "early" in before.problems
     assert not template_set(POOL, binding("early", arguments=FIRST), before=before).problems

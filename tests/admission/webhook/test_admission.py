@@ -60,16 +60,13 @@ def _pod(app: str = "cart", **spec: Any) -> dict[str, Any]:
     }
 
 
-def test_whoever_creates_a_pod_is_warned_of_arguments_that_nothing_takes(reviewer: Reviewer) -> None:
+def test_a_pod_is_shaped_once_and_told_of_arguments_that_nothing_takes(reviewer: Reviewer) -> None:
     pod = _pod()
     pod["metadata"]["annotations"] = {ARGUMENTS_ANNOTATION: '{"Pool": "fast"}'}
     answer = reviewer.review(review_of(pod))
     (warning,) = json.loads(answer.body)["response"]["warnings"]
     assert warning == f"{ARGUMENTS_ANNOTATION}: no template of the pod has a parameter 'Pool'; there are none"
     assert answer.applied == ("cart",)
-
-
-def test_a_pod_is_shaped_and_again_it_is_not_changed(reviewer: Reviewer) -> None:
     answer = reviewer.review(review_of(_pod()))
     assert (answer.outcome, answer.applied) == (AdmissionOutcome.SHAPED, ("cart",))
     made = patched(_pod(), answer.body)
@@ -103,7 +100,9 @@ def test_anything_but_a_new_pod_passes_as_it_is(reviewer: Reviewer, request_: di
     assert ("warnings" in response) == (request_.get("kind", {}).get("version") == "v2")
 
 
-def test_a_contradiction_is_told_to_who_creates_and_to_who_binds(reviewer: Reviewer, errors: LastErrors) -> None:
+def test_contradictions_are_told_and_conflicts_that_the_pod_wins_are_none(
+    reviewer: Reviewer, errors: LastErrors
+) -> None:
     pod = _pod("strict", nodeSelector={"pool": "slow"})
     dry = reviewer.review(review_of(pod, dryRun=True))
     assert not errors.pending()
@@ -119,9 +118,6 @@ def test_a_contradiction_is_told_to_who_creates_and_to_who_binds(reviewer: Revie
     assert errors.pending() == {"strict": newer}, "the newest waits until it is told"
     errors.told("strict", newer)
     assert not errors.pending()
-
-
-def test_a_conflict_that_the_pod_wins_is_no_error(reviewer: Reviewer, errors: LastErrors) -> None:
     answer = reviewer.review(review_of(_pod("kept", nodeSelector={"pool": "slow"})))
     assert not errors.pending() and "patch" not in json.loads(answer.body)["response"]
     (warning,) = json.loads(answer.body)["response"]["warnings"]
@@ -146,7 +142,7 @@ def _asking(**spec: Any) -> dict[str, Any]:
     return pod
 
 
-def test_a_pod_that_asks_for_advice_is_held_and_asked_about_again_it_is_not_changed(errors: LastErrors) -> None:
+def test_a_pod_that_asks_is_held_once_and_shaped_in_the_same_patch(errors: LastErrors) -> None:
     reviewer, other = _holding(errors), {"name": "kueue.x-k8s.io/admission"}
     answer = reviewer.review(review_of(_asking(schedulingGates=[other])))
     assert answer.outcome is AdmissionOutcome.SHAPED and answer.applied == ()
@@ -154,9 +150,6 @@ def test_a_pod_that_asks_for_advice_is_held_and_asked_about_again_it_is_not_chan
     assert made["spec"]["schedulingGates"] == [other, {"name": ADVICE}]
     again = reviewer.review(review_of(made))
     assert again.outcome is AdmissionOutcome.UNCHANGED
-
-
-def test_a_pod_is_shaped_and_held_in_one_patch_while_an_advisor_is_alive(errors: LastErrors) -> None:
     pod = _asking()
     pod["metadata"]["labels"]["app"] = "cart"
     made = patched(pod, _holding(errors).review(review_of(pod)).body)
@@ -187,7 +180,7 @@ def _wishing(app: str = "x", **spec: Any) -> dict[str, Any]:
 FOUND = PreferencesBody([PreferredNode("n1", 100), PreferredNode("n2", 60)], note='{"node": "n1"}')
 
 
-def test_a_pod_that_asks_for_it_prefers_nodes_and_asked_about_again_it_is_not_changed(errors: LastErrors) -> None:
+def test_a_pod_that_asks_prefers_nodes_behind_the_terms_of_its_templates(errors: LastErrors) -> None:
     reviewer, asked = _preferring(errors, FOUND)
     pod = _wishing()
     made = patched(pod, reviewer.review(review_of(pod)).body)
@@ -196,9 +189,6 @@ def test_a_pod_that_asks_for_it_prefers_nodes_and_asked_about_again_it_is_not_ch
     assert reviewer.review(review_of(made, uid="u-2")).outcome is AdmissionOutcome.UNCHANGED
     ((sent, dry_run),) = asked
     assert sent["metadata"]["uid"] == "u-1" and not dry_run
-
-
-def test_the_advisor_is_told_what_templates_say_and_its_terms_come_behind(errors: LastErrors) -> None:
     reviewer, asked = _preferring(errors, FOUND)
     pod = _wishing("cart")
     made = patched(pod, reviewer.review(review_of(pod, dryRun=True)).body)

@@ -19,15 +19,6 @@ def _after(pod: Any, affinity: Any, annotations: dict[str, str | None]) -> Any:
     return patched(pod, allowed("u-1", patch_of(pod, affinity, annotations)))
 
 
-def test_what_is_asked_is_read() -> None:
-    affinity: dict[str, Any] = {"nodeAffinity": {}}
-    pod = {"metadata": {"name": "cart", "uid": "u"}, "spec": {"containers": [], "affinity": affinity}}
-    request = decode_review(review_of(pod, dryRun=True))
-    assert (request.uid, request.namespace, request.operation, request.dry_run) == ("u-1", "shop", "CREATE", True)
-    assert (request.kind.group, request.kind.version, request.kind.kind) == ("", "v1", "Pod")
-    assert pod_of(request) == {"metadata": {"name": "cart"}, "spec": {"affinity": affinity}}  # what templates look at
-
-
 @pytest.mark.parametrize(
     "body",
     [
@@ -91,7 +82,13 @@ def test_warnings_are_one_line_that_the_api_server_passes_on(text: str) -> None:
     assert len(line) <= 120 and (line.isprintable() or not line)
 
 
-def test_warnings_are_few_and_empty_ones_are_left_out() -> None:
+def test_what_is_asked_is_read_and_warnings_are_few() -> None:
+    affinity: dict[str, Any] = {"nodeAffinity": {}}
+    pod = {"metadata": {"name": "cart", "uid": "u"}, "spec": {"containers": [], "affinity": affinity}}
+    request = decode_review(review_of(pod, dryRun=True))
+    assert (request.uid, request.namespace, request.operation, request.dry_run) == ("u-1", "shop", "CREATE", True)
+    assert (request.kind.group, request.kind.version, request.kind.kind) == ("", "v1", "Pod")
+    assert pod_of(request) == {"metadata": {"name": "cart"}, "spec": {"affinity": affinity}}  # what templates look at
     response = json.loads(allowed("u-1", None, []))
     assert response == {
         "apiVersion": "admission.k8s.io/v1",

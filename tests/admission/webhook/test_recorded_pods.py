@@ -24,7 +24,7 @@ def _metadata(annotations: Any, uid: str = "u-1") -> bytes:
     return json.dumps({"kind": "PartialObjectMetadata", "metadata": metadata}).encode()
 
 
-def test_the_records_of_a_pod_are_read_from_its_metadata() -> None:
+def test_records_of_a_pod_are_read_and_what_others_wrote_counts_nothing() -> None:
     annotations = {
         TEMPLATES_ANNOTATION: record_text([Applied("evening", 1, "NodeSchedulerConfig/a", 2), Applied("b", 1, "x", 1)]),
         CONTROL_ANNOTATION: control_text(["trial"]),
@@ -33,9 +33,6 @@ def test_the_records_of_a_pod_are_read_from_its_metadata() -> None:
     assert POD_RECORDS.decoded(_metadata(annotations)) == (RecordedPod("u-1", ("evening", "b"), ("trial",)), "12")
     assert POD_RECORDS.decoded(_metadata(None)) == (RecordedPod("u-1"), "12")
     assert POD_RECORDS.metadata_only
-
-
-def test_what_others_wrote_there_counts_nothing_and_breaks_nothing() -> None:
     for text in ("", "[", "{}", "[{}]", '[{"binding":""}]', "[" * 10_000, "x" * 10**6):
         assert POD_RECORDS.decoded(_metadata({TEMPLATES_ANNOTATION: text}))[0] == RecordedPod("u-1")
     many = record_text([Applied(f"b-{i}", 1, "t", 1) for i in range(300)])

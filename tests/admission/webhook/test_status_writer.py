@@ -62,7 +62,7 @@ class Scene:
         return [change for path, change in self.written if path == f"{BINDINGS}/{name}/status"]
 
 
-def test_everything_is_written_once() -> None:
+def test_everything_is_written_once_and_counts_once_all_pods_are_listed() -> None:
     scene = Scene()
     scene.pods.put(RecordedPod("u-1", ("b-0",)))
     scene.run(60)
@@ -70,9 +70,6 @@ def test_everything_is_written_once() -> None:
     assert scene.statuses["b-0"]["boundPods"] == 1 and scene.statuses["b-0"]["controlPods"] == 0
     assert scene.statuses["b-0"]["conditions"][0]["reason"] == "Applies"
     assert scene.statuses["pool"]["bindings"] == 1
-
-
-def test_counts_wait_until_all_pods_have_been_listed() -> None:
     scene = Scene()
     scene.counted = scene.store.ready = False
     scene.run(5)
@@ -85,7 +82,7 @@ def test_counts_wait_until_all_pods_have_been_listed() -> None:
     assert scene.statuses["b-0"]["boundPods"] == 0
 
 
-def test_one_that_changes_all_the_time_is_written_every_two_seconds() -> None:
+def test_one_that_changes_all_the_time_or_is_not_kept_is_written_now_and_then() -> None:
     scene = Scene()
     for i in range(100):
         scene.pods.put(RecordedPod(f"u-{i}", ("b-0",)))
@@ -93,17 +90,6 @@ def test_one_that_changes_all_the_time_is_written_every_two_seconds() -> None:
     assert 9 <= len(scene.of_binding()) <= 11  # in 20 s
     scene.run(5)
     assert scene.statuses["b-0"]["boundPods"] == 100
-
-
-def test_many_are_written_20_a_second_and_none_is_forgotten() -> None:
-    scene = Scene(200)
-    scene.run(5)
-    assert 90 <= len(scene.written) <= 125 and len(scene.pauses) == len(scene.written)
-    scene.run(10)
-    assert len(scene.statuses) == 201
-
-
-def test_what_is_not_kept_is_not_written_again_and_again() -> None:
     scene = Scene(keeps=False)
     scene.run(100)
     assert len(scene.of_binding()) <= 4
@@ -138,7 +124,12 @@ def test_a_failure_is_said_once_and_mended_later(answer: int, caplog: pytest.Log
     assert len([r for r in caplog.records if "written again" in r.message]) == said
 
 
-def test_one_that_is_gone_or_refused_holds_up_no_other() -> None:
+def test_many_are_written_20_a_second_past_those_that_are_refused() -> None:
+    scene = Scene(200)
+    scene.run(5)
+    assert 90 <= len(scene.written) <= 125 and len(scene.pauses) == len(scene.written)
+    scene.run(10)
+    assert len(scene.statuses) == 201
     scene = Scene(50)
     for answer in (404, 422):
         scene.answer = answer

@@ -49,15 +49,6 @@ def test_a_new_object_gets_everything() -> None:
     }
 
 
-def test_only_what_has_changed_is_written() -> None:
-    current = ObjectStatus((READY,), bound_pods=5, control_pods=0)
-    assert change_of(WANTED, current, NOW) is None
-    assert change_of(WANTED, ObjectStatus((READY,), bound_pods=4, control_pods=0), NOW) == {"boundPods": 5}
-    # Nor is anything said of a generation that is not in effect yet.
-    assert wanted_of_binding(_binding(4), _set(_binding(3).object), {}, None) is None
-    assert wanted_of_binding(_binding(), _set(), {}, None) is None
-
-
 def test_a_condition_keeps_its_time_until_it_turns_and_other_conditions_stay() -> None:
     theirs = Condition("Theirs", "True", "Because")
     older = Condition("Ready", "True", "Applies", "in other words", BEFORE, 2)
@@ -70,7 +61,13 @@ def test_a_condition_keeps_its_time_until_it_turns_and_other_conditions_stay() -
     assert turned is not None and turned["conditions"][0]["lastTransitionTime"] == NOW
 
 
-def test_a_replica_that_is_behind_leaves_alone_what_is_newer() -> None:
+def test_only_what_has_changed_and_is_not_newer_elsewhere_is_written() -> None:
+    current = ObjectStatus((READY,), bound_pods=5, control_pods=0)
+    assert change_of(WANTED, current, NOW) is None
+    assert change_of(WANTED, ObjectStatus((READY,), bound_pods=4, control_pods=0), NOW) == {"boundPods": 5}
+    # Nor is anything said of a generation that is not in effect yet.
+    assert wanted_of_binding(_binding(4), _set(_binding(3).object), {}, None) is None
+    assert wanted_of_binding(_binding(), _set(), {}, None) is None
     newer = Condition("Ready", "False", "Invalid", "found out by another", NOW, 4)
     assert change_of(WANTED, ObjectStatus((newer,), bound_pods=6), NOW) is None
 

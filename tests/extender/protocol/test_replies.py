@@ -14,26 +14,17 @@ from extender.protocol.requests import Asked
 ASKED = Asked(Raw(b"{}"), ["a", "b", "c", "d"])
 
 
-def test_no_names_are_an_empty_list_and_not_null() -> None:
+def test_replies_are_a_bare_list_without_zeros_and_escaped() -> None:
     """Null would be read as if there were no list at all, as of an extender that keeps no nodes."""
     assert json.loads(replies.filter_reply(ASKED, Filtered([])))["NodeNames"] == []
-
-
-def test_points_are_a_bare_list_without_zeros() -> None:
     reply = json.loads(replies.points_reply({"a": 7, "b": 0, "c": -30}))
     assert reply == [{"Host": "a", "Score": 7}, {"Host": "c", "Score": -30}]
     assert json.loads(replies.points_reply({"a": 1, "b": 2})) == [{"Host": "a", "Score": 1}, {"Host": "b", "Score": 2}]
     assert replies.points_reply({}) == replies.NO_POINTS == b"[]"
-
-
-def test_points_that_are_no_plain_integers_become_some() -> None:
-    """One fraction, and Go refuses the whole list."""
+    # One fraction, and Go refuses the whole list.
     odd = {"a": np.int64(3), "b": 4.0, "c": True, "d": np.float32(-2)}
     assert replies.points_reply(odd) == (  # type: ignore[arg-type]
         b'[{"Host":"a","Score":3},{"Host":"b","Score":4},{"Host":"c","Score":1},{"Host":"d","Score":-2}]'
     )
-
-
-def test_any_text_is_escaped() -> None:
     reply = json.loads(replies.filter_reply(ASKED, Filtered(['a"\\\n\u2028é'], failed={"</b>": '"'})))
     assert reply["NodeNames"] == ['a"\\\n\u2028é'] and reply["FailedNodes"] == {"</b>": '"'}

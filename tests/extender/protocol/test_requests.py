@@ -28,26 +28,17 @@ def _bytes(**fields: Any) -> bytes:
     return json.dumps(fields).encode()
 
 
-def test_names_as_kube_scheduler_sends_them() -> None:
+def test_what_kube_scheduler_sends_is_read_in_either_case() -> None:
     asked = decode_asked(recorded("names-filter"))
     assert asked.nodes == ["node-1", "node-2"] and asked.items is None
     pod = read_pod(asked.pod)
     assert (pod.namespace, pod.name, pod.labels) == ("default", "cart-1", {"app": "cart"})
     assert pod.uid == "771da2e3-4259-475f-bd43-d1505e1a5175" and pod.requests["cpu"] == 0.1
-
-
-def test_whole_victims_as_kube_scheduler_sends_them() -> None:
     sent = json.loads(recorded("nodes-preempt"))["NodeNameToVictims"]
     uids = {node: Victims(tuple(p["metadata"]["uid"] for p in of["Pods"])) for node, of in sent.items()}
     assert decode_preemption(recorded("nodes-preempt")).victims == uids and len(uids) == 2
-
-
-def test_a_binding_as_kube_scheduler_sends_it() -> None:
     uid = "771da2e3-4259-475f-bd43-d1505e1a5175"
     assert decode_binding(recorded("bind")) == BindingRequest("default", "cart-1", uid, "node-1")
-
-
-def test_keys_in_lower_case_are_understood() -> None:
     assert decode_asked(_bytes(pod=POD, nodes=None, nodeNames=["a", "b"])).nodes == ["a", "b"]
     victims = {"a": {"Pods": [{"UID": "u"}], "NumPDBViolations": 3}}
     assert decode_preemption(_bytes(pod=POD, nodeNameToMetaVictims=victims)).victims == {"a": Victims(("u",), 3)}
@@ -78,14 +69,6 @@ def test_no_nodes_are_no_mistake(body: bytes) -> None:
 )
 def test_no_victims_are_no_mistake(body: bytes) -> None:
     assert decode_preemption(body).victims == {}
-
-
-def test_null_victims_of_a_node_are_none() -> None:
-    victims = {"a": {"Pods": None, "NumPDBViolations": 0}, "b": {"Pods": [None, {"UID": "u"}]}}
-    assert decode_preemption(_bytes(Pod=POD, NodeNameToMetaVictims=victims)).victims == {
-        "a": Victims(()),
-        "b": Victims(("u",)),
-    }
 
 
 @pytest.mark.parametrize(
@@ -172,12 +155,6 @@ def test_nodes_of_another_shape_are_malformed(fields: dict[str, Any]) -> None:
         decode_asked(_bytes(Pod=POD, **fields))
 
 
-def test_whole_nodes_that_are_no_utf8_are_malformed() -> None:
-    """They would come back as they are, in an answer that is no JSON either."""
-    with pytest.raises(Malformed, match="not JSON"):
-        decode_asked(recorded("nodes-filter").replace(b"kubernetes.io/hostname", b"kubernetes.io/\xffostname"))
-
-
 @pytest.mark.parametrize("victims", [[], {"a": []}, {"a": {"Pods": [{}]}}, {"a": {"NumPDBViolations": "x"}}])
 def test_victims_of_another_shape_are_malformed(victims: object) -> None:
     with pytest.raises(Malformed):
@@ -203,6 +180,14 @@ def test_any_json_is_decoded_or_refused(fields: dict[str, Any], decode: Any) -> 
             read_pod(asked.pod)
 
 
-def test_a_pod_that_is_asked_about_twice_is_read_once() -> None:
+def test_null_victims_are_none_a_pod_is_read_once_and_nodes_are_utf8() -> None:
+    victims = {"a": {"Pods": None, "NumPDBViolations": 0}, "b": {"Pods": [None, {"UID": "u"}]}}
+    assert decode_preemption(_bytes(Pod=POD, NodeNameToMetaVictims=victims)).victims == {
+        "a": Victims(()),
+        "b": Victims(("u",)),
+    }
+    # They would come back as they are, in an answer that is no JSON either.
+    with pytest.raises(Malformed, match="not JSON"):
+        decode_asked(recorded("nodes-filter").replace(b"kubernetes.io/hostname", b"kubernetes.io/\xffostname"))
     body = _bytes(Pod=POD, NodeNames=["node-1"])
     assert read_pod(decode_asked(body).pod) is read_pod(decode_asked(body).pod)

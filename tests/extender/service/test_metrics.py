@@ -28,7 +28,7 @@ def _samples(client: AppClient) -> dict[str, float]:
     return found
 
 
-def test_every_verb_is_counted_and_timed(client: AppClient) -> None:
+def test_every_verb_is_timed_and_the_state_of_the_scorer_exported(client: AppClient) -> None:
     client.post("/filter", json=nodes_question("a"))
     client.post("/prioritize", json=nodes_question("a"))
     client.post("/preempt", json=victims_question(a=["u"]))
@@ -42,23 +42,9 @@ def test_every_verb_is_counted_and_timed(client: AppClient) -> None:
         assert found[f"forecast_extender_http_request_duration_seconds_count[('route', '/{verb}')]"] == 1
     assert found["forecast_scheduling_duration_seconds_count[('stage', 'decode')]"] == 4
     assert found["process_open_fds[]"] > 0
-
-
-def test_the_state_of_the_scorer_is_exported_without_a_scorer_inside(client: AppClient) -> None:
     found = _samples(client)
     assert found["forecast_ready[]"] == 1 and found["forecast_unknown_service_pods[]"] == 1
     assert not any(name.startswith("forecast_node_predicted") for name in found)
-
-
-def test_the_series_of_a_scorer_inside_are_exported(extender: SimpleExtender) -> None:
-    with AppClient(create_app(extender, PATIENT, scorer=FakeScorer(3))) as client:
-        found = _samples(client)
-    assert (
-        sum(name.startswith("forecast_node_predicted_peak[") for name in found) == 3 * 5 * 4
-    )  # before the first midnight
-    assert any(name.startswith("forecast_service_predicted_peak") for name in found)
-    assert any(name.startswith("forecast_backtest_loss") for name in found)
-    assert "forecast_extender_late_total[('verb', 'filter')]" in found
 
 
 def test_what_is_done_after_an_answer_is_done_and_timed(client: AppClient, caplog: pytest.LogCaptureFixture) -> None:
@@ -71,7 +57,16 @@ def test_what_is_done_after_an_answer_is_done_and_timed(client: AppClient, caplo
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
-def test_other_parts_may_add_metrics(extender: SimpleExtender) -> None:
+def test_the_series_of_a_scorer_and_of_other_parts_are_exported(extender: SimpleExtender) -> None:
+    with AppClient(create_app(extender, PATIENT, scorer=FakeScorer(3))) as client:
+        found = _samples(client)
+    assert (
+        sum(name.startswith("forecast_node_predicted_peak[") for name in found) == 3 * 5 * 4
+    )  # before the first midnight
+    assert any(name.startswith("forecast_service_predicted_peak") for name in found)
+    assert any(name.startswith("forecast_backtest_loss") for name in found)
+    assert "forecast_extender_late_total[('verb', 'filter')]" in found
+
     class Dropped(Collector):
         def collect(self) -> Iterator[Metric]:
             yield GaugeMetricFamily("forecast_decisions_dropped", "Made up.", value=7)

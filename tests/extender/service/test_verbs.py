@@ -15,7 +15,7 @@ from tests.extender.service.simple_extender import SimpleBinder, SimpleExtender
 JSON_TYPE = {"Content-Type": "application/json"}
 
 
-def test_filter_tells_who_passes_and_why_others_do_not(client: AppClient, extender: SimpleExtender) -> None:
+def test_filter_prioritize_and_preempt_answer_as_the_protocol_says(client: AppClient, extender: SimpleExtender) -> None:
     answer = client.post("/filter", json=nodes_question("a", "hot-1", "gpu-1", "b"))
     assert answer.status_code == 200 and answer.headers["content-type"] == "application/json"
     assert answer.json() == {
@@ -26,15 +26,9 @@ def test_filter_tells_who_passes_and_why_others_do_not(client: AppClient, extend
         "Error": "",
     }
     assert extender.asked == [("filter", "shop/cart-1")]
-
-
-def test_prioritize_answers_with_a_bare_list(client: AppClient) -> None:
     answer = client.post("/prioritize", json=nodes_question("good", "a", "bad"))
     assert answer.status_code == 200
     assert answer.json() == [{"Host": "good", "Score": 10}, {"Host": "bad", "Score": -10}]
-
-
-def test_preempt_keeps_nodes_where_it_helps(client: AppClient) -> None:
     answer = client.post("/preempt", json=victims_question(a=["u1", "u2"], gpu=["u3"], b=[]))
     assert answer.status_code == 200
     assert answer.json() == {
@@ -122,7 +116,9 @@ def test_before_the_cluster_is_read_answers_are_neutral(client: AppClient, exten
     assert count_of(client, 'forecast_extender_requests_total{outcome="not_ready",verb="filter"}') == 1
 
 
-def test_a_binding_that_fails_says_why(client: AppClient, binder: SimpleBinder) -> None:
+def test_a_binding_says_why_it_fails_and_works_once_switched_on(
+    client: AppClient, binder: SimpleBinder, extender: SimpleExtender
+) -> None:
     def refuse() -> None:
         raise BindingFailed("the pod is gone")
 
@@ -136,29 +132,21 @@ def test_a_binding_that_fails_says_why(client: AppClient, binder: SimpleBinder) 
     answer = client.post("/bind", json=BINDING | {"PodUID": ""})
     assert answer.status_code == 200 and "PodUID" in answer.json()["Error"]
     assert binder.bound == []
-
-
-def test_binding_is_off_unless_switched_on(extender: SimpleExtender) -> None:
-    with AppClient(create_app(extender)) as client:
-        answer = client.post("/bind", json=BINDING)
+    with AppClient(create_app(extender)) as without:
+        answer = without.post("/bind", json=BINDING)
         assert answer.status_code == 200 and "remove bindVerb" in answer.json()["Error"]
-
-
-def test_bind_works_before_the_cluster_is_read(client: AppClient, extender: SimpleExtender) -> None:
-    """The decision was made already; only the API server is needed."""
+    binder.fail = lambda: None
+    # The decision was made already; only the API server is needed.
     extender.ready = False
     assert client.post("/bind", json=BINDING).json() == {"Error": ""}
 
 
-def test_a_body_that_is_too_large_is_refused(extender: SimpleExtender) -> None:
+def test_a_body_is_refused_beyond_the_limit_or_answered_where_that_is_raised(extender: SimpleExtender) -> None:
     with AppClient(create_app(extender, ServiceOptions(max_body_bytes=100))) as client:
         answer = client.post("/filter", content=b" " * 101, headers=JSON_TYPE)
         assert answer.status_code == 413 and "larger than 100 bytes" in answer.json()["Error"]
         assert client.post("/filter", content=b" " * 100, headers=JSON_TYPE).status_code == 400
-
-
-def test_a_body_of_thousands_of_whole_nodes_is_answered_where_the_limit_is_raised(extender: SimpleExtender) -> None:
-    """kube-scheduler sends 15 MB where nodeCacheCapable is false."""
+    # kube-scheduler sends 15 MB where nodeCacheCapable is false.
     labels = {f"example.org/label-{i}": "x" * 40 for i in range(45)}
     items = [{"metadata": {"name": f"node-{i}", "labels": labels}} for i in range(4500)]
     question = nodes_question() | {"NodeNames": None, "Nodes": {"items": items}}
