@@ -127,21 +127,18 @@ def test_a_full_disk_while_publishing_leaves_the_last_good_model_in_use(
     assert Registry(str(good_models)).latest() == good_version
 
 
-def test_a_key_that_is_none_is_refused_before_the_fit(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_key_or_calendar_publishes_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     config = tmp_path / "config.yaml"
     config.write_text(f"models:\n  public_key: {tmp_path / 'missing.pem'}\n")
     assert run(["train", "--history", str(tmp_path), "--config", str(config)]) == 2
     assert "missing.pem cannot be read: No such file or directory; correct models.public_key" in capfd.readouterr().err
-
-
-def test_a_wrong_calendar_of_events_publishes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     history = small_tables().write(tmp_path / "history")
     events = tmp_path / "events.yaml"
     events.write_text("- {name: sale, first_day: 2026-10-09, factor: many}\n")
     before = contents(tmp_path)
     train = ["train", "--history", str(history), "--models", str(tmp_path / "models"), "--events", str(events)]
     assert run(train) == 2
-    assert f"{events}, event 1 (sale): " in " ".join(capsys.readouterr().err.split())
+    assert f"{events}, event 1 (sale): " in " ".join(capfd.readouterr().err.split())
     assert contents(tmp_path) == before
     events.write_text("- {name: sale, first_day: 2026-10-09, factor: 2}\n")
     assert run(train) == 0

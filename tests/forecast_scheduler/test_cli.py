@@ -41,11 +41,6 @@ def start(*arguments: str, **environment: str) -> subprocess.CompletedProcess[st
     )
 
 
-def test_the_version_is_that_of_the_package(capfd: pytest.CaptureFixture[str]) -> None:
-    assert run(["--version"]) == 0
-    assert capfd.readouterr().out == f"forecast-scheduler {version('forecast-scheduler')}\n"
-
-
 @pytest.mark.parametrize(("name", "command"), list(commands()), ids=lambda one: one if isinstance(one, str) else "")
 def test_every_explanation_has_forty_of_eighty_columns(name: str, command: TyperCommand) -> None:
     shown = CliRunner().invoke(app, [*name.split(), "--help"], env={"COLUMNS": "80"}).output
@@ -134,19 +129,18 @@ def test_every_error_becomes_one_line_and_a_status(
     assert said.count("\n") == 1, said
 
 
-def test_verbose_shows_where_an_error_happened(capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_version_is_shown_and_verbose_errors_with_their_place(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert capfd.readouterr().out == f"forecast-scheduler {version('forecast-scheduler')}\n"
     assert run(["train", "--history", "nowhere", "--verbose"]) == 2
     said = capfd.readouterr().err
     assert "Traceback" in said
     assert said.rstrip().endswith("usage.parquet")
 
 
-def test_the_installed_command_runs_and_python_m_is_the_same() -> None:
+def test_the_installed_command_is_that_of_the_module_with_its_status() -> None:
     module = [sys.executable, "-m", "forecast_scheduler", "--help"]
     assert start("--help").stdout == subprocess.run(module, capture_output=True, text=True, check=True).stdout
-
-
-def test_the_process_exits_with_the_status_and_no_traceback() -> None:
     refused = start("train", "--history", "nowhere")
     assert refused.returncode == 2
     assert refused.stderr.startswith("forecast-scheduler: history directory nowhere does not exist")

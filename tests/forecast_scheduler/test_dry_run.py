@@ -97,20 +97,6 @@ def test_a_job_that_may_wait_is_told_until_when(
     assert found["patient"]["message"]
 
 
-def test_storms_of_cron_jobs_in_the_file_are_foreseen(
-    evening: Evening, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    pod = {"spec": {"schedulerName": "job-scheduler", "containers": [{"resources": {"requests": {"cpu": "100m"}}}]}}
-    job = {"spec": {"parallelism": 200, "completions": 200, "template": pod}}
-    spec = {"schedule": "30 17 * * *", "jobTemplate": job}
-    options = with_objects(evening, tmp_path, made_object("CronJob", "nightly", "batch/v1", spec=spec))
-    capfd.readouterr()
-    assert run(["schedule", "--dry-run", "--profile", "online,job", *options, "--json", "-"]) == 0
-    report = json.loads(capfd.readouterr().out)
-    assert [(one["start"][:16], one["pods"]) for one in report["storms"]] == [("2026-10-13T17:30", 200)]
-    assert "storms" not in gaps(report)
-
-
 def test_trainings_that_the_tide_would_shrink_are_named(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     gpu = {"nvidia.com/gpu": "1"}
 
@@ -180,9 +166,18 @@ def test_what_the_file_lacks_is_listed_and_nothing_else(tmp_path: Path, capfd: p
     assert gaps(plan(capfd, whole, "--profile", "online,job")).keys() == {"forecast", "live usage"}
 
 
-def test_with_a_forecast_and_measured_usage_neither_is_missing(
+def test_storms_are_foreseen_and_nothing_is_missing_with_forecast_and_usage(
     evening: Evening, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    pod = {"spec": {"schedulerName": "job-scheduler", "containers": [{"resources": {"requests": {"cpu": "100m"}}}]}}
+    job = {"spec": {"parallelism": 200, "completions": 200, "template": pod}}
+    spec = {"schedule": "30 17 * * *", "jobTemplate": job}
+    options = with_objects(evening, tmp_path, made_object("CronJob", "nightly", "batch/v1", spec=spec))
+    capfd.readouterr()
+    assert run(["schedule", "--dry-run", "--profile", "online,job", *options, "--json", "-"]) == 0
+    report = json.loads(capfd.readouterr().out)
+    assert [(one["start"][:16], one["pods"]) for one in report["storms"]] == [("2026-10-13T17:30", 200)]
+    assert "storms" not in gaps(report)
     options = with_objects(evening, tmp_path, made_pod("cart-new", cpu="100m"))
     capfd.readouterr()
     assert run(["schedule", "--dry-run", *options, "--json", "-"]) == 0

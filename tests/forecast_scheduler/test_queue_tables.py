@@ -51,15 +51,12 @@ def test_without_jobs_and_settings_there_are_no_queues(profiles: list[str]) -> N
     assert made(profiles=profiles)[1] is None
 
 
-def test_without_settings_only_jobs_are_in_a_queue() -> None:
+def test_queues_take_pods_by_all_that_they_name() -> None:
     _, tables = with_queues()
     assert {profile: tables.name_of(a_pod(profile)) for profile in ALL} == {
         "online": "", "gpu": "", "job": "default/default",
     }  # fmt: skip
     assert {tables.units(None).unit_of(a_pod(profile)).flow for profile in ("online", "gpu")} == {ONLINE_FLOW}
-
-
-def test_a_queue_takes_pods_by_all_that_it_names_and_others_by_annotation_only_where_it_is_open() -> None:
     _, tables = with_queues(
         queues=[
             {"name": "lab", "profiles": ["gpu"], "namespaces": ["lab"], "labels": {"team": "red"}},

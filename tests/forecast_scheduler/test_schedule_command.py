@@ -38,20 +38,6 @@ def test_higher_priority_goes_first_and_others_pods_and_gated_ones_stay(
     assert found["low"][0] is None
 
 
-def test_only_nodes_of_the_domain_are_used_unless_others_are_shared(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    cluster = cluster_file(
-        tmp_path, made_node("plain", domain=None), made_node("blue", domain="blue"), made_pod("cart")
-    )
-    ((node, reason),) = _decided(capfd, cluster).values()
-    assert node is None
-    assert reason.startswith("0/2 nodes are available: 2 node(s) belonged to another scheduling domain")
-    assert _decided(capfd, cluster, "--domain", "", "--profile", "online") == {"cart": ("plain", "")}
-    assert _decided(capfd, cluster, "--domain", "blue") == {"cart": ("blue", "")}
-    assert _decided(capfd, cluster, "--share-nodes", "") == {"cart": ("plain", "")}
-
-
 def test_people_get_a_table(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     label = {"labels": {"scheduling.x-k8s.io/pod-group": "train"}}
@@ -70,7 +56,18 @@ def test_people_get_a_table(tmp_path: Path, capfd: pytest.CaptureFixture[str], m
     assert "no pod waits for the scheduler nobody" in capfd.readouterr().out
 
 
-def test_pods_of_low_priority_are_held_back_as_they_would_be(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_domain_and_priorities_decide_which_nodes_pods_get(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    cluster = cluster_file(
+        tmp_path, made_node("plain", domain=None), made_node("blue", domain="blue"), made_pod("cart")
+    )
+    ((node, reason),) = _decided(capfd, cluster).values()
+    assert node is None
+    assert reason.startswith("0/2 nodes are available: 2 node(s) belonged to another scheduling domain")
+    assert _decided(capfd, cluster, "--domain", "", "--profile", "online") == {"cart": ("plain", "")}
+    assert _decided(capfd, cluster, "--domain", "blue") == {"cart": ("blue", "")}
+    assert _decided(capfd, cluster, "--share-nodes", "") == {"cart": ("plain", "")}
     pods = [made_pod("low", cpu="100m", priority=-1), made_pod("normal", cpu="100m")]
     options = with_objects(recorded_evening(tmp_path), tmp_path, *pods)
     config = tmp_path / "settings.yaml"

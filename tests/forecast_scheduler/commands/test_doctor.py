@@ -12,17 +12,6 @@ from forecast_scheduler.cli import run
 from tests.forecast_scheduler.small_history import small_tables
 
 
-def test_findings_are_a_table_and_lines_with_advice(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    tables = small_tables()
-    tables.pods = tables.pods[tables.pods["service"] != "Deployment/mail"]
-    assert run(["doctor", "--history", str(tables.write(tmp_path))]) == 0
-    said = capfd.readouterr().out
-    assert "9 days (2026-10-05 to 2026-10-13, UTC), 3 services, 2 nodes" in said
-    assert "unknown requests: 1 of 3 services" in said
-    assert "shop/Deployment/mail" in said and "-> set resources.requests" in said
-    assert "not judged, the history is too short: never repeats (14 days)" in said
-
-
 def test_json_has_the_same_findings(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     tables = small_tables()
     tables.usage.loc[:9, "cpu_cores"] = -1.0
@@ -41,7 +30,17 @@ def test_json_has_the_same_findings(tmp_path: Path, capfd: pytest.CaptureFixture
     assert figures["time_zone"] == "UTC" and figures["holiday_country"] is None
 
 
-def test_a_calendar_in_the_settings_is_no_finding(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_findings_are_lines_with_advice_and_a_calendar_is_none(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    tables = small_tables()
+    tables.pods = tables.pods[tables.pods["service"] != "Deployment/mail"]
+    assert run(["doctor", "--history", str(tables.write(tmp_path))]) == 0
+    said = capfd.readouterr().out
+    assert "9 days (2026-10-05 to 2026-10-13, UTC), 3 services, 2 nodes" in said
+    assert "unknown requests: 1 of 3 services" in said
+    assert "shop/Deployment/mail" in said and "-> set resources.requests" in said
+    assert "not judged, the history is too short: never repeats (14 days)" in said
     history = small_tables().write(tmp_path / "history")
     config = tmp_path / "settings.yaml"
     config.write_text("holiday_country: DE\ntime_zone: Europe/Berlin\n")

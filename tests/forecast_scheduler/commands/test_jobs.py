@@ -56,24 +56,6 @@ def url() -> Iterator[str]:
         yield url
 
 
-def test_the_tables(url: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
-    assert run(["jobs", "--server", url]) == 0
-    text = capfd.readouterr().out
-    for part in ("batch/report-0", "CronJob/[red]", "in the valley", "20 min", "40 of 100", "25.0%", "75.0 cores"):
-        assert part in text
-    assert "expected: 40 pods, most from 2026-05-18 18:51 on: 40 within 5 min, 20.0 cores" in text
-
-
-def test_the_figures(url: str, capfd: pytest.CaptureFixture[str]) -> None:
-    assert run(["jobs", "--server", url, "--limit", "1", "--json", "-"]) == 0
-    figures = json.loads(capfd.readouterr().out)
-    assert [job["name"] for job in figures["jobs"]] == ["report-0"]
-    assert figures["total_jobs"] == 3
-    assert run(["jobs", "--server", url, "--namespace", "shop", "--json", "-"]) == 0
-    assert json.loads(capfd.readouterr().out)["jobs"] == []
-
-
 def test_nothing_to_show(capfd: pytest.CaptureFixture[str]) -> None:
     empty = JobReports(clock=lambda: NOW, no_forecast_because=lambda: "no model has been published")
     with served(app_of(empty, ServiceOptions())) as url:
@@ -81,9 +63,21 @@ def test_nothing_to_show(capfd: pytest.CaptureFixture[str]) -> None:
     assert capfd.readouterr().out.strip() == "no job is held: no model has been published"
 
 
-def test_the_port_of_the_settings_is_asked_by_default(
-    url: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+def test_tables_and_figures_of_jobs_at_the_port_of_the_settings(
+    url: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    assert run(["jobs", "--server", url]) == 0
+    text = capfd.readouterr().out
+    for part in ("batch/report-0", "CronJob/[red]", "in the valley", "20 min", "40 of 100", "25.0%", "75.0 cores"):
+        assert part in text
+    assert "expected: 40 pods, most from 2026-05-18 18:51 on: 40 within 5 min, 20.0 cores" in text
+    assert run(["jobs", "--server", url, "--limit", "1", "--json", "-"]) == 0
+    figures = json.loads(capfd.readouterr().out)
+    assert [job["name"] for job in figures["jobs"]] == ["report-0"]
+    assert figures["total_jobs"] == 3
+    assert run(["jobs", "--server", url, "--namespace", "shop", "--json", "-"]) == 0
+    assert json.loads(capfd.readouterr().out)["jobs"] == []
     settings = tmp_path / "settings.yaml"
     settings.write_text(f"schedule: {{port: {url.rpartition(':')[2].rstrip('/')}}}\n")
     assert run(["jobs", "--config", str(settings), "--json", "-"]) == 0

@@ -23,7 +23,7 @@ def _record(message: str, *arguments: object, **fields: object) -> logging.LogRe
     return record
 
 
-def test_both_have_message_fields_and_traceback_and_hide_secrets() -> None:
+def test_secrets_are_hidden_and_every_line_stays_json() -> None:
     record = _record("node %s at https://user:secret@host/x", "n1", why="late", message_id=7)
     text = formatter_of(LogFormat.TEXT, with_time=False).format(record)
     assert text.startswith("WARNING scorer.x: node n1 at https://") and "why=late message_id=7" in text
@@ -34,16 +34,10 @@ def test_both_have_message_fields_and_traceback_and_hide_secrets() -> None:
     )  # fmt: skip
     assert document["time"].endswith("+00:00") and "ValueError: broken" in document["exception"]
     assert "secret" not in text and "secret" not in json.dumps(document)
-
-
-def test_a_figure_that_json_does_not_have_is_text() -> None:
     record = _record("x", share=math.nan, most=-math.inf, size=np.float64(0.5), pods=np.int64(3), ready=True, node=None)
     document = json.loads(formatter_of(LogFormat.JSON, with_time=False).format(record), parse_constant=pytest.fail)
     assert (document["share"], document["most"], document["pods"]) == ("nan", "-inf", "3")
     assert (document["size"], document["ready"], document["node"]) == (0.5, True, None)
-
-
-def test_a_secret_before_a_quote_or_after_a_line_break_is_hidden_and_the_line_stays_json() -> None:
     record = _record(
         'asked "%s"\n%s', "http://host/x?token=secret", "Authorization: Bearer secretly-1", url="http://u:secret@host"
     )

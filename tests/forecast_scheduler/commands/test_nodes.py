@@ -48,7 +48,7 @@ def said(capfd: pytest.CaptureFixture[str]) -> str:
     return " ".join(capfd.readouterr().err.split())
 
 
-def test_the_hottest_nodes_first(
+def test_the_hottest_nodes_come_first_and_one_has_its_hours(
     evening: Evening, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "120")
@@ -62,12 +62,6 @@ def test_the_hottest_nodes_first(
     one = figures(capfd, "nodes", *evening.options(), "--top", "1", "--on", "2026-10-14")
     assert (one["day"], one["n_nodes"], len(one["nodes"])) == ("2026-10-14", 2, 1)
     assert one["nodes"][0]["peak"]["at"].startswith("2026-10-14")
-
-
-def test_one_node_in_tables(
-    evening: Evening, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "120")
     capfd.readouterr()
     assert run(["node", "node-0", *evening.options()]) == 0
     text = capfd.readouterr().out

@@ -10,7 +10,7 @@ from forecast_scheduler.commands.progress import show_progress
 from testing.settable_clock import SettableClock
 
 
-def test_a_log_gets_one_line_for_a_slow_stage_and_none_for_a_quick_one() -> None:
+def test_a_log_gets_lines_for_slow_stages_and_a_terminal_bars() -> None:
     file, clock = io.StringIO(), SettableClock(0.0)
     with show_progress(Console(file=file, width=100), clock=clock) as progress:
         progress("quick", 0, 10)
@@ -21,9 +21,6 @@ def test_a_log_gets_one_line_for_a_slow_stage_and_none_for_a_quick_one() -> None
         clock.now = 3.0
         progress("slow [5]", 3, 3)
     assert file.getvalue() == "slow [5]: 3 done in 3 s\n"
-
-
-def test_a_terminal_gets_bars_that_disappear_when_done() -> None:
     file = io.StringIO()
     console = Console(file=file, force_terminal=True, width=100, color_system=None)
     with show_progress(console) as progress:

@@ -13,14 +13,13 @@ from testing.servers.prometheus import promtool
 SHIPPED = Path(__file__).parents[3] / "dashboards" / "recording-rules.yaml"
 
 
-def test_the_default_rules_are_the_shipped_ones(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_shipped_rules_are_the_defaults_and_queries_replace_theirs(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     assert run(["rules"]) == 0
     assert capfd.readouterr().out == SHIPPED.read_text()
     assert run(["rules", "--output", str(tmp_path / "rules.yaml")]) == 0
     assert (tmp_path / "rules.yaml").read_text() == SHIPPED.read_text()
-
-
-def test_replaced_queries_and_the_step_go_into_the_rules(tmp_path: Path) -> None:
     config, output = tmp_path / "config.yaml", tmp_path / "rules.yaml"
     config.write_text("prometheus:\n  step: 10m\n  queries:\n    node_cpu: sum by (node) (rate(my_cpu[{window}]))\n")
     assert run(["rules", "--config", str(config), "--output", str(output)]) == 0

@@ -68,17 +68,6 @@ def test_each_way_to_know_who_asks_is_enough(group: str, way: dict[str, Any]) ->
     check_exposed(_settings(group, **{"host": EVERYWHERE} | way))
 
 
-def test_a_certificate_of_the_server_says_nothing_about_clients() -> None:
-    with pytest.raises(InputError):
-        check_exposed(_settings("scorer", host=EVERYWHERE, tls_cert="c.pem", tls_key="k.pem"))
-
-
-def test_the_webhook_answers_api_servers_which_show_nothing_by_default() -> None:
-    check_exposed(_settings("webhook", host=EVERYWHERE))
-    with pytest.raises(InputError, match=r"webhook\.host is 0\.0\.0\.0"):
-        check_exposed(_settings("webhook", host=EVERYWHERE, anonymous=False))
-
-
 @pytest.mark.parametrize("command", [*GROUPS, "webhook"])
 def test_the_command_ends_before_it_reads_anything(
     command: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
@@ -92,7 +81,12 @@ def test_the_command_ends_before_it_reads_anything(
     assert said.err.count("\n") == 1 and said.out == ""
 
 
-def test_audiences_without_reviews_are_a_mistake(tmp_path: Path) -> None:
+def test_neither_a_server_certificate_nor_audiences_say_who_asks(tmp_path: Path) -> None:
+    with pytest.raises(InputError):
+        check_exposed(_settings("scorer", host=EVERYWHERE, tls_cert="c.pem", tls_key="k.pem"))
+    check_exposed(_settings("webhook", host=EVERYWHERE))
+    with pytest.raises(InputError, match=r"webhook\.host is 0\.0\.0\.0"):
+        check_exposed(_settings("webhook", host=EVERYWHERE, anonymous=False))
     with pytest.raises(InputError, match=r"kubernetes_audiences is set without scorer\.kubernetes_auth"):
         kubernetes_access(_settings("scorer", kubernetes_audiences=["ours"]), tmp_path)
     assert kubernetes_access(_settings("scorer"), tmp_path) is None

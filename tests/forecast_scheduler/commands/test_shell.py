@@ -15,15 +15,9 @@ from forecast.errors import InputError
 from forecast_scheduler.commands.shell import STDOUT, check_writable, open_shell, write_figures, write_text
 
 
-def test_what_json_cannot_say_becomes_null(tmp_path: Path) -> None:
-    file = tmp_path / "figures.json"
-    write_figures(file, {"a": float("nan"), "b": [np.float64("inf"), np.float64(0.5)], "c": {"d": (1, None, "x")}})
-    write_figures(None, {"a": 1})  # nobody asked for a file
-    assert [path.name for path in tmp_path.iterdir()] == ["figures.json"]
-    assert json.loads(file.read_text()) == {"a": None, "b": [None, 0.5], "c": {"d": [1, None, "x"]}}
-
-
-def test_a_full_disk_leaves_the_old_file_and_no_rubbish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_the_old_file_and_bad_output_is_refused_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "report.html"
     file.write_text("old")
 
@@ -35,9 +29,6 @@ def test_a_full_disk_leaves_the_old_file_and_no_rubbish(tmp_path: Path, monkeypa
         write_text(file, "new")
     assert file.read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
-
-
-def test_output_that_cannot_be_written_is_refused_before_the_work(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no directory"):
         check_writable(tmp_path / "missing" / "out.json")
     with pytest.raises(InputError, match="it is a directory"):
@@ -58,7 +49,12 @@ def test_the_log_shows_warnings_with_their_fields_and_more_when_verbose(capfd: p
         assert ("INFO trainer.nightly: published version=v1" in said) == shown
 
 
-def test_secrets_in_figures_are_hidden_and_the_file_stays_json(tmp_path: Path) -> None:
+def test_the_file_stays_json_without_secrets_or_what_json_cannot_say(tmp_path: Path) -> None:
+    file = tmp_path / "figures.json"
+    write_figures(file, {"a": float("nan"), "b": [np.float64("inf"), np.float64(0.5)], "c": {"d": (1, None, "x")}})
+    write_figures(None, {"a": 1})  # nobody asked for a file
+    assert [path.name for path in tmp_path.iterdir()] == ["figures.json"]
+    assert json.loads(file.read_text()) == {"a": None, "b": [None, 0.5], "c": {"d": [1, None, "x"]}}
     figures = {"notes": ['asked "http://host/x?token=secret"', "http://user:secret@host"], "n": float("nan")}
     write_figures(tmp_path / "figures.json", figures)
     text = (tmp_path / "figures.json").read_text()

@@ -26,7 +26,9 @@ def url() -> Iterator[str]:
         yield url
 
 
-def test_the_tables(url: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_and_figures_of_tenants_there_are(
+    url: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     assert run(["tenants", "--server", url, "--hours", "4"]) == 0
     text = capfd.readouterr().out
@@ -34,17 +36,11 @@ def test_the_tables(url: str, capfd: pytest.CaptureFixture[str], monkeypatch: py
         assert part in text
     assert run(["tenants", "--server", url]) == 0
     assert "Expected need" not in capfd.readouterr().out
-
-
-def test_the_figures(url: str, capfd: pytest.CaptureFixture[str]) -> None:
     capfd.readouterr()
     assert run(["tenants", "--server", url, "--namespace", "shop", "--hours", "2", "--output", "json"]) == 0
     found = json.loads(capfd.readouterr().out)
     assert [one["tenant"] for one in found["tenants"]] == ["shop"]
     assert found["tenants"][0]["resources"][0]["will_lend"] == [8, 1]
-
-
-def test_no_tenant_is_said(url: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["tenants", "--server", url, "--namespace", "not-there"]) == 0
     assert "there is no such tenant" in capfd.readouterr().out
 

@@ -43,20 +43,16 @@ REPLAY: dict[str, Any] = {
 }
 
 
-def test_losses_of_every_forecaster_stand_under_their_resource() -> None:
+def test_losses_and_coverage_stand_under_their_resource() -> None:
     table = baselines_table(BACKTEST)
     assert "0.100 / 0.120 │ 0.300 / 0.320" in row(table, "forecast-scheduler")
     assert "0.200 / 0.240 │             –" in row(table, "yesterday")
-
-
-def test_coverage_is_shown_for_services_and_nodes() -> None:
-    table = baselines_table(BACKTEST)
     assert row(table, "peaks under our 95 % bound").count("95.1 %") == 2
     assert "94.0 %" in row(table, "same, daily peaks of nodes")
     assert "–" in row(table, "same, daily peaks of nodes")
 
 
-def test_each_rule_has_its_hot_share_and_spread() -> None:
+def test_each_rule_has_its_figures_and_a_missing_gap_its_reason() -> None:
     table = rules_table(REPLAY["rules"], title="Rules", gap_closed=REPLAY["gap_closed"])
     assert [cell.strip() for cell in row(table, "native").strip("│").split("│")] == [
         "native",
@@ -66,9 +62,6 @@ def test_each_rule_has_its_hot_share_and_spread() -> None:
     ]
     assert "96 %" in row(table, "gap closed, oracle = 100 %")
     assert "–" in row(table, "gap closed, oracle = 100 %")
-
-
-def test_a_resource_known_by_regression_is_marked_and_a_missing_gap_has_its_reason() -> None:
     table = rules_table(
         REPLAY["rules"],
         title="Rules",

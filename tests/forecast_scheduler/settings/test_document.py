@@ -19,7 +19,7 @@ def config(tmp_path: Path) -> Path:
     return tmp_path / "config.yaml"
 
 
-def test_defaults_are_as_documented(config: Path) -> None:
+def test_the_environment_wins_over_the_file_and_the_option_over_both(config: Path, tmp_path: Path) -> None:
     settings = load_settings(None, {})
     config.write_text("# nothing yet\n")
     assert load_settings(config, {}) == settings
@@ -27,16 +27,10 @@ def test_defaults_are_as_documented(config: Path) -> None:
     assert settings.models.location == "models"
     assert (settings.replay.days, settings.replay.seed) == (7, 0)
     assert settings.models.public_key is None
-
-
-def test_the_environment_wins_over_the_file_and_leaves_the_rest_of_its_group(config: Path) -> None:
     config.write_text("history: /data\nreplay:\n  days: 3\n  seed: 5\n")
     settings = load_settings(config, {"FORECAST_SCHEDULER_REPLAY__DAYS": "4", "PATH": "/bin"})
     assert settings.history == "/data"
     assert (settings.replay.days, settings.replay.seed) == (4, 5)
-
-
-def test_the_environment_can_name_the_file_and_the_option_wins_over_it(config: Path, tmp_path: Path) -> None:
     config.write_text("replay: {seed: 1}\n")
     other = tmp_path / "other.yaml"
     other.write_text("replay: {seed: 2}\n")
@@ -115,7 +109,7 @@ def groups_of(group: type[SettingGroup]) -> Iterator[type[SettingGroup]]:
                 yield from groups_of(part)
 
 
-def test_every_setting_is_explained_below_its_field() -> None:
+def test_every_setting_is_explained_and_the_pages_are_right(config: Path) -> None:
     silent = [
         f"{group.__name__}.{name}"
         for group in groups_of(Settings)
@@ -124,13 +118,7 @@ def test_every_setting_is_explained_below_its_field() -> None:
         and not (isinstance(field.annotation, type) and issubclass(field.annotation, SettingGroup))
     ]
     assert silent == []
-
-
-def test_the_page_of_settings_is_what_the_classes_say() -> None:
     assert PAGE.read_text() == settings_page(), "run python -m forecast_scheduler.settings.page"
-
-
-def test_the_example_in_the_docs_is_valid(config: Path) -> None:
     page = (Path(__file__).parents[3] / "docs" / "use" / "command-line.md").read_text()
     config.write_text(page.partition("```yaml\n")[2].partition("```")[0])
     assert load_settings(config, {}).models.location == "s3://platform/forecast-models"

@@ -56,7 +56,7 @@ def test_what_cannot_work_is_refused(changed: dict[str, object], message: str) -
         _settings(**changed)
 
 
-def test_rules_about_nodes_get_to_every_profile() -> None:
+def test_rules_about_nodes_and_gpus_get_to_every_profile() -> None:
     lent = {"name": "search", "owners": [{"namespaces": ["a"]}], "borrow": "idle", "keep_free": 0.1}
     said = {"protection": "hard", "even": "all", "half_life": "1h"}
     settings = with_options(Settings(), {"node_rules": {"cards": said, "machine_groups": [lent]}})
@@ -66,9 +66,6 @@ def test_rules_about_nodes_get_to_every_profile() -> None:
     assert schedule_policy_defaults(settings).filters.groups == (group,)
     with pytest.raises(InputError, match="keep_free"):
         with_options(Settings(), {"node_rules": {"machine_groups": [lent | {"keep_free": 2}]}})
-
-
-def test_what_is_set_for_gpus_gets_there() -> None:
     gpu = _settings(gpu={"idle_cpu": {"memory_per_gpu": 2}, "tide": {"grace": "10m"}}).schedule.gpu
     assert gpu.idle_cpu.memory_bytes_per_gpu == 2 * 2**30 and gpu.tide == TideOptions(grace=600)
     # A tide may be tried out while pods are placed.

@@ -63,7 +63,7 @@ def told(evening: Evening, trial: Path, capfd: pytest.CaptureFixture[str]) -> Ca
     return told
 
 
-def test_both_groups_are_compared(told: Canary) -> None:
+def test_both_groups_are_compared_and_the_control_group_asked_what_would_be(told: Canary) -> None:
     figures = told()
     (binding,) = figures["bindings"]
     assert binding["binding"] == "cart-pool"
@@ -76,9 +76,6 @@ def test_both_groups_are_compared(told: Canary) -> None:
     assert "no experiment's proof" in figures["note"]
     assert "what_if" not in figures
     assert told() == figures, "the bootstrap is drawn alike every time"
-
-
-def test_the_control_group_is_asked_what_would_be(told: Canary) -> None:
     figures = told("cart-pool", "--templates", TEMPLATES)
     (service,) = figures["what_if"]["services"]
     assert (service["service"], service["pods"], service["untold"]) == ("shop/Deployment/cart", 6, "")

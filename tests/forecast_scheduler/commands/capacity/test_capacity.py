@@ -37,16 +37,15 @@ def test_the_fewest_nodes_by_rule_as_table_json_and_page(
     assert "<!doctype html>" in page.read_text().lower()
 
 
-def test_the_coming_days_are_searched_as_recorded_ones_are(history: str, tmp_path: Path) -> None:
+def test_the_coming_days_are_searched_like_recorded_ones_and_replay_gives_the_number(
+    history: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     command = ["capacity", "--history", history, "--days", "1", "--json"]
     assert run([*command, str(tmp_path / "recorded.json")]) == 0
     assert run([*command, str(tmp_path / "coming.json"), "--coming"]) == 0
     recorded, coming = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("recorded", "coming"))
     assert list(coming["nodes"]) == RULES and all(coming["nodes"].values())
     assert coming["window"]["first_day"] > recorded["window"]["first_day"]
-
-
-def test_replay_gives_the_number_if_asked(history: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "replay.json"
     assert run(["replay", "--history", history, "--days", "1", "--capacity", "--json", str(file)]) == 0
     assert list(json.loads(file.read_text())["capacity"]["nodes"]) == ["native", "forecast", "oracle"]

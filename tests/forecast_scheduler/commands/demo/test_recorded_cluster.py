@@ -66,7 +66,7 @@ def state_at(moment: datetime) -> ClusterState:
     return state
 
 
-def test_pods_belong_to_the_services_and_nodes_they_were_recorded_with() -> None:
+def test_pods_requests_and_capacities_are_those_recorded() -> None:
     known, state = history(), state_at(MOMENT)
     found = {str(state.services[seat.service]): state.names[seat.node] for seat in state.seat_of.values()}
     assert found == {str(service): f"node-{i % 3}" for i, service in enumerate(known.services)}
@@ -74,10 +74,6 @@ def test_pods_belong_to_the_services_and_nodes_they_were_recorded_with() -> None
     assert weights == {kind: float(kind != "DaemonSet") for kind in KINDS}
     assert self_check(state) == ()
     assert len(state_at(MOMENT - timedelta(days=1)).pods) == len(state.pods) + 1
-
-
-def test_requests_and_capacities_are_those_recorded() -> None:
-    known, state = history(), state_at(MOMENT)
     by_kind = {state.services[seat.service].kind: state.pods[uid] for uid, seat in state.seat_of.items()}
     assert by_kind["Deployment"].requests == {"cpu": 0.25, "memory": 2.0**30}
     assert by_kind["StatefulSet"].requests.get("cpu", 0.0) == 0.0  # unknown

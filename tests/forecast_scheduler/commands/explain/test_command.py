@@ -35,7 +35,7 @@ def explained(capfd: pytest.CaptureFixture[str], *arguments: str) -> dict[str, A
     return found
 
 
-def test_a_pod_of_the_cluster_is_explained(
+def test_a_pod_of_the_cluster_is_explained_the_same_in_json_and_for_some_nodes(
     evening: Evening, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     capfd.readouterr()
@@ -48,9 +48,6 @@ def test_a_pod_of_the_cluster_is_explained(
     version = Registry(str(evening.models)).latest()
     assert f"model {version}" in text
     assert "degradation level 0 (fresh)" in text
-
-
-def test_the_same_in_json_and_for_some_nodes(evening: Evening, capfd: pytest.CaptureFixture[str]) -> None:
     both = explained(capfd, "shop/cart-0", *evening.options())
     assert [node["node"] for node in both["nodes"]] in (["node-0", "node-1"], ["node-1", "node-0"])
     assert both["nodes"][0]["score"] >= both["nodes"][1]["score"] > 0

@@ -55,7 +55,9 @@ def test_the_log_of_a_component_may_be_piped_in(
     assert "shop/other-1" in capfd.readouterr().out
 
 
-def test_the_log_of_the_settings_and_its_rotated_files_are_read(log: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_logs_are_those_of_the_settings_with_rotated_files_or_missing_ones_named(
+    log: Path, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     now = log.with_name("log[a].jsonl")  # no pattern
     log.rename(now.with_name("log[a].jsonl.1"))
     written(now, decision({"n5": 1}, "n5", pod="shop/third-1", uid="third"))
@@ -65,9 +67,6 @@ def test_the_log_of_the_settings_and_its_rotated_files_are_read(log: Path, capfd
     for name in ("cart-1", "third-1"):
         assert run(["explain", f"shop/{name}", "--last", "--config", settings]) == 0
     assert "node n5" in capfd.readouterr().out
-
-
-def test_a_missing_log_of_the_settings_is_named(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     missing = tmp_path / "no" / "log.jsonl"
     assert run(["explain", "shop/cart-1", "--last", "--config", with_log(missing, folder=tmp_path)]) == 2
     assert f"there is no file {missing}: pass --decisions FILE" in "".join(capfd.readouterr().err.splitlines())

@@ -71,13 +71,6 @@ def test_amounts_are_in_units_people_use(value: float, unit: str, text: str) -> 
     assert amount(value, unit) == text
 
 
-def test_contributions_are_shown_where_several_scores_count() -> None:
-    parts = (ExplainedScore("predicted_peak", 80.0, 3.0, 60.0), ExplainedScore("qos_balance", 50.0, 1.0, 12.5))
-    text = shown(replace(EXPLANATION, nodes=(replace(NODE, contributions=parts),)))
-    assert "qos_balance x 1" in text
-    assert "12.5 (50)" in text
-
-
 def test_remarks_tell_margin_age_level_and_virtual_request() -> None:
     lines = remarks(EXPLANATION)
     assert lines == [
@@ -98,12 +91,13 @@ def test_remarks_tell_margin_age_level_and_virtual_request() -> None:
     ]
 
 
-def test_names_that_look_like_markup_are_shown_as_they_are() -> None:
+def test_several_contributions_markup_and_assumed_capacities_are_shown() -> None:
+    parts = (ExplainedScore("predicted_peak", 80.0, 3.0, 60.0), ExplainedScore("qos_balance", 50.0, 1.0, 12.5))
+    text = shown(replace(EXPLANATION, nodes=(replace(NODE, contributions=parts),)))
+    assert "qos_balance x 1" in text
+    assert "12.5 (50)" in text
     assert "a/[/b] (x) on 7 nodes" in shown(replace(EXPLANATION, pod="a/[/b]", service="x"))
     assert shown(replace(EXPLANATION, nodes=(replace(NODE, node="[/n]"),)))
-
-
-def test_assumed_capacities_are_marked() -> None:
     tight = replace(PEAK, resource="log", unit="bytes/s", expected=2e6, assumed=True)
     explanation = replace(
         EXPLANATION, nodes=(replace(NODE, peak_before=tight, peak_with=tight),), assumed_capacities=("disk", "log")

@@ -80,13 +80,6 @@ def test_without_a_cluster_it_says_what_is_in_the_document(tmp_path: Path, capfd
     assert "rule 1: namespace shop" in text and "filters, scores.weights" in text and "default balanced" in text
 
 
-def test_it_notes_what_counts_in_our_own_loops_alone(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    both = {"scores": {"plugin_weights": {"ImageLocality": 0}}, "pools": [{"matchLabels": {"pool": "a"}}]}
-    figures = checked(capfd, written(tmp_path, {"policies": {"one": both, "two": both, "three": {"scores": {}}}}))
-    assert figures["policies"]["one"]["sets"] == ["pools", "scores.plugin_weights"]
-    assert [note.partition(":")[0] for note in figures["notes"]] == ["plugin_weights of one, two", "pools of one, two"]
-
-
 @pytest.mark.parametrize(
     ("document", "message"),
     [
@@ -143,9 +136,13 @@ def test_it_says_which_pods_are_touched_and_how_their_best_nodes_change(
     assert "annotation 'stakc' names no policy: 1 pods, for instance shop/mail-0" in text
 
 
-def test_a_policy_that_leaves_no_node_says_why(
-    evening: Evening, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+def test_it_notes_what_counts_in_our_loops_alone_and_why_a_policy_leaves_no_node(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], evening: Evening
 ) -> None:
+    both = {"scores": {"plugin_weights": {"ImageLocality": 0}}, "pools": [{"matchLabels": {"pool": "a"}}]}
+    figures = checked(capfd, written(tmp_path, {"policies": {"one": both, "two": both, "three": {"scores": {}}}}))
+    assert figures["policies"]["one"]["sets"] == ["pools", "scores.plugin_weights"]
+    assert [note.partition(":")[0] for note in figures["notes"]] == ["plugin_weights of one, two", "pools of one, two"]
     cold = {"default": "cold", "policies": {"cold": {"filters": ["PredictedPeak"], "highest_peaks": {"cpu": 0.001}}}}
     path = written(tmp_path, cold)
     found = checked(capfd, path, *evening.options())["cluster"]

@@ -18,16 +18,13 @@ def settings_with(where: str | None, **groups: Any) -> Settings:
     return with_options(Settings.model_validate(groups), {"policies": policies_option(where)})
 
 
-def test_the_option_takes_the_place_of_either_setting() -> None:
+def test_the_option_takes_the_place_of_either_setting_and_two_are_refused() -> None:
     for groups in ({}, {"policies": {"file": "other.yaml"}}, {"policies": {"config_map": "other/one"}}):
         named = settings_with("configmap:shop/policies", **groups).policies
         assert (named.file, named.config_map) == (None, "shop/policies")
         named = settings_with("policies.yaml", **groups).policies
         assert (named.file, named.config_map) == (Path("policies.yaml"), None)
     assert settings_with(None, policies={"file": "other.yaml"}).policies.file == Path("other.yaml")
-
-
-def test_a_place_that_is_none_or_two_is_refused() -> None:
     for where, message in (("configmap:", "names nothing"), ("configmap:policies", r"policies\.config_map")):
         with pytest.raises(InputError, match=message):
             settings_with(where)
@@ -52,7 +49,7 @@ def test_a_start_with_nothing_good_has_the_settings(tmp_path: Path, text: str | 
         ]
 
 
-def test_what_policies_leave_out_is_as_in_the_settings(tmp_path: Path) -> None:
+def test_policies_leave_the_rest_to_the_settings_which_have_to_be_right(tmp_path: Path) -> None:
     path = tmp_path / "policies.yaml"
     path.write_text("policies: {a: {}}\ndefault: a")
     groups = {
@@ -66,9 +63,6 @@ def test_what_policies_leave_out_is_as_in_the_settings(tmp_path: Path) -> None:
     assert policy.name == "a" and policy.scoring.weights == {"balance": 3.0}
     assert policy.cards.options.rare_types == ("H100",)
     assert [one.name for one in policy.filters] == ["Domain", "MachineGroup", "CardTypes", "PredictedPeak"]
-
-
-def test_settings_that_are_wrong_are_refused_at_once(tmp_path: Path) -> None:
     settings = settings_with(str(tmp_path / "none"), extender={"standard_filters": ["Nothing"]})
     with pytest.raises(InputError, match="there is no filter 'Nothing'"), open_policies(settings, has_api_server=False):
         pass

@@ -48,14 +48,11 @@ def surveyed(*of: PodInfo, top: int = 50) -> Survey:
     return survey(of, service_of, of_settings, by_annotation, lambda a, b: a.name == b.name, top=top)
 
 
-def test_pods_that_are_over_or_going_do_not_count() -> None:
+def test_one_pod_stands_for_those_alike_and_pods_that_are_over_do_not_count() -> None:
     one = pods("cart", 1, "fast")[0]
     over = [replace(one, phase=phase) for phase in (Phase.SUCCEEDED, Phase.FAILED)]
     found = surveyed(*over, replace(one, terminating=True))
     assert (found.pods, found.choices, found.touched) == (0, (), ())
-
-
-def test_one_pod_stands_for_those_of_its_service_with_the_same_policies() -> None:
     waiting = pods("cart", 1, "fast", node="")
     running = [replace(one, name=f"cart-9{i}") for i, one in enumerate(pods("cart", 2, "fast"))]
     found = surveyed(*waiting, *running, *pods("cart", 1, "batch"), *pods("mail", 4))
@@ -65,14 +62,11 @@ def test_one_pod_stands_for_those_of_its_service_with_the_same_policies() -> Non
     ]
 
 
-def test_pods_that_come_with_their_node_are_counted_but_not_compared() -> None:
+def test_pods_that_are_not_compared_are_counted_and_named() -> None:
     daemon = replace(pods("log", 1, "fast")[0], owner=Owner("DaemonSet", "log"))
     found = surveyed(daemon)
     assert found.choices == (ChoiceCount("fast", "its annotation", 1),)
     assert found.touched_pods == 0
-
-
-def test_beyond_the_top_it_is_said_what_was_left_out() -> None:
     found = surveyed(*(pod for i in range(1, 6) for pod in pods(f"s{i}", i, "fast")), top=2)
     assert [kind.pods for kind in found.touched] == [5, 4]
     assert (found.left_out, found.left_out_pods, found.touched_pods) == (3, 6, 15)

@@ -16,7 +16,9 @@ def evening(tmp_path_factory: pytest.TempPathFactory) -> Evening:
     return recorded_evening(tmp_path_factory.mktemp("evening"))
 
 
-def test_the_plan_of_a_recorded_cluster(evening: Evening, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_recorded_cluster_has_a_plan_and_none_without_a_forecast(
+    evening: Evening, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     written = tmp_path / "plan.json"
     assert run(["rebalance", "--plan", *evening.options(), "--json", str(written)]) == 0
     said = " ".join("".join(capfd.readouterr()).split())
@@ -27,9 +29,6 @@ def test_the_plan_of_a_recorded_cluster(evening: Evening, tmp_path: Path, capfd:
     assert found["heat_after"] <= found["heat_before"] <= found["heat_after"] + found["most_gain"] + 1e-6
     for move in found["moves"]:
         assert move["source"] != move["target"] and move["reason"]
-
-
-def test_without_a_forecast_it_says_how_to_get_one(evening: Evening, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["rebalance", "--plan", *evening.options(models=False)]) == 2
     assert "forecast-scheduler train" in capfd.readouterr().err
 

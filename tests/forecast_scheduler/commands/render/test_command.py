@@ -82,7 +82,9 @@ def reason(figures: dict[str, Any], binding: str) -> str:
     return next(str(one["message"]) for one in figures["bindings"] if one["binding"] == binding)
 
 
-def test_a_deployment_gets_its_pool(write: Write, rendered: Render) -> None:
+def test_a_deployment_gets_its_pool_if_the_webhook_is_asked_about_it(
+    write: Write, rendered: Render, capfd: pytest.CaptureFixture[str]
+) -> None:
     figures = rendered(write(manifest("Deployment")))
     assert outcomes(figures) == {
         "cart-pool": "applied",
@@ -94,9 +96,6 @@ def test_a_deployment_gets_its_pool(write: Write, rendered: Render) -> None:
     assert figures["affinity"] == FAST_ELSE_GENERAL
     assert figures["pod"] == "pod template of Deployment shop/cart"
     assert figures["changed"]
-
-
-def test_pods_that_the_webhook_is_not_asked_about_are_told(write: Write, capfd: pytest.CaptureFixture[str]) -> None:
     (webhook,) = yaml.safe_load((ROOT / "deploy" / "base" / "webhook" / "configuration.yaml").read_text())["webhooks"]
     (names,) = webhook["namespaceSelector"]["matchExpressions"]
     assert (names["operator"], tuple(names["values"])) == ("NotIn", EXCLUDED_NAMESPACES)
@@ -108,7 +107,9 @@ def test_pods_that_the_webhook_is_not_asked_about_are_told(write: Write, capfd: 
         assert said is (namespace != "shop")
 
 
-def test_it_reads_as_a_diff(write: Write, capfd: pytest.CaptureFixture[str]) -> None:
+def test_it_reads_as_a_diff_and_its_yaml_can_be_passed_on(
+    write: Write, capfd: pytest.CaptureFixture[str], rendered: Render
+) -> None:
     assert run(["render", str(write(manifest("Deployment"))), "--templates", str(EXAMPLES)]) == 0
     text = capfd.readouterr().out
     assert "cart-pool (NodeSchedulerConfig/pool) applied" in text
@@ -117,9 +118,6 @@ def test_it_reads_as_a_diff(write: Write, capfd: pytest.CaptureFixture[str]) -> 
     assert "+            - fast" in text
     removed = [line for line in text.splitlines() if line.startswith("-") and not line.startswith("---")]
     assert not removed
-
-
-def test_yaml_can_be_passed_on(write: Write, rendered: Render, capfd: pytest.CaptureFixture[str]) -> None:
     path = write(manifest("Deployment"))
     arguments = ["render", str(path), "--templates", str(EXAMPLES), "--output", "yaml"]
     assert run(arguments) == 0
@@ -134,7 +132,9 @@ def test_yaml_can_be_passed_on(write: Write, rendered: Render, capfd: pytest.Cap
     assert not again["changed"], again
 
 
-def test_trials_choose_as_they_are_told(write: Write, rendered: Render) -> None:
+def test_trials_choose_as_told_also_for_pods_of_an_exported_cluster(
+    write: Write, rendered: Render, capfd: pytest.CaptureFixture[str]
+) -> None:
     path = write(manifest("Deployment", "search", labels={"app": "search"}))
     chosen = rendered(path)
     assert outcomes(chosen)["search-apart"] == "applied"
@@ -145,9 +145,6 @@ def test_trials_choose_as_they_are_told(write: Write, rendered: Render) -> None:
     assert outcomes(passed_over)["search-apart"] == "control"
     assert passed_over["affinity"] is None
     assert passed_over["annotations"] == {CONTROL_ANNOTATION: "search-apart"}
-
-
-def test_a_pod_of_an_exported_cluster(write: Write, rendered: Render, capfd: pytest.CaptureFixture[str]) -> None:
     stored = manifest(name="web-1", uid="u-1", annotations={"team": "web"}, spec={"nodeName": "node-1"})
     listed = {"apiVersion": "v1", "kind": "List", "items": [stored]}
     path = write(json.dumps(listed), name="cluster.json")

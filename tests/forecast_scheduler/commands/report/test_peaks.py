@@ -44,13 +44,12 @@ def test_page_figures_and_tables_of_a_trained_cluster(
     assert html.count("plotly.js v") == 1 and "http-equiv" in html and f"report: {page.resolve()}" in said
 
 
-def test_without_a_rehearsal_nothing_is_fitted(evening: Evening, capfd: pytest.CaptureFixture[str]) -> None:
+def test_without_a_rehearsal_nothing_is_fitted_and_decisions_share_the_page(
+    evening: Evening, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     assert run(command(evening, "--no-rehearse", "--json", "-")) == 0
     peaks = json.loads(capfd.readouterr().out)["peaks"]
     assert {day["origin"] for day in peaks["days"]} == {"none"} and peaks["service_days"] == []
-
-
-def test_decisions_and_peaks_share_a_page(evening: Evening, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     page, file = tmp_path / "both.html", tmp_path / "both.json"
     at = small_tables(1).usage["timestamp"].max()
     log = write_log(tmp_path / "log", decided("cart-0", "node-0", "node-0", at, is_shadow=False))

@@ -42,7 +42,7 @@ def cluster_options(evening: Evening) -> list[str]:
     return ["--cluster", str(evening.cluster), "--models", str(evening.models), "--at", MOMENT]
 
 
-def test_patches_name_the_containers_of_the_cluster(evening: Evening, tmp_path: Path) -> None:
+def test_patches_name_the_containers_and_autoscalers_change_nothing(evening: Evening, tmp_path: Path) -> None:
     file, out = tmp_path / "requests.json", tmp_path / "patches.yaml"
     assert run(["requests", *cluster_options(evening), "--json", str(file), "--out", str(out)]) == 0
     figures = json.loads(file.read_text())
@@ -55,9 +55,6 @@ def test_patches_name_the_containers_of_the_cluster(evening: Evening, tmp_path: 
         containers = patch["spec"]["template"]["spec"]["containers"]
         total = sum(parse_quantity(one["resources"]["requests"]["cpu"]) for one in containers)
         assert total == pytest.approx(parse_quantity(wanted[service]["cpu"]), abs=0.01)
-
-
-def test_vertical_pod_autoscalers_change_nothing(evening: Evening, tmp_path: Path) -> None:
     out = tmp_path / "vpa.yaml"
     assert run(["requests", *cluster_options(evening), "--format", "vpa", "--out", str(out)]) == 0
     written = list(yaml.safe_load_all(out.read_text()))

@@ -31,16 +31,6 @@ def cluster(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_moment_without_an_offset_is_local_time_and_the_clock_runs_on_from_it() -> None:
-    naive = datetime(2026, 7, 1, 17, 0)
-    for at in (naive, naive.replace(tzinfo=timezone(timedelta(hours=2))), datetime(2026, 7, 1, 15, tzinfo=UTC)):
-        clock = clock_from(at, BERLIN)
-        first = clock()
-        assert first == pytest.approx(datetime(2026, 7, 1, 15, tzinfo=UTC).timestamp(), abs=60)
-        assert clock() >= first
-    assert clock_from(None, BERLIN) is time.time
-
-
 @pytest.mark.parametrize(
     ("settings", "hour"), [(Settings(), 15), (Settings(time_zone="America/New_York"), 21)], ids=["model", "settings"]
 )
@@ -67,11 +57,18 @@ def test_contradicting_inputs_are_refused(inputs: Inputs, message: str) -> None:
         pass
 
 
-def test_the_settings_as_they_come_are_the_defaults_of_the_scorer() -> None:
+def test_the_settings_are_the_defaults_and_a_moment_is_local_time() -> None:
     settings = Settings()
     assert scorer_options(settings) == ScorerOptions()
     assert settings.scorer.port == 8080
     assert settings.scorer.max_concurrent == 256
+    naive = datetime(2026, 7, 1, 17, 0)
+    for at in (naive, naive.replace(tzinfo=timezone(timedelta(hours=2))), datetime(2026, 7, 1, 15, tzinfo=UTC)):
+        clock = clock_from(at, BERLIN)
+        first = clock()
+        assert first == pytest.approx(datetime(2026, 7, 1, 15, tzinfo=UTC).timestamp(), abs=60)
+        assert clock() >= first
+    assert clock_from(None, BERLIN) is time.time
 
 
 def test_settings_reach_the_scorer() -> None:

@@ -39,27 +39,6 @@ def test_usage_now_goes_over_evenly_between_half_hours(hours: float, day: int, s
     assert (read.sampled == MIDNIGHT.timestamp() + 3600 * hours).all()
 
 
-def test_outside_the_history_nothing_is_measured() -> None:
-    for hours in (-30.0, 24.0 * 9):
-        assert np.isnan(source(hours).read().usage).all()
-
-
-def test_the_past_of_nodes_and_services_is_what_was_recorded() -> None:
-    since = MIDNIGHT - timedelta(hours=1)
-    node = source(17).node_history(["elsewhere", "node-1"], since, since + timedelta(hours=2))
-    expected = np.concatenate([HISTORY.node_usage[1, :, 0, 46:], HISTORY.node_usage[1, :, 1, :2]], axis=1)
-    np.testing.assert_allclose(node, expected)
-    service = source(17).service_history(HISTORY.services[2], [], MIDNIGHT, MIDNIGHT + timedelta(days=1))
-    np.testing.assert_allclose(service, 4 * HISTORY.usage_per_pod[2, :, 1])
-    for nobody in (
-        source(17).node_history(["elsewhere"], since, MIDNIGHT),
-        source(17).service_history(ServiceKey("a", "b", "c"), [], since, MIDNIGHT),
-    ):
-        assert nobody.shape == (5, 2)
-        assert np.isnan(nobody).all()
-    assert source(17).node_history(["node-1"], MIDNIGHT, since).shape == (5, 0)
-
-
 @pytest.mark.parametrize(
     ("kind", "its_own", "others"),
     [
@@ -78,7 +57,22 @@ def test_pods_are_found_by_how_their_owner_names_them(kind: str, its_own: list[s
     assert [name for name in its_own + others if re.fullmatch(pattern, name)] == its_own
 
 
-def test_a_service_of_an_unusual_owner_without_pods_matches_nothing() -> None:
+def test_only_what_was_recorded_is_measured() -> None:
+    for hours in (-30.0, 24.0 * 9):
+        assert np.isnan(source(hours).read().usage).all()
+    since = MIDNIGHT - timedelta(hours=1)
+    node = source(17).node_history(["elsewhere", "node-1"], since, since + timedelta(hours=2))
+    expected = np.concatenate([HISTORY.node_usage[1, :, 0, 46:], HISTORY.node_usage[1, :, 1, :2]], axis=1)
+    np.testing.assert_allclose(node, expected)
+    service = source(17).service_history(HISTORY.services[2], [], MIDNIGHT, MIDNIGHT + timedelta(days=1))
+    np.testing.assert_allclose(service, 4 * HISTORY.usage_per_pod[2, :, 1])
+    for nobody in (
+        source(17).node_history(["elsewhere"], since, MIDNIGHT),
+        source(17).service_history(ServiceKey("a", "b", "c"), [], since, MIDNIGHT),
+    ):
+        assert nobody.shape == (5, 2)
+        assert np.isnan(nobody).all()
+    assert source(17).node_history(["node-1"], MIDNIGHT, since).shape == (5, 0)
     assert pods_of_service(ServiceKey("shop", "Widget", "x"), []) == ["none"]
 
 

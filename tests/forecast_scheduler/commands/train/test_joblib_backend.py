@@ -24,12 +24,9 @@ def processes() -> set[int]:
     return set(run_all(process_of, ((n,) for n in range(6))))
 
 
-def test_without_a_backend_work_stays_in_this_process() -> None:
+def test_work_stays_in_this_process_unless_loky_takes_it_to_others() -> None:
     with work_on(None, -1, None):
         assert processes() == {os.getpid()}
-
-
-def test_loky_takes_it_to_other_processes() -> None:
     with work_on("loky", 2, None):
         assert os.getpid() not in processes()
 

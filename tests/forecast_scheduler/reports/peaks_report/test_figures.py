@@ -27,7 +27,7 @@ def reading() -> DayReading:
     return DayReading(mean, mean + 1, peaks, np.ones(SHAPE[:2], dtype=np.bool_), none, none)
 
 
-def test_error_is_a_share_of_capacity_and_coverage_counts_peaks() -> None:
+def test_error_and_coverage_are_of_nodes_that_can_be_judged() -> None:
     actual = np.full(SHAPE, 3.0)
     actual[0, CPU, 40] = 5.5  # above the bound
     actual[1, CPU] = np.nan  # not measured: not judged
@@ -37,16 +37,10 @@ def test_error_is_a_share_of_capacity_and_coverage_counts_peaks() -> None:
     # 47 half hours of 0.1, one of 0.15 on node 0 and of 0.1 (3 where 4 was expected) on node 2
     assert score.error[CPU] == pytest.approx((95 * 0.1 + 0.15) / 96)
     assert score.bias[CPU] == pytest.approx((94 * 0.1 + 0.15 - 0.1) / 96)
-
-
-def test_nodes_with_pods_that_the_model_does_not_know_are_not_judged() -> None:
     understood = np.ones(SHAPE[:2], dtype=np.bool_)
     understood[2, CPU] = False
     score = score_day(replace(reading(), understood=understood), np.full(SHAPE, 3.0), CAPACITY)
     assert (score.n_nodes[CPU], score.n_nodes[LOG], score.left_out) == (2, 3, 1)
-
-
-def test_a_resource_without_a_limit_has_no_error_but_its_peaks_are_held_or_not() -> None:
     capacity = CAPACITY.copy()
     capacity[:, LOG] = np.nan
     score = score_day(reading(), np.full(SHAPE, 3.0), capacity)

@@ -18,18 +18,6 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return small_tables(9).write(tmp_path_factory.mktemp("nightly") / "history")
 
 
-def test_the_page_is_written_after_the_run(
-    history: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    page, metrics = tmp_path / "report.html", tmp_path / "train.prom"
-    monkeypatch.setenv(PAGE, str(page))
-    arguments = ["train", "--history", str(history), "--models", str(tmp_path / "models"), "--metrics", str(metrics)]
-    assert run(arguments) == 0
-    assert f"peaks report: {page}" in capfd.readouterr().out
-    assert "<html" in page.read_text()
-    assert "forecast_train_peaks_report_written 1.0" in metrics.read_text()
-
-
 def test_a_page_that_cannot_be_written_is_a_note(
     history: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -43,7 +31,16 @@ def test_a_page_that_cannot_be_written_is_a_note(
     assert "forecast_train_peaks_report_written 0.0" in metrics.read_text()
 
 
-def test_a_history_in_an_object_store_has_no_page(tmp_path: Path) -> None:
+def test_the_page_is_written_if_it_can_be_and_never_from_an_object_store(
+    history: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    page, metrics = tmp_path / "report.html", tmp_path / "train.prom"
+    monkeypatch.setenv(PAGE, str(page))
+    arguments = ["train", "--history", str(history), "--models", str(tmp_path / "models"), "--metrics", str(metrics)]
+    assert run(arguments) == 0
+    assert f"peaks report: {page}" in capfd.readouterr().out
+    assert "<html" in page.read_text()
+    assert "forecast_train_peaks_report_written 1.0" in metrics.read_text()
     why = write_peaks_report(tmp_path / "report.html", history="s3://bucket/history", models="s3://bucket", config=None)
     assert why is not None
     assert "made from a history directory" in why

@@ -32,7 +32,7 @@ def origins_of(view: PeaksView) -> list[str]:
     return [forecast.origin.value for forecast in view.forecasts[:-1]]
 
 
-def test_what_was_issued_comes_before_what_was_made_later(tmp_path: Path) -> None:
+def test_issued_forecasts_come_before_later_and_rehearsed_ones(tmp_path: Path) -> None:
     view = view_of(registry_of(tmp_path, in_time=(N_DAYS - 3,), late=(N_DAYS - 2, N_DAYS)))
     assert origins_of(view) == ["none", "none", "issued", "issued", "issued"]
     assert [forecast.lead_days for forecast in view.forecasts] == [0, 0, 1, 2, 3, 1]
@@ -44,16 +44,10 @@ def test_what_was_issued_comes_before_what_was_made_later(tmp_path: Path) -> Non
     assert np.isnan(view.nodes.expected[:, :, :2]).all() and np.isfinite(view.nodes.expected[:, CPU, 2:]).all()
     assert view.coming == history().days[-1] + timedelta(days=1) and np.isnan(view.nodes.actual[:, :, 5]).all()
     assert {score.day for score in view.service_scores} == set(history().days[-3:])
-
-
-def test_a_model_of_the_days_before_that_was_published_later_is_called_that(tmp_path: Path) -> None:
-    view = view_of(registry_of(tmp_path, late=(N_DAYS - 2, N_DAYS)), fit=rehearsal)
+    view = view_of(registry_of(tmp_path / "later", late=(N_DAYS - 2, N_DAYS)), fit=rehearsal)
     assert origins_of(view) == ["none", "none", "none", "later", "later"]
     assert {score.day for score in view.service_scores} == set(history().days[-2:])
-
-
-def test_without_any_such_model_the_last_days_are_rehearsed_or_left_open(tmp_path: Path) -> None:
-    registry = registry_of(tmp_path)
+    registry = registry_of(tmp_path / "none")
     assert origins_of(view_of(registry)) == ["none"] * 5
     view = view_of(registry, fit=rehearsal)
     assert origins_of(view) == ["rehearsed"] * 5
@@ -76,7 +70,7 @@ def test_no_forecast_of_a_past_day_knows_that_day(tmp_path: Path) -> None:
     assert changed.scores[known.days[-1]].coverage[CPU] == 0
 
 
-def test_only_so_many_are_drawn_and_figures_are_over_all(tmp_path: Path) -> None:
+def test_few_are_drawn_and_adoption_parts_the_days(tmp_path: Path) -> None:
     registry = registry_of(tmp_path, in_time=(N_DAYS - 2,))
     few, all_of_them = view_of(registry, top=1), view_of(registry)
     drawn = figures_json(few)["drawn"]
@@ -84,28 +78,14 @@ def test_only_so_many_are_drawn_and_figures_are_over_all(tmp_path: Path) -> None
     assert few.nodes.chosen[0] == few.hottest[0].node and len(few.hottest) == 3
     assert few.services.chosen.tolist() == [3]  # the largest
     assert figures_json(few)["days"] == figures_json(all_of_them)["days"]
-
-
-def test_adoption_parts_the_days(tmp_path: Path) -> None:
     known = history()
     nodes = known.node_usage.copy()
     nodes[:, CPU, :10] *= np.array([0.2, 1.0, 1.8], dtype=np.float32)[:, None, None]
-    view = view_of(registry_of(tmp_path), replace(known, node_usage=nodes), adopted=known.days[10])
+    view = view_of(registry_of(tmp_path / "none"), replace(known, node_usage=nodes), adopted=known.days[10])
     adoption = figures_json(view)["adoption"]
     assert (adoption["before"]["days"], adoption["after"]["days"]) == (10, N_DAYS - 11)
     assert adoption["before"]["peak_cv"]["cpu"] > adoption["after"]["peak_cv"]["cpu"] + 0.3
     json.dumps(figures_json(view))
-
-
-def test_a_history_of_two_days_has_a_page_without_past_forecasts(tmp_path: Path) -> None:
-    short = history().before(2)
-    url = str(tmp_path / "models")
-    from forecast.model_artefact import artefact_of
-
-    Registry(url).publish(artefact_of(model_at(2), MADE))
-    view = view_of(Registry(url, clock=lambda: MADE), short, fit=rehearsal)
-    assert [forecast.origin for forecast in view.forecasts] == [Origin.NONE, Origin.NONE, Origin.ISSUED]
-    assert len(view.hottest) == 3 and not view.scores and not view.service_scores
 
 
 @pytest.mark.parametrize(
@@ -122,9 +102,17 @@ def test_a_model_that_does_not_go_with_the_history_is_refused(known: History, se
         view_of(registry_of(tmp_path), known)
 
 
-def test_without_a_model_the_way_out_is_told(tmp_path: Path) -> None:
+def test_little_history_has_a_page_and_no_model_the_way_out(tmp_path: Path) -> None:
+    short = history().before(2)
+    url = str(tmp_path / "models")
+    from forecast.model_artefact import artefact_of
+
+    Registry(url).publish(artefact_of(model_at(2), MADE))
+    view = view_of(Registry(url, clock=lambda: MADE), short, fit=rehearsal)
+    assert [forecast.origin for forecast in view.forecasts] == [Origin.NONE, Origin.NONE, Origin.ISSUED]
+    assert len(view.hottest) == 3 and not view.scores and not view.service_scores
     with pytest.raises(NoModel, match="run forecast-scheduler train"):
-        view_of(Registry(str(tmp_path / "models"), clock=lambda: MADE))
+        view_of(Registry(str(tmp_path / "none"), clock=lambda: MADE))
 
 
 def test_an_old_version_that_is_damaged_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
