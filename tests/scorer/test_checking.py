@@ -94,9 +94,9 @@ def test_many_drifts_are_summed_up_and_the_last_digits_are_none() -> None:
     tested = LiveScorer(pods=PODS)
     for pod in PODS:
         tested.delete(pod)
-    cluster = tested.scorer.tables._cluster
-    predicted(cluster)._pods_today[0] += 1e-9
-    predicted(cluster)._qos_memory[0] += 1e-9
+    emptied = predicted(tested.scorer.tables._cluster)
+    emptied._pods_today[0] += 1e-9
+    emptied._qos_memory[0] += 1e-9
     assert tested.scorer.self_check().drift == ()
-    predicted(cluster)._pods_today[0, 0] += 0.1  # a tenth of a core
+    emptied._pods_today[0, 0] += 0.1  # a tenth of a core
     assert [one.partition(" of ")[0] for one in tested.scorer.self_check().drift] == ["predicted load: usage now"]
