@@ -10,8 +10,8 @@ import pytest
 from hypothesis import settings
 
 from testing.servers.control_plane.pool import stop_idle
-from tests.measured_run import Clocks, Summary, recorded
-from tests.parts import PARTS, TESTS, belongs
+from tests.measured_run import Clocks, Summary
+from tests.parts import PARTS, TESTS, belongs, recorded
 
 # Two workers that fit small models on all processors each mostly wait for each other: one thread is twice as fast.
 # Set before anything loads OpenMP, and inherited by the processes that tests start.

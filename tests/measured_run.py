@@ -9,23 +9,16 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from testing.timings import taken
+from tests.parts import DURATIONS
 
-DURATIONS: Final = Path(__file__).with_name("durations.json")
 _LEAST: Final = 1.0
 """Seconds: files that take less are not recorded, and run last."""
 _SLOWEST: Final = 10
-
-
-def recorded() -> dict[str, float]:
-    """Return wall seconds by path of the test file below tests/, as recorded in the repository."""
-    found = json.loads(DURATIONS.read_text()) if DURATIONS.exists() else {}
-    return {path: float(wall) for path, (wall, _) in found.items()}
 
 
 class Clocks:

@@ -1,45 +1,57 @@
-"""Which test files run when: the fast ones, the default run (`make test`), the named parts of `make test-long`.
+"""Which test files run when: `make test-fast`, the default run of `make test`, the named parts of `make test-long`.
 
-    fast        start no server or process of ours and fit no model: as their imports tell
-    default     the fast ones and those of JOURNEYS
-    random      the fast ones with hundreds of random cases each, and what is marked `long` in them
-    the others  all that is not fast, by the folders of PARTS; each part is complete in itself
+    fast        start no server or process of ours and fit no model, as their imports tell; take less than FAST_SECONDS
+    default     those that need more time, too; of the others those that take less than SHORT_SECONDS, and JOURNEYS
+    random      what starts and fits nothing, with hundreds of random cases each, and what is marked `long` there
+    the others  all that starts or fits something, by the folders of PARTS; each part is complete in itself
 
-`pytest --part NAME` takes one of them. Without it pytest runs what it is given.
+`pytest --part NAME` takes one of them. Without it pytest runs what it is given. Seconds are those of
+tests/durations.json; a file that is not there yet is short.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from functools import cache
 from pathlib import Path
 from typing import Final
 
 TESTS: Final = Path(__file__).parent
+DURATIONS: Final = TESTS / "durations.json"
+
+FAST_SECONDS: Final = 4.0
+SHORT_SECONDS: Final = 8.0
 
 JOURNEYS: Final = (
-    # A journey with real servers for each command that touches a cluster.
-    "trainer/prometheus/test_cluster.py",  # train
-    "processes/test_following_the_cluster.py",  # scorer
+    "advise/test_advice.py",
+    "autoscale/test_hands.py",
     "extender/real/test_protocol.py",
-    "schedule/test_preempting.py",  # schedule, online
-    "schedule/test_gpu_devices.py",  # gpu
-    "schedule/test_jobs_queues.py",  # job
+    "forecast_scheduler/commands/demo/test_recorded_cluster.py",
+    "processes/test_following_the_cluster.py",  # scorer
+    "processes/test_webhook.py",
+    "rebalance/test_execution.py",
+    "schedule/test_gpu_devices.py",
+    "schedule/test_jobs_queues.py",
+    "schedule/test_preempting.py",  # online
     "schedule/test_shards.py",
     "schedule/test_tenants.py",
-    "advise/test_advice.py",
-    "rebalance/test_execution.py",
-    "autoscale/test_external_metrics.py",
-    "processes/test_webhook.py",
-    "forecast_scheduler/commands/demo/test_recorded_cluster.py",
-    # Models that are fitted, and the command line: nothing fast covers them.
-    "forecast/",
-    "trainer/gate/",
-    "trainer/run_report/",
-    "trainer/doctor/",
-    "forecast_scheduler/",
+    "trainer/prometheus/test_cluster.py",  # train
+    # Fits and servers that no shorter test covers.
+    "forecast/test_backtest.py",
+    "forecast/test_fit.py",
+    "forecast/test_fit_job_owners.py",
+    "serving/test_server.py",
+    "test_import_directions.py",
+    "trainer/gate/test_gate_run.py",
+    "trainer/prometheus/test_failures.py",
+    "trainer/run_report/test_run_report.py",
 )
-"""What the default run has in addition to the fast files. Paths below tests/, or beginnings of them."""
+"""Files of the default run however long they take, first a journey with real servers for each command that touches a
+cluster. In these files, too, `long` marks what the default run leaves out."""
+
+_NEVER_IN_DEFAULT: Final = ("browser/", "differential/", "image/", "nights/", "soak/")
+"""They need programs that nothing else needs, or are parts of their own."""
 
 PARTS: Final = {
     "soak": ("soak/", "schedule/test_replicas.py"),
@@ -54,7 +66,7 @@ PARTS: Final = {
 
 _STARTS_SOMETHING: Final = re.compile(
     r"testing\.(servers|processes|soak|local_cluster)|\bsubprocess\b|\bmultiprocessing\b"
-    r"|tests\.(processes|differential|entry_points|browser|dashboards)\."
+    r"|tests\.(processes|differential|browser|dashboards)\."
     r"|from benchmarks\.|with_retry|serving\.server import"
 )
 _FITS_MODELS: Final = re.compile(
@@ -65,22 +77,33 @@ _FITS_MODELS: Final = re.compile(
 
 def belongs(file: Path, part: str) -> bool:
     """Return whether a test file runs in this part."""
-    path = file.relative_to(TESTS).as_posix()
+    path, starts_nothing = file.relative_to(TESTS).as_posix(), _starts_nothing(file)
+    seconds = recorded().get(path, 0.0)
     match part:
-        case "fast" | "random":
-            return is_fast(file)
+        case "fast":
+            return starts_nothing and seconds < FAST_SECONDS
+        case "random":
+            return starts_nothing
         case "default":
-            return is_fast(file) or path.startswith(JOURNEYS)
+            short = seconds < SHORT_SECONDS and not path.startswith(_NEVER_IN_DEFAULT)
+            return starts_nothing or short or path in JOURNEYS
         case _:
-            return not is_fast(file) and part == long_part(path)
+            return not starts_nothing and part == long_part(path)
 
 
 def long_part(path: str) -> str:
-    """Return the part of `make test-long` that has a file that is not fast."""
+    """Return the part of `make test-long` that has a file which starts or fits something."""
     return next(part for part, beginnings in PARTS.items() if path.startswith(beginnings))
 
 
-def is_fast(file: Path) -> bool:
+@cache
+def recorded() -> dict[str, float]:
+    """Return wall seconds by path of the test file below tests/, as recorded in the repository."""
+    found = json.loads(DURATIONS.read_text()) if DURATIONS.exists() else {}
+    return {path: float(wall) for path, (wall, _) in found.items()}
+
+
+def _starts_nothing(file: Path) -> bool:
     """Return whether neither a test file nor the conftest.py files above it start or fit anything."""
     texts = [file.read_text(), *(_text(one / "conftest.py") for one in file.parents if TESTS in one.parents)]
     return not any(_STARTS_SOMETHING.search(text) or _FITS_MODELS.search(text) for text in texts)

@@ -9,6 +9,7 @@ from typing import Final
 
 from testing.servers.control_plane.binaries import binary
 from testing.servers.controller_manager.binary import kube_controller_manager
+from testing.servers.kubectl.binary import kubectl
 from testing.servers.prometheus import promtool_path
 
 _PROGRAMS: Final[Mapping[str, Callable[[], Path]]] = {
@@ -17,6 +18,7 @@ _PROGRAMS: Final[Mapping[str, Callable[[], Path]]] = {
     "kube-apiserver": lambda: binary("kube-apiserver"),
     "kube-scheduler": lambda: binary("kube-scheduler"),
     "kube-controller-manager": kube_controller_manager,
+    "kubectl": kubectl,
 }
 _WORTH_SAYING: Final = 1.0
 

@@ -11,8 +11,6 @@ from rebalancer.execution.wire import Mode, MoveSpec, PlanSpec, Trigger, moment
 from testing.waiting import eventually
 from tests.rebalance.conftest import PLANS, Site, plan_object
 
-pytestmark = pytest.mark.long  # building kube-controller-manager takes ten minutes, once
-
 
 def _uids(pods: list[dict[str, object]]) -> set[str]:
     return {one["metadata"]["uid"] for one in pods}  # type: ignore[index]
@@ -48,6 +46,7 @@ def test_a_budget_decides(site: Site) -> None:
     assert set(site.kubelets.gone) == _uids(pods)
 
 
+@pytest.mark.long
 def test_a_kill_at_every_write_costs_nothing(site: Site) -> None:
     """Each driver dies at its first write, in turn before and after it: the plan passes all boundaries."""
     n_moves, pods = 3, site.deploy("cart", 4)
@@ -64,6 +63,7 @@ def test_a_kill_at_every_write_costs_nothing(site: Site) -> None:
     _assert_moved(site, "cart", pods, n_moves)
 
 
+@pytest.mark.long
 def test_a_single_replica_moves_by_a_surge(site: Site) -> None:
     pods = site.deploy("cart", 1, **{"forecast-scheduler.io/move-by-surge": "true"})
     site.budget("cart", 1)  # an eviction alone would be refused for ever
@@ -88,6 +88,7 @@ def _spec(n_moves: int) -> PlanSpec:
     return PlanSpec(created_at=moment(1.8e9), trigger=Trigger.NIGHT, mode=Mode.ON, moves=moves)
 
 
+@pytest.mark.long
 def test_a_plan_as_large_as_the_schema_allows_is_accepted_and_never_changes(site: Site) -> None:
     largest = plan_object("largest", _spec(500))
     answer = site.resources.request("POST", f"{PLANS}?fieldValidation=Strict", largest)

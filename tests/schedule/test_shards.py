@@ -33,7 +33,7 @@ N_PODS: Final = 400
 ZONE: Final = "topology.kubernetes.io/zone"
 
 
-@pytest.mark.parametrize("n_killed", [0, 1])
+@pytest.mark.parametrize("n_killed", [pytest.param(0, marks=pytest.mark.long), 1])
 def test_the_shards_of_a_replica_that_was_killed_in_a_burst_are_taken_over(
     writer: ClusterWriter, start: Started, n_killed: int
 ) -> None:
@@ -51,6 +51,7 @@ def test_the_shards_of_a_replica_that_was_killed_in_a_burst_are_taken_over(
     _assert_sound(replicas)
 
 
+@pytest.mark.long
 def test_a_replica_that_stood_still_binds_nothing_on_nodes_that_others_have_now(
     writer: ClusterWriter, start: Started
 ) -> None:
@@ -67,6 +68,7 @@ def test_a_replica_that_stood_still_binds_nothing_on_nodes_that_others_have_now(
     _assert_sound(replicas)
 
 
+@pytest.mark.long
 def test_a_gang_that_fits_only_on_the_nodes_of_all_borrows_them(
     writer: ClusterWriter, start: Started, plane: ControlPlane
 ) -> None:
@@ -83,6 +85,7 @@ def test_a_gang_that_fits_only_on_the_nodes_of_all_borrows_them(
     _assert_sound(replicas)
 
 
+@pytest.mark.long
 def test_a_replica_with_another_number_of_shards_places_nothing(writer: ClusterWriter, start: Started) -> None:
     (first,) = _sharing(start, 1)
     writer.create_many(our_node(f"node-{i}") for i in range(4))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import httpx
 import pytest
 
 from scorer.service.app import assembled
@@ -29,6 +30,11 @@ def app_of(world: LendingWorld) -> Any:
     return assembled("test", service, [router], describe)
 
 
+def asked(world: LendingWorld, path: str) -> httpx.Response:
+    with AppClient(app_of(world)) as client:
+        return client.get(path)
+
+
 @pytest.fixture
 def world() -> LendingWorld:
     world = LendingWorld(18.0)
@@ -38,7 +44,7 @@ def world() -> LendingWorld:
 
 
 def test_all_amounts_of_a_tenant(world: LendingWorld) -> None:
-    found = AppClient(app_of(world)).get("/v1/tenants?hours=4").json()
+    found = asked(world, "/v1/tenants?hours=4").json()
     assert [one["tenant"] for one in found["tenants"]] == ["batch", "shop"] and found["problems"] == []
     batch, shop = found["tenants"]
     assert (batch["pods"], batch["waiting_pods"], batch["parent"]) == (1, 0, None)
@@ -58,11 +64,10 @@ def test_all_amounts_of_a_tenant(world: LendingWorld) -> None:
         }
     ]
     assert found["from_hour"] == "2026-05-19T18:00:00Z"
-    client = AppClient(app_of(world))
-    (alone,) = client.get("/v1/tenants?hours=0&namespace=shop").json()["tenants"]
+    (alone,) = asked(world, "/v1/tenants?hours=0&namespace=shop").json()["tenants"]
     assert alone["tenant"] == "shop" and alone["resources"][0]["expected"] == []
-    assert client.get("/v1/tenants?hours=25").status_code == 422
-    paths = client.get("/openapi.json").json()["paths"]
+    assert asked(world, "/v1/tenants?hours=25").status_code == 422
+    paths = asked(world, "/openapi.json").json()["paths"]
     assert "/v1/tenants" in paths and "/tenants" not in paths
 
 
@@ -70,12 +75,12 @@ def test_the_page_shows_the_same_and_escapes_names() -> None:
     bad = ElasticQuota("shop", "<script>alert(1)</script>")
     world = LendingWorld(18.0, quotas=[SHOP, BATCH, bad])
     world.need.refresh()
-    answer = AppClient(app_of(world)).get("/tenants")
+    answer = asked(world, "/tenants")
     assert answer.status_code == 200 and answer.headers["content-type"].startswith("text/html")
     assert "sandbox" in answer.headers["content-security-policy"]
     text = answer.text
     assert "<script>" not in text and "shop/&lt;script&gt;" in text
     for part in ("batch", "owed", "18:00", "19:00", "(1)"):
         assert part in text
-    text = AppClient(app_of(LendingWorld(18.0, without_model=True))).get("/tenants").text
+    text = asked(LendingWorld(18.0, without_model=True), "/tenants").text
     assert "There is no forecast: all that is idle is lent." in text
