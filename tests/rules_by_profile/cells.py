@@ -40,7 +40,7 @@ ELSEWHERE: Final[dict[tuple[str, str], str]] = {
         )
         for column in _PROFILES
     },
-    ("filters by policy", "extender"): "tests/extender/test_policy_of_a_pod.py::test_filters_are_those_of_the_policy",
+    ("filters by policy", "extender"): "tests/extender/test_policy_of_a_pod.py::test_filters_and_points_are_those_of_the_policy",
     ("order of pools by policy", "extender"): (
         "tests/extender/test_extender.py::test_pools_come_in_their_order_by_points_as_far_as_nodes_are_asked_for"
     ),

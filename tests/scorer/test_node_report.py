@@ -108,8 +108,7 @@ def test_the_hottest_nodes_come_first_and_targets_have_room(tested: LiveScorer) 
 
 
 def test_pods_count_where_they_sit_and_what_cannot_be_answered_says_so(tested: LiveScorer) -> None:
-    tested = believing()
-    plain: NodeReport = tested.scorer.node_report("node-0")
+    plain: NodeReport = believing().scorer.node_report("node-0")
     assert "shop/a" in [one.pod for one in plain.largest]
     better = plain.largest[0].better
     assert plain.peak is not None and better is not None

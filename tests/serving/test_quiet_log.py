@@ -16,6 +16,7 @@ def test_lines_are_held_back_by_kind_and_counted(caplog: pytest.LogCaptureFixtur
     clock.now = 10
     log.log(logging.WARNING, "%s failed", "it")
     assert [record.getMessage() for record in caplog.records] == ["it failed", "it failed (4 more were not logged)"]
+    caplog.clear()
     log = QuietLog(logging.getLogger("serving.test"))
     for kind in ("filter", "bind", "filter"):
         log.log(logging.WARNING, "%s failed", kind, kind=kind)
