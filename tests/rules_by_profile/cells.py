@@ -40,7 +40,9 @@ ELSEWHERE: Final[dict[tuple[str, str], str]] = {
         )
         for column in _PROFILES
     },
-    ("filters by policy", "extender"): "tests/extender/test_policy_of_a_pod.py::test_filters_and_points_are_those_of_the_policy",
+    ("filters by policy", "extender"): (
+        "tests/extender/test_policy_of_a_pod.py::test_filters_and_points_are_those_of_the_policy"
+    ),
     ("order of pools by policy", "extender"): (
         "tests/extender/test_extender.py::test_pools_come_in_their_order_by_points_as_far_as_nodes_are_asked_for"
     ),
@@ -48,7 +50,10 @@ ELSEWHERE: Final[dict[tuple[str, str], str]] = {
         "ResourceClaims",
         "gpu",
     ): "tests/scheduler/profiles/gpu/dra/test_plugin.py::test_a_pod_waits_for_its_claims_and_is_told",
-    ("preemption", "extender"): "tests/extender/test_extender.py::test_preemption_keeps_nodes_where_eviction_can_help",
+    (
+        "preemption",
+        "extender",
+    ): "tests/extender/test_extender.py::test_nodes_are_rejected_for_what_counts_most_and_kept_where_eviction_helps",
 }
 """tests/.../test_file.py::test_name by (rule, column), of cells that a test outside this folder is for."""
 
