@@ -141,18 +141,18 @@ def test_bodies_that_stop_before_their_end_and_floods_of_whole_ones(
     question, path = _question(part, pod, cluster.nodes[:5]), PATHS[part]
     large = _large(part, pod, LARGEST[part])
     expected = service.post(path, question)
-    flood(service.url, path, large, clients=60, unsent=0, seconds=seconds)
-    flood(service.url, path, large, clients=200, unsent=1, seconds=seconds)
+
+    def flooded() -> list[Watch]:
+        """Return what was seen of 200 slow clients, and of 60 that send everything."""
+        with Watch(service, probes, path, question) as slow:
+            _until_answered(slow, lambda: flood(service.url, path, large, clients=200, unsent=1, seconds=seconds))
+        with Watch(service, probes, path, question) as whole:
+            _until_answered(whole, lambda: flood(service.url, path, large, clients=60, unsent=0, seconds=seconds))
+        return [slow, whole]
+
+    watches = flooded()
     before = settled_rss(service)
-    with Watch(service, probes, path, question) as slow:
-        _until_answered(slow, lambda: flood(service.url, path, large, clients=200, unsent=1, seconds=seconds))
-    with Watch(service, probes, path, question) as whole:
-        _until_answered(whole, lambda: flood(service.url, path, large, clients=60, unsent=0, seconds=seconds))
-    print(
-        f"{part}: {before / MIB:.0f} MiB, 200 slow {slow.highest / MIB:.0f} p99 {slow.p99:.2f} s, "
-        f"60 whole {whole.highest / MIB:.0f} p99 {whole.p99:.2f} s max {max(whole.slow):.2f}"
-    )
-    _holds(service, part, [slow, whole])
+    _holds(service, part, watches + flooded())
     assert _memory_comes_back(service, before), f"{before / MIB:.0f}, {rss(service) / MIB:.0f} MiB"
     assert service.post(path, question).keys() == expected.keys()
 
@@ -167,17 +167,19 @@ def test_floods_of_connections_headers_and_values(
     port = int(service.url.rpartition(":")[2])
     target = Target("127.0.0.1", port, path, "/metrics", LARGEST[part], tls=part == "webhook", frame=frame)
     expected = service.post(path, question)
-    for name in ATTACKS:
-        attack(name, target, seconds)
+
+    def flooded() -> list[Watch]:
+        watches = []
+        for name in ATTACKS:
+            logged = len(service.log)
+            with Watch(service, probes, path, question) as watch:
+                _until_answered(watch, lambda name=name: attack(name, target, seconds))  # type: ignore[misc]
+            watches.append(watch)
+            assert len(service.log) - logged < MOST_LOG, service.log[logged:][:3000]
+        return watches
+
+    watches = flooded()
     before = settled_rss(service)
-    watches = []
-    for name in ATTACKS:
-        logged = len(service.log)
-        with Watch(service, probes, path, question) as watch:
-            _until_answered(watch, lambda name=name: attack(name, target, seconds))  # type: ignore[misc]
-        print(f"{part}, {name}: {before / MIB:.0f} MiB, {watch.highest / MIB:.0f} p99 {watch.p99:.2f} s")
-        watches.append(watch)
-        assert len(service.log) - logged < MOST_LOG, service.log[logged:][:3000]
-    _holds(service, part, watches)
+    _holds(service, part, watches + flooded())
     assert _memory_comes_back(service, before), f"{before / MIB:.0f}, {rss(service) / MIB:.0f} MiB"
     assert service.post(path, question).keys() == expected.keys()
