@@ -80,7 +80,9 @@ def cover(tree: Tree, arguments: Sequence[str]) -> int:
         # A process that is killed leaves half a file behind, which coverage.py warns of.
         warnings = ["-W", "ignore::pytest.PytestUnraisableExceptionWarning"]
         status = tree.run("pytest", *measured, *warnings, *arguments)
-        tree.run("coverage", "combine", "--quiet", f"--data-file={tree.data.resolve()}", parts)
+        # pytest-cov has combined what its workers wrote; processes that ended later have written beside it.
+        tree.run("coverage", "combine", "--quiet", "--append", f"--data-file={parts / 'data'}", parts)
+        shutil.copy(parts / "data", tree.data)
     return status
 
 
