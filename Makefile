@@ -29,7 +29,7 @@ OTHER_KUBERNETES = $(shell $(BIN)/python -c "from testing.servers.control_plane.
 	print(*(one for one in VERSIONS if one != kubernetes_version()))")
 # uv installs in 15 seconds what takes pip 100; pip takes over where uv cannot reach an index that only pip's settings name.
 COMMA := ,
-INSTALL = @set -o pipefail; $(BIN)/python -m uv pip install --python $(BIN)/python --constraint constraints.txt $(1) 2>&1 \
+INSTALL = @set -o pipefail; $(BIN)/python -m uv pip install --compile-bytecode --python $(BIN)/python --constraint constraints.txt $(1) 2>&1 \
 	| sed -u '/^ [-+~] /d' || $(BIN)/python -m pip install --quiet --constraint constraints.txt $(1)
 
 .PHONY: help setup setup-bench demo cluster dashboards settings chart test test-default servers test-fast audit lint types \
@@ -52,6 +52,7 @@ test: lint servers  ## ruff, mypy and the default run of the tests: what CI runs
 	@$(MAKE) --no-print-directory --jobs 2 types test-default
 
 test-default: $(VENV)/.installed-test
+	@$(BIN)/python -m compileall -q -j 2 $(SOURCES)  # once, rather than by each worker
 	$(PYTEST) --part default -m "not long" --numprocesses $(WORKERS)
 
 test-fast: lint  ## ruff and the tests without servers and fitted models
