@@ -55,7 +55,7 @@ test-default: $(VENV)/.installed-test
 	@$(BIN)/python -m compileall -q -j 2 $(SOURCES)  # once, rather than by each worker
 	$(PYTEST) --part default -m "not long" --numprocesses $(WORKERS)
 
-test-fast: lint  ## ruff and the tests without servers and fitted models
+test-fast: lint  ## ruff and the short tests without servers and fitted models
 	$(PYTEST) --part fast -m "not long" --hypothesis-profile=fast --numprocesses 2
 
 servers: $(VENV)/.installed-test  # says what it builds or unpacks, once per machine
@@ -73,16 +73,16 @@ lint: $(VENV)/.installed-test
 types: $(VENV)/.installed-test
 	$(BIN)/mypy $(SOURCES)
 
-test-long: $(VENV)/.installed-test  ## all other tests, by named parts: make test-long PART=differential
+test-long: servers  ## all tests, by named parts: make test-long PART=differential
 	for part in $(PART); do \
 		workers=$(WORKERS); if [ $$part = soak ]; then workers=0; fi; \
 		$(PYTEST) --part $$part --hypothesis-profile=long --numprocesses $$workers || failed="$$failed $$part"; \
 		if [ $$part = differential ]; then for version in $(OTHER_KUBERNETES); do \
-			KUBERNETES_VERSION=$$version $(PYTEST) --part $$part --numprocesses $$workers || failed="$$failed $$part-$$version"; \
+			KUBERNETES_VERSION=$$version $(PYTEST) --part $$part --hypothesis-profile=long --numprocesses $$workers || failed="$$failed $$part-$$version"; \
 		done; fi; \
 	done; if [ "$$failed" ]; then echo "failed:$$failed" >&2; exit 1; fi
 
-durations: $(VENV)/.installed-test  ## run the default tests and record how long each file took
+durations: servers  ## run the default tests and record how long each file took
 	$(PYTEST) --part default -m "not long" --numprocesses $(WORKERS) --record-durations
 
 dashboards: $(VENV)/.installed-test  ## write dashboards, rules and alerts anew from their code

@@ -89,8 +89,10 @@ def cover(tree: Tree, arguments: Sequence[str]) -> int:
 def shares(tree: Tree) -> dict[str, tuple[float, float]]:
     """Return the percentage of lines and of branches that are covered, by package and in all."""
     with tempfile.TemporaryDirectory() as directory:
-        report = Path(directory, "report.json")
-        tree.run("coverage", "json", "--quiet", f"--data-file={tree.data.resolve()}", "-o", report)
+        report, rcfile = Path(directory, "report.json"), Path(directory, "coverage.ini")
+        rcfile.write_text("[run]\nrelative_files = True\n")  # as the data have them
+        data = f"--data-file={tree.data.resolve()}"
+        tree.run("coverage", "json", "--quiet", f"--rcfile={rcfile}", data, "-o", report)
         files: Mapping[str, Mapping[str, Any]] = json.loads(report.read_text())["files"]
     counts: Counter[tuple[str, str]] = Counter()
     for file, found in files.items():

@@ -20,16 +20,17 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Workers of pytest-xdist have it, and commands would take it for the width of a terminal that somebody looks at.
 os.environ.pop("COLUMNS", None)
 
-# Nothing is judged by the time it takes: the machine may be busy with other tests. A third of the cases that Hypothesis
-# would try by itself, the same in each run: a change is not stopped by a case that has nothing to do with it.
-settings.register_profile("usual", max_examples=30, deadline=None, derandomize=True)
-settings.load_profile("usual")
-
-# `make test-long` asks for it: hundreds of thousands of cases in all, others each time.
+# `make test-long` asks for it: hundreds of thousands of cases in all, others each time. It is registered first, since a
+# profile takes what it does not name from the one that is loaded.
 settings.register_profile("long", max_examples=500, deadline=None)
 
 # `make test-fast`: a first look while you write.
 settings.register_profile("fast", max_examples=10, deadline=None, derandomize=True)
+
+# Nothing is judged by the time it takes: the machine may be busy with other tests. A third of the cases that Hypothesis
+# would try by itself, the same in each run: a change is not stopped by a case that has nothing to do with it.
+settings.register_profile("usual", max_examples=30, deadline=None, derandomize=True)
+settings.load_profile("usual")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

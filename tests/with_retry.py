@@ -21,7 +21,7 @@ _FAILED: Final = Path(".pytest_cache", "v", "cache", "lastfailed")
 
 def run(arguments: Sequence[str]) -> int:
     """Return pytest's exit status: that of the repetition, if there was one."""
-    status = _pytest(*arguments)
+    status = _pytest("--cache-clear", *arguments)  # or failures of earlier runs would be repeated, too
     if status != 1:  # 1 = tests failed; others say that the run itself did
         return status
     failed = sorted(json.loads(_FAILED.read_text()))

@@ -32,8 +32,7 @@ _USELESS_SECONDS: Final = 14 * 86400
 LEAST_COVERAGE: Final = 0.85
 """A bound made for 0.95 that holds less than this over three days is broken; the gate of the nightly run asks the same
 (docs/operate/train.md). One day says little, since what is odd about a day is odd on all nodes: in the sample's last
-week, each day forecast the night before, the lowest day is at 0.83 (cpu), the lowest three days at 0.90
-(tests/dashboards/test_healthy_coverage.py)."""
+week, each day forecast the night before, the lowest day was at 0.83 (cpu), the lowest three days at 0.90."""
 
 _HALF_HOURS: Final = 96
 """Two days: with less, the three are one odd day."""

@@ -212,14 +212,6 @@ def pools_of(pod: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def condition(stored: Mapping[str, Any]) -> tuple[str, str]:
-    """Status and reason of the condition Ready of a template or binding; empty before it has one."""
-    for one in stored.get("status", {}).get("conditions", []):
-        if one["type"] == "Ready" and one["observedGeneration"] == stored["metadata"]["generation"]:
-            return one["status"], one["reason"]
-    return "", ""
-
-
 def metric(webhook: WebhookProcess, series: str) -> float:
     """Value of one series; 0 where it is missing."""
     for line in webhook.http.get("/metrics").raise_for_status().text.splitlines():

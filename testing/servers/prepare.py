@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -27,7 +29,11 @@ def main() -> None:
     """Get each, one after the other: a build takes all processors."""
     for name, get in _PROGRAMS.items():
         began = time.monotonic()
-        path = get()
+        try:
+            path = get()
+        except (RuntimeError, subprocess.CalledProcessError) as error:
+            print(error, file=sys.stderr)
+            sys.exit(2)
         if (seconds := time.monotonic() - began) > _WORTH_SAYING:
             print(f"{name}: {seconds:.0f} s, {path.stat().st_size / 2**20:.0f} MiB, kept for later runs", flush=True)
 

@@ -20,7 +20,7 @@ from testing.clusters.own_nodes import (
     reported,
 )
 from testing.processes.scorer_process import ScorerProcess
-from testing.servers.cluster_objects import ClusterWriter, Manifest, replica_set
+from testing.servers.cluster_objects import ClusterWriter, replica_set
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.waiting import eventually
 from tests.schedule.conftest import Started
@@ -29,8 +29,6 @@ SHARDS: Final[dict[str, Any]] = {"enabled": True, "count": 8}
 N_NODES: Final = 20
 N_PODS: Final = 400
 """As many as fill the nodes to the last bit."""
-
-ZONE: Final = "topology.kubernetes.io/zone"
 
 
 @pytest.mark.parametrize("n_killed", [pytest.param(0, marks=pytest.mark.long), 1])
@@ -133,13 +131,6 @@ def _fill(writer: ClusterWriter) -> None:
     # Small services and the large one by turns.
     owner_of = [large if i % 2 else owners[i // 2 % 8] for i in range(N_PODS)]
     writer.create_many(our_pod(f"pod-{i}", cpu="100m", owner=owner) for i, owner in enumerate(owner_of))
-
-
-def _apart(name: str) -> Manifest:
-    made = our_pod(name, cpu="100m", labels={"apart": "true"})
-    term = {"labelSelector": {"matchLabels": {"apart": "true"}}, "topologyKey": ZONE}
-    made["spec"]["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
-    return made
 
 
 def _borrowed(writer: ClusterWriter) -> list[str]:

@@ -17,7 +17,6 @@ _MOST_GROWTH = 0.05
 
 
 @pytest.mark.long
-@pytest.mark.alone
 def test_days_pass_and_all_holds(tmp_path: Path) -> None:
     with World(tmp_path) as world:
         ledger = Ledger(world)

@@ -64,16 +64,6 @@ class Etcd:
         shutil.rmtree(self._data)
         self.start()
 
-    def compact(self) -> int:
-        """Forget all history before the current revision, and return that revision.
-
-        https://etcd.io/docs/v3.6/op-guide/maintenance/#history-compaction-v3-api-key-value-database
-        """
-        answer = self._call("kv/range", {"key": "AA==", "keys_only": True, "limit": 1})
-        revision = int(answer["header"]["revision"])
-        self._call("kv/compaction", {"revision": revision, "physical": True})
-        return revision
-
     def put(self, pairs: Sequence[tuple[str, bytes]]) -> None:
         """Write values under their keys in one transaction, at most 128, past the API server.
 

@@ -55,7 +55,7 @@ def test_a_pod() -> None:
         created=seconds("2026-11-21T16:00:00"),
         scheduler_name="ours",
         priority=1000,
-        images=pod.images,  # see test_constraint_decoding.py
+        images=pod.images,
         containers=ContainerRequests(
             starting=(), running=({"cpu": 0.05}, {"nvidia.com/gpu": 1.0, "cpu": 0.25, "memory": GIB}, {})
         ),
