@@ -5,9 +5,9 @@
     python -m benchmarks.protection mutants TREE DATA [TREE DATA]          each fault against the tests of its line
 
 TREE is a checkout with its .venv, which needs pytest-cov. DATA is the file of coverage.py that `cover` writes;
-processes that tests start are measured, too. A fault is found if a test that ran its line fails. The tests run in a
-copy of the tree: first those that run the fewest lines, at most 200, for 90 seconds at most. With two trees a fault is
-seeded in both, in files that are the same in both. Options stand before the trees.
+processes that tests start are measured, too. A fault is found if a test that ran its line fails in time. The tests run
+in a copy of the tree: first those that run the fewest lines, at most 200, for 90 seconds at most. With two trees a
+fault is seeded in both, in files that are the same in both. Options stand before the trees.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Tree:
     data: Path
 
     def run(self, module: str, *arguments: object, within: Path | None = None, seconds: float | None = None) -> int:
-        """Return the status of a module of its environment, run in it or in a copy of it; 1 if it takes too long."""
+        """Return the status of a module of its environment, run in it or in a copy of it; -1 if it takes too long."""
         python = self.root.resolve() / ".venv" / "bin" / "python"
         environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
         command = [str(python), "-m", module, *map(str, arguments)]
@@ -66,7 +66,7 @@ class Tree:
         try:
             done = subprocess.run(command, cwd=within or self.root, env=environment, stdout=said, timeout=seconds)
         except subprocess.TimeoutExpired:
-            return 1
+            return -1
         return done.returncode
 
 
