@@ -229,9 +229,12 @@ class LiveTables:
                 logger.warning("usage cannot be measured", extra={"reason": str(error)})
             self.usage_error = str(error)
             return
-        if self.usage_error is not None:
+        problem = None if len(measured.nodes) else "the server knows no node"
+        if problem is None and self.usage_error is not None:
             logger.warning("usage is measured again")  # as visible as what it takes back
-        self.usage_error = None if len(measured.nodes) else "the server knows no node"
+        elif problem is not None and self.usage_error is None:
+            logger.warning("usage cannot be measured", extra={"reason": problem})
+        self.usage_error = problem
         with self._lock:
             self._cluster.now = self._clock()
             self._cluster.measured(measured)
