@@ -20,7 +20,7 @@ class AppClient:
         self._client = httpx.AsyncClient(transport=transport, base_url="http://scorer", headers=headers)
 
     def __enter__(self) -> Self:
-        self._runner = asyncio.Runner()  # a loop that nobody closes would fail some later test, with a ResourceWarning
+        self._runner = asyncio.Runner()  # an unclosed loop fails some later test: ResourceWarning
         return self
 
     def __exit__(
