@@ -57,7 +57,7 @@ class Policed:
         return eventually(is_refused)
 
     def create(self, collection: str, manifest: Any) -> dict[str, Any]:
-        """By the administrator."""
+        """Return the object that the administrator created."""
         return self.admin.send("POST", collection, manifest, kind=JSON)
 
 

@@ -214,7 +214,7 @@ class Care:
         self.care = self.made()
 
     def made(self) -> OfflineEviction:
-        """Another process."""
+        """Return the eviction of a process that starts now, on the same cluster."""
         world = self.world
         return OfflineEviction(
             self.live.scorer.tables,

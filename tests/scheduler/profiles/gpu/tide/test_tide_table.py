@@ -190,8 +190,6 @@ def test_scales_and_lists() -> None:
 
 
 class Gang:
-    """The only one."""
-
     def __init__(self, minimum: int, sitting: Sequence[PodInfo] = (), waiting: Sequence[PodInfo] = ()) -> None:
         self._minimum, self._sitting, self._waiting = minimum, sitting, waiting
 

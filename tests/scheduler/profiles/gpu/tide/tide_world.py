@@ -92,7 +92,7 @@ class FakeApi:
             self.put(one)
 
     def put(self, one: Objects, *, group_version: str = "", plural: str = "") -> None:
-        """New or changed."""
+        """Add an object, or put another in its place."""
         root = group_version or ("batch/v1" if one["kind"] == "Job" else "apps/v1")
         plural = plural or _PLURALS[one["kind"]]
         self.objects[f"/apis/{root}/namespaces/lab/{plural}/{one['metadata']['name']}"] = one
@@ -105,13 +105,13 @@ class FakeApi:
         return next(one for one in self.objects.values() if one["metadata"]["name"] == name)
 
     def change(self, name: str, **spec: Any) -> None:
-        """Somebody else writes."""
+        """Change the spec as another controller does."""
         one = self.named(name)
         self._set_spec(one, spec)
         self._touch(one)
 
     def submit(self, work: Coroutine[Any, Any, Any]) -> Future[Any]:
-        """At once."""
+        """Run the coroutine now and return what came of it."""
         future: Future[Any] = Future()
         try:
             future.set_result(asyncio.run(work))
