@@ -14,6 +14,9 @@ _FORBIDDEN: Final = 403
 SECONDS: Final = 10.0
 """Timeout of one request."""
 
+TRIES: Final = 5
+"""Of a write that meets a newer version of its object each time."""
+
 
 class NodesError(ForecastError):
     """The API server refused a buffer or a mark, or did not answer. The next call tries again."""
@@ -26,3 +29,14 @@ def required(answer: Answer, what: str) -> Answer:
     if not answer.is_success:
         raise NodesError(f"{what}: {answer.text or answer.status}: it is tried again")
     return answer
+
+
+def is_over(answer: Answer, what: str) -> bool:
+    """Return whether a write needs no other try; False = another client wrote to the object meanwhile.
+
+    Raises NodesError if it was refused for good. what: as in `required`.
+    """
+    if answer.status in (CONFLICT, MISSING):
+        return answer.status == MISSING
+    required(answer, what)
+    return True

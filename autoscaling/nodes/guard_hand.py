@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from autoscaling.nodes.answers import CONFLICT, MISSING, SECONDS, NodesError, required
+from autoscaling.nodes.answers import MISSING, SECONDS, TRIES, NodesError, is_over, required
 from autoscaling.nodes.buffers import NAME_PREFIX
 from autoscaling.nodes.guard import NodesNow, marks
 from autoscaling.nodes.node_marks import ABOUT_TO_GO, NodeJson, is_foreign, kept_until, marking, unmarking
@@ -39,7 +39,6 @@ _AT_ONCE: Final = 16
 _PAGE: Final = 500
 _FOREIGN_SECONDS: Final = 600.0
 """A node that others keep is looked at again after this time."""
-_TRIES: Final = 5
 """To remove a mark before the process ends, against kubelets that write their nodes at the same time."""
 
 
@@ -90,7 +89,7 @@ class GuardHand:
     async def retreat(self) -> None:
         """Remove all our marks, on whatever nodes they are."""
         found = [node.metadata.name for node in await self._list() if unmarking(node) is not None]
-        await self._all(partial(self._unmark, name, tries=_TRIES) for name in found)
+        await self._all(partial(self._unmark, name, tries=TRIES) for name in found)
         self.kept = 0
 
     async def _mark(self, name: str, now: float) -> None:
@@ -133,10 +132,7 @@ class GuardHand:
     async def _patch(self, name: str, body: bytes, what: str) -> bool:
         """Whether there is nothing left to do; False = another client wrote to the node meanwhile."""
         answer = await self._session.request("PATCH", _path(name), body, content_type=MERGE, seconds=self._seconds)
-        if answer.status in (CONFLICT, MISSING):
-            return answer.status == MISSING
-        required(answer, what)
-        return True
+        return is_over(answer, what)
 
     async def _list(self) -> Sequence[NodeJson]:
         found: list[NodeJson] = []

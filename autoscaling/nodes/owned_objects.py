@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from autoscaling.nodes.answers import CONFLICT, MISSING, SECONDS, NodesError, required
+from autoscaling.nodes.answers import CONFLICT, MISSING, SECONDS, TRIES, NodesError, is_over, required
 from autoscaling.nodes.buffer_objects import OURS, TEMPLATE_DIGEST, Json, digest_of
 from kube.client.api_answer import Answer
 from kube.client.pod_writes import MERGE
@@ -74,17 +74,30 @@ class OwnedObjects:
         self._session, self._seconds = session, seconds
 
     async def bring(self, of: Collection, wanted: list[Json]) -> None:
-        """Make our objects of a kind those that are wanted: the missing are created, the others changed or deleted."""
+        """Make our objects of a kind those that are wanted: the missing are created, the others changed or deleted.
+
+        Controllers write the status of a Deployment while it grows, so a change may meet a newer version: what is there
+        is read anew then. Raises NodesError if others are faster each time.
+        """
+        for _ in range(TRIES):
+            if await self._brought(of, wanted):
+                return
+        raise NodesError(f"{of.kind}s were not changed: others wrote to them {TRIES} times: try again")
+
+    async def _brought(self, of: Collection, wanted: list[Json]) -> bool:
+        """Whether nothing is left to do; False = another client wrote to one of them meanwhile."""
         found = await self._list(of)
         by_name = {one["metadata"]["name"]: one for one in wanted}
+        is_done = True
         for name, there in found.items():
             if name not in by_name:
-                await self._delete(of, there)
+                is_done &= await self._delete(of, there)
         for name, one in by_name.items():
             if name not in found:
                 await self._create(of, one)
             elif change := _change(found[name], one):
-                await self._patch(of, found[name], change)
+                is_done &= await self._patch(of, found[name], change)
+        return is_done
 
     async def clear(self, of: Collection) -> None:
         """Delete all our objects of a kind."""
@@ -117,23 +130,21 @@ class OwnedObjects:
             raise NodesError(f"there is another {of.kind} {name}, without our labels: rename it, or delete it")
         required(answer, f"{of.kind} {name} was not created")
 
-    async def _patch(self, of: Collection, there: _Object, change: Json) -> None:
+    async def _patch(self, of: Collection, there: _Object, change: Json) -> bool:
         name = there.metadata.name
         change.setdefault("metadata", {})["resourceVersion"] = there.metadata.resource_version
         answer = await self._session.request(
             "PATCH", f"{of.path}/{name}", msgspec.json.encode(change), content_type=MERGE, seconds=self._seconds
         )
-        if answer.status not in (CONFLICT, MISSING):
-            required(answer, f"{of.kind} {name} was not changed")
+        return is_over(answer, f"{of.kind} {name} was not changed")
 
-    async def _delete(self, of: Collection, there: _Object) -> None:
+    async def _delete(self, of: Collection, there: _Object) -> bool:
         name, uid, version = there.metadata.name, there.metadata.uid, there.metadata.resource_version
         options = {"propagationPolicy": "Background", "preconditions": {"uid": uid, "resourceVersion": version}}
         answer = await self._session.request(
             "DELETE", f"{of.path}/{name}", msgspec.json.encode(options), seconds=self._seconds
         )
-        if answer.status not in (CONFLICT, MISSING):
-            required(answer, f"{of.kind} {name} was not deleted")
+        return is_over(answer, f"{of.kind} {name} was not deleted")
 
 
 def _change(there: _Object, wanted: Json) -> Json:

@@ -16,9 +16,10 @@ class Killed(BaseException):
 class Counting:
     """A session whose process is killed at a write: before it is sent, or after it was carried out.
 
-    meddle  : called right before the first write
-    refuses : part of the paths to which the API server lets nobody write; '' = of none
-    writes  : that were sent
+    meddle    : called right before the first write
+    refuses   : part of the paths to which the API server lets no user write; '' = of none
+    conflicts : each write meets a newer version of its object
+    writes    : that were sent
     """
 
     def __init__(
@@ -29,9 +30,10 @@ class Counting:
         after: bool = False,
         meddle: Callable[[], object] | None = None,
         refuses: str = "",
+        conflicts: bool = False,
     ) -> None:
         self._session, self._dies_at, self._after, self.writes = session, dies_at, after, 0
-        self._meddle, self._refuses = meddle, refuses
+        self._meddle, self._refuses, self._conflicts = meddle, refuses, conflicts
 
     async def request(
         self, method: str, path: str, body: bytes | None, *, content_type: str = "application/json", seconds: float
@@ -45,6 +47,8 @@ class Counting:
             raise Killed
         if is_write and self._refuses and self._refuses in path:
             return Answer(403, text="exceeded quota")
+        if is_write and self._conflicts:
+            return Answer(409, text="the object has been modified")
         answer = await self._session.request(method, path, body, content_type=content_type, seconds=seconds)
         if number == self._dies_at:
             raise Killed

@@ -16,6 +16,7 @@ from testing.servers.controller_manager.controller_manager import ControllerMana
 from testing.waiting import eventually
 from tests.autoscaling.nodes.conftest import DEPLOYMENTS, NAMESPACE, POD_TEMPLATES, Api, refusal
 from tests.autoscaling.nodes.made_up import at, ramp, services_ahead
+from tests.autoscaling.sessions import Counting
 
 OPTIONS = BufferOptions(lead=1800, margin=0.0, most_share=1.0)
 AHEAD = services_ahead([15], [ramp(10, 30)])
@@ -59,6 +60,31 @@ def test_placeholders_are_written_resized_and_taken_back(api: Api) -> None:
     assert made["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "2"
     api.run(hand.retreat())
     assert api.items(DEPLOYMENTS) == []
+
+
+@pytest.mark.parametrize("is_the_end", [False, True])
+def test_a_controller_that_writes_meanwhile_leaves_no_placeholders(api: Api, is_the_end: bool) -> None:
+    priority_class(api)
+    api.run(BufferHand(api.session, OPTIONS).act(AHEAD, RAMP))
+    (made,) = api.items(DEPLOYMENTS)
+    path = f"{DEPLOYMENTS}/{made['metadata']['name']}"
+
+    def write() -> None:
+        """Between our reading and our write."""
+        change = {"metadata": {"annotations": {"deployment.kubernetes.io/revision": "1"}}}
+        api.request("PATCH", path, change, merge=True)
+
+    hand = BufferHand(Counting(api.session, meddle=write), OPTIONS)
+    api.run(hand.retreat() if is_the_end else hand.act(AHEAD, VALLEY))
+    assert sizes(api) == ([] if is_the_end else [0])
+
+
+def test_a_controller_that_writes_all_the_time_is_an_error(api: Api) -> None:
+    priority_class(api)
+    api.run(BufferHand(api.session, OPTIONS).act(AHEAD, RAMP))
+    hand = BufferHand(Counting(api.session, conflicts=True), OPTIONS)
+    assert "others wrote to them 5 times: try again" in refusal(api.session, hand.retreat())
+    assert sizes(api) == [5]
 
 
 def test_a_deployment_of_others_stays_untouched(api: Api) -> None:
