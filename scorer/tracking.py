@@ -17,6 +17,7 @@ import numpy as np
 
 from forecast.arrays import Bools, Floats
 from forecast.calendar import SLOT_MINUTES
+from forecast.host_names import without_domain
 from forecast.resources import RESOURCES
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo, QosClass
@@ -168,6 +169,8 @@ class TrackedCluster:
             node = self.state.nodes[row]
             row_of.update(dict.fromkeys(node.addresses if node is not None else (), row))
             row_of[name] = row
+        strange = [name for name in measured.nodes if name not in row_of]
+        row_of |= {name: row_of[node] for name, node in without_domain(strange, self.state.row_of).items()}
         self._ensure(self.state.n_rows)
         usage, sampled = usage_by_row(measured, row_of, len(self._usage))
         # A sample without a figure is none. NaN = not measured this time: what was known stays, ageing.

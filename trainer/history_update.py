@@ -14,6 +14,7 @@ from forecast.progress import Progress, silent
 from trainer.history.cleaning import Cause
 from trainer.own_history.store import OwnHistory
 from trainer.prometheus.errors import ImpossibleAnswer, Unreachable
+from trainer.prometheus.remark import Remark
 from trainer.prometheus.source import PrometheusSource
 
 logger = logging.getLogger(__name__)
@@ -30,6 +31,7 @@ class Reading:
     damaged        : files of our own history that were set aside
     forgotten      : days that were too old to keep
     counts         : flaws by (file, cause)
+    remarks        : what does not balance, and how unusual metrics were read: of the newest day that says it
     """
 
     days: tuple[date, ...]
@@ -39,6 +41,7 @@ class Reading:
     damaged: tuple[str, ...]
     forgotten: tuple[date, ...]
     counts: Mapping[tuple[str, Cause], int]
+    remarks: tuple[Remark, ...] = ()
 
 
 def read_new_days(
@@ -74,6 +77,7 @@ def read_new_days(
     own.begin(calendar, source.options.step_seconds)
     counts: Counter[tuple[str, Cause]] = Counter()
     unreadable: dict[date, InputError] = {}
+    remarks: dict[str, Remark] = {}
     shares, rows = [], 0
     progress("read Prometheus", 0, len(wanted))
     for done, day in enumerate(wanted, start=1):
@@ -87,6 +91,7 @@ def read_new_days(
         before_write()
         own.append(tables, read_until=now)
         counts.update(tables.counts)
+        remarks.update({remark.cause: remark for remark in tables.remarks})
         shares.append(tables.recorded_share)
         rows += tables.usage.num_rows + tables.nodes.num_rows
         progress("read Prometheus", done, len(wanted))
@@ -98,4 +103,4 @@ def read_new_days(
     share = sum(shares) / len(shares) if shares else float("nan")
     read = tuple(day for day in wanted if day not in unreadable)
     why = {day: str(error) for day, error in unreadable.items()}
-    return Reading(read, rows, share, why, tuple(damaged), tuple(forgotten), dict(counts))
+    return Reading(read, rows, share, why, tuple(damaged), tuple(forgotten), dict(counts), tuple(remarks.values()))

@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from forecast.arrays import Bools, Floats, Floats32
-from forecast.resources import DISK, LOG, MEMORY, NETWORK, RESOURCES
+from forecast.resources import CPU, DISK, LOG, MEMORY, NETWORK, RESOURCES
 from trainer.history.cleaning import Cause, Tally
 from trainer.history.layout import Layout
 from trainer.prometheus import day_tables as tables
+from trainer.prometheus.account import (
+    check_places,
+    remarks_of_shapes,
+    uncounted_sidecars,
+    unmatched_nodes,
+    unmeasured_pods,
+)
 from trainer.prometheus.day_grid import DayGrid
 from trainer.prometheus.gauge_reading import LogOfGauge
 from trainer.prometheus.labels import node_names, pod_names
-from trainer.prometheus.node_facts import NodeFacts
+from trainer.prometheus.matrix import Matrix
+from trainer.prometheus.node_facts import NodeFacts, node_facts
+from trainer.prometheus.node_names import NodeNames
 from trainer.prometheus.options import SourceOptions
-from trainer.prometheus.pods_of_day import PodsOfDay
+from trainer.prometheus.pods_of_day import PodsOfDay, pods_of_day
+from trainer.prometheus.remark import Remark
 from trainer.prometheus.samples import Samples, place
+from trainer.prometheus.shape_reading import Recognised
 from trainer.prometheus.units import check_units
 
 
@@ -27,32 +38,52 @@ from trainer.prometheus.units import check_units
 class DayRead:
     """What was read.
 
-    samples  : by query name
-    requests : (cpu, memory) by (namespace, pod, uid)
-    gauge    : where log bytes come from the kubelet's gauge
+    samples    : by query name
+    more       : what other shapes and collectors than the first say, by query name; the first to be believed in front
+    requests   : (cpu, memory) by (namespace, pod, uid)
+    speed      : answers to node_network_speed
+    recognised : the shapes besides the first
+    n_sidecars : init containers that run beside their pods, and whose restart policy is not told
+    gauge      : where log bytes come from the kubelet's gauge
     """
 
     pods: PodsOfDay
     samples: Mapping[str, Samples]
+    more: Mapping[str, Sequence[Sequence[Matrix]]]
     requests: Mapping[tuple[str, str, str], Floats]
     facts: NodeFacts
+    names: NodeNames
+    speed: Sequence[Matrix]
+    recognised: Sequence[Recognised]
+    n_sidecars: int
     gauge: LogOfGauge | None
     recorded_share: float
 
+    @classmethod
+    def nothing(cls) -> DayRead:
+        """Of a day of which there is no tick."""
+        facts, names = node_facts([], [], []), NodeNames(frozenset(), {})
+        return cls(pods_of_day([], 0, {}), {}, {}, {}, facts, names, (), (), 0, None, 0.0)
+
 
 def assemble(options: SourceOptions, grid: DayGrid, read: DayRead, tally: Tally) -> tables.DayTables:
-    """The tables of the day; raises InputError for wrong labels and units."""
+    """The tables of the day; raises InputError for wrong labels and units, and where facts contradict each other."""
     pods = read.pods
-    nodes = read.facts.all_nodes(_node_names(read))
+    nodes = _all_nodes(read)
     usage, node_usage, blind = _dense(grid, read, nodes, tally)
     measured: Bools = np.any(np.isfinite(usage), axis=2)
     rows = tables.presence(pods, measured)
+    _nothing_written(read, rows, usage, nodes)
     if np.isfinite(usage[:, :, LOG]).any():
         # Per-pod collectors: a node logs what its pods log.
         log = tables.log_of_nodes(pods, rows, usage[:, :, LOG], nodes, blind)
         node_usage[:, :, LOG] = np.where(np.isnan(node_usage[:, :, LOG]), log, node_usage[:, :, LOG])
-    capacity = read.facts.capacity(nodes)
+    for parts in read.more.get("node_log", ()):
+        row = {node: number for number, node in enumerate(nodes)}
+        _fill_nodes(read, "node_log", parts, node_usage[:, :, LOG], row, tally)
+    capacity = read.facts.capacity(nodes, read.speed, read.names)
     _check_units(pods, rows, usage, nodes, node_usage, capacity)
+    remarks = _account(read, rows, usage, nodes, node_usage)
     limits = ((DISK, options.disk_capacity), (NETWORK, options.network_capacity), (LOG, options.log_capacity))
     for index, limit in limits:
         if limit is not None:
@@ -62,36 +93,65 @@ def assemble(options: SourceOptions, grid: DayGrid, read: DayRead, tally: Tally)
         tables.usage_table(grid, pods, rows, usage),
         tables.node_table(grid, nodes, node_usage),
         tables.pods_table(pods, read.requests),
-        tables.capacity_table(nodes, capacity, read.facts.allocatable(nodes)),
+        tables.capacity_table(nodes, capacity, read.facts.allocatable(nodes, read.names)),
         tally.report().counts,
         read.recorded_share,
+        remarks,
     )
 
 
-def _node_names(read: DayRead) -> set[str]:
-    """Every node that runs pods or has samples."""
-    names = {life.node for life in read.pods.lives}
-    for name, samples in read.samples.items():
-        if name.startswith("node_"):
-            for part in (*samples.recorded, *samples.raw):
-                names.update(node_names(name, part.labels, once=False))
-    return names
+def _all_nodes(read: DayRead) -> tuple[str, ...]:
+    """Every node that Kubernetes lists or that runs pods; where it lists none, every one that has samples."""
+    nodes = set(read.facts.names) | {life.node for life in read.pods.lives}
+    if not nodes:
+        nodes = {read.names.node(name) for name in node_labels(read)}
+    return tuple(sorted(nodes))
+
+
+def node_labels(read: DayRead) -> set[str]:
+    """Every name that answers have for a node."""
+    parts = [part for name, one in read.samples.items() if name.startswith("node_") for part in one.parts]
+    more = [part for name, answers in read.more.items() if name.startswith("node_") for one in answers for part in one]
+    return {name for part in (*parts, *more, *read.speed) for name in node_names("node", part.labels, once=False)}
+
+
+def _account(
+    read: DayRead, rows: tables.Presence, usage: Floats32, nodes: tuple[str, ...], node_usage: Floats32
+) -> tuple[Remark, ...]:
+    """What the user should know of this reading; raises InputError where facts contradict each other."""
+    seen = node_labels(read)
+    with_pods = {life.node for life in read.pods.lives}
+    check_places(read.pods, seen)
+    return (
+        *remarks_of_shapes(read.recognised),
+        *unmeasured_pods(read.pods, rows, usage, read.facts),
+        *unmatched_nodes(nodes, node_usage, with_pods, read.names.strangers(seen), read.facts),
+        *uncounted_sidecars(read.n_sidecars),
+    )
 
 
 def _dense(grid: DayGrid, read: DayRead, nodes: tuple[str, ...], tally: Tally) -> tuple[Floats32, Floats32, Bools]:
     """Usage of pods and nodes, (n_pods or n_nodes, n_ticks, n_resources), and where a pod logs an unknown amount."""
     pods = read.pods
     pod_row = {name: number for number, name in enumerate(pods.pods)}
-    node_row = read.facts.rows(nodes)
+    node_row = {name: number for number, name in enumerate(nodes)}
     shape = (grid.n_ticks, len(RESOURCES))
     usage = np.full((len(pods.pods), *shape), np.nan, dtype=np.float32)
     node_usage = np.full((len(nodes), *shape), np.nan, dtype=np.float32)
     unknown: set[tuple[str, str]] = set()
     for index, resource in enumerate(RESOURCES):
-        if (found := read.samples.get(f"pod_{resource.name}")) is not None:
+        name, every_tick = f"pod_{resource.name}", np.ones(grid.n_ticks, dtype=bool)
+        if (found := read.samples.get(name)) is not None:
             unknown |= place(found, usage[:, :, index], pod_row, pod_names, Layout.usage, tally)
-        if (found := read.samples.get(f"node_{resource.name}")) is not None:
-            place(found, node_usage[:, :, index], node_row, node_names, Layout.nodes, tally)
+        for parts in read.more.get(name, ()):
+            other = np.full_like(usage[:, :, index], np.nan)
+            place(Samples((), parts, every_tick, name), other, pod_row, pod_names, Layout.usage, tally)
+            usage[:, :, index] = np.where(np.isnan(usage[:, :, index]), other, usage[:, :, index])
+        name = f"node_{resource.name}"
+        if (found := read.samples.get(name)) is not None:
+            place(_of_nodes(read.names, found), node_usage[:, :, index], node_row, _named, Layout.nodes, tally)
+        for parts in read.more.get(name, ()) if name != "node_log" else ():
+            _fill_nodes(read, name, parts, node_usage[:, :, index], node_row, tally)
     tally.add(Layout.usage, Cause.UNKNOWN_OWNER, len(unknown))
     blind = np.zeros(usage.shape[:2], dtype=bool)
     if read.gauge is not None:
@@ -99,6 +159,47 @@ def _dense(grid: DayGrid, read: DayRead, nodes: tuple[str, ...], tally: Tally) -
         usage[:, :, LOG] = np.where(empty, read.gauge.rates, usage[:, :, LOG])
         blind = read.gauge.blind & empty
     return usage, node_usage, blind
+
+
+def _of_nodes(names: NodeNames, samples: Samples) -> Samples:
+    """The same with the names of nodes; replicas record everything twice."""
+    recorded = names.renamed(samples.name, samples.recorded, once=False)
+    return Samples(recorded, names.renamed(samples.name, samples.raw), samples.raw_ticks, samples.name)
+
+
+def _named(name: str, labels: Sequence[Mapping[str, str]], *, once: bool) -> list[str]:
+    """Nodes of series whose names were checked before they were renamed: a node may have had two names."""
+    return node_names(name, labels, once=False)
+
+
+def _fill_nodes(
+    read: DayRead, name: str, parts: Sequence[Matrix], out: Floats32, row: Mapping[str, int], tally: Tally
+) -> None:
+    """Put an answer where a node has no other the whole day. out: (n_nodes, n_ticks)"""
+    other = np.full_like(out, np.nan)
+    samples = Samples((), read.names.renamed(name, parts, once=False), np.ones(out.shape[1], dtype=bool), name)
+    place(samples, other, row, _named, Layout.nodes, tally)
+    empty = ~np.isfinite(out).any(axis=1)
+    out[empty] = other[empty]
+
+
+def _nothing_written(read: DayRead, rows: tables.Presence, usage: Floats32, nodes: tuple[str, ...]) -> None:
+    """Set disk of pods to 0 that never read or wrote: cAdvisor has no such series before the first byte.
+
+    It is 0 where the containers of a pod are measured, and other pods of its node have series of disks.
+    usage: (n_pods, n_ticks, n_resources), changed
+    """
+    pods = read.pods
+    row = {node: number for number, node in enumerate(nodes)}
+    node = np.array([row[life.node] for life in pods.lives], dtype=np.int64)[rows.life]
+    here = usage[rows.pod, rows.tick]  # (n_rows, n_resources)
+    has_disks = np.zeros(len(nodes), dtype=bool)
+    has_disks[node[np.isfinite(here[:, DISK])]] = True
+    by_containers = np.ones(len(pods.pods), dtype=bool)
+    whole = {pod for one in read.recognised for pod in one.pods if "pod_disk" not in one.queries}
+    by_containers[[number for number, name in enumerate(pods.pods) if name in whole]] = False
+    zero = has_disks[node] & by_containers[rows.pod] & np.isnan(here[:, DISK]) & np.isfinite(here[:, CPU])
+    usage[rows.pod[zero], rows.tick[zero], DISK] = 0.0
 
 
 def _check_units(

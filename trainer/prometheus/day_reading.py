@@ -1,9 +1,9 @@
 """The reading of one day, step by step.
 
-1  how many pods per namespace and nodes there are (sizes the pieces), which log source there is
-2  owners, requests, capacities: as they were last that day
-3  what recording rules recorded
-4  raw queries where nothing is recorded
+1  how many pods per namespace and nodes there are (sizes the pieces), which log sources there are
+2  what recording rules recorded, and raw queries where nothing is recorded
+3  which pods ran where, owners, capacities, requests: as they were that day
+4  what the names of nodes mean, and which shapes besides the first there are; these are read, too
 5  tables
 """
 
@@ -18,6 +18,7 @@ import numpy as np
 from forecast.arrays import Bools, Floats
 from forecast.progress import Progress, silent
 from forecast.resources import RESOURCES
+from forecast.service_key import Owner
 from trainer.history.cleaning import Tally
 from trainer.prometheus.connection import Connection
 from trainer.prometheus.day_assembly import DayRead, assemble
@@ -25,21 +26,27 @@ from trainer.prometheus.day_grid import DayGrid
 from trainer.prometheus.day_tables import DayTables
 from trainer.prometheus.errors import ImpossibleAnswer
 from trainer.prometheus.gauge_reading import log_of_gauge
+from trainer.prometheus.labels import node_names
 from trainer.prometheus.log_source import LOG_METRICS, LogQueries, LogSource, log_queries
 from trainer.prometheus.matrix import Matrix
+from trainer.prometheus.name_finding import find_names
 from trainer.prometheus.node_facts import node_facts
 from trainer.prometheus.options import SourceOptions
 from trainer.prometheus.pods_of_day import owners_of, pods_of_day
+from trainer.prometheus.queries import UNTOLD_SIDECARS
 from trainer.prometheus.query_sizes import Chunk, uncovered_ranges
 from trainer.prometheus.reader import DayReader, Question
 from trainer.prometheus.recorded import recorded_info, recorded_nodes, recorded_pods
 from trainer.prometheus.samples import Samples, covered_ticks
+from trainer.prometheus.shape_reading import nodes_seen, pod_shapes, read_shapes
+from trainer.prometheus.shapes.host_network import ON_HOST_NETWORK
 
 _INFO = "pod_info"
 _MOST_PODS: Final = 10_000_000
 """Kubernetes is built for 150,000. A count beyond this would make us cut the day into thousands of queries."""
 
 _FEW_NODES, _PODS_PER_NODE = 100, 5  # only to size pieces
+_LOOK_FOR_LOGS_SECONDS = 6 * 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,31 +62,58 @@ class _Read:
 def read_day(connection: Connection, options: SourceOptions, grid: DayGrid, progress: Progress = silent) -> DayTables:
     """See PrometheusSource.read_day."""
     if grid.n_ticks == 0:
-        nothing = DayRead(pods_of_day([], 0, {}), {}, {}, node_facts([], [], [], []), None, 0.0)
-        return assemble(options, grid, nothing, Tally())
+        return assemble(options, grid, DayRead.nothing(), Tally())
     reader = _sized(connection, options, grid)
-    log = _log_queries(reader, options)
-    owners = owners_of(
+    logs = _log_queries(reader, options)
+    samples, recorded_share = _samples(reader, options, logs[0], progress)
+    info = samples.pop(_INFO)
+    running = [*info.recorded, *_only(info.raw, info.raw_ticks)]
+    pods = pods_of_day(running, grid.n_ticks, _owners(reader, options), _on_host_network(reader, running))
+    ticks = sorted({grid.n_ticks - 1, grid.n_ticks // 2, 0})
+    facts = node_facts(
+        *(reader.facts(f, getattr(options.templates, f)) for f in ("node_info", "node_capacity", "node_allocatable"))
+    )
+    speed = reader.facts("node_network_speed", options.templates.node_network_speed)
+    seen = nodes_seen(reader, ticks)
+    nodes = facts.names | {life.node for life in pods.lives}
+    answers = [part for name, one in samples.items() if name.startswith("node_") for part in one.parts]
+    in_answers = {name for part in (*answers, *speed) for name in node_names("node", part.labels, once=False)}
+    names = find_names(reader, facts, nodes, seen.all | in_answers)
+    recognised = [
+        *pod_shapes(reader, options.templates, ticks),
+        *seen.shapes(names, options.templates, nodes or seen.all),
+    ]
+    more = read_shapes(reader, recognised, lambda done, total: progress("read other shapes", done, total))
+    for log in logs[1:]:
+        for name, template, per_pod in (("pod_log", log.pod, 1), ("node_log", log.node, 0)):
+            if template:
+                question = Question(name, template, 0, grid.n_ticks - 1, per_pod)
+                more.setdefault(name, []).extend(reader.ask([question], lambda done, total: None))
+    tally = Tally()
+    gauge = None
+    if logs[0].gauge:
+        question = Question("pod_log", logs[0].gauge, -1, grid.n_ticks - 1, per_pod=3)
+        [parts] = reader.ask([question], lambda done, total: None)
+        gauge = log_of_gauge(parts, pods, grid, options.log_rotation_cap_bytes, tally)
+    requests = _requests(reader.facts("pod_requests", options.templates.pod_requests))
+    sidecars = sum(part.values.sum() for part in reader.facts("sidecars", UNTOLD_SIDECARS))
+    read = DayRead(pods, samples, more, requests, facts, names, speed, recognised, int(sidecars), gauge, recorded_share)
+    return assemble(options, grid, read, tally)
+
+
+def _owners(reader: DayReader, options: SourceOptions) -> dict[tuple[str, str, str], Owner]:
+    return owners_of(
         _joined(reader.facts("replicaset_owner", options.templates.replicaset_owner)),
         _joined(reader.facts("job_owner", options.templates.job_owner)),
     )
-    nodes = node_facts(
-        *(
-            reader.facts(name, getattr(options.templates, name))
-            for name in ("node_info", "node_capacity", "node_allocatable", "node_network_speed")
-        )
-    )
-    requests = _requests(reader.facts("pod_requests", options.templates.pod_requests))
-    samples, recorded_share = _samples(reader, options, log, progress)
-    info = samples.pop(_INFO)
-    pods = pods_of_day([*info.recorded, *_only(info.raw, info.raw_ticks)], grid.n_ticks, owners)
-    tally = Tally()
-    gauge = None
-    if log.gauge:
-        question = Question("pod_log", log.gauge, -1, grid.n_ticks - 1, per_pod=3)
-        [parts] = reader.ask([question], lambda done, total: None)
-        gauge = log_of_gauge(parts, pods, grid, options.log_rotation_cap_bytes, tally)
-    return assemble(options, grid, DayRead(pods, samples, requests, nodes, gauge, recorded_share), tally)
+
+
+def _on_host_network(reader: DayReader, running: Sequence[Matrix]) -> set[tuple[str, str]]:
+    """Pods on the host network, where the answer to pod_info does not say."""
+    if all(labels.get("host_network") for part in running for labels in part.labels):
+        return set()
+    found = reader.facts("host_network", ON_HOST_NETWORK)
+    return {(labels.get("namespace", ""), labels.get("pod", "")) for part in found for labels in part.labels}
 
 
 def _sized(connection: Connection, options: SourceOptions, grid: DayGrid) -> DayReader:
@@ -106,20 +140,27 @@ def _sized(connection: Connection, options: SourceOptions, grid: DayGrid) -> Day
     return DayReader(connection, grid, counts, n_nodes, options.max_samples, options.parallel)
 
 
-def _log_queries(reader: DayReader, options: SourceOptions) -> LogQueries:
-    """The queries of the log source; AUTO is the first collector that this day knows."""
+def _log_queries(reader: DayReader, options: SourceOptions) -> list[LogQueries]:
+    """The queries of the log sources, the one that counts first; AUTO is every collector that answers on this day.
+
+    The gauge of the kubelet is the last resort: only alone. Never empty.
+    """
     if options.templates.pod_log or options.templates.node_log:
-        return LogQueries(options.templates.pod_log, options.templates.node_log)
+        return [LogQueries(options.templates.pod_log, options.templates.node_log)]
     if options.log_source is not LogSource.AUTO:
-        return log_queries(options.log_source)
+        return [log_queries(options.log_source)]
     last = reader.grid.n_ticks - 1
-    hour = max(1, 3600 // reader.grid.step_seconds)
-    for source, metric in LOG_METRICS.items():
-        # Once an hour is enough to see whether a metric exists.
-        for tick in (*range(last, -1, -hour * 6), 0):
-            if reader.connection.instant("log source", f"count({metric})", reader.grid.at(tick)).labels:
-                return log_queries(source)
-    return LogQueries()
+    ticks = (*range(last, -1, -max(1, _LOOK_FOR_LOGS_SECONDS // reader.grid.step_seconds)), 0)
+    found: list[LogQueries] = []
+    for source in LOG_METRICS:
+        log = log_queries(source)
+        if log.gauge and found:
+            continue
+        # Looked for by the query that will be used: a metric may be there without a single pod.
+        counted = f"count({log.pod or log.node or log.gauge})"
+        if any(part.labels for tick in ticks for part in reader.facts("log source", counted, tick)):
+            found.append(log)
+    return found or [LogQueries()]
 
 
 def _samples(

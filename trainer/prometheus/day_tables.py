@@ -15,6 +15,7 @@ from forecast.resources import NETWORK, RESOURCES
 from trainer.history.cleaning import Cause
 from trainer.prometheus.day_grid import DayGrid
 from trainer.prometheus.pods_of_day import PodsOfDay
+from trainer.prometheus.remark import Remark
 
 _TIME = pa.timestamp("ms", tz="UTC")
 _NAME = pa.dictionary(pa.int32(), pa.string())
@@ -27,6 +28,7 @@ class DayTables:
     usage, nodes, pods, capacity : columns of docs/understand/history-layout.md; usage and nodes sorted by timestamp
     counts                       : flaws by (file, cause), for the report
     recorded_share               : share of the times measured that recording rules answered, mean over the queries
+    remarks                      : what does not balance, and how unusual metrics were read
     """
 
     day: date
@@ -36,6 +38,7 @@ class DayTables:
     capacity: pa.Table
     counts: Mapping[tuple[str, Cause], int]
     recorded_share: float
+    remarks: tuple[Remark, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,14 +24,18 @@ from trainer.prometheus.connection import Connection
 from trainer.prometheus.labels import node_names, pod_names
 from trainer.prometheus.log_source import LOG_METRICS, LogSource, log_queries
 from trainer.prometheus.matrix import Matrix
-from trainer.prometheus.queries import Queries, fill, on_node
+from trainer.prometheus.queries import Queries, fill, in_every_shape
 from trainer.prometheus.recorded import NODE_USAGE, POD_USAGE
+from trainer.prometheus.shapes.selectors import on_node
 
 _SLOT_SECONDS = SLOT_MINUTES * 60
 _MOST_SKEW_SECONDS = 60
 _INDEX = {resource.name: index for index, resource in enumerate(RESOURCES)}
 _RECORDED_SEEN = f'max by (node) (timestamp({NODE_USAGE}{{resource="cpu"}}))'
-_RAW_SEEN = f"max by (node) ({on_node('timestamp(node_memory_MemTotal_bytes)')})"
+_RAW_SEEN = " or ".join(
+    f"max by (node) ({on_node(f'timestamp({metric})')})"
+    for metric in ("node_memory_MemTotal_bytes", "windows_memory_available_bytes", "node_memory_working_set_bytes")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +79,9 @@ class LiveUsage:
         for resource in RESOURCES:
             if resource.name in have:
                 continue
-            templates = self._log if resource.name == "log" else [getattr(self._queries, f"node_{resource.name}")]
+            templates = (
+                self._log if resource.name == "log" else [in_every_shape(self._queries, f"node_{resource.name}")]
+            )
             for template in templates:
                 name = f"node_{resource.name}"
                 query = fill(template, window_seconds=self._window)
@@ -96,7 +102,7 @@ class LiveUsage:
 
         Recording rules average over a step of minutes, too long for who has to follow a ramp, so raw series are asked.
         """
-        template = getattr(self._queries, f"pod_{resource}")
+        template = in_every_shape(self._queries, f"pod_{resource}")
         if not template:
             raise InputError(f"no query gives {resource} of pods: set prometheus.queries.pod_{resource}")
         name = f"pod_{resource}"

@@ -7,6 +7,8 @@ https://kubernetes.io/docs/concepts/cluster-administration/logging/#log-rotation
     growth               bytes logged in that step
     fall                 rotation: that step is not measured
     saturated            two or more falls within half an hour, or at the cap without growth: not measured, counted
+
+A file far above the cap says that the cap is not in force (Docker does not rotate by default): nothing is stuck there.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from trainer.prometheus.options import SourceOptions
 DEFAULT_ROTATION_CAP_BYTES = SourceOptions().log_rotation_cap_bytes
 """containerLogMaxFiles x containerLogMaxSize as the kubelet has them by default."""
 
-_NEAR_CAP = 0.9
+_NEAR_CAP, _BEYOND_CAP = 0.9, 1.5
 _HALF_WINDOW_SECONDS = 900
 _FALLS = 2
 
@@ -31,9 +33,10 @@ def container_log_rates(gauge: Floats, *, step_seconds: int, rotation_cap_bytes:
     Returns (n_containers, n_ticks) bytes/s, NaN = not measured, and (n_containers, n_ticks) saturated.
     """
     growth = np.diff(gauge, axis=1)  # (n_containers, n_ticks)
+    capped = np.fmax.reduce(gauge, axis=1, initial=0.0, keepdims=True) <= _BEYOND_CAP * rotation_cap_bytes
     with np.errstate(invalid="ignore"):
         falls = growth < 0
-        stuck = (gauge[:, 1:] >= _NEAR_CAP * rotation_cap_bytes) & (growth <= 0)
+        stuck = capped & (gauge[:, 1:] >= _NEAR_CAP * rotation_cap_bytes) & (growth <= 0)
     saturated = stuck | (_in_window(falls, _HALF_WINDOW_SECONDS // step_seconds) >= _FALLS)
     rates = np.where(falls | saturated, np.nan, growth / step_seconds)
     return rates, saturated & np.isfinite(gauge[:, 1:])

@@ -19,7 +19,7 @@ from enum import Enum
 
 
 class LogSource(Enum):
-    """What counts log bytes. AUTO: the first one in this order whose metric exists."""
+    """What counts log bytes. AUTO: the first one in this order whose query finds something, and after it the others."""
 
     AUTO = "auto"
     VECTOR = "vector"
@@ -99,10 +99,15 @@ def _by_path(metric: str) -> str:
     return f"sum by (namespace, pod) ({_named(vector, ('$1', 'path', regex), ('$2', 'path', regex))})"
 
 
+# Inputs that read no logs, or what another Fluent Bit has counted already; they are named <plugin>.<number>.
+_NO_LOGS = (
+    "(cpu|mem|disk|netif|proc|thermal|health|dummy|random|statsd|collectd|forward|opentelemetry|prometheus_scrape|"
+    "prometheus_remote_write|[a-z]+_exporter_metrics|[a-z]+_metrics)([.].*)?"
+)
 # One collector pod per node; kube_pod_info says which. topk leaves one node where a series lingers.
 _FLUENT_BIT = (
     "sum by (node) (sum by (namespace, pod) (max by (namespace, pod, name) "
-    '(rate(fluentbit_input_bytes_total{pod!=""}[{window}]))) '
+    f'(rate(fluentbit_input_bytes_total{{pod!="",name!~"{_NO_LOGS}"}}[{{window}}]))) '
     "* on (namespace, pod) group_left (node) "
     'topk by (namespace, pod) (1, group by (namespace, pod, node) (kube_pod_info{node!=""})))'
 )

@@ -1,12 +1,10 @@
-"""Names, addresses and capacities of nodes, as kube-state-metrics and node-exporter report them. Pure.
-
-Where node-exporter's `instance` is an address rather than a name, kube_node_info{node, internal_ip} says whose it is.
-"""
+"""What Kubernetes says of its nodes on one day: names, addresses, capacities, and what they run on. Pure."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -14,6 +12,7 @@ from forecast.arrays import Floats
 from forecast.resources import CPU, MEMORY, NETWORK, RESOURCES
 from trainer.prometheus.labels import node_names
 from trainer.prometheus.matrix import Matrix
+from trainer.prometheus.node_names import NodeNames
 
 _RESOURCES = {"cpu": CPU, "memory": MEMORY}
 
@@ -22,55 +21,53 @@ _RESOURCES = {"cpu": CPU, "memory": MEMORY}
 class NodeFacts:
     """What is known of nodes by name; capacities in base units.
 
-    name_of : name of the node by internal address
+    nodes_of  : the nodes that had an internal address, by address
+    runs_on   : container runtime and operating system of each node, as far as they are told
     """
 
     names: frozenset[str]
-    name_of: Mapping[str, str]
+    nodes_of: Mapping[str, tuple[str, ...]]
     capacities: Mapping[tuple[str, int], float]
     allocatables: Mapping[tuple[str, int], float]
+    runs_on: Mapping[str, str] = field(default_factory=dict)
 
-    def all_nodes(self, seen: set[str]) -> tuple[str, ...]:
-        """Names of all nodes, sorted; seen: names and addresses that occur elsewhere."""
-        return tuple(sorted(self.names | {self.name_of.get(name, name) for name in seen}))
-
-    def rows(self, nodes: Sequence[str]) -> dict[str, int]:
-        """Row of each node, by name and by address."""
-        row = {node: number for number, node in enumerate(nodes)}
-        return {address: row[name] for address, name in self.name_of.items() if name in row} | row
-
-    def capacity(self, nodes: Sequence[str]) -> Floats:
-        """(n_nodes, n_resources), NaN = unknown."""
+    def capacity(self, nodes: Sequence[str], speed: Sequence[Matrix], names: NodeNames) -> Floats:
+        """(n_nodes, n_resources), NaN = unknown. speed: answers to node_network_speed."""
         values = np.full((len(nodes), len(RESOURCES)), np.nan)
-        row = self.rows(nodes)
+        row = {node: number for number, node in enumerate(nodes)}
         for (node, resource), value in self.capacities.items():
-            values[row[node], resource] = value
+            if (name := names.node(node)) in row:
+                values[row[name], resource] = value
+        for part in names.renamed("node_network_speed", speed):
+            for labels, value in zip(part.labels, part.values.tolist(), strict=True):
+                values[row[labels["node"]], NETWORK] = np.fmax(values[row[labels["node"]], NETWORK], value)
         return values
 
-    def allocatable(self, nodes: Sequence[str]) -> Floats:
+    def allocatable(self, nodes: Sequence[str], names: NodeNames) -> Floats:
         """(n_nodes, 2) CPU and memory, NaN = unknown."""
         values = np.full((len(nodes), 2), np.nan)
-        row = self.rows(nodes)
+        row = {node: number for number, node in enumerate(nodes)}
         for (node, resource), value in self.allocatables.items():
-            values[row[node], (CPU, MEMORY).index(resource)] = value
+            if (name := names.node(node)) in row:
+                values[row[name], (CPU, MEMORY).index(resource)] = value
         return values
 
 
-def node_facts(
-    info: Sequence[Matrix], capacity: Sequence[Matrix], allocatable: Sequence[Matrix], speed: Sequence[Matrix]
-) -> NodeFacts:
-    """From the answers to node_info, node_capacity, node_allocatable and node_network_speed."""
-    known = {
-        labels["node"]: labels.get("internal_ip", "") for part in info for labels in part.labels if labels.get("node")
-    }
-    name_of = {address: node for node, address in known.items() if address and address not in known}
-    capacities = _by_resource("node_capacity", capacity)
-    for part in speed:
-        for node, value in zip(node_names("node_network_speed", part.labels), part.values.tolist(), strict=True):
-            capacities[name_of.get(node, node), NETWORK] = value
-    allocatables = _by_resource("node_allocatable", allocatable)
-    names = frozenset({*known, *(node for node, _ in capacities), *(node for node, _ in allocatables)})
-    return NodeFacts(names, name_of, capacities, allocatables)
+def node_facts(info: Sequence[Matrix], capacity: Sequence[Matrix], allocatable: Sequence[Matrix]) -> NodeFacts:
+    """From the answers to node_info, node_capacity and node_allocatable."""
+    nodes: dict[str, str] = {}
+    addresses: dict[str, list[str]] = defaultdict(list)
+    for part in info:
+        for labels in part.labels:
+            if node := labels.get("node"):
+                what = labels.get("container_runtime_version", ""), labels.get("os_image", "")
+                nodes[node] = ", ".join(filter(None, what))
+                if (address := labels.get("internal_ip", "")) and node not in addresses[address]:
+                    addresses[address].append(node)
+    capacities, allocatables = _by_resource("node_capacity", capacity), _by_resource("node_allocatable", allocatable)
+    named = {node for node, _ in (*capacities, *allocatables) if node not in addresses}
+    nodes_of = {address: tuple(owners) for address, owners in addresses.items() if address not in nodes}
+    return NodeFacts(frozenset(nodes | dict.fromkeys(named, "")), nodes_of, capacities, allocatables, nodes)
 
 
 def _by_resource(name: str, parts: Sequence[Matrix]) -> dict[tuple[str, int], float]:

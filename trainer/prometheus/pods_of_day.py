@@ -6,14 +6,14 @@ series linger for up to five minutes. Where several lives overlap the one that b
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from forecast.arrays import Bools, Ints
 from forecast.errors import InputError
-from forecast.service_key import Owner, ServiceKey, owner_from_labels, service_of_pod
+from forecast.service_key import NO_OWNER, Owner, ServiceKey, owner_from_labels, service_of_pod
 from trainer.prometheus.matrix import Matrix
 
 _MOST_LIVES_AT_ONCE = 3
@@ -60,10 +60,16 @@ class PodsOfDay:
         return self.known_life()[:, -1] if self.life.shape[1] else np.full(len(self.pods), -1, dtype=np.int64)
 
 
-def pods_of_day(parts: Sequence[Matrix], n_ticks: int, owners: Mapping[tuple[str, str, str], Owner]) -> PodsOfDay:
+def pods_of_day(
+    parts: Sequence[Matrix],
+    n_ticks: int,
+    owners: Mapping[tuple[str, str, str], Owner],
+    on_host_network: Collection[tuple[str, str]] = (),
+) -> PodsOfDay:
     """Join the pieces in which pod_info was read.
 
-    owners : owner of each (namespace, ReplicaSet or Job, its name), from owners_of; NO_OWNER if it has none
+    owners          : owner of each (namespace, ReplicaSet or Job, its name), from owners_of; NO_OWNER if it has none
+    on_host_network : pods that are, where the label host_network does not say
     Raises InputError if one pod has many lives at once: labels were lost on the way.
     """
     index: dict[tuple[str, ...], int] = {}
@@ -73,7 +79,7 @@ def pods_of_day(parts: Sequence[Matrix], n_ticks: int, owners: Mapping[tuple[str
         inside = (part.tick >= 0) & (part.tick < n_ticks)
         life_of_sample.append(numbers[part.series[inside]])
         ticks.append(part.tick[inside])
-    lives = tuple(_life(key, owners) for key in index)
+    lives = tuple(_life(key, owners, on_host_network) for key in index)
     pods = tuple(sorted({(life.namespace, life.pod) for life in lives}))
     row = {pod: number for number, pod in enumerate(pods)}
     pod_of_life = np.array([row[life.namespace, life.pod] for life in lives], dtype=np.int64)
@@ -127,11 +133,18 @@ def _key(labels: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(labels.get(name, "") for name in names)
 
 
-def _life(key: tuple[str, ...], owners: Mapping[tuple[str, str, str], Owner]) -> Life:
+def _life(
+    key: tuple[str, ...],
+    owners: Mapping[tuple[str, str, str], Owner],
+    on_host_network: Collection[tuple[str, str]],
+) -> Life:
     namespace, pod, uid, node, kind, name, host_network = key
     owner = owner_from_labels({"created_by_kind": kind, "created_by_name": name})
+    if owner in (None, NO_OWNER) and pod.endswith(f"-{node}"):
+        owner = Owner("Node", node)  # kube-state-metrics before 2.0 names no owner of a static pod
     service = service_of_pod(namespace, pod, owner, owner_of_owner=owners.get((namespace, kind, name)))
-    return Life(namespace, pod, uid, node, service, host_network == "true")
+    on_host = host_network == "true" or (not host_network and (namespace, pod) in on_host_network)
+    return Life(namespace, pod, uid, node, service, on_host)
 
 
 def _cells(pod_of_life: Ints, life: Ints, tick: Ints, n_ticks: int) -> Ints:

@@ -24,81 +24,53 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from trainer.prometheus.shapes.nodes import NODE_EXPORTER, NODE_SHAPES
+from trainer.prometheus.shapes.pods import NAMED_CONTAINERS, POD_SHAPES
+from trainer.prometheus.shapes.selectors import PHYSICAL_INTERFACES, on_node
+from trainer.prometheus.shapes.shape import union
+
 EVERY_NAMESPACE = ".+"
 
-# Whole devices only: what is written to a partition, to device-mapper (LVM, LUKS) or to md is counted again on the
-# disk below. PromQL anchors regular expressions.
-PHYSICAL_DISKS = "(/dev/)?(sd[a-z]+|vd[a-z]+|xvd[a-z]+|nvme[0-9]+n[0-9]+|mmcblk[0-9]+|rbd[0-9]+|dasd[a-z]+)"
-# No VLAN (eth0.100), bond, bridge, veth or overlay: their bytes pass a physical interface as well.
-PHYSICAL_INTERFACES = "eth[0-9]+|en[a-z0-9]+|em[0-9]+|p[0-9]+p[0-9]+|ib[0-9]+"
-_NOT_POD_INTERFACES = "lo|veth.*|cni.*|cali.*|tunl.*|docker.*|flannel.*|cbr.*|dummy.*|kube-ipvs.*|nodelocaldns"
-
-# cAdvisor labels the cgroup of the whole pod with container="" and the pause container with container="POD"
-# (or not at all): their usage is that of the containers once more.
-_CONTAINERS = 'container!="",container!="POD",pod!="",namespace=~"{namespaces}"'
-_PODS = 'pod!="",namespace=~"{namespaces}"'
-
-
-def on_node(vector: str) -> str:
-    """Give every series of a node-exporter vector the label node: its own if it has one, else instance without port."""
-    return (
-        f'label_replace(label_join({vector}, "node_or_instance", ";", "node", "instance"), '
-        r'"node", "$1$2", "node_or_instance", "([^;]+);.*|;\\[?(.*?)\\]?(?::[0-9]+)?")'
-    )
-
-
-def both_ways(one: str, other: str, label: str) -> str:
-    """Return the union of two vectors, distinguished by a label: `a + b` would drop what only one of them has."""
-    return (
-        f'label_replace({one}, "direction", "in", "{label}", ".*") '
-        f'or label_replace({other}, "direction", "out", "{label}", ".*")'
-    )
-
-
-def _pod_disk() -> str:
-    selector = f'{_CONTAINERS},device=~"{PHYSICAL_DISKS}"'
-    union = both_ways(
-        f"rate(container_fs_reads_bytes_total{{{selector}}}[{{window}}])",
-        f"rate(container_fs_writes_bytes_total{{{selector}}}[{{window}}])",
-        "pod",
-    )
-    return f"sum by (namespace, pod) (max by (namespace, pod, container, device, direction) ({union}))"
-
-
-def _pod_network() -> str:
-    selector = f'{_PODS},interface!~"{_NOT_POD_INTERFACES}"'
-    union = both_ways(
-        f"rate(container_network_receive_bytes_total{{{selector}}}[{{window}}])",
-        f"rate(container_network_transmit_bytes_total{{{selector}}}[{{window}}])",
-        "pod",
-    )
-    return f"sum by (namespace, pod) (max by (namespace, pod, interface, direction) ({union}))"
-
-
-def _node_bytes(one: str, other: str, devices: str) -> str:
-    union = both_ways(
-        f'rate({one}{{device=~"{devices}"}}[{{window}}])', f'rate({other}{{device=~"{devices}"}}[{{window}}])', "device"
-    )
-    return f"sum by (node) (max by (node, device, direction) ({on_node(f'({union})')}))"
-
-
-_POD_CPU = (
-    "sum by (namespace, pod) (max by (namespace, pod, container) "
-    f"(rate(container_cpu_usage_seconds_total{{{_CONTAINERS}}}[{{window}}])))"
-)
-_POD_MEMORY = (
-    "sum by (namespace, pod) (max by (namespace, pod, container) "
-    f"(avg_over_time(container_memory_working_set_bytes{{{_CONTAINERS}}}[{{window}}])))"
-)
 _POD_INFO = (
     "group by (namespace, pod, uid, node, created_by_kind, created_by_name, host_network) "
     '(kube_pod_info{node!="",namespace=~"{namespaces}"}) and on (namespace, pod) '
     '(max by (namespace, pod) (kube_pod_status_phase{phase="Running",namespace=~"{namespaces}"}) == 1)'
 )
-_POD_REQUESTS = (
-    "sum by (namespace, pod, uid, resource) (max by (namespace, pod, uid, container, resource) (last_over_time("
-    'kube_pod_container_resource_requests{resource=~"cpu|memory",namespace=~"{namespaces}"}[{day}])))'
+
+
+def _of_day(metric: str, labels: str, selector: str = "", over_time: str = "last") -> str:
+    return f"max by ({labels}) ({over_time}_over_time({metric}{{{selector}}}[{{day}}]))"
+
+
+def _by_resource(metric: str, labels: str, selector: str = "", over_time: str = "last") -> str:
+    """A family with the label resource, or those that kube-state-metrics before 2.0 had, one for each resource."""
+    told = ",".join(filter(None, ('resource=~"cpu|memory"', selector)))
+    vectors = [_of_day(metric, f"{labels}, resource", told, over_time)]
+    for resource, unit in (("cpu", "cores"), ("memory", "bytes")):
+        vector = _of_day(f"{metric}_{resource}_{unit}", labels, selector, over_time)
+        vectors.append(f'label_replace({vector}, "resource", "{resource}", "", "")')
+    return " or ".join(vectors)
+
+
+# What the scheduler counts: the containers and the sidecars, which are init containers that stay (KEP-753). Ordinary
+# init containers end before the others begin.
+_OF_CONTAINER, _ASKED = "namespace, pod, uid, container", 'namespace=~"{namespaces}"'
+_SIDECARS = (
+    f"({_by_resource('kube_pod_init_container_resource_requests', _OF_CONTAINER, _ASKED)})"
+    " and on (namespace, pod, container) "
+    + _of_day("kube_pod_init_container_info", "namespace, pod, container", f'restart_policy="Always",{_ASKED}')
 )
+_POD_REQUESTS = (
+    "sum by (namespace, pod, uid, resource) ("
+    f"{_by_resource('kube_pod_container_resource_requests', _OF_CONTAINER, _ASKED)} or ({_SIDECARS}))"
+)
+UNTOLD_SIDECARS = (
+    'count(group by (namespace, pod, container) (container_memory_working_set_bytes{container!=""}) and on (namespace, '
+    'pod, container) (kube_pod_init_container_info{restart_policy=""} unless on () '
+    'kube_pod_init_container_info{restart_policy!=""}))'
+)
+"""How many init containers run beside the others, where kube-state-metrics is too old to tell which ones stay."""
+
 # An object without an owner has owner_is_controller="<none>" or "": that it has none is worth knowing.
 _REPLICASET_OWNER = (
     "group by (namespace, replicaset, owner_kind, owner_name) (last_over_time("
@@ -107,16 +79,6 @@ _REPLICASET_OWNER = (
 _JOB_OWNER = (
     "group by (namespace, job_name, owner_kind, owner_name) (last_over_time("
     'kube_job_owner{owner_is_controller!="false",namespace=~"{namespaces}"}[{day}]))'
-)
-_NODE_CPU = "sum by (node) (max by (node, cpu, mode) ({}))".replace(
-    "{}", on_node('rate(node_cpu_seconds_total{mode!~"idle|iowait|steal"}[{window}])')
-)
-_NODE_MEMORY = "max by (node) ({})".replace(
-    "{}",
-    on_node(
-        "(avg_over_time(node_memory_MemTotal_bytes[{window}])"
-        " - avg_over_time(node_memory_MemAvailable_bytes[{window}]))"
-    ),
 )
 _NODE_NETWORK_SPEED = "sum by (node) (max by (node, device) ({}))".replace(
     "{}", on_node(f'(last_over_time(node_network_speed_bytes{{device=~"{PHYSICAL_INTERFACES}"}}[{{day}}]) > 0)')
@@ -130,30 +92,41 @@ class Queries:
     pod_log, node_log : empty = the queries of the log source (trainer.prometheus.log_source)
     """
 
-    pod_cpu: str = _POD_CPU
-    pod_memory: str = _POD_MEMORY
-    pod_disk: str = _pod_disk()
-    pod_network: str = _pod_network()
+    pod_cpu: str = NAMED_CONTAINERS.reads["pod_cpu"]
+    pod_memory: str = NAMED_CONTAINERS.reads["pod_memory"]
+    pod_disk: str = NAMED_CONTAINERS.reads["pod_disk"]
+    pod_network: str = NAMED_CONTAINERS.reads["pod_network"]
     pod_log: str = ""
     pod_info: str = _POD_INFO
     pod_requests: str = _POD_REQUESTS
     replicaset_owner: str = _REPLICASET_OWNER
     job_owner: str = _JOB_OWNER
-    node_cpu: str = _NODE_CPU
-    node_memory: str = _NODE_MEMORY
-    node_disk: str = _node_bytes("node_disk_read_bytes_total", "node_disk_written_bytes_total", PHYSICAL_DISKS)
-    node_network: str = _node_bytes(
-        "node_network_receive_bytes_total", "node_network_transmit_bytes_total", PHYSICAL_INTERFACES
-    )
+    node_cpu: str = NODE_EXPORTER.reads["node_cpu"]
+    node_memory: str = NODE_EXPORTER.reads["node_memory"]
+    node_disk: str = NODE_EXPORTER.reads["node_disk"]
+    node_network: str = NODE_EXPORTER.reads["node_network"]
     node_log: str = ""
     node_info: str = "group by (node, internal_ip) (last_over_time(kube_node_info[{day}]))"
-    node_capacity: str = (
-        'max by (node, resource) (last_over_time(kube_node_status_capacity{resource=~"cpu|memory"}[{day}]))'
-    )
-    node_allocatable: str = (
-        'max by (node, resource) (last_over_time(kube_node_status_allocatable{resource=~"cpu|memory"}[{day}]))'
-    )
+    node_capacity: str = _by_resource("kube_node_status_capacity", "node", over_time="max")
+    node_allocatable: str = _by_resource("kube_node_status_allocatable", "node")
     node_network_speed: str = _NODE_NETWORK_SPEED
+
+
+def is_default(queries: Queries, name: str) -> bool:
+    """Whether the settings leave a query as it is."""
+    return bool(getattr(queries, name) == getattr(_DEFAULT, name))
+
+
+def in_every_shape(queries: Queries, name: str) -> str:
+    """The template of a usage query for who cannot look first which shapes there are; that of the settings, if any.
+
+    See trainer.prometheus.shapes.shape.union.
+    """
+    shapes = POD_SHAPES if name.startswith("pod_") else NODE_SHAPES
+    return union(shapes, name) if is_default(queries, name) and name in shapes[0].reads else getattr(queries, name)
+
+
+_DEFAULT = Queries()
 
 
 def fill(template: str, *, window_seconds: int, namespaces: str = EVERY_NAMESPACE, day_seconds: int = 86_400) -> str:

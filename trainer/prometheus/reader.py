@@ -76,9 +76,9 @@ class DayReader:
             return [matrix for part in parts for matrix in self.matrices(question, part)]
         return [replace(found, tick=found.tick + chunk.first)]
 
-    def facts(self, name: str, template: str) -> list[Matrix]:
-        """What a query answers at the end of the day, or of what there is of it."""
-        last = self.grid.n_ticks - 1
+    def facts(self, name: str, template: str, tick: int | None = None) -> list[Matrix]:
+        """What a query answers at a tick; None = at the end of the day, or of what there is of it."""
+        last = self.grid.n_ticks - 1 if tick is None else tick
         whole = Chunk(last, last, tuple(sorted(self.pods)))
         return self._facts(name, template, whole)
 

@@ -13,7 +13,7 @@ import yaml
 
 from forecast.resources import RESOURCES
 from trainer.prometheus.log_source import LOG_METRICS, LogSource, log_queries
-from trainer.prometheus.queries import Queries, fill
+from trainer.prometheus.queries import Queries, fill, in_every_shape
 from trainer.prometheus.recorded import NODE_USAGE, POD_INFO, POD_USAGE
 
 _COMMAND = "forecast-scheduler rules"
@@ -34,7 +34,7 @@ def rule_file(
     for kind, record in (("pod", POD_USAGE), ("node", NODE_USAGE)):
         rules: list[dict[str, Any]] = []
         for resource in RESOURCES:
-            template = logs[kind] if resource.name == "log" else getattr(queries, f"{kind}_{resource.name}")
+            template = logs[kind] if resource.name == "log" else in_every_shape(queries, f"{kind}_{resource.name}")
             if template:
                 expression = fill(template, window_seconds=step_seconds)
                 rules.append({"record": record, "expr": expression, "labels": {"resource": resource.name}})

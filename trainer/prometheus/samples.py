@@ -37,6 +37,10 @@ class Samples:
     raw_ticks: Bools
     name: str
 
+    @property
+    def parts(self) -> tuple[Matrix, ...]:
+        return (*self.recorded, *self.raw)
+
 
 def covered_ticks(parts: Sequence[Matrix], n_ticks: int) -> Bools:
     """(n_ticks,) whether there is any sample."""

@@ -22,7 +22,7 @@ from trainer.prometheus.errors import TooManySamples
 from trainer.prometheus.labels import node_names, pod_names
 from trainer.prometheus.log_source import LOG_METRICS
 from trainer.prometheus.options import SourceOptions
-from trainer.prometheus.queries import Queries, fill
+from trainer.prometheus.queries import fill, in_every_shape, is_default
 from trainer.prometheus.recorded import NODE_USAGE, POD_INFO, POD_USAGE
 
 _MOST_SKEW_SECONDS = 60
@@ -38,6 +38,10 @@ _BROUGHT_BY = {
 }
 """Which exporter answers a query. Owners, requests and addresses are left out: a cluster may have none."""
 _NEEDED = ("pod_cpu", "pod_memory")
+_OVERWRITTEN = (
+    'group by (job) ({__name__=~"kube_pod_info|kube_pod_container_resource_requests|kube_node_info|'
+    'kube_node_status_capacity",exported_{label}!=""})'
+)
 _DAYS_AT_ONCE = 7
 _CHECKED = ("pod_cpu", "pod_memory", "pod_disk", "pod_network", "pod_log")
 _CHECKED_NODES = ("node_cpu", "node_memory", "node_disk", "node_network", "node_log")
@@ -66,6 +70,7 @@ class PrometheusSource:
         if at is None:
             self._explain_no_pods(now)
         assert at is not None
+        self._check_own_labels(at)
         for name in (*_CHECKED, *_CHECKED_NODES):
             if template := getattr(queries, name):
                 (pod_names if name in _CHECKED else node_names)(name, self._labels(name, template, at))
@@ -112,6 +117,22 @@ class PrometheusSource:
                 f"{now.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC; set the one that is wrong (NTP)"
             )
 
+    def _check_own_labels(self, at: datetime) -> None:
+        """Raise InputError where a scrape has put its target's labels over those of the objects themselves."""
+        if not is_default(self.options.templates, "pod_info"):
+            return
+        for label in ("namespace", "pod", "node"):
+            try:
+                found = self._connection.instant("pod_info", _OVERWRITTEN.replace("{label}", label), at)
+            except TooManySamples:
+                continue
+            if found.labels:
+                job = found.labels[0].get("job", "kube-state-metrics")
+                raise InputError(
+                    f"the scrape of kube-state-metrics (job {job}) overwrites the label {label}, the object's own is "
+                    f"exported_{label}: set honorLabels: true on it"
+                )
+
     def _check_log_source(self, now: datetime) -> None:
         source, queries = self.options.log_source, self.options.templates
         metric = LOG_METRICS.get(source)
@@ -129,12 +150,12 @@ class PrometheusSource:
 
     def _remarks(self, at: datetime, now: datetime) -> tuple[str, ...]:
         """Queries that find nothing; InputError where there is no going without. at: when pods were there last."""
-        remarks, default = [], Queries()
+        remarks = []
         for name, brought_by in _BROUGHT_BY.items():
             template = getattr(self.options.templates, name)
-            if not template or self._found(name, template, at, now):
+            if not template or self._found(name, in_every_shape(self.options.templates, name), at, now):
                 continue
-            if template != getattr(default, name):
+            if not is_default(self.options.templates, name):
                 raise InputError(
                     f"query {name} of the settings found nothing on {self.url} within the last day: correct "
                     f"prometheus.queries.{name}, or set it to '' to go without"

@@ -114,6 +114,7 @@ def train_night(
                     before_write=lambda: _check(leases),
                     progress=progress,
                 )
+            remarks += tuple(remark.text for remark in reading.remarks)
             with stages.stage("load"), own.local(progress) as directory:
                 files, known = _load(settings, directory, progress)
         with work_on(settings.train.backend, settings.train.jobs, settings.train.dask_scheduler):
