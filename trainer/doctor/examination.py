@@ -11,7 +11,7 @@ import numpy as np
 from forecast.cold_start import ESTABLISHED_DAYS
 from forecast.history import History
 from forecast.usage_limits import CutSeries
-from trainer.doctor import ceilings, day_shapes, gaps, lone_samples, removed_values, repetition, unknowns
+from trainer.doctor import balance, ceilings, day_shapes, gaps, lone_samples, removed_values, repetition, unknowns
 from trainer.doctor.evidence import Evidence
 from trainer.doctor.finding import Finding, Kind
 from trainer.history.cleaning import CleaningReport
@@ -35,6 +35,7 @@ CHECKS: Final = (
     Check(Kind.UNMEASURED, unknowns.unmeasured_services),
     Check(Kind.PER_NODE_ONLY, unknowns.per_node_only),
     Check(Kind.UNMEASURED_RESOURCES, unknowns.unmeasured_resources),
+    Check(Kind.PODS_AND_NODES, balance.pods_and_nodes),
     Check(Kind.UNKNOWN_REQUESTS, unknowns.unknown_requests),
     Check(Kind.UNKNOWN_CAPACITY, unknowns.unknown_capacity),
     Check(Kind.IMPOSSIBLE_VALUES, removed_values.impossible_values),

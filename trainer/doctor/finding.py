@@ -28,6 +28,7 @@ class Kind(StrEnum):
     UNMEASURED = "unmeasured services"
     PER_NODE_ONLY = "known per node only"
     UNMEASURED_RESOURCES = "unmeasured resources"
+    PODS_AND_NODES = "pods and nodes differ"
     UNKNOWN_REQUESTS = "unknown requests"
     UNKNOWN_CAPACITY = "unknown capacity"
     IMPOSSIBLE_VALUES = "impossible values"

@@ -16,11 +16,15 @@ _DAY_SECONDS = 86_400
 
 @dataclass(frozen=True, slots=True)
 class DayGrid:
-    """n_ticks evaluation times of a day, all of them unless the day is not over."""
+    """n_ticks evaluation times of a day, all of them unless the day is not over.
+
+    first_second : seconds after midnight at which the first step begins
+    """
 
     day: date
     step_seconds: int
     n_ticks: int
+    first_second: int = 0
 
     @classmethod
     def of(cls, day: date, until: datetime, step_seconds: int) -> DayGrid:
@@ -32,10 +36,17 @@ class DayGrid:
         elapsed = (until - datetime.combine(day, time(), UTC)).total_seconds()
         return cls(day, step_seconds, int(min(max(elapsed, 0), _DAY_SECONDS) // step_seconds))
 
+    @classmethod
+    def ending(cls, at: datetime, step_seconds: int, n_ticks: int) -> DayGrid:
+        """The last ticks until a time that is a multiple of the step; they may begin on the day before."""
+        begin = at - timedelta(seconds=step_seconds * n_ticks)
+        midnight = datetime.combine(begin.date(), time(), UTC)
+        return cls(begin.date(), step_seconds, n_ticks, int((begin - midnight).total_seconds()))
+
     @property
     def start(self) -> int:
-        """Unix time of the day's midnight, and of its first row."""
-        return int(datetime.combine(self.day, time(), UTC).timestamp())
+        """Unix time of the first row: the day's midnight, unless it begins later."""
+        return int(datetime.combine(self.day, time(), UTC).timestamp()) + self.first_second
 
     @property
     def origin(self) -> int:

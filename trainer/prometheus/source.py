@@ -10,6 +10,7 @@ How a day is read is in `day_reading`; nothing is kept between days, so memory d
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 
 from forecast.errors import InputError
@@ -19,11 +20,13 @@ from trainer.prometheus.day_grid import DayGrid
 from trainer.prometheus.day_reading import read_day
 from trainer.prometheus.day_tables import DayTables
 from trainer.prometheus.errors import TooManySamples
+from trainer.prometheus.inventory import Inventory, take_inventory
 from trainer.prometheus.labels import node_names, pod_names
 from trainer.prometheus.log_source import LOG_METRICS
 from trainer.prometheus.options import SourceOptions
 from trainer.prometheus.queries import fill, in_every_shape, is_default
 from trainer.prometheus.recorded import NODE_USAGE, POD_INFO, POD_USAGE
+from trainer.prometheus.remark import Remark
 
 _MOST_SKEW_SECONDS = 60
 _HOUR = 3600
@@ -93,6 +96,25 @@ class PrometheusSource:
                 days.update(datetime.fromtimestamp(t - 1, UTC).date() for t in self._counted(name, template, at, end))
                 at += timedelta(days=_DAYS_AT_ONCE)
         return tuple(sorted(days))
+
+    def inventory(self, now: datetime, progress: Progress = silent) -> Inventory:
+        """What the server has and how the last minutes balance; raises InputError where they cannot be read.
+
+        Where no pod is listed now, those of the last hour are looked at in which there were some, and a remark says so.
+        """
+        query = self.options.templates.pod_info
+        newest = now if self._labels("pod_info", f"count({query})", now) else self._last_data("pod_info", query, now)
+        if newest is None:
+            self._explain_no_pods(now)
+        assert newest is not None
+        inventory = take_inventory(self._connection, self.options, newest, progress)
+        if newest == now:
+            return inventory
+        text = (
+            f"no pod is listed at {now:%H:%M} UTC: is kube-state-metrics still scraped? What follows is of "
+            f"{newest:%Y-%m-%d %H:%M} UTC"
+        )
+        return replace(inventory, remarks=(Remark("nothing new", text), *inventory.remarks))
 
     def read_day(self, day: date, until: datetime, progress: Progress = silent) -> DayTables:
         """One UTC day, or the part of it before `until`. Raises InputError; nothing is kept on failure."""

@@ -79,6 +79,7 @@ CASES: dict[Kind, Spoil] = {
     Kind.UNMEASURED: unmeasured,
     Kind.PER_NODE_ONLY: put(np.nan, np.s_[:, LOG]),
     Kind.UNMEASURED_RESOURCES: put(np.nan, np.s_[:, DISK], "node_usage", "usage_per_pod"),
+    Kind.PODS_AND_NODES: put(lambda usage: usage / 4, np.s_[:, CPU], "usage_per_pod", "node_pod_usage"),
     Kind.UNKNOWN_REQUESTS: put(np.nan, 5, "daily_requests"),
     Kind.UNKNOWN_CAPACITY: put(np.nan, (0, DISK), "capacity"),
     Kind.ABOVE_CAPACITY: put(1.5 * 40, np.s_[0, DISK, 3, :5], "node_usage"),
