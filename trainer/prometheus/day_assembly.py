@@ -30,7 +30,7 @@ from trainer.prometheus.options import SourceOptions
 from trainer.prometheus.pods_of_day import PodsOfDay, pods_of_day
 from trainer.prometheus.remark import Remark
 from trainer.prometheus.samples import Samples, place
-from trainer.prometheus.shape_reading import Recognised
+from trainer.prometheus.shape_reading import Answer, Recognised
 from trainer.prometheus.units import check_units
 
 
@@ -49,7 +49,7 @@ class DayRead:
 
     pods: PodsOfDay
     samples: Mapping[str, Samples]
-    more: Mapping[str, Sequence[Sequence[Matrix]]]
+    more: Mapping[str, Sequence[Answer]]
     requests: Mapping[tuple[str, str, str], Floats]
     facts: NodeFacts
     names: NodeNames
@@ -78,9 +78,9 @@ def assemble(options: SourceOptions, grid: DayGrid, read: DayRead, tally: Tally)
         # Per-pod collectors: a node logs what its pods log.
         log = tables.log_of_nodes(pods, rows, usage[:, :, LOG], nodes, blind)
         node_usage[:, :, LOG] = np.where(np.isnan(node_usage[:, :, LOG]), log, node_usage[:, :, LOG])
-    for parts in read.more.get("node_log", ()):
+    for answer in read.more.get("node_log", ()):
         row = {node: number for number, node in enumerate(nodes)}
-        _fill_nodes(read, "node_log", parts, node_usage[:, :, LOG], row, tally)
+        _fill_nodes(read, "node_log", answer.parts, node_usage[:, :, LOG], row, tally)
     capacity = read.facts.capacity(nodes, read.speed, read.names)
     _check_units(pods, rows, usage, nodes, node_usage, capacity)
     remarks = _account(read, rows, usage, nodes, node_usage)
@@ -111,7 +111,9 @@ def _all_nodes(read: DayRead) -> tuple[str, ...]:
 def node_labels(read: DayRead) -> set[str]:
     """Every name that answers have for a node."""
     parts = [part for name, one in read.samples.items() if name.startswith("node_") for part in one.parts]
-    more = [part for name, answers in read.more.items() if name.startswith("node_") for one in answers for part in one]
+    more = [
+        part for name, answers in read.more.items() if name.startswith("node_") for one in answers for part in one.parts
+    ]
     return {name for part in (*parts, *more, *read.speed) for name in node_names("node", part.labels, once=False)}
 
 
@@ -143,15 +145,16 @@ def _dense(grid: DayGrid, read: DayRead, nodes: tuple[str, ...], tally: Tally) -
         name, every_tick = f"pod_{resource.name}", np.ones(grid.n_ticks, dtype=bool)
         if (found := read.samples.get(name)) is not None:
             unknown |= place(found, usage[:, :, index], pod_row, pod_names, Layout.usage, tally)
-        for parts in read.more.get(name, ()):
+        for answer in read.more.get(name, ()):
             other = np.full_like(usage[:, :, index], np.nan)
-            place(Samples((), parts, every_tick, name), other, pod_row, pod_names, Layout.usage, tally)
-            usage[:, :, index] = np.where(np.isnan(usage[:, :, index]), other, usage[:, :, index])
+            place(Samples((), answer.parts, every_tick, name), other, pod_row, pod_names, Layout.usage, tally)
+            here = usage[:, :, index]
+            usage[:, :, index] = np.fmax(here, other) if answer.larger else np.where(np.isnan(here), other, here)
         name = f"node_{resource.name}"
         if (found := read.samples.get(name)) is not None:
             place(_of_nodes(read.names, found), node_usage[:, :, index], node_row, _named, Layout.nodes, tally)
-        for parts in read.more.get(name, ()) if name != "node_log" else ():
-            _fill_nodes(read, name, parts, node_usage[:, :, index], node_row, tally)
+        for answer in read.more.get(name, ()) if name != "node_log" else ():
+            _fill_nodes(read, name, answer.parts, node_usage[:, :, index], node_row, tally)
     tally.add(Layout.usage, Cause.UNKNOWN_OWNER, len(unknown))
     blind = np.zeros(usage.shape[:2], dtype=bool)
     if read.gauge is not None:

@@ -38,7 +38,7 @@ from trainer.prometheus.query_sizes import Chunk, uncovered_ranges
 from trainer.prometheus.reader import DayReader, Question
 from trainer.prometheus.recorded import recorded_info, recorded_nodes, recorded_pods
 from trainer.prometheus.samples import Samples, covered_ticks
-from trainer.prometheus.shape_reading import nodes_seen, pod_shapes, read_shapes
+from trainer.prometheus.shape_reading import Answer, nodes_seen, pod_shapes, read_shapes
 from trainer.prometheus.shapes.host_network import ON_HOST_NETWORK
 
 _INFO = "pod_info"
@@ -88,7 +88,7 @@ def read_day(connection: Connection, options: SourceOptions, grid: DayGrid, prog
         for name, template, per_pod in (("pod_log", log.pod, 1), ("node_log", log.node, 0)):
             if template:
                 question = Question(name, template, 0, grid.n_ticks - 1, per_pod)
-                more.setdefault(name, []).extend(reader.ask([question], lambda done, total: None))
+                more.setdefault(name, []).extend(map(Answer, reader.ask([question], lambda done, total: None)))
     tally = Tally()
     gauge = None
     if logs[0].gauge:

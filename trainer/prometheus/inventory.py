@@ -49,16 +49,16 @@ class Inventory:
     remarks: tuple[Remark, ...]
 
     def lines(self) -> Iterator[str]:
-        """What there is, in plain sentences."""
-        if self.agents:
-            told = ", ".join(f"{name} {' and '.join(versions)}" for name, versions in self.agents.items())
-            yield f"agents that tell their version: {told}"
+        """What there is, in plain sentences; nodes and pods first."""
         platforms = ", ".join(f"{n:,} with {platform}" for platform, n in self.nodes.items())
         n_nodes, n_services = self.recent.capacity.num_rows, _distinct(self.recent.pods, "namespace", "service")
         yield (
             f"{n_nodes:,} nodes{f' ({platforms})' if platforms else ''}, {self.recent.pods.num_rows:,} running pods of "
             f"{n_services:,} services"
         )
+        if self.agents:
+            told = ", ".join(f"{name} {' and '.join(versions)}" for name, versions in self.agents.items())
+            yield f"agents that tell their version: {told}"
         for resource in RESOURCES:
             yield _balance(self.recent, resource.name, resource.column)
 

@@ -95,23 +95,29 @@ def names_of_nodes(
     known = frozenset(nodes)
     of: dict[str, tuple[Span, ...]] = {}
     open_names = [name for name in seen if name not in known]
+    bare = {name: _without_port(name) for name in open_names}
     address_of = {_address_in(node): node for node in known if _address_in(node)}
-    by_label = without_domain(open_names, known)
+    by_label = without_domain(set(bare.values()) - known, known)
     for name in open_names:
-        if name in addresses:
-            of[name] = tuple(addresses[name])
-        elif name in told and told[name] in known:
+        plain = bare[name]
+        if plain in addresses:
+            of[name] = tuple(addresses[plain])
+        elif told.get(name) in known:
             of[name] = always(told[name])
-        elif name in address_of:
-            of[name] = always(address_of[name])
-        elif name in by_label:
-            of[name] = always(by_label[name])
+        elif node := (plain if plain in known else address_of.get(plain) or by_label.get(plain)):
+            of[name] = always(node)
     return NodeNames(known, of)
 
 
 def always(node: str) -> tuple[Span, ...]:
     """The span of a name that means one node all day."""
     return (Span(node, -_EVER, _EVER),)
+
+
+def _without_port(name: str) -> str:
+    """A label node may be the whole address of a target: https://10.0.0.11:10250."""
+    host, colon, port = name.rpartition("://")[2].rpartition(":")
+    return host if colon and port.isdecimal() and ":" not in host else name
 
 
 def _address_in(node: str) -> str:

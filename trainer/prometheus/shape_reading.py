@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -33,6 +34,14 @@ class Recognised:
         return self.shape.says.format(n=f"{n:,} {what}{'' if n == 1 else 's'}")
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a shape or a collector besides the first says. larger: it counts where it is the larger, too"""
+
+    parts: Sequence[Matrix]
+    larger: bool = False
+
+
 def pod_shapes(reader: DayReader, queries: Queries, ticks: Collection[int]) -> list[Recognised]:
     """The shapes that measure pods of which the first knows nothing, at one of the ticks at least."""
     n_pods = sum(reader.pods.values())
@@ -41,12 +50,14 @@ def pod_shapes(reader: DayReader, queries: Queries, ticks: Collection[int]) -> l
         names = tuple(name for name in shape.reads if is_default(queries, name))
         if not names:
             continue
-        pods: set[tuple[str, str]] = set()
+        times: Counter[tuple[str, str]] = Counter()
         for tick in ticks:
             for part in reader.facts(shape.name, not_read_before(POD_SHAPES, number), tick):
-                pods.update((labels.get("namespace", ""), labels.get("pod", "")) for labels in part.labels)
+                times.update({(labels.get("namespace", ""), labels.get("pod", "")) for labels in part.labels})
+        # A container that has just started again looks like one without a name, but not for long.
+        pods = sorted(pod for pod, count in times.items() if count >= (2 if shape.beyond else 1))
         if len(pods) > _FEW * n_pods:
-            found.append(Recognised(shape, names, pods=tuple(sorted(pods))))
+            found.append(Recognised(shape, names, pods=tuple(pods)))
     return found
 
 
@@ -95,16 +106,17 @@ def nodes_seen(reader: DayReader, ticks: Collection[int]) -> NodesSeen:
 
 def read_shapes(
     reader: DayReader, recognised: Sequence[Recognised], done: Callable[[int, int], None]
-) -> dict[str, list[Sequence[Matrix]]]:
+) -> dict[str, list[Answer]]:
     """The answers of the shapes by query, those of the shape that is believed first at the front."""
     resources = {resource.name for resource in RESOURCES}
-    questions = [
-        Question(query, one.shape.reads[query], 0, reader.grid.n_ticks - 1, int(bool(one.pods)))
+    asked = [
+        (one.shape, Question(query, one.shape.reads[query], 0, reader.grid.n_ticks - 1, int(bool(one.pods))))
         for one in recognised
         for query in one.queries
         if query.partition("_")[2] in resources
     ]
-    answers: dict[str, list[Sequence[Matrix]]] = {}
-    for question, parts in zip(questions, reader.ask(questions, done) if questions else [], strict=True):
-        answers.setdefault(question.name, []).append(parts)
+    answers: dict[str, list[Answer]] = {}
+    found = reader.ask([question for _, question in asked], done) if asked else []
+    for (shape, question), parts in zip(asked, found, strict=True):
+        answers.setdefault(question.name, []).append(Answer(parts, shape.beyond))
     return answers

@@ -172,6 +172,8 @@ def _tell(shell: Shell, trained: Trained, place: str) -> None:
         reasons.setdefault(result.reason, []).append(name)
     for reason, names in reasons.items():
         _note(shell, f"gate: {', '.join(names)}: {reason}")
+    if trained.server:
+        _say(shell, trained.server)
     if reading := trained.reading:
         for file in reading.damaged:
             _note(

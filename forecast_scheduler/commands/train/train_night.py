@@ -32,6 +32,7 @@ from trainer.lease import Lease, hold_lease
 from trainer.nightly import Night, Stages, train_and_publish
 from trainer.own_history.store import OwnHistory
 from trainer.prometheus.connection import Connection
+from trainer.prometheus.errors import ImpossibleAnswer, Unreachable
 from trainer.prometheus.options import PrometheusOptions
 from trainer.run_report.report import RunReport, run_report
 
@@ -54,11 +55,17 @@ def open_source(settings: PrometheusOptions, url: str) -> PrometheusSource:
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """What came of a run. reading: None where no server was read; remarks: what that server does not have."""
+    """What came of a run.
+
+    reading : None where no server was read
+    server  : what the server has, in a sentence
+    remarks : what it does not have, and what in its figures does not balance
+    """
 
     night: Night
     report: RunReport
     reading: Reading | None
+    server: str
     remarks: tuple[str, ...]
 
 
@@ -79,6 +86,7 @@ def train_night(
     """
     stages = Stages()
     source = own = reading = None
+    server = ""
     remarks: tuple[str, ...] = ()
     options = fit_options(settings)
     # What is wrong with the input is found out before anything is written anywhere, the lease included.
@@ -96,6 +104,12 @@ def train_night(
                 f"models and history are both at {own.url}: give --history and --models directories of their own"
             )
         remarks = source.check(now)
+        try:
+            server = next(source.inventory(now, progress).lines())
+        except (Unreachable, ImpossibleAnswer):
+            raise
+        except InputError as error:  # what is wrong right now need not be wrong with the days to be read
+            remarks += (f"what the server has right now cannot be used: {error}",)
     else:
         with stages.stage("load"):
             files, known = _load(settings, Path(history), progress)
@@ -144,7 +158,7 @@ def train_night(
             recorded_share=reading.recorded_share if reading and reading.days else None,
             stage_seconds=stages.seconds,
         )
-    return Trained(night, report, reading, remarks)
+    return Trained(night, report, reading, server, remarks)
 
 
 def _issued(url: str, days: tuple[date, ...], *, live: bool) -> IssuedForecasts:

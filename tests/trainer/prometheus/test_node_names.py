@@ -26,7 +26,7 @@ def table(names: NodeNames, part: Matrix) -> dict[str, dict[int, float]]:
 
 
 def test_each_way_of_naming_a_node() -> None:
-    seen = ("10.0.0.1", "10.0.0.3", "node-2.example.org", "172.16.0.9", "database-7", "node-1")
+    seen = ("10.0.0.1", "10.0.0.3", "node-2.example.org", "172.16.0.9", "database-7", "node-1", "10.0.0.1:9100")
     names = names_of_nodes(NODES, {"10.0.0.1": always("node-1")}, {"172.16.0.9": "node-2"}, seen)
     assert {name: names.node(name) for name in seen} == {
         "10.0.0.1": "node-1",
@@ -35,6 +35,7 @@ def test_each_way_of_naming_a_node() -> None:
         "172.16.0.9": "node-2",
         "database-7": "database-7",
         "node-1": "node-1",
+        "10.0.0.1:9100": "node-1",
     }
     assert names.strangers(seen) == ("database-7",)
 

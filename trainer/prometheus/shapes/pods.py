@@ -17,6 +17,7 @@ from trainer.prometheus.shapes.shape import Shape
 
 _CPU, _MEMORY = "container_cpu_usage_seconds_total", "container_memory_working_set_bytes"
 _SLICE = 'container="",image="",' + PODS
+_SLICE_CPU = f"max by (namespace, pod) (rate({_CPU}{{{_SLICE},{WHOLE_CPU}}}[{{window}}]))"
 _OLD = 'pod="",pod_name!="",namespace=~"{namespaces}"'
 _OLD_CONTAINERS = f'container_name!="",container_name!="POD",{_OLD}'
 _UID = "([0-9a-f]{8})[-_]([0-9a-f]{4})[-_]([0-9a-f]{4})[-_]([0-9a-f]{4})[-_]([0-9a-f]{12})"
@@ -118,11 +119,20 @@ POD_CGROUPS: Final = Shape(
     there=f"group by (namespace, pod) ({_CPU}{{{_SLICE}}})",
     reads={
         "pod_cpu": (
-            f"max by (namespace, pod) (rate({_CPU}{{{_SLICE},{WHOLE_CPU}}}[{{window}}])) or "
+            f"{_SLICE_CPU} or "
             f"sum by (namespace, pod) (max by (namespace, pod, cpu) (rate({_CPU}{{{_SLICE},{ONE_CORE}}}[{{window}}])))"
         ),
         "pod_memory": f"max by (namespace, pod) (avg_over_time({_MEMORY}{{{_SLICE}}}[{{window}}]))",
     },
+)
+
+PARTLY_NAMED: Final = Shape(
+    name="pods of which some containers are named",
+    says="{n} use more than their named containers together: the cgroup of the whole pod is read where it is larger",
+    # A third more, and a twentieth of a core: the pause container and a restart within the window are less.
+    there=f"({_SLICE_CPU}) > 1.33 * ({NAMED_CONTAINERS.reads['pod_cpu']}) + 0.05",
+    reads={query: POD_CGROUPS.reads[query] for query in ("pod_cpu", "pod_memory")},
+    beyond=True,
 )
 
 KUBELET_SUMS: Final = Shape(
@@ -145,4 +155,12 @@ CGROUP_IDS: Final = Shape(
     },
 )
 
-POD_SHAPES: Final = (NAMED_CONTAINERS, SERIES_PER_CORE, OLD_LABEL_NAMES, POD_CGROUPS, KUBELET_SUMS, CGROUP_IDS)
+POD_SHAPES: Final = (
+    NAMED_CONTAINERS,
+    SERIES_PER_CORE,
+    OLD_LABEL_NAMES,
+    POD_CGROUPS,
+    PARTLY_NAMED,
+    KUBELET_SUMS,
+    CGROUP_IDS,
+)

@@ -19,6 +19,7 @@ class Shape:
     says  : what was found and how it is read, with the place {n} for "12 pods" or "3 nodes"
     there : PromQL, a vector by (namespace, pod) or by (node) of what this shape can measure at an instant
     reads : query of the settings -> template in the manner of trainer.prometheus.queries
+    beyond: it measures more of pods that a shape before it measures in part: the larger of the two counts
     alone : it may name nodes in another way than the shapes before it, so that a server cannot tell which it measures
             alone: in a union it counts only where the first shape says nothing at all
     """
@@ -27,12 +28,15 @@ class Shape:
     says: str
     there: str
     reads: Mapping[str, str]
+    beyond: bool = False
     alone: bool = False
 
 
 def not_read_before(shapes: Sequence[Shape], number: int) -> str:
-    """PromQL of the pods that shape `number` measures and none before it."""
-    before = " or ".join(f"({shape.there})" for shape in shapes[:number])
+    """PromQL of the pods that shape `number` measures and none before it, or measures more of."""
+    if shapes[number].beyond:
+        return shapes[number].there
+    before = " or ".join(f"({shape.there})" for shape in shapes[:number] if not shape.beyond)
     return f"({shapes[number].there}) unless ({before})"
 
 
@@ -41,7 +45,7 @@ def union(shapes: Sequence[Shape], query: str) -> str:
 
     A series of a later shape counts where no earlier one has the same pod or node; "" if no shape reads the query.
     """
-    reading = [shape for shape in shapes if query in shape.reads]
+    reading = [shape for shape in shapes if query in shape.reads and not shape.beyond]
     if len(reading) == 1:
         return reading[0].reads[query]
     unless = f" unless on () ({shapes[0].there})"
