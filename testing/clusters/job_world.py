@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from testing.clusters.own_nodes import DOMAIN, LONG, OURS, settings_of_schedule
+from testing.clusters.own_nodes import DOMAIN, LONG, OURS, overcommitted, settings_of_schedule
 from testing.processes.scorer_process import ScorerProcess
 from testing.servers.cluster_objects import ClusterWriter, Manifest, pod
 from testing.servers.control_plane.control_plane import ControlPlane
@@ -268,3 +268,25 @@ class JobsWorld:
             self.writer.delete_many(self.writer.list_all("jobs"))
             self.writer.delete_many(self.writer.list_all("pods"))
             self.writer.delete_many(manifests)
+
+
+def waits_with_reason(manifest: Mapping[str, Any]) -> bool:
+    """Return whether the status of a pod says that it waits, and why."""
+    conditions = manifest.get("status", {}).get("conditions", [])
+    return any(one["type"] == "PodScheduled" and one["status"] == "False" and one.get("message") for one in conditions)
+
+
+def assert_sound(
+    plane: ControlPlane, writer: ClusterWriter, process: ScorerProcess, history: PodHistory
+) -> list[Manifest]:
+    """Assert that no node is past allocatable and no pod was ever on two nodes or deleted once it ran; return the pods.
+
+    Waits until the process is at rest.
+    """
+    at_rest = ("forecast_assumed_pods", "forecast_bindings_in_flight")
+    assert eventually(lambda: all(process.metric(name) == 0 for name in at_rest)), process.log[-3000:]
+    pods = writer.list_all("pods")
+    assert overcommitted(pods, writer.list_all("nodes")) == {}
+    assert not [one for one in history.all() if len(one.nodes) > 1]
+    assert not [one for one in history.all() if one.deleted_after_start]
+    return pods

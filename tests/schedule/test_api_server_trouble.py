@@ -1,4 +1,4 @@
-"""The API server loses words, is behind, or has no time: every pod is bound, or waits with a reason."""
+"""The API server ends, hangs up, loses words, is behind, or has no time: every pod is bound, or waits with a reason."""
 
 from __future__ import annotations
 
@@ -6,11 +6,30 @@ import time
 
 from testing.clusters.own_nodes import assert_settled, bound, our_node, our_pod
 from testing.processes.webhook_process import Api
-from testing.servers.cluster_objects import ClusterWriter
+from testing.servers.cluster_objects import ClusterWriter, replica_set
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.tcp_proxy import TcpProxy
 from testing.waiting import eventually
 from tests.schedule.conftest import Started
+
+SLOWLY = {"bindings_in_flight": 2}
+"""There is a middle in which something may happen."""
+
+
+def test_it_is_killed_and_comes_back_while_a_burst_is_bound(
+    plane: ControlPlane, writer: ClusterWriter, start: Started, proxy: TcpProxy
+) -> None:
+    n_pods = 100
+    process = start(url=proxy.url, **SLOWLY)
+    proxy.lag_new_connections(0.1)
+    _burst(writer, n_pods)
+    assert eventually(lambda: process.metric("forecast_pod_scheduling_seconds_count") > 0), process.log
+    plane.api_server.kill()
+    assert process.metric("forecast_pod_scheduling_seconds_count") < n_pods, "it was not killed in the middle"
+    proxy.lag_new_connections(0.001)
+    plane.api_server.start()
+    assert eventually(lambda: bound(writer) == n_pods), process.log[-3000:]
+    assert all(assert_settled(writer, [process]).values())
 
 
 def test_pods_whose_answer_comes_too_late_are_reported_once_the_watch_shows_them(
@@ -74,3 +93,10 @@ def _await_watches(writer: ClusterWriter) -> None:
     first = writer.create(our_pod("first"))
     assert eventually(lambda: bound(writer, "first") == 1)
     writer.delete(first)
+
+
+def _burst(writer: ClusterWriter, n_pods: int) -> None:
+    """Pods, and nodes that they fill to the last bit."""
+    writer.create_many(our_node(f"node-{i}", cpu=2) for i in range(n_pods // 20))
+    owner = writer.create(replica_set("burst-7d9f", deployment="burst"))
+    writer.create_many(our_pod(f"burst-{i}", cpu="100m", owner=owner) for i in range(n_pods))

@@ -14,9 +14,12 @@ from testing.clusters.job_world import (
     PodHistory,
     Story,
     a_job,
+    assert_sound,
+    job_pod,
     jobs_process,
     our_virtual_node,
     provider,
+    waits_with_reason,
 )
 from testing.clusters.own_nodes import our_node, reported
 from testing.servers.cluster_objects import ClusterWriter
@@ -39,6 +42,35 @@ def history(plane: ControlPlane) -> Iterator[PodHistory]:
 
 def _serverless(*providers: dict[str, object]) -> dict[str, object]:
     return {"serverless": {"first": "serverless", "providers": list(providers)}, "valley": {"enabled": False}}
+
+
+def test_a_quota_is_filled_to_the_last_pod_and_the_cluster_takes_what_is_over(
+    plane: ControlPlane, writer: ClusterWriter, history: PodHistory, tmp_path: Path
+) -> None:
+    quota, on_cluster, n_pods = 30, 50, 100
+    writer.create_many([our_virtual_node("alpha-0", "alpha"), our_node("real-0", cpu=3), our_node("real-1", cpu=2)])
+    with jobs_process(plane, tmp_path, job=_serverless(provider("alpha", most_pods=quota))) as process:
+        writer.create_many(job_pod(f"pod-{i}", owner=f"work-{i % 3}") for i in range(n_pods))
+
+        def all_told() -> bool:
+            pods = writer.list_all("pods")
+            return all("nodeName" in one["spec"] or waits_with_reason(one) for one in pods)
+
+        def at(phase: str = "Pending") -> Counter[str]:
+            pods = [one for one in writer.list_all("pods") if one["status"]["phase"] == phase]
+            return Counter(one["spec"].get("nodeName", "none").partition("-")[0] for one in pods)
+
+        full = {"alpha": quota, "real": on_cluster}
+        assert eventually(all_told), process.log[-3000:]
+        assert at() == full | {"none": n_pods - quota - on_cluster}
+        # What has ended takes nothing of the quota.
+        there = [one for one in writer.list_all("pods") if one["spec"].get("nodeName") == "alpha-0"]
+        for one in there[:10]:
+            writer.patch_status(one, {"phase": "Succeeded"})
+        assert eventually(lambda: at()["none"] == n_pods - quota - on_cluster - 10), process.log[-3000:]
+        assert at() - Counter(none=n_pods) == Counter(full)
+        assert history.most["alpha-0"] == quota
+        assert_sound(plane, writer, process, history)
 
 
 def test_providers_that_reject_stall_and_die_at_the_same_time_lose_no_pod(

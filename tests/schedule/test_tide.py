@@ -25,7 +25,8 @@ from testing.processes.shipped_schedule import shipped
 from testing.processes.webhook_process import Api
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.waiting import eventually
-from tests.scheduler.profiles.gpu.tide.tide_world import World, inference, trainer, workload
+from tests.scheduler.profiles.gpu.tide.tide_api import workload
+from tests.scheduler.profiles.gpu.tide.tide_world import World, inference, trainer
 
 ELASTIC = {"min-replicas": "1", "max-replicas": "8"}
 SERVING = [inference(n, "node-0") for n in range(4)]

@@ -15,6 +15,7 @@ from kube.objects.objects import PodInfo, QosClass
 from kube.session.api_session import ApiSession
 from scheduler.binding.outcome import BindingOutcome, Reserved
 from testing import objects
+from testing.servers.cluster_objects import Manifest
 from testing.waiting import eventually
 
 NOBODY = "http://127.0.0.1:9"
@@ -29,6 +30,12 @@ def pod_info(name: str, *, namespace: str = "default", uid: str = "", scheduler_
         qos=QosClass.BEST_EFFORT,
         scheduler_name=scheduler_name,
     )
+
+
+def pod_of(created: Manifest) -> PodInfo:
+    """Return the pod of what the API server returned when it was created."""
+    metadata = created["metadata"]
+    return pod_info(metadata["name"], namespace=metadata["namespace"], uid=metadata["uid"])
 
 
 def reserved(name: str, node: str = "node-1") -> Reserved:

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, generate_latest
 
 from kube.eviction.eviction import Evicted, Eviction
 from kube.objects.objects import PodInfo
 from scheduler.overcommit.metrics import OvercommitCollector
 from scheduler.overcommit.node_relief import RepairReport
-from scheduler.overcommit.overcommit import Cause, units_of
+from scheduler.overcommit.overcommit import Cause
 from scheduler.overcommit.overcommit_events import event_of_overcommit, event_of_repair
 from scheduler.overcommit.repair_executor import OvercommitRepair
-from scheduler.overcommit.repair_victims import is_evictable, plan_repair
-from tests.scheduler.overcommit.nodes import OURS, Scene, node, overcommit, pod
+from tests.scheduler.overcommit.nodes import OURS, Scene, node, pod
 
 REFUSED = Eviction(Evicted.REFUSED, "The disruption budget b needs 2 healthy pods")
 
@@ -166,155 +162,3 @@ def test_events() -> None:
     on_pod = event_of_repair(tested.reports[0], at=1e9, instance="s-0")
     assert on_pod["regarding"]["name"] == "p4" and on_pod["reason"] == "EvictedForOvercommit"
     assert event_of_repair(RepairReport("n", why="so"), at=1e9, instance="s-0")["regarding"]["kind"] == "Node"
-
-
-def ours(one: PodInfo) -> bool:
-    return is_evictable(one, {OURS})
-
-
-def victims(pods: list[PodInfo], milli_cores: int) -> list[str]:
-    return [one.name for one in plan_repair(overcommit(pods, {"cpu": milli_cores}), ours).victims]
-
-
-@pytest.mark.parametrize(
-    ("stays", "why"),
-    [
-        (pod("p", scheduler="default-scheduler"), "another scheduler's"),
-        (pod("p", owner=""), "nobody makes it anew"),
-        (pod("p", owner="DaemonSet"), "it would come back"),
-        (pod("p", owner="Node"), "the kubelet's own"),
-        (pod("p", terminating=True), "it goes anyway"),
-    ],
-)
-def test_who_never_goes(stays: PodInfo, why: str) -> None:
-    assert not ours(stays), why
-    assert ours(pod("p", owner="StatefulSet")) and ours(pod("p", owner="Job"))
-
-
-def test_those_that_turn_out_not_to_be_needed_stay() -> None:
-    # No one is enough for both resources; the newest gives little, and the next two give all.
-    small = pod("small", requests={"cpu": 0.1}, created=9)
-    cores = pod("cores", requests={"cpu": 2.0}, created=8)
-    cards = pod("cards", requests={"example.com/gpu": 2.0}, created=7)
-    found = plan_repair(overcommit([small, cores, cards], {"cpu": 500, "example.com/gpu": 0}), ours)
-    assert [one.name for one in found.victims] == ["cores", "cards"]
-
-
-KINDS = ("cpu", "memory", "pods", "example.com/gpu")
-
-
-@st.composite
-def random_pod(draw: st.DrawFn, number: int) -> PodInfo:
-    amounts = st.integers(0, 4)
-    return pod(
-        f"p{number}",
-        requests={"cpu": draw(amounts) / 1000, "memory": float(draw(amounts)), "example.com/gpu": float(draw(amounts))},
-        scheduler=draw(st.sampled_from([OURS, OURS, "default-scheduler"])),
-        owner=draw(st.sampled_from(["ReplicaSet", "ReplicaSet", "Job", "", "DaemonSet", "Node"])),
-        created=float(draw(st.integers(0, 3))),
-        started=draw(st.none() | st.floats(0, 5)),
-        terminating=draw(st.sampled_from([False, False, True])),
-    )
-
-
-@given(st.data())
-def test_whatever_is_on_the_node(data: st.DataObject) -> None:
-    pods = [data.draw(random_pod(i)) for i in range(data.draw(st.integers(0, 9)))]
-    has = {kind: data.draw(st.integers(0, 12)) for kind in KINDS}
-    uids = st.sets(st.sampled_from([one.uid for one in pods])) if pods else st.just(set())
-    leaving, refused = data.draw(uids), data.draw(uids)
-
-    found = plan_repair(overcommit(pods, has), ours, leaving=leaving, refused=refused)
-
-    gone = {one.uid for one in found.victims}
-    assert len(gone) == len(found.victims)
-    for one in found.victims:
-        assert ours(one) and one.uid not in leaving | refused
-    left_before = [one for one in pods if not one.terminating and one.uid not in leaving]
-
-    def beyond(stay: list[PodInfo]) -> dict[str, int]:
-        return {kind: units_of(stay, kind) - units for kind, units in has.items() if units_of(stay, kind) > units}
-
-    after = beyond([one for one in left_before if one.uid not in gone])
-    assert after.keys() == found.unrepaired.keys(), "what is not reported fits"
-    could_go = [one for one in left_before if ours(one) and one.uid not in refused]
-    for kind in found.unrepaired:
-        assert kind in beyond([one for one in left_before if one not in could_go]), "all of ours would not be enough"
-    for one in found.victims:
-        spared = [other for other in left_before if other.uid not in gone - {one.uid}]
-        assert beyond(spared).keys() != found.unrepaired.keys(), f"{one.name} went in vain"
-
-
-def full() -> Scene:
-    """A node of 4 cores with pods of 4 cores, seen while they fit."""
-    scene = Scene([node()])
-    scene.put(*(pod(f"p{i}") for i in range(4)))
-    assert scene.after(0) == []
-    return scene
-
-
-def test_a_clock_that_is_set_back_delays_and_no_more() -> None:
-    scene = full()
-    scene.put(pod("one too many"))
-    scene.after(0)
-    assert scene.after(-500) == [] and scene.after(1) == ["n"]
-
-
-@pytest.mark.parametrize(
-    ("domain", "cause"),
-    [(None, Cause.SHARED), ("", Cause.SHARED), ("ours", Cause.OWN), ("batch", Cause.SHARED), ("theirs", None)],
-)
-def test_by_domain(domain: str | None, cause: Cause | None) -> None:
-    scene = Scene([node(domain=domain)], domain="ours", shared=["", "batch"])
-    scene.put(pod("large", cpu=5))
-    scene.after(0)
-    scene.after(1)
-    assert scene.watch.counts == ({} if cause is None else {cause: 1})
-
-
-def test_an_assumed_pod_does_not_count_before_it_is_bound() -> None:
-    scene = full()
-    waiting = pod("assumed", on="")
-    scene.put(waiting)
-    scene.cluster.assume(waiting, "n", scene.now + 60)
-    assert scene.after(0) == [] and scene.after(5) == []
-    scene.put(replace(waiting, node="n"))
-    assert scene.after(0) == [] and scene.after(1) == ["n"]
-
-
-@pytest.mark.parametrize(
-    ("requests", "excess"),
-    [
-        ({"memory": 2.0**34 + 1}, {"memory": 1}),
-        ({"example.com/gpu": 3.0}, {"example.com/gpu": 1}),
-        ({"unknown": 3.0}, None),  # nothing that kube-scheduler counts
-        ({"cpu": 4.0, "memory": 2.0**34, "example.com/gpu": 2.0}, None),
-    ],
-)
-def test_per_resource_as_the_filter_counts(requests: dict[str, float], excess: dict[str, int] | None) -> None:
-    scene = Scene([node(gpu=2)])
-    scene.put(pod("p", requests=requests))
-    scene.after(0)
-    assert scene.after(1) == (["n"] if excess else [])
-    assert [one.excess for one in scene.told] == ([excess] if excess else [])
-
-
-def test_a_node_that_became_smaller() -> None:
-    scene = full()
-    scene.put_node(node(cpu=3))
-    scene.after(0)
-    assert scene.after(1) == ["n"]
-    assert scene.watch.counts == {Cause.SHRUNK: 1}
-    scene.put(pod("p4"))  # bound, although nothing was left even before
-    assert scene.after(0) == ["n"]
-    assert scene.watch.counts == {Cause.SHRUNK: 1, Cause.SHARED: 1}
-
-
-def test_a_device_plugin_that_restarts_while_we_start() -> None:
-    part = replace(node(gpu=1), capacity=node(gpu=2).capacity)
-    for seen in (node(gpu=0), part):
-        scene = Scene([seen])
-        scene.put(pod("trains", requests={"example.com/gpu": 2.0}))
-        scene.after(0)
-        scene.after(1)
-        assert scene.watch.counts == {Cause.SHRUNK: 1}

@@ -19,7 +19,7 @@ from tests.scheduler.overcommit.nodes import node as full_node
 from tests.scheduler.overcommit.nodes import pod as pod_of_ours
 from tests.scheduler.preemption.made_up import World, node, pod
 from tests.scheduler.profiles.gpu.idle_cpu.gpu_nodes import offline_pod
-from tests.scheduler.profiles.gpu.idle_cpu.test_idle_cpu import tables
+from tests.scheduler.profiles.gpu.idle_cpu.test_gpu_node_pods import tables
 from tests.scheduler.profiles.gpu.tide.test_tide_table import some_pod, table_of
 
 

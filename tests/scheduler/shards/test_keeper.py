@@ -23,7 +23,8 @@ from scheduler.shards.node_moves import NodeMoves
 from scheduler.shards.node_shards import SHARD_LABEL
 from scheduler.shards.options import ShardOptions
 from scorer.held_rooms import HeldRoom
-from tests.scheduler.shards.shard_world import COUNT, ApiServer, Client, Fate, Replica, node, pod
+from tests.scheduler.shards.fake_api_server import ApiServer, Client, Fate
+from tests.scheduler.shards.shard_world import COUNT, Replica, node, pod
 
 LEASE: Final = LeaseOptions(duration=10, renew_deadline=7, retry_period=1)
 SHARDS: Final = ShardOptions(enabled=True, count=COUNT, balance_every=1e6, moves=3, loan=10)

@@ -1,21 +1,16 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC
 
-import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forecast.arrays import Floats
-from scheduler.profiles.gpu.tide.demand import Demand, ServiceUse, demand_ahead
+from scheduler.profiles.gpu.tide.demand import Demand
 from scheduler.profiles.gpu.tide.move_reasons import reason
 from scheduler.profiles.gpu.tide.options import TideOptions
-from scheduler.profiles.gpu.tide.replica_levels import Stretches, filled
 from scheduler.profiles.gpu.tide.tide_plan import Kind, Move, Training, after_move, decide
-from tests.scheduler.profiles.gpu.tide.tide_world import NOON, PLAIN, SLOT, demand, training
+from tests.scheduler.profiles.gpu.tide.tide_made_up import NOON, PLAIN, SLOT, demand, training
 
 ALL_DAY = 48
 
@@ -148,100 +143,3 @@ def test_moves_settle(need: list[float], n: int) -> None:
         made = moves(trainings, ahead)
         trainings = [after_move(made[one.key]) if one.key in made else one for one in trainings]
     assert not moves(trainings, ahead)
-
-
-STARTS = NOON + SLOT * np.arange(9, dtype=np.float64)
-CAPACITY = np.array([100.0])
-
-
-def use(key: str, held: float, expected: Sequence[float] | None, waiting: float = 0.0) -> ServiceUse:
-    one = np.ones(1)
-    curve = None if expected is None else np.array(expected, dtype=np.float64)
-    return ServiceUse(key, held * one, waiting * one, one, curve)
-
-
-def need(*uses: ServiceUse, options: TideOptions = PLAIN, now: float = NOON) -> list[float]:
-    found: list[float] = demand_ahead(uses, CAPACITY, STARTS, now, options).need[0].tolist()
-    return found
-
-
-def test_what_rises_is_expected_half_an_hour_early_and_what_falls_half_an_hour_late() -> None:
-    assert need(use("a", 4, [4, 4, 8, 8, 4, 4, 4, 4])) == [4, 8, 8, 8, 8, 4, 4, 4]
-
-
-def test_errors_of_services_add_as_squares_and_the_common_one_linearly() -> None:
-    flat = [16.0] * 8
-    both = [use("a", 16, flat), use("b", 16, flat)]
-    assert need(*both, options=TideOptions(margin=0.25, spread=0.0))[3] == 40
-    assert need(*both, options=TideOptions(margin=0.0, spread=0.25))[3] == np.ceil(32 + 4 * np.sqrt(2))
-    assert need(*both, options=TideOptions(margin=0.0, spread=0.0, reserve_gpus=3))[3] == 35
-
-
-def test_half_hours_that_a_stretch_touches() -> None:
-    ahead = demand_ahead([], CAPACITY, STARTS, NOON, PLAIN)
-    assert np.flatnonzero(ahead.slots(NOON, NOON)).tolist() == [0]
-    assert np.flatnonzero(ahead.slots(NOON + 1, NOON + SLOT)).tolist() == [0, 1]
-    assert np.flatnonzero(ahead.slots(NOON + 20 * SLOT, NOON + 30 * SLOT)).tolist() == [7]
-    assert np.flatnonzero(ahead.slots(NOON - 9 * SLOT, NOON - 8 * SLOT)).tolist() == [0]
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20), st.integers(0, 5)), min_size=1, max_size=4),
-    st.floats(0, 0.5),
-    st.floats(0, 0.5),
-)
-def test_need_is_never_less_than_expected_nor_than_what_is_held_and_waited_for(
-    services: list[tuple[int, int, int]], margin: float, spread: float
-) -> None:
-    uses = [use(str(n), held, [float(level)] * 8, waiting) for n, (held, level, waiting) in enumerate(services)]
-    ahead = demand_ahead(uses, CAPACITY, STARTS, NOON, TideOptions(margin=margin, spread=spread))
-    assert (ahead.need >= ahead.expected - 1e-6).all()
-    assert ahead.need[0, 0] >= sum(held + waiting for held, _, waiting in services)
-    assert ahead.expected[0] == pytest.approx(ahead.by_service.sum(axis=0)[0])
-
-
-def stretches(leads: Sequence[float], rooms: Sequence[float]) -> Stretches:
-    """rooms: of the stretches in order."""
-    at = iter(rooms)
-    return Stretches(np.array(leads), lambda begin, end: next(at))
-
-
-def one_by_one(floors: list[int], ceilings: list[int], leasts: list[int], gpus: Floats, within: Stretches) -> list[int]:
-    """The plain way: whoever has least above its minimum gets one more, if it fits."""
-    levels, active = list(floors), [j for j in range(len(floors)) if floors[j] < ceilings[j]]
-
-    def used() -> Floats:
-        now = np.array(levels)
-        return within.used(now * gpus, np.minimum(now, leasts) * gpus)
-
-    while active:
-        j = min(active, key=lambda j: ((levels[j] - leasts[j]) * gpus[j], j))
-        before = used()
-        levels[j] += 1
-        after = used()
-        grows = after > before
-        if (after[grows] > within.room[grows] + 1e-6).any():
-            levels[j] -= 1
-            active.remove(j)
-        elif levels[j] == ceilings[j]:
-            active.remove(j)
-    return levels
-
-
-some = st.lists(
-    st.tuples(st.integers(0, 3), st.integers(0, 4), st.integers(0, 30), st.sampled_from([1, 2, 8]), st.integers(0, 2)),
-    min_size=1,
-    max_size=6,
-)
-
-
-@settings(deadline=None, max_examples=100)
-@given(some, st.lists(st.integers(0, 200), min_size=3, max_size=3))
-def test_many_at_once_are_the_same_as_one_by_one(trainings: list[tuple[int, ...]], rooms: list[int]) -> None:
-    least = [one[0] for one in trainings]
-    floors = [min(one[0], one[1]) for one in trainings]
-    ceilings = [floor + one[2] for floor, one in zip(floors, trainings, strict=True)]
-    gpus = np.array([one[3] for one in trainings], dtype=np.float64)
-    leads = np.array([float(one[4]) for one in trainings])
-    within = stretches(leads.tolist(), rooms)
-    assert filled(floors, ceilings, least, gpus, within) == one_by_one(floors, ceilings, least, gpus, within)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,19 +12,10 @@ import pytest
 from forecast.service_key import Owner
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
-from placement.filters.catalogue import standard_filters
 from placement.filters.filter import ClusterView
-from placement.policies.policy import OnePolicy, Policy
-from scheduler.binding.binding_plugins import BindingPlugins
-from scheduler.cycle.batch_plan import BatchPlan
-from scheduler.cycle.equivalence import Likeness
-from scheduler.cycle.placing import Placed, Placer
-from scheduler.profile import SchedulingProfile
 from scheduler.profiles.job.storm.bursts import PastBursts
-from scheduler.profiles.job.storm.demand import Demand, demand_ahead
 from scheduler.profiles.job.storm.headroom_filter import ReservedHeadroom
-from scheduler.profiles.job.storm.storms import Storm, storms
-from scorer.policy import scoring_policy
+from scheduler.profiles.job.storm.storms import Storm
 from tests.scheduler.profiles.job.storm.storm_scene import EVERYWHERE, HOUR, PODS, Scene, cron_job, of_storm, other
 from tests.scorer.live_cluster import pod_of
 from tests.scorer.scorer_at import LiveScorer
@@ -220,207 +211,3 @@ def test_a_node_that_goes_takes_its_room_with_it() -> None:
     assert row not in scene.watch.headroom.held[0].on
     scene.at(-0.9)
     assert scene.kept == 120
-
-
-MIDNIGHT = 1_790_035_200.0  # 2026-09-22, UTC
-
-
-def demand(*jobs: Any, runs: float = 90.0) -> Demand:
-    return demand_ahead(jobs, (), lambda service: runs, MIDNIGHT + 30)
-
-
-def starts(made: Demand) -> list[int]:
-    """Minutes of the day."""
-    return [round(one.start - MIDNIGHT) // 60 for one in storms(made)]
-
-
-# Storms
-
-
-@pytest.mark.parametrize("schedule", ["* * * * *", "*/2 * * * *", "1-59/2 * * * *", "* 6-18 * * *"])
-def test_steady_is_what_comes_in_many_of_the_minutes_around(schedule: str) -> None:
-    assert starts(demand(cron_job(pods=200, schedule=schedule))) == []
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_pods_side_by_side_are_those_of_the_demand(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    jobs = [
-        cron_job(
-            f"job-{i}",
-            pods=int(rng.integers(30, 90)),
-            schedule=f"{','.join(map(str, 10 + rng.permutation(9)[:4]))} 4 * * *",
-        )
-        for i in range(6)
-    ]
-    jobs.append(cron_job("each-minute", schedule="10-18 4 * * *"))
-    made = demand(*jobs, runs=float(rng.integers(10, 400)))
-    [storm] = storms(made)
-    first = round(storm.start - made.start) // 60
-    assert list(storm.side_by_side) == made.pods[first : first + len(storm.side_by_side)].tolist()
-    assert storm.most_at_once(storm.start, storm.until) == made.pods[first : first + len(storm.side_by_side)].max()
-    assert storm.most_at_once(storm.start - 600, storm.start) == storm.side_by_side[0]
-    assert storm.most_at_once(storm.until, storm.until + 60) == storm.side_by_side[-1]
-
-
-# Room
-
-
-def test_no_more_is_kept_than_is_still_to_come() -> None:
-    scene = Scene(cron_job(schedule="0-1 17 * * *", cpu=0.1))
-    scene.at(-1)
-    scene.at(1.5)
-    scene.come(55, "node-0")
-    scene.come(55, "node-1", first=55)
-    for i in range(110):
-        on = "node-0" if i < 55 else "node-1"
-        scene.live.delete(replace(of_storm(f"storm-report-{i}", 0.0), node=on))
-    scene.at(1.6)
-    assert scene.kept == 10
-
-
-def test_the_share_is_that_of_all_storms_together() -> None:
-    scene = Scene(
-        cron_job("first", cpu=1.0), cron_job("second", cpu=1.0, schedule="2 * * * *"), options={"most_room": 0.5}
-    )
-    scene.at(-2.5)
-    assert [held.pods for held in scene.watch.headroom.held] == [60, 20]
-
-
-# Time
-
-
-def test_nothing_is_kept_after_its_time_whoever_sees_to_it() -> None:
-    scene = Scene(cron_job(pods=150, cpu=1.0))
-    scene.at(-1)
-    scene.at(1)
-    pod = other(cpu=30.0)
-    assert scene.passes(pod) != EVERYWHERE
-    scene.live.clock.now += 59
-    assert scene.passes(pod) != EVERYWHERE
-    scene.live.clock.now += 2
-    assert scene.kept == 150
-    assert scene.passes(pod) == EVERYWHERE
-    assert scene.watch.headroom.tells_apart(pod) == ()
-
-
-def test_what_is_overdue_is_let_go_before_anybody_looks_ahead() -> None:
-    scene = Scene(cron_job())
-    scene.at(-1)
-    scene.jobs = cast(Any, None)  # whoever asks for them fails
-    scene.live.clock.now += 3.5 * 60
-    told = scene.told
-    with pytest.raises(TypeError):
-        scene.watch.keep_up()
-    assert scene.watch.headroom.held == []
-    assert scene.told == told + 1
-
-
-def test_a_cron_job_that_nobody_thought_of_costs_itself_only(caplog: pytest.LogCaptureFixture) -> None:
-    odd = replace(cron_job("odd"), schedule=cast(Any, None))
-    scene = Scene(odd, cron_job())
-    scene.at(-4)
-    scene.at(-2.9)
-    assert scene.kept == PODS
-    assert scene.watch.demand is not None
-    assert "CronJob shop/odd" in scene.watch.demand.unreadable[0]
-    assert len([one for one in caplog.get_records("call") if "cannot be foreseen" in one.message]) == 1
-
-
-# What is learned meanwhile
-
-
-def test_a_storm_of_which_more_is_known_is_the_same_one() -> None:
-    runs = [90.0]
-    scene = Scene(cron_job(cpu=1.0), run_seconds=lambda service: runs[0])
-    scene.at(-2)
-    [held] = scene.watch.headroom.held
-    scene.live.clock.now += 100
-    scene.come(5, "node-0")  # the clock of the API server is ahead
-    rows = dict(held.on)
-    runs[0] = 45.0
-    scene.jobs.append(cron_job("another", pods=20, cpu=1.0))
-    scene.at(-0.2)
-    assert scene.watch.headroom.held == [held]
-    assert (held.storm.lasts, held.storm.pods, len(held.arrived)) == (45.0, 80, 5)
-    assert scene.kept == 75
-    assert all(held.on[row] >= n for row, n in rows.items())
-    assert scene.told == 0
-
-
-def test_two_storms_that_become_one_are_one() -> None:
-    scene = Scene(cron_job(schedule="0,2 17 * * *"))
-    scene.at(-2.5)
-    assert len(scene.watch.headroom.held) == 2
-    scene.jobs.append(cron_job("between", schedule="1 17 * * *"))
-    scene.at(-1.4)
-    [held] = scene.watch.headroom.held
-    assert (held.storm.pods, scene.kept) == (180, 120)
-
-
-def policy(scene: Scene) -> Policy:
-    return Policy(scoring_policy(scene.live.scorer.tables.options))
-
-
-def runs(scene: Scene, pods: Sequence[PodInfo]) -> list[slice]:
-    filters = (*standard_filters(), scene.watch.filter)
-    profile = SchedulingProfile("job", "job-scheduler", OnePolicy(policy(scene)), BindingPlugins(bind=()), filters)
-    return list(Likeness(ClusterView(scene.cluster, scene.index), {"job-scheduler": profile}).runs(pods))
-
-
-def place(scene: Scene, pods: Sequence[PodInfo], *, one_by_one: bool = False) -> Placed:
-    for pod in pods:
-        scene.live.put(pod)
-    with scene.live.scorer.tables.changing() as cluster:
-        placer = Placer(
-            ClusterView(cluster, scene.index),
-            cluster,
-            scene.live.scorer.tables.level()[0],
-            until=scene.live.clock.now + 600,
-            one_by_one=one_by_one,
-        )
-        return placer.place(pods, (*standard_filters(), scene.watch.filter), policy(scene))
-
-
-def pods(n: int, name: str = "x", **more: Any) -> list[PodInfo]:
-    made = replace(other(cpu=1.0), scheduler_name="job-scheduler", owner=Owner("Job", name), owner_uid=name)
-    return [replace(made, uid=f"{name}-{i}", name=f"{name}-{i}", **more) for i in range(n)]
-
-
-@pytest.fixture
-def plans(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
-    made: list[BatchPlan] = []
-    begin = BatchPlan.__init__
-
-    def counted(plan: BatchPlan, *arguments: Any, **others: Any) -> None:
-        made.append(plan)
-        begin(plan, *arguments, **others)
-
-    monkeypatch.setattr(BatchPlan, "__init__", counted)
-    return lambda: len(made)
-
-
-def test_jobs_whose_room_is_kept_do_not_go_with_those_it_is_kept_from() -> None:
-    scene = Scene(cron_job())
-    now = scene.live.clock.now
-    strangers = [replace(of_storm(f"other-{i}", now, "other")) for i in range(3)]
-    mixed = [*strangers, *(of_storm(f"storm-{i}", now) for i in range(3)), *strangers[:1]]
-    assert runs(scene, mixed) == [slice(0, 7)], "while nothing is kept"
-    scene.at(-1)
-    assert runs(scene, mixed) == [slice(0, 3), slice(3, 6), slice(6, 7)]
-
-
-@pytest.mark.parametrize("kept_for", [60, 100, 150])
-def test_others_are_placed_together_in_what_is_left_as_one_by_one(kept_for: int, plans: Callable[[], int]) -> None:
-    found = []
-    for one_by_one in (False, True):
-        scene = Scene(cron_job(pods=kept_for, cpu=1.0))
-        scene.at(-1)
-        assert scene.kept == kept_for
-        placed = place(scene, pods(180), one_by_one=one_by_one)
-        found.append(placed.rows)
-        assert len(placed.rows) == 160 - kept_for
-        assert placed.why_not is not None
-        assert "StormHeadroom" in [name for name, _ in placed.why_not.rejections]
-    assert found[0] == found[1]
-    assert 1 <= plans() <= 8
