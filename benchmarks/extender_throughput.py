@@ -3,7 +3,7 @@
     python -m benchmarks.extender_throughput [--nodes 1000,5000] [--percentages 0,100] [--rounds 3] [--pods N]
 
     alone       no extender
-    echo        our own HTTP service with nothing behind it (testing/servers/extender_echo.py): filter and prioritize
+    echo        our own HTTP service with nothing behind it (benchmarks/extender_echo.py): filter and prioritize
     ours        `forecast-scheduler extender` as a process of its own, as shipped: filter and prioritize
     ours, short at percentageOfNodesToScore 100: prioritize only; the reply names the best and worst 500 nodes at most
 
@@ -135,7 +135,7 @@ def _echo(directory: Path) -> Iterator[tuple[str, int]]:
     directory.mkdir(parents=True)
     with (directory / "log").open("wb") as log:
         child = subprocess.Popen(
-            [sys.executable, "-m", "testing.servers.extender_echo"],
+            [sys.executable, "-m", "benchmarks.extender_echo"],
             cwd=ROOT,
             stdout=subprocess.PIPE,
             stderr=log,

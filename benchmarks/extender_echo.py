@@ -1,6 +1,6 @@
 """The least that an extender can do: our own HTTP service, all nodes pass and all have the same points.
 
-    python -m testing.servers.extender_echo --port N [--points 1]
+    python -m benchmarks.extender_echo --port N [--points 1]
 
 What kube-scheduler reaches with it is what the protocol itself costs; what it loses with the real extender beside it
 is what filters and scores cost. All nodes are named in the reply, as an extender has to that gives none of them 0.
