@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
-import yaml
 from pydantic import BaseModel, Field, ValidationError
 
 from admission.webhook.options import WebhookOptions
@@ -24,6 +23,8 @@ from autoscaling.options import AutoscaleOptions
 from autoscaling.requests.options import RequestOptions
 from forecast.errors import InputError
 from forecast.setting_group import Country, SettingGroup, what_is_allowed
+from forecast.text_encoding import UndecodableText, decoded_text
+from forecast.yaml_reader import YamlMistake, read_yaml
 from forecast_scheduler.settings.extender_settings import ExtenderSettings
 from forecast_scheduler.settings.policy_settings import PolicySettings
 from forecast_scheduler.settings.scorer_settings import ScorerSettings
@@ -152,13 +153,16 @@ def with_options(settings: Settings, given: Mapping[str, Mapping[str, Any]]) -> 
 
 def _read_yaml(path: Path) -> dict[str, Any]:
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+        values = read_yaml(decoded_text(path.read_bytes()))
     except OSError as error:
         raise InputError(f"config file {path} cannot be read: {error.strerror or error}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" near line {mark.line + 1}" if mark is not None else ""
-        raise InputError(f"config file {path} is not valid YAML{where}: correct it or leave --config out") from error
+    except UndecodableText as error:
+        raise InputError(f"config file {path} cannot be read: {error}") from error
+    except YamlMistake as error:
+        where = f" near line {error.line}" if error.line is not None else ""
+        raise InputError(
+            f"config file {path} is not valid YAML{where} ({error.problem}): correct it or leave --config out"
+        ) from error
     if values is None:
         return {}
     if not isinstance(values, dict):

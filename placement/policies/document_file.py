@@ -1,11 +1,12 @@
-"""The bytes of a document in a file, whatever the path turns out to be."""
+"""A document in a file, whatever the path turns out to be and whichever editor wrote it."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-from placement.policies.yaml_text import MAX_BYTES
+from forecast.text_encoding import decoded_text
+from placement.policies.yaml_text import MAX_BYTES, check_size
 
 
 def read_document_file(path: Path, *, waits: bool = False) -> bytes:
@@ -17,6 +18,12 @@ def read_document_file(path: Path, *, waits: bool = False) -> bytes:
     with open(path, "rb", opener=_open) as file:
         os.set_blocking(file.fileno(), waits)
         return file.read(MAX_BYTES + 1) or b""
+
+
+def document_text(content: bytes) -> str:
+    """The text of these bytes. Raises DocumentMistake for their size, and UndecodableText."""
+    check_size(len(content))  # what was cut off there would be blamed on the encoding
+    return decoded_text(content)
 
 
 def _open(path: str, flags: int) -> int:

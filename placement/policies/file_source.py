@@ -10,7 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from placement.policies.document_file import read_document_file
+from forecast.errors import InputError
+from placement.policies.document_file import document_text, read_document_file
 from placement.policies.provider import PolicyProvider
 from placement.policies.status import PolicyOutcome
 from scorer.periodic_task import PeriodicTask
@@ -66,7 +67,7 @@ class PolicyFile:
         if content != before and not was_first:
             return None
         try:
-            text = content.decode()
-        except UnicodeDecodeError as error:
-            return self._provider.refuse(f"{self._path} is not UTF-8: byte {error.start} is none of a text")
+            text = document_text(content)
+        except InputError as error:
+            return self._provider.refuse(f"{self._path} cannot be read: {error}")
         return self._provider.offer(text)

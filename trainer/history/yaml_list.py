@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
-import yaml
-
 from forecast.errors import InputError
 from forecast.setting_group import SettingGroup
+from forecast.text_encoding import UndecodableText, decoded_text
+from forecast.yaml_reader import YamlMistake, read_yaml
 
 _MOST_ENTRIES = 10_000
 
@@ -36,13 +36,14 @@ class ListFile(Generic[Entry]):
     def read(self, path: Path) -> tuple[Entry, ...]:
         """The entries of a file, in its order; InputError if it cannot be used."""
         try:
-            listed = yaml.safe_load(path.read_text(encoding="utf-8"))
+            listed = read_yaml(decoded_text(path.read_bytes()))
         except OSError as error:
             raise InputError(f"{self.what} {path} cannot be read: {error.strerror or error}") from error
-        except (yaml.YAMLError, UnicodeDecodeError, ValueError, RecursionError) as error:
-            mark = getattr(error, "problem_mark", None)
-            where = f" near line {mark.line + 1}" if mark is not None else f" ({error})"
-            raise InputError(f"{self.what} {path} is not valid YAML{where}: correct it") from error
+        except UndecodableText as error:
+            raise InputError(f"{self.what} {path} cannot be read: {error}") from error
+        except YamlMistake as error:
+            where = f" near line {error.line}" if error.line is not None else ""
+            raise InputError(f"{self.what} {path} is not valid YAML{where} ({error.problem}): correct it") from error
         if listed is None:
             return ()
         if not isinstance(listed, list):

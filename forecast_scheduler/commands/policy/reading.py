@@ -14,7 +14,7 @@ from forecast_scheduler.settings.extender_options import policy_defaults
 from forecast_scheduler.settings.policy_place import namespace_and_name, split_place
 from placement.policies.compiling import PolicyDefaults, compile_document
 from placement.policies.document import PolicyDocument, PolicySpec, read_document
-from placement.policies.document_file import read_document_file
+from placement.policies.document_file import document_text, read_document_file
 from placement.policies.policy import Policy
 from placement.policies.policy_set import PolicySet
 
@@ -84,9 +84,9 @@ def _without_empty(value: Any) -> Any:
 
 def _text_of(path: Path) -> str:
     try:
-        return read_document_file(path, waits=True).decode("utf-8")
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        return document_text(read_document_file(path, waits=True))
+    except (OSError, ValueError, InputError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
         raise InputError(f"policies {path} cannot be read: {reason or error}") from error
 
 

@@ -39,6 +39,13 @@ def test_the_environment_wins_over_the_file_and_the_option_over_both(config: Pat
     assert load_settings(other, environment).replay.seed == 2
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be", "utf-32"])
+def test_a_file_of_a_windows_editor_is_read(config: Path, encoding: str) -> None:
+    config.write_text("time_zone: Europe/Berlin\ntrain: {jobs: 3}\n", encoding=encoding, newline="\r\n")
+    settings = load_settings(config, {})
+    assert (settings.time_zone, settings.train.jobs) == ("Europe/Berlin", 3)
+
+
 @pytest.mark.parametrize(("text", "countries"), [("NO", "NO"), ("[DE, NO, US]", "DE,NO,US")])
 def test_norway_is_a_country_and_several_are_a_list(config: Path, text: str, countries: str) -> None:
     config.write_text(f"holiday_country: {text}\n")
@@ -63,7 +70,8 @@ def test_norway_is_a_country_and_several_are_a_list(config: Path, text: str, cou
         ("replay: 7", r"sets 'replay' to 7: input should be"),
         ("- a\n- b", r"holds a list: write `key: value` lines"),
         ("a: [1", r"not valid YAML near line \d"),
-        ("\x00", r"not valid YAML"),
+        ("\x00", r"it is no text: byte 0 is null"),
+        ("train: {jobs: 1}\ntrain: {jobs: 2}", r"not valid YAML near line 2 \(key 'train' is there twice\)"),
         (None, "cannot be read: No such file"),
     ],
 )

@@ -59,6 +59,14 @@ def test_a_mounted_config_map_is_followed_through_its_links(tmp_path: Path, prov
     assert in_effect(provider) == "b"
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-32"])
+def test_a_file_of_a_windows_editor_is_read(tmp_path: Path, provider: PolicyProvider, encoding: str) -> None:
+    path = tmp_path / "policies.yaml"
+    path.write_text(A, encoding=encoding, newline="\r\n")
+    PolicyFile(path, provider).look()
+    assert in_effect(provider) == "a"
+
+
 def test_what_cannot_be_read_is_refused_and_the_last_good_one_stays(tmp_path: Path, provider: PolicyProvider) -> None:
     path = tmp_path / "policies.yaml"
     path.write_text(A)
@@ -77,8 +85,10 @@ def test_what_cannot_be_read_is_refused_and_the_last_good_one_stays(tmp_path: Pa
     path.mkdir()
     assert "Is a directory" in refused()
     path.rmdir()
-    path.write_bytes(b"\xff\xfe")
+    path.write_bytes(b"a: \xff")
     assert "is not UTF-8" in refused()
+    path.write_bytes(b"\xff\xfea")
+    assert "begins as UTF-16" in refused()
     path.write_text("")
     assert "is empty" in refused()
     path.write_text("x" * ((1 << 20) + 1))

@@ -31,6 +31,11 @@ def test_an_entry_becomes_an_event(tmp_path: Path) -> None:
     assert (second.end_day, second.factor) == (date(2025, 3, 21), None)
 
 
+def test_a_file_in_utf_16_is_read(tmp_path: Path) -> None:
+    (tmp_path / "sales.yaml").write_text("- {name: sale, first_day: 2026-03-20}\n", encoding="utf-16")
+    assert [event.name for event in read_events(tmp_path / "sales.yaml")] == ["sale"]
+
+
 def test_an_empty_file_has_no_events(tmp_path: Path) -> None:
     (tmp_path / "sales.yaml").write_text("# none yet\n")
     assert read_events(tmp_path / "sales.yaml") == ()
@@ -44,6 +49,7 @@ def test_an_empty_file_has_no_events(tmp_path: Path) -> None:
         ("- {name: a, first_day: 2026-03-20}\n- {name: b, first_day: 2026-03-20, factor: lots}\n", r"event 2 \(b\)"),
         ("- {name: a}\n", r"event 1 \(a\): .*first_day is missing"),
         ("- name: [\n", "not valid YAML near line"),
+        ("- {name: a, name: b}\n", "near line 1 .key 'name' is there twice"),
         ("- {name: a, first_day: 2026-02-31}\n", "not valid YAML"),
     ],
 )
