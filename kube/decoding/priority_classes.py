@@ -59,6 +59,12 @@ class PriorityClasses:
             priority = self.values.get(spec.priority_class_name, _BUILT_IN.get(spec.priority_class_name, self.default))
         return pod if priority == pod.priority else replace(pod, priority=priority)
 
+    def unknown(self, pods: Iterable[bytes | Raw]) -> tuple[str, ...]:
+        """Return the classes that pods name, by their JSON, where neither these nor the pods say their priority."""
+        specs = (_POD.decode(item).spec or _PodSpecJson() for item in pods)
+        wanted = {spec.priority_class_name or "" for spec in specs if spec.priority is None}
+        return tuple(sorted(wanted - {"", *self.values, *_BUILT_IN}))
+
 
 def priority_classes(items: Iterable[bytes | Raw]) -> PriorityClasses:
     """PriorityClasses decoded from their JSON. Raises UndecodableObject."""

@@ -19,7 +19,6 @@ from kube.decoding import wire
 T = TypeVar("T")
 D = TypeVar("D")
 
-_METADATA_ONLY: Final = msgspec.json.Decoder(wire.MetadataOnly)
 _LIST: Final = msgspec.json.Decoder(wire.ListJson)
 _WATCH: Final = msgspec.json.Decoder(wire.WatchJson)
 _STATUS: Final = msgspec.json.Decoder(wire.StatusJson)
@@ -27,6 +26,20 @@ _BOOKMARK: Final = msgspec.json.Decoder(wire.ListMetadata)
 
 REFUSED: Final = (msgspec.DecodeError, RecursionError, UnicodeDecodeError, InputError)
 """What decoding raises when something is not what it should be."""
+
+
+class _NameJson(msgspec.Struct):
+    name: str
+    namespace: str | None = None
+
+
+class _NamedJson(msgspec.Struct):
+    """What names an object for people, if the rest of its metadata cannot be read."""
+
+    metadata: _NameJson
+
+
+_NAMED: Final = msgspec.json.Decoder(_NamedJson)
 
 
 class UndecodableObject(InputError):
@@ -80,7 +93,7 @@ class Watched(Generic[T]):
     def _name_of(self, body: bytes | Raw) -> str:
         """Kind and, where that much can be read, namespace and name, for the error."""
         try:
-            metadata = _METADATA_ONLY.decode(body).metadata
+            metadata = _NAMED.decode(body).metadata
         except REFUSED:
             return self.singular
         return f"{self.singular} {metadata.namespace or ''}{'/' if metadata.namespace else ''}{metadata.name}"

@@ -12,7 +12,8 @@ ClusterOption = Annotated[
     typer.Option(
         "--cluster",
         metavar="FILE",
-        help="A cluster from a file instead of an API server: kubectl get nodes,pods,replicasets,jobs -A -o json.",
+        help="A cluster from a file instead of an API server: kubectl get nodes,pods,replicasets,jobs -A -o json. Also "
+        "the folder that kubectl cluster-info dump writes.",
     ),
 ]
 KubeconfigOption = Annotated[

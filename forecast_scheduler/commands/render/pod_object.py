@@ -14,10 +14,11 @@ from typing import Any, Final
 from urllib.parse import quote
 
 import msgspec
-import yaml
 
 from admission.templates.shaping_annotations import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION, control_of, control_text
 from forecast.errors import InputError
+from kube.decoding.object_files import ObjectJson, objects_of_path
+from kube.tables.cluster_file import objects_of_cluster
 
 Object = Mapping[str, Any]
 
@@ -152,57 +153,29 @@ def pod_of_manifest(path: Path) -> PodObject:
 def pods_of_cluster_file(path: Path, wanted: Collection[tuple[str, str]]) -> dict[tuple[str, str], PodObject]:
     """Pods of an exported cluster as they are stored, by namespace and name; those that are not in it are missing."""
     found: dict[tuple[str, str], PodObject] = {}
-    for one in objects_of_file(path):
-        metadata = one.get("metadata") if one.get("kind", "Pod") == "Pod" else None
-        if not isinstance(metadata, dict):
-            continue
-        name = (str(metadata.get("namespace") or "default"), str(metadata.get("name") or ""))
-        if name in wanted and (pod := _pod_of({"kind": "Pod", "apiVersion": "v1"} | dict(one))) is not None:
-            found[name] = pod
+    for one in objects_of_cluster(path)[0]:
+        pod = _pod_of(_plain(one)) if (one.group, one.kind) == ("", "Pod") else None
+        if pod is not None and (pod.namespace, pod.name) in wanted:
+            found[pod.namespace, pod.name] = pod
     return found
 
 
 def objects_of_file(path: Path) -> Iterator[Object]:
-    """All objects of a file, YAML of several documents or JSON, lists opened. Raises InputError."""
+    """All objects of a file in any form that is read (kube/decoding/object_files.py). Raises InputError."""
     try:
-        content = path.read_bytes()
+        objects = objects_of_path(path)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}; pass a manifest that exists") from error
-    for number, document in enumerate(_documents(path, content), start=1):
-        if document is None:
-            continue  # an empty document between two ---
-        if not isinstance(document, dict):
-            raise InputError(f"{path}, document {number}: {type(document).__name__} instead of an object")
-        yield from _opened(document)
+    except InputError as error:
+        raise InputError(f"{path} cannot be read as a manifest: {error}") from error
+    for one in objects:
+        yield _plain(one)
 
 
-def _documents(path: Path, content: bytes) -> Iterator[Any]:
-    try:
-        yield msgspec.json.decode(content)
-        return
-    except (msgspec.DecodeError, RecursionError):
-        pass  # YAML, of which JSON is a part: its reader says what is wrong, and where
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    try:
-        # Written as JSON and read again: what YAML alone knows (dates, keys that are no text) is no object of the API.
-        documents = [msgspec.json.encode(document) for document in yaml.load_all(content, Loader=loader)]
-    except (yaml.YAMLError, UnicodeDecodeError, msgspec.EncodeError, TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"{path} cannot be read as a manifest: {' '.join(str(error).split())[:200]}") from error
-    for document in documents:
-        yield msgspec.json.decode(document)
-
-
-def _opened(document: Object) -> Iterator[Object]:
-    items = document.get("items")
-    if not (isinstance(items, list) and str(document.get("kind", "List")).endswith("List")):
-        yield document
-        return
-    of_items = str(document.get("kind", "List")).removesuffix("List")
-    for item in items:
-        if isinstance(item, dict):
-            # Items of a PodList do not say what they are; then the list does.
-            said = {"kind": of_items, "apiVersion": document.get("apiVersion", "")} if of_items else {}
-            yield from _opened(said | item)
+def _plain(one: ObjectJson) -> Object:
+    """The object as values. Items of a PodList do not say what they are; then the list does."""
+    said: dict[str, Any] = msgspec.json.decode(one.json)
+    return said | {key: value for key, value in (("kind", one.kind), ("apiVersion", one.api_version)) if value}
 
 
 def _pod_of(one: Object) -> PodObject | None:

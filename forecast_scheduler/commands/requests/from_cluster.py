@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import orjson
-import yaml
 
 from autoscaling.requests.live_use import live_use
 from autoscaling.requests.manifests import cut_by_limits, patches, vertical_pod_autoscalers
@@ -19,6 +18,7 @@ from autoscaling.requests.pod_resources import PodContainers, read_containers
 from autoscaling.requests.report import RequestReport, report_on
 from forecast.errors import InputError
 from forecast.service_key import ServiceKey
+from forecast_scheduler.commands.render.pod_object import pods_of_cluster_file
 from forecast_scheduler.commands.requests.manifest_format import ManifestFormat
 from forecast_scheduler.commands.scorer.setup import Inputs, open_scorer
 from forecast_scheduler.settings.document import Settings
@@ -66,17 +66,10 @@ def report_from_cluster(
 
 
 def containers_in_file(path: Path, wanted: Mapping[ServiceKey, PodInfo]) -> dict[ServiceKey, PodContainers]:
-    """Containers of these pods, as a cluster file has them. The file was read before, so it is a list."""
-    content = path.read_bytes()
-    listed = yaml.safe_load(content) if path.suffix in (".yaml", ".yml") else orjson.loads(content)
+    """Containers of these pods, as a cluster file has them."""
     service_of = {(pod.namespace, pod.name): service for service, pod in wanted.items()}
-    found = {}
-    for item in listed.get("items", []):
-        metadata = item.get("metadata", {})
-        service = service_of.get((metadata.get("namespace", "default"), metadata.get("name", "")))
-        if service is not None and item.get("kind", "Pod") == "Pod":
-            found[service] = read_containers(orjson.dumps(item))
-    return found
+    pods = pods_of_cluster_file(path, service_of)
+    return {service_of[name]: read_containers(orjson.dumps(pod.pod)) for name, pod in pods.items()}
 
 
 async def _containers(session: ApiSession, wanted: Mapping[ServiceKey, PodInfo]) -> dict[ServiceKey, PodContainers]:

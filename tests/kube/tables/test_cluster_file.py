@@ -140,13 +140,14 @@ def test_items_of_a_list_of_one_kind_need_not_say_their_kind() -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "not a list of objects in JSON"),
-        (b"NAME STATUS\nn1 Ready", "not a list of objects in JSON"),
-        (b"[1, 2]", "not a list of objects in JSON"),
-        (b'{"items": [3]}', "not a list of objects in JSON"),
-        (b'{"items": ' + b"[" * 10**5, "not a list of objects in JSON"),
+        (b"", "it is empty; export one with kubectl get nodes,pods"),
+        (b"NAME STATUS\nn1 Ready", "the table that kubectl prints for people: add -o json"),
+        (b"[1, 2]", "not objects in JSON or YAML"),
+        (b'{"items": [3]}', "not objects in JSON or YAML"),
+        (b'{"items": ' + b"[" * 10**5, "not JSON of objects"),
         (b"{}", "no nodes among its 1 objects"),
         (b'{"kind": "List", "items": []}', "no nodes among its 0 objects"),
+        (b'{"kind": "Deployment"}', r"no nodes among its 1 objects \(1 Deployment\)"),
         (json.dumps({"kind": "List", "items": [POD]}).encode(), "no nodes among its 1 objects"),
         (b'{"kind": "Node", "apiVersion": "v1"}', "Node cannot be read"),
     ],
@@ -160,17 +161,32 @@ def test_what_is_no_cluster_is_refused_with_the_way_out(tmp_path: Path, content:
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("content", ["a: [", "a: !!python/object/apply:os.getcwd []", "\x00"])
+@pytest.mark.parametrize("content", ["a: [", "a: !!python/object/apply:os.getcwd []", "[" * 500_000])
 def test_bad_yaml_is_refused_on_one_line(tmp_path: Path, content: str) -> None:
     path = tmp_path / "cluster.yaml"
     path.write_text(content)
-    with pytest.raises(InputError, match="not YAML of objects") as refused:
+    with pytest.raises(InputError, match=r"not .*YAML of objects") as refused:
         read_cluster_file(path)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be"])
+def test_a_file_of_powershell_is_read(written: Path, tmp_path: Path, encoding: str) -> None:
+    other = tmp_path / "other.json"
+    other.write_text(written.read_text(), encoding=encoding, newline="\r\n")
+    assert read_cluster_file(other) == read_cluster_file(written)
+
+
+def test_what_is_odd_about_a_file_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "nodes.json"
+    path.write_text(json.dumps(NODE))
+    remarks = read_cluster_file(path).remarks
+    assert "it has no pods: every node counts as empty" in remarks[0]
+    assert [record.getMessage() for record in caplog.records] == [f"cluster file {path}: {one}" for one in remarks]
 
 
 def test_a_missing_file_says_how_to_make_one(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"No such file.*kubectl get nodes,pods,replicasets,jobs -A -o json"):
         read_cluster_file(tmp_path / "none.json")
-    with pytest.raises(InputError, match="Is a directory"):
+    with pytest.raises(InputError, match=r"holds no file that ends in \.json"):
         read_cluster_file(tmp_path)

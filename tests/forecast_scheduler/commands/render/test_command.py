@@ -236,7 +236,7 @@ def test_broken_templates_are_status_2_with_file_and_field(
     [
         ("kind: Service\nmetadata: {name: a}", "holds no Pod and nothing that makes pods (CronJob"),
         ("kind: Deployment\napiVersion: apps/v1\nmetadata: {name: a}", "has no pod template at spec.template"),
-        ("just text", "document 1: str instead of an object"),
+        ("just text", "not objects in JSON or YAML"),
         ("a: [", "cannot be read as a manifest"),
         ("kind: Pod\nmetadata: {name: 3}\nspec: 7", "Pod"),
         ("{kind: Pod, metadata: {name: a}}\n---\n{kind: Pod, metadata: {name: b}}", "holds 2 that make pods (pod "),
