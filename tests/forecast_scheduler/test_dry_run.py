@@ -62,6 +62,24 @@ def test_preemption_names_whom_it_evicts_and_where_the_pod_goes(
     assert "evicts shop/cheap" in capfd.readouterr().out
 
 
+def test_what_is_odd_about_the_file_is_in_the_report(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """A remark on the file is a warning, too; an annotation that names no policy is a gap, with policies or without."""
+    pod = made_pod("cart")
+    pod["metadata"]["annotations"] = {"forecast-scheduler.io/policy": "batsh"}
+    node = made_node("node-a")
+    policies = tmp_path / "policies.yaml"
+    policies.write_text("policies: {batch: {}}\n", encoding="utf-16")
+    cluster = cluster_file(tmp_path, node, node, pod, seated(made_pod("lost"), "node-b"))
+    without = plan(capfd, cluster)
+    with_policies = plan(capfd, cluster, "--policies", str(policies))
+    assert "shop/cart names 'batsh', and no policies are given" in gaps(without)["policies"]
+    assert "no such policy (there are settings, batch)" in gaps(with_policies)["policies"]
+    twice, lost = without["cluster_file"]
+    assert "Node node-a" in twice and "shop/lost" in lost and "node-b" in lost
+    assert run(["schedule", "--dry-run", "--cluster", str(cluster), "--models", str(tmp_path / "none")]) == 0
+    assert lost in capfd.readouterr().err
+
+
 @pytest.fixture(scope="module")
 def evening(tmp_path_factory: pytest.TempPathFactory) -> Evening:
     return recorded_evening(tmp_path_factory.mktemp("evening"))

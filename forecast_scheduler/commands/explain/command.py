@@ -158,7 +158,9 @@ def explain(
             for one in judgement.rejections
         ],
     }
-    write_figures(json, figures | gaps_json(explained.gaps, explained.unread))
+    write_figures(
+        json, figures | gaps_json(explained.gaps, explained.unread, () if objects is None else objects.remarks)
+    )
 
 
 def _explain_last(shell: Shell, pod: str, files: list[Path], json: Path | None) -> None:
@@ -220,15 +222,10 @@ def _from_server(namespace: str, name: str, kubeconfig: Path | None) -> PodInfo 
 
 def _from_manifest(path: Path, objects: ClusterObjects | None) -> PodInfo:
     import msgspec
-    import yaml
 
+    from forecast_scheduler.commands.render.pod_object import pod_of_manifest
     from kube.decoding.decoding import decode_pod
 
-    try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise InputError(f"{path} cannot be read as a manifest: {' '.join(str(error).split())[:200]}") from error
-    if not isinstance(document, dict):
-        raise InputError(f"{path} holds no object: pass the manifest of one Pod")
-    pod = decode_pod(document)
-    return pod if objects is None else objects.classes.applied(pod, msgspec.json.encode(document))
+    made = pod_of_manifest(path).pod
+    pod = decode_pod(made)
+    return pod if objects is None else objects.classes.applied(pod, msgspec.json.encode(made))

@@ -19,7 +19,7 @@ from forecast_scheduler.commands.explain.placing_component import Component
 from forecast_scheduler.commands.live_placing import Placing, open_placing, unbound_pod
 from forecast_scheduler.commands.policy.follow_policies import read_policies
 from forecast_scheduler.commands.schedule.dry_run import DryWorld, open_dry_loop
-from forecast_scheduler.commands.schedule.dry_run_gaps import Gap, gaps_of_tables, gaps_of_volumes
+from forecast_scheduler.commands.schedule.dry_run_gaps import Gap, gaps_of_policies, gaps_of_tables, gaps_of_volumes
 from forecast_scheduler.commands.scorer.setup import Inputs
 from forecast_scheduler.settings.extender_options import extender_options
 from kube.decoding.decoding import Kind
@@ -118,7 +118,7 @@ class _ByExtender:
             judgement = self._placing.judge(waiting, self._policies.choose(waiting), self._component.words)
             judgement = replace(judgement, runs_on=pod.node)
             explanation = self.scorer.explain(waiting, nodes, top=top, judgement=judgement)
-        gaps, unread = list[Gap](), dict[str, int]()
+        gaps, unread = [*gaps_of_policies([pod], self.provider)], dict[str, int]()
         if self._objects is not None:
             gaps += gaps_of_volumes([pod], self._objects)
             unread = self._objects.unread(())
@@ -137,7 +137,7 @@ class _ByProfile:
 
     def explain(self, pod: PodInfo, nodes: Sequence[str] | None, top: int) -> Explained:
         scorer, world = self.scorer, self._world
-        gaps = list(world.not_listed())
+        gaps = [*world.not_listed(), *gaps_of_policies([pod], self.provider)]
         waiting = self._as_waiting(pod)
         scorer.tables.measure()
         scorer.tables.tick()

@@ -10,7 +10,13 @@ from typing import Final
 from kubernetes.client import ApiClient
 
 from forecast_scheduler.commands.policy.follow_policies import read_policies
-from forecast_scheduler.commands.schedule.dry_run_gaps import Gap, gaps_of_scores, gaps_of_tables, other_waiting_pods
+from forecast_scheduler.commands.schedule.dry_run_gaps import (
+    Gap,
+    gaps_of_policies,
+    gaps_of_scores,
+    gaps_of_tables,
+    other_waiting_pods,
+)
 from forecast_scheduler.commands.schedule.plan_tables import Plan
 from forecast_scheduler.commands.scorer.setup import Inputs, prepare_scorer
 from forecast_scheduler.settings.document import Settings
@@ -127,10 +133,12 @@ def open_plan(settings: Settings, inputs: Inputs) -> Iterator[tuple[Background, 
                 stacks=world.loop.water(one.pod for one in planned),
                 gaps=(
                     *gaps_of_scores(scorer),
+                    *gaps_of_policies((one.pod for one in planned), world.provider),
                     *gaps_of_tables(planned, objects, tables, unread),
                     *other_waiting_pods(pods, world.loop.profiles),
                 ),
                 unread=objects.unread(one.watched for one in tables.subscriptions()),
+                remarks=objects.remarks,
             )
 
         yield background, decide

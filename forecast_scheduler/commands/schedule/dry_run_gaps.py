@@ -19,6 +19,8 @@ from kube.tables.cluster_file import ClusterObjects
 from placement.devices.demand import gpu_demand
 from placement.disruption_budgets import WATCHED_BUDGETS
 from placement.pod_groups.labels import group_of
+from placement.policies.policy import POLICY_ANNOTATION, shortened_name
+from placement.policies.provider import PolicyProvider
 from placement.topology.decoding import node_resource_topologies
 from placement.virtual_nodes.node_ownership import is_labelled_virtual
 from scheduler.dry_loop import Planned
@@ -31,6 +33,7 @@ from scorer.runs.expected import Source
 from scorer.scorer import Scorer
 
 _NAMED: Final = 3
+_KNOWN: Final = 10
 _BINDINGS: Final = ("forecast-scheduler.io", "SchedulerConfigBinding")
 
 
@@ -84,6 +87,25 @@ def gaps_of_claims(pods: Iterable[PodInfo], objects: ClusterObjects) -> Iterator
         yield Gap("ResourceClaims", f"{_named(missing)} are not in the file: their pods wait")
     if asking and not _count(objects, WATCHED_SLICES):
         yield Gap("ResourceClaims", "the file holds no ResourceSlice: no device can be allocated")
+
+
+def gaps_of_policies(pods: Iterable[PodInfo], provider: PolicyProvider | None) -> Iterator[Gap]:
+    """Pods whose annotation names a policy that is not in effect. provider: None = the settings name no policies."""
+    unknown = {
+        f"{pod.namespace}/{pod.name}": shortened_name(pod.annotations[POLICY_ANNOTATION])
+        for pod in pods
+        if pod.annotations.get(POLICY_ANNOTATION)
+        and (provider is None or provider.policies.choice(pod, provider.labels_of).unknown)
+    }
+    if not unknown:
+        return
+    names = ", ".join(map(repr, sorted(set(unknown.values()))[:_NAMED]))
+    if provider is None:
+        where = "no policies are given (policies.file of the settings, --policies): the settings apply to their pods"
+    else:
+        known = ", ".join([*provider.policies.policies][:_KNOWN])
+        where = f"there is no such policy (there are {known}): rules or the default choose theirs"
+    yield Gap("policies", f"annotation {POLICY_ANNOTATION} of {_named(sorted(unknown))} names {names}, and {where}")
 
 
 def gaps_of_tables(

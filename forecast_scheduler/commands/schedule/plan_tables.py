@@ -28,6 +28,7 @@ class Plan:
     stacks  : how far the water level of each pool makes scores stack pods: 0 = they spread them, 1 = they stack them
     gaps    : what the file does not hold and the dry run could therefore not judge by
     unread  : objects of the file that no part reads, by kind
+    remarks : what is odd about the file; it was logged when the file was read
     """
 
     planned: tuple[Planned, ...]
@@ -36,6 +37,7 @@ class Plan:
     stacks: Mapping[str, float] = field(default_factory=dict)
     gaps: tuple[Gap, ...] = ()
     unread: Mapping[str, int] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
 
 
 def plan_table(planned: Sequence[Planned]) -> Table:
@@ -130,15 +132,16 @@ def plan_json(plan: Plan) -> dict[str, Any]:
             "ahead": [_move_json(one) for one in plan.tide.ahead],
             "unread": dict(plan.tide.failures),
         },
-        **gaps_json(plan.gaps, plan.unread),
+        **gaps_json(plan.gaps, plan.unread, plan.remarks),
     }
 
 
-def gaps_json(gaps: Sequence[Gap], unread: Mapping[str, int]) -> dict[str, Any]:
-    """What could not be judged by."""
+def gaps_json(gaps: Sequence[Gap], unread: Mapping[str, int], remarks: Sequence[str]) -> dict[str, Any]:
+    """What could not be judged by. remarks: on the cluster file."""
     return {
         "not_covered": [{"what": gap.what, "because": gap.because} for gap in gaps],
         "objects_not_read": dict(unread),
+        "cluster_file": list(remarks),
     }
 
 

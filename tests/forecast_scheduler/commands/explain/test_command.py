@@ -112,6 +112,24 @@ def test_a_manifest_that_is_none_is_one_line_and_status_2(
     assert capfd.readouterr().err.count("\n") == 1
 
 
+def test_files_of_powershell_and_the_manifest_of_a_workload_are_explained(
+    evening: Evening, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    cluster, manifest = tmp_path / "cluster.json", tmp_path / "pod.yaml"
+    cluster.write_text(evening.cluster.read_text(), encoding="utf-16", newline="\r\n")
+    workload = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "shop"},
+        "spec": {"template": {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "5k"}}}]}}},
+    }
+    manifest.write_text(json.dumps(workload), encoding="utf-16")
+    options = [str(cluster) if option == str(evening.cluster) else option for option in evening.options()]
+    found = explained(capfd, str(manifest), *options)
+    assert found["filters"]["nodes"] == [] and found["cluster_file"] == []
+    assert found["filters"]["rejections"][0]["reason"] == "Insufficient cpu"
+
+
 def test_it_says_where_the_pod_could_go_and_why_not_elsewhere(
     evening: Evening, capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
