@@ -36,7 +36,7 @@ def rules(
     from trainer.prometheus.recording_rules import prometheus_rule, rule_file, rule_file_text
 
     settings = shell.settings.prometheus
-    content = rule_file(settings.templates, settings.step_seconds, settings.log_source)
+    content = rule_file(settings.templates, settings.step_seconds, settings.log_source, settings.cluster)
     text = rule_file_text(prometheus_rule(content, name=name, namespace=namespace) if kubernetes else content)
     if output == STDOUT:
         sys.stdout.write(text)

@@ -30,6 +30,7 @@ from trainer.prometheus.errors import ImpossibleAnswer, TooManySamples, Transien
 from trainer.prometheus.http_answer import interpret
 from trainer.prometheus.matrix import Matrix, Series, matrix_of, vector_of
 from trainer.prometheus.options import Cloud, ConnectionOptions
+from trainer.prometheus.selectors import UnreadableQuery, with_labels
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +45,10 @@ _REPORT_SECONDS = 10.0
 
 
 class Connection:
-    """Instant and range queries that return checked results; threads may share it."""
+    """Instant and range queries that return checked results; threads may share it.
+
+    Every selector of a query gets the labels of `options.cluster`.
+    """
 
     def __init__(
         self, url: str, options: ConnectionOptions | None = None, *, sleep: Callable[[float], None] = time.sleep
@@ -93,13 +97,19 @@ class Connection:
             timeout=options.timeout,
         )
 
-    def instant(self, name: str, query: str, at: datetime | None = None) -> Matrix:
-        """Result of an instant query; at None = now. name: of the query in the settings."""
+    def instant(self, name: str, query: str, at: datetime | None = None, *, everywhere: bool = False) -> Matrix:
+        """Result of an instant query; at None = now. name: of the query in the settings.
+
+        everywhere : of all clusters that the server holds, whatever `options.cluster` says
+        """
+        if not everywhere:
+            query = self._narrowed(name, query)
         params: dict[str, Any] = dict(self._whole) if at is None else {**self._whole, "time": at.timestamp()}
         return self._ask(name, query, lambda: self._client.custom_query(query, params=params), vector_of)
 
     def range(self, name: str, query: str, start: datetime, end: datetime, step_seconds: int) -> Matrix:
         """Result of a range query, both ends included; ticks count from `start`."""
+        query = self._narrowed(name, query)
         return self._ask(
             name,
             query,
@@ -111,6 +121,15 @@ class Connection:
 
     def close(self) -> None:
         self._client.close()
+
+    def _narrowed(self, name: str, query: str) -> str:
+        try:
+            return with_labels(query, self.options.cluster)
+        except UnreadableQuery as error:
+            raise InputError(
+                f"the labels of prometheus.cluster cannot be put into query {name}: {error}; correct "
+                f"prometheus.queries.{name}"
+            ) from error
 
     def _ask(
         self, name: str, query: str, request: Callable[[], list[Series]], decode: Callable[[list[Series]], Matrix]

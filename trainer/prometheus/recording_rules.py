@@ -7,6 +7,7 @@ gauge is not recorded; its differences cannot be taken in PromQL.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import yaml
@@ -15,15 +16,20 @@ from forecast.resources import RESOURCES
 from trainer.prometheus.log_source import LOG_METRICS, LogSource, log_queries
 from trainer.prometheus.queries import Queries, fill, in_every_shape
 from trainer.prometheus.recorded import NODE_USAGE, POD_INFO, POD_USAGE
+from trainer.prometheus.selectors import with_labels
 
 _COMMAND = "forecast-scheduler rules"
 
 
 def rule_file(
-    queries: Queries | None = None, step_seconds: int = 300, log_source: LogSource = LogSource.AUTO
+    queries: Queries | None = None,
+    step_seconds: int = 300,
+    log_source: LogSource = LogSource.AUTO,
+    cluster: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Content of a Prometheus rule file.
 
+    cluster : labels that rules select and put on what they record, for a ruler that sees several clusters
     https://prometheus.io/docs/prometheus/latest/configuration/recording_rules/
     """
     queries = queries or Queries()
@@ -41,7 +47,23 @@ def rule_file(
         groups.append((f"forecast-{kind}-usage", rules))
     info: dict[str, Any] = {"record": POD_INFO, "expr": fill(queries.pod_info, window_seconds=step_seconds)}
     groups.append(("forecast-pod-info", [info]))
-    return {"groups": [{"name": name, "interval": f"{step_seconds}s", "rules": rules} for name, rules in groups]}
+    content = {"groups": [{"name": name, "interval": f"{step_seconds}s", "rules": rules} for name, rules in groups]}
+    return of_cluster(content, cluster or {})
+
+
+def of_cluster(content: dict[str, Any], cluster: Mapping[str, str]) -> dict[str, Any]:
+    """The same rules for one cluster of several: they select its labels.
+
+    Aggregations drop these, so the rules put them on what they record, where its readers look for them, and on alerts.
+    """
+    if not cluster:
+        return content
+
+    def narrowed(rule: dict[str, Any]) -> dict[str, Any]:
+        labels = {**rule.get("labels", {}), **cluster}
+        return {**rule, "expr": with_labels(rule["expr"], cluster), "labels": labels}
+
+    return {"groups": [{**group, "rules": list(map(narrowed, group["rules"]))} for group in content["groups"]]}
 
 
 def prometheus_rule(

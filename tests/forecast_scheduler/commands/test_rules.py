@@ -29,6 +29,22 @@ def test_the_shipped_rules_are_the_defaults_and_queries_replace_theirs(
     assert "sum by (node) (rate(my_cpu[600s]))" in expressions
 
 
+def test_rules_for_one_cluster_of_a_server_select_its_labels_and_record_them(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    config, output = tmp_path / "config.yaml", tmp_path / "rules.yaml"
+    config.write_text("prometheus: {cluster: {cluster: eu-1, env: prod}}\n")
+    assert run(["rules", "--config", str(config), "--output", str(output)]) == 0
+    promtool("check", "rules", output)
+    for group in yaml.safe_load(output.read_text())["groups"]:
+        for rule in group["rules"]:
+            assert rule["labels"]["cluster"] == "eu-1" and rule["labels"]["env"] == "prod"
+            assert 'cluster="eu-1",env="prod"' in rule["expr"]
+    config.write_text("prometheus: {cluster: {namespace: eu-1}}\n")
+    assert run(["rules", "--config", str(config)]) == 2
+    assert "'namespace' tells series of one cluster apart: name a label" in capfd.readouterr().err
+
+
 def test_the_operator_s_object_carries_name_and_namespace(capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["rules", "--kubernetes", "monitoring/forecast"]) == 0
     rule = yaml.safe_load(capfd.readouterr().out)
