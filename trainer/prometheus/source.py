@@ -15,6 +15,7 @@ from datetime import UTC, date, datetime, time, timedelta
 
 from forecast.errors import InputError
 from forecast.progress import Progress, silent
+from trainer.prometheus.clusters import check_choice, check_clusters
 from trainer.prometheus.connection import Connection
 from trainer.prometheus.day_grid import DayGrid
 from trainer.prometheus.day_reading import read_day
@@ -71,9 +72,11 @@ class PrometheusSource:
         if at is None and self.options.recording_rules:
             at = self._last_data("pod_info", POD_INFO, now)
         if at is None:
+            check_choice(self._connection, now)
             self._explain_no_pods(now)
         assert at is not None
         self._check_own_labels(at)
+        check_clusters(self._connection, at)
         for name in (*_CHECKED, *_CHECKED_NODES):
             if template := getattr(queries, name):
                 (pod_names if name in _CHECKED else node_names)(name, self._labels(name, template, at))

@@ -11,6 +11,12 @@ from tests.trainer.prometheus.scrapes import Scrapes
 
 
 def small_server(blocks: Path) -> PrometheusServer:
+    """A server that knows `small_cluster`."""
+    write_blocks(small_cluster(), blocks)
+    return PrometheusServer(blocks)
+
+
+def small_cluster() -> list[MetricSeries]:
     """Three nodes and three namespaces: four hours on DAY, and the same shortly before now."""
     scrapes = Scrapes()
     for number in range(1, 4):
@@ -31,5 +37,4 @@ def small_server(blocks: Path) -> PrometheusServer:
         MetricSeries(one.name, one.labels, one.times - int(one.times[-1]) + now - 30, one.values)
         for one in scrapes.series
     ]
-    write_blocks([*scrapes.series, *recent], blocks)
-    return PrometheusServer(blocks)
+    return [*scrapes.series, *recent]
