@@ -9,6 +9,8 @@ from pathlib import Path
 from dashboards.alerting import RUNBOOKS
 from dashboards.alerting import files as alerting_files
 from dashboards.panels import files as dashboard_files
+from forecast.errors import InputError
+from forecast_scheduler.settings.document import load_settings
 
 HERE = Path(__file__).parent
 
@@ -26,8 +28,18 @@ def main() -> int:
         metavar="URL",
         help="address of docs/operate/alerts.md that alerts link to (%(default)s)",
     )
+    parser.add_argument(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="settings: prometheus.cluster goes into every query, prometheus.queries are those that are recorded",
+    )
     arguments = parser.parse_args()
-    texts = {**alerting_files(arguments.runbooks), **dashboard_files()}
+    try:
+        settings = load_settings(arguments.config, {}).prometheus
+        texts = {**alerting_files(arguments.runbooks, settings), **dashboard_files(settings.cluster)}
+    except InputError as error:
+        parser.error(str(error))
     made = {arguments.output / path: text for path, text in texts.items()}
     if arguments.check:
         stale = sorted(str(path) for path, text in made.items() if not path.exists() or path.read_text() != text)

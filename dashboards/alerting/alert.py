@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, Final
+
+from trainer.prometheus.selectors import with_labels
+
+_ASKED: Final = re.compile(r'printf (?:`([^`]*)`|"([^"]*)")')
+"""A query in a template: {{ printf `query of %s` $labels.cluster | query }}."""
 
 
 class Severity(Enum):
@@ -32,16 +39,32 @@ class Alert:
     summary: str
     description: str
 
-    def rule(self, runbooks: str) -> dict[str, Any]:
-        """As Prometheus wants it. runbooks: address of the page that has a section of the alert's name."""
+    def rule(self, runbooks: str, cluster: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """As Prometheus wants it. runbooks: address of the page that has a section of the alert's name.
+
+        cluster : labels that queries in templates select; the expression gets them with those of all rules
+        """
         return {
             "alert": self.name,
             "expr": self.expression,
             "for": self.lasting,
             "labels": {"severity": self.severity.value},
             "annotations": {
-                "summary": self.summary,
-                "description": self.description,
+                "summary": _of_cluster(self.summary, cluster or {}),
+                "description": _of_cluster(self.description, cluster or {}),
                 "runbook_url": f"{runbooks}#{self.name.lower()}",
             },
         }
+
+
+def _of_cluster(template: str, cluster: Mapping[str, str]) -> str:
+    """The template, whose queries select the labels."""
+    if not cluster:
+        return template
+    of_printf = {label: value.replace("%", "%%") for label, value in cluster.items()}
+
+    def narrowed(match: re.Match[str]) -> str:
+        query = with_labels(match[1] or match[2], of_printf)
+        return 'printf "{}"'.format(query.replace("\\", "\\\\").replace('"', '\\"'))  # a string of Go
+
+    return _ASKED.sub(narrowed, template)

@@ -7,6 +7,7 @@ kubernetes/prometheus-rules.yaml       PrometheusRules: these two, and the recor
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from dashboards.alerting.alert import Alert
@@ -19,7 +20,8 @@ from dashboards.alerting.peaks import INTERVAL_SECONDS, node_peaks
 from dashboards.alerting.rebalancing_alerts import rebalancing_alerts
 from dashboards.alerting.services import service_peaks
 from dashboards.alerting.tenant_alerts import tenant_alerts
-from trainer.prometheus.recording_rules import prometheus_rule, rule_file, rule_file_text
+from trainer.prometheus.options import PrometheusOptions
+from trainer.prometheus.recording_rules import of_cluster, prometheus_rule, rule_file, rule_file_text
 
 RUNBOOKS: Final = "docs/operate/alerts.md"
 """Where the runbooks are, from the top of the repository. `--runbooks` gives the address where the page is hosted."""
@@ -27,11 +29,18 @@ RUNBOOKS: Final = "docs/operate/alerts.md"
 _MADE_BY: Final = "python -m dashboards"
 
 
-def files(runbooks: str = RUNBOOKS) -> dict[str, str]:
-    """Path below dashboards/ -> text. runbooks: address of docs/operate/alerts.md, where alerts link to."""
-    peaks, alerts = _peaks(), _alerts(runbooks)
+def files(runbooks: str = RUNBOOKS, settings: PrometheusOptions | None = None) -> dict[str, str]:
+    """Path below dashboards/ -> text.
+
+    runbooks : address of docs/operate/alerts.md, where alerts link to
+    settings : queries that are recorded, and the cluster that all rules are about
+    """
+    settings = settings or PrometheusOptions()
+    cluster = settings.cluster
+    peaks, alerts = of_cluster(_peaks(), cluster), of_cluster(_alerts(runbooks, cluster), cluster)
+    recording = rule_file(settings.templates, settings.step_seconds, settings.log_source, cluster)
     objects = (
-        prometheus_rule(rule_file(), name="forecast-scheduler-recording"),
+        prometheus_rule(recording, name="forecast-scheduler-recording"),
         prometheus_rule(peaks, name="forecast-scheduler-peaks"),
         prometheus_rule(alerts, name="forecast-scheduler-alerts"),
     )
@@ -61,10 +70,10 @@ def _peaks() -> dict[str, Any]:
     return {"groups": [{"name": name, "interval": interval, "rules": rules} for name, rules in groups.items()]}
 
 
-def _alerts(runbooks: str) -> dict[str, Any]:
+def _alerts(runbooks: str, cluster: Mapping[str, str]) -> dict[str, Any]:
     return {
         "groups": [
-            {"name": name, "rules": [alert.rule(runbooks) for alert in alerts]}
+            {"name": name, "rules": [alert.rule(runbooks, cluster) for alert in alerts]}
             for name, alerts in alert_groups().items()
         ]
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from dashboards.panels.gpu_and_jobs import gpu_and_jobs
@@ -18,6 +19,6 @@ def boards() -> dict[str, Board]:
     return {"peaks": peaks(), "scheduling": scheduling(), "gpu-and-jobs": gpu_and_jobs(), "model": model()}
 
 
-def files() -> dict[str, str]:
-    """Path below dashboards/ -> text."""
-    return {f"{_FOLDER}/{name}.json": json_text(board) for name, board in boards().items()}
+def files(cluster: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Path below dashboards/ -> text. cluster: labels that all queries select."""
+    return {f"{_FOLDER}/{name}.json": json_text(board, cluster or {}) for name, board in boards().items()}

@@ -6,7 +6,8 @@ The same code gives the same bytes, so that what changes in a dashboard is seen 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,11 +18,14 @@ from grafana_foundation_sdk.models import dashboard as models
 from dashboards.panels.plots import Limits, Plot, Query, values
 from dashboards.panels.selecting import SOURCE, Variable, data_source
 from dashboards.panels.units import COUNT
+from trainer.prometheus.selectors import with_labels
 
 TAG: Final = "forecast-scheduler"
 """Of all our dashboards: the menu at the top of each lists those with this tag."""
 
 _WIDTH: Final = 24
+_LABEL_VALUES: Final = re.compile(r"label_values\((.+), (\w+)\)")
+"""What variables ask: Grafana's own function, whose second argument is no query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +77,8 @@ class Board:
     since: str
 
 
-def json_text(board: Board) -> str:
-    """As Grafana imports it, provisions it from a file, and exports it."""
+def json_text(board: Board, cluster: Mapping[str, str]) -> str:
+    """As Grafana imports it, provisions it from a file, and exports it. cluster: labels that all queries select."""
     made = (
         build.Dashboard(board.title)
         .uid(board.uid)
@@ -103,7 +107,18 @@ def json_text(board: Board) -> str:
     dashboard["panels"] = list(_panels(board.parts))
     for one, mark in zip(dashboard["annotations"]["list"], board.annotations, strict=True):
         one |= {"titleFormat": mark.name, "textFormat": mark.query.legend}  # the builder does not know them
+    _narrow(dashboard, cluster)
     return json.dumps(dashboard, indent=2, sort_keys=True) + "\n"
+
+
+def _narrow(dashboard: dict[str, Any], cluster: Mapping[str, str]) -> None:
+    """Put the labels into the queries of panels, annotations and variables."""
+    targets = (target for panel in dashboard["panels"] for target in panel.get("targets", ()))
+    for one in (*targets, *dashboard["annotations"]["list"]):
+        one["expr"] = with_labels(one["expr"], cluster)
+    for variable in dashboard["templating"]["list"]:
+        if match := _LABEL_VALUES.fullmatch(str(variable.get("query", ""))):
+            variable["query"] = f"label_values({with_labels(match[1], cluster)}, {match[2]})"
 
 
 def _annotation(one: Annotation) -> build.AnnotationQuery:

@@ -12,6 +12,7 @@ import pytest
 from dashboards.panels import files
 from dashboards.panels.layout import TAG
 from testing.processes.scorer_process import ROOT
+from tests.dashboards.grafana_queries import annotation_queries, panel_queries, variable_queries
 
 FOLDER = ROOT / "dashboards" / "grafana"
 NAMES = ("gpu-and-jobs", "model", "peaks", "scheduling")
@@ -27,6 +28,18 @@ def test_committed_files_are_what_the_code_makes() -> None:
     assert sorted(path.stem for path in FOLDER.glob("*.json")) == list(NAMES)
     for path, text in made.items():
         assert (ROOT / "dashboards" / path).read_text() == text, f"{path}: run make dashboards"
+
+
+def test_queries_for_one_cluster_of_several_select_it() -> None:
+    for path, text in files({"k8s": "eu"}).items():
+        narrowed, plain = json.loads(text), dashboard(path.split("/")[1].removesuffix(".json"))
+        asked = [*panel_queries(path, narrowed), *annotation_queries(path, narrowed)]
+        before = [*panel_queries(path, plain), *annotation_queries(path, plain)]
+        for one, other in zip(asked, before, strict=True):
+            assert 'k8s="eu"' in one.query and one.query.count('"$cluster"') == other.query.count('"$cluster"')
+        variables = list(variable_queries(path, narrowed))
+        assert all('k8s="eu"' in series for _, series, _ in variables)
+        assert [label for *_, label in variables] == [label for *_, label in variable_queries(path, plain)]
 
 
 def test_they_are_told_apart_and_link_to_each_other() -> None:

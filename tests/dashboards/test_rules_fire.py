@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from dashboards.alerting.rule_files import RUNBOOKS, alert_groups, files
 from tests.dashboards.alert_scenes import SCENES
 from tests.dashboards.promtool_tests import run_rule_tests, series
 from tests.dashboards.scene import Scene
+from trainer.prometheus.options import PrometheusOptions
 
 ROOT: Final = Path(__file__).parents[2]
 ALERTS: Final = ROOT / "dashboards" / "prometheus" / "alerts.yaml"
@@ -36,8 +38,8 @@ def _by_name() -> dict[str, list[Alert]]:
     return dict(found)
 
 
-def _checks(scene: Scene) -> dict[str, Any]:
-    """What is to be seen in a scene: series, and what is asked of the alert."""
+def _checks(scene: Scene, clusters: Sequence[Mapping[str, str]] = CLUSTERS) -> dict[str, Any]:
+    """What is to be seen in a scene: series, and what is asked of the alert, which fires in the clusters."""
     rules = {alert.severity.value: alert for alert in _by_name()[scene.alert]}
     annotations = {name: rule.rule(RUNBOOKS)["annotations"] for name, rule in rules.items()}
     fires = [
@@ -46,7 +48,7 @@ def _checks(scene: Scene) -> dict[str, Any]:
             "exp_annotations": {**annotations[severity], "summary": summary},
         }
         for severity, summary in scene.fires.items()
-        for cluster in CLUSTERS
+        for cluster in clusters
     ]
     silent = "|".join(sorted(set(rules) - set(scene.fires)))
     at = f"{scene.at}m"
@@ -54,7 +56,7 @@ def _checks(scene: Scene) -> dict[str, Any]:
     none = {"eval_time": at, "expr": f'ALERTS{{alertname="{scene.alert}",severity=~"{silent}"}}', "exp_samples": []}
     return {
         "input_series": [
-            *(one.with_labels(cluster).written() for one in scene.given for cluster in CLUSTERS),
+            *(one.with_labels(cluster).written() for one in scene.given for cluster in clusters),
             *(one.written() for one in scene.elsewhere),
         ],
         "alert_rule_test": [{"eval_time": at, "alertname": scene.alert, "exp_alerts": fires}],
@@ -95,6 +97,24 @@ def test_alerts_fire_and_are_silent(tmp_path: Path) -> None:
     complaints = run_rule_tests(
         tmp_path, [ALERTS], _together(SCENES), every="5m"
     )  # every minute takes five times as long
+    assert not complaints, complaints
+
+
+_ASKS_OR_NOT: Final = ("ForecastHotSpotTonight", "ForecastModelStale")
+"""Alerts with and without a query in their summary."""
+
+
+def test_alerts_for_one_cluster_of_several_see_that_one_alone(tmp_path: Path) -> None:
+    """Also the nodes that a summary names, which its template asks for; elsewhere are the same series once more."""
+    chosen = {"cluster": "50 % of it", "env": "prod"}
+    rules = tmp_path / "alerts.yaml"
+    rules.write_text(files(settings=PrometheusOptions(cluster=chosen))["prometheus/alerts.yaml"])
+    scenes = [next(scene for scene in SCENES if scene.alert == name) for name in _ASKS_OR_NOT]
+    tests = [
+        {"interval": "1m", **_checks(replace(scene, elsewhere=(*scene.elsewhere, *scene.given)), [chosen])}
+        for scene in scenes
+    ]
+    complaints = run_rule_tests(tmp_path, [rules], tests, every="5m")
     assert not complaints, complaints
 
 

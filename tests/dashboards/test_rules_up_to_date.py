@@ -15,6 +15,7 @@ import yaml
 from dashboards.alerting import files
 from dashboards.alerting.rule_files import alert_groups
 from testing.servers.prometheus import promtool
+from trainer.prometheus.options import PrometheusOptions
 
 ROOT: Final = Path(__file__).parents[2]
 DASHBOARDS: Final = ROOT / "dashboards"
@@ -41,6 +42,17 @@ def test_the_operators_objects_hold_the_same_rules() -> None:
     assert [one["spec"]["groups"] for one in objects] == [_groups("recording-rules.yaml"), *map(_groups, RULES)]
     assert {one["kind"] for one in objects} == {"PrometheusRule"}
     assert len({one["metadata"]["name"] for one in objects}) == len(objects)
+
+
+def test_rules_for_one_cluster_of_several_select_it_and_record_it(tmp_path: Path) -> None:
+    settings = PrometheusOptions(cluster={"k8s": "eu"}, queries={"pod_cpu": "my_cpu"})
+    for path, text in files(settings=settings).items():
+        (tmp_path / Path(path).name).write_text(text)
+    promtool("check", "rules", *(tmp_path / Path(path).name for path in RULES))
+    for one in yaml.safe_load_all((tmp_path / "prometheus-rules.yaml").read_text()):
+        for rule in (rule for group in one["spec"]["groups"] for rule in group["rules"]):
+            assert rule["labels"]["k8s"] == "eu" and 'k8s="eu"' in rule["expr"], rule
+    assert 'expr: my_cpu{k8s="eu"}' in (tmp_path / "prometheus-rules.yaml").read_text()
 
 
 def test_peaks_are_recorded_often_enough_to_be_seen() -> None:
@@ -81,3 +93,6 @@ def test_the_check_names_files_that_are_not_up_to_date(tmp_path: Path) -> None:
     for path in ("prometheus/alerts.yaml", "kubernetes/prometheus-rules.yaml"):
         assert f"{tmp_path / path} is not what the code makes" in checked.stderr
     assert "peaks.yaml" not in checked.stderr
+    (tmp_path / "settings.yaml").write_text("prometheus: {cluster: {cluster: eu}}")
+    checked = run("--check", "--config", str(tmp_path / "settings.yaml"))
+    assert checked.returncode == 1 and "peaks.yaml" in checked.stderr and "grafana/peaks.json" in checked.stderr
