@@ -35,6 +35,9 @@ About the 0.5 and the 0.95 quantile of the highest of 48 correlated normal error
 
 _LEAST_NODE_DAYS = 20
 
+_AT_LIMIT = 0.95
+"""A median of the needed z that is this close to its limit says that the nodes used something that no pod explains."""
+
 
 def calibrate_nodes(
     history: History, past: Sequence[PastForecast], base: NodeBase, quantiles: Sequence[float], weights: PeakWeights
@@ -58,6 +61,11 @@ def calibrate_nodes(
     pooled = np.array(
         [[_quantile([_limited(part, q) for part in values], q) for q in quantiles] for values in needed]
     )  # (n_resources, n_quantiles)
+    limit = plausible_z(np.full(len(quantiles), np.inf), quantiles)
+    for r, q in np.argwhere(pooled >= _AT_LIMIT * limit):
+        if quantiles[q] <= 0.5:
+            # No error of the forecast, another load: it would lift whatever hour has the largest error.
+            pooled[r, q] = _FALLBACK_Z[0]
     return plausible_z(pooled, quantiles)
 
 

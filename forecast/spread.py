@@ -20,8 +20,8 @@ _SMOOTHING = np.array([1.0, 2.0, 3.0, 2.0, 1.0])
 
 
 _MOST_CLUSTER_STD = 1.0
-"""Largest error common to the cluster, as a share of its load. Where next to nothing was forecast, the quotient of two
-small figures exceeds every limit."""
+"""An error common to the cluster, as a share of its load, is below this. If it seems larger, the load came from
+elsewhere than forecast: the error has no proportion to what was expected, and multiplies no node's load."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Spread:
     """Standard deviations of the three parts.
 
     own_std, shared_std : (n_services, n_resources, 48) base units
-    cluster_std         : (n_resources,) share of the load, at most 1
+    cluster_std         : (n_resources,) share of the load, below 1; 0 where the errors have no proportion to the load
     """
 
     own_std: Floats
@@ -59,7 +59,8 @@ def spread_of(residuals: AnyFloats, forecast: AnyFloats, replicas: AnyFloats, po
     explained = np.nansum(shared[:, :, None] * count**2 + own[:, :, None] * count, axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         excess = (total_error**2 - explained).sum(axis=(1, 2)) / (total_load**2).sum(axis=(1, 2))
-    cluster = np.sqrt(np.clip(np.nan_to_num(excess), 0.0, _MOST_CLUSTER_STD**2))
+    excess = np.nan_to_num(excess)
+    cluster = np.sqrt(np.where(excess < _MOST_CLUSTER_STD**2, np.maximum(excess, 0.0), 0.0))
     return Spread(np.sqrt(own), np.sqrt(shared), cluster)
 
 

@@ -44,3 +44,15 @@ def test_smoothing_keeps_the_mean_and_wraps_round_midnight() -> None:
     spike[0] = 9.0
     smooth = smooth_slots(spike)
     assert smooth.sum() == pytest.approx(9.0) and smooth[47] == pytest.approx(2.0) and smooth[24] == 0
+
+
+@pytest.mark.parametrize(("load_that_came", "most"), [(12.0, 0.2), (100.0, 0.0)])
+def test_an_error_that_has_no_proportion_to_the_load_multiplies_nothing(load_that_came: float, most: float) -> None:
+    shape = (1, 1, 3, 48)
+    forecast = np.full(shape, 10.0)
+    errors = np.zeros(shape)
+    errors[:, :, :, 4:12] = load_that_came - 10.0
+    replicas, nothing = np.ones((1, 3, 48)), np.full(shape, np.nan)
+    two = np.concatenate([errors, errors]), np.concatenate([forecast, forecast]), np.concatenate([replicas, replicas])
+    spread = spread_of(*two, np.concatenate([nothing, nothing]))
+    assert spread.cluster_std[0] <= most
