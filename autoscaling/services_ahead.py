@@ -70,7 +70,11 @@ def services_ahead(tables: LiveTables) -> ServicesAhead | None:
         if predicted is None or tables.level()[0] >= Level.REQUESTS:
             return None
         profiles, horizon = predicted.profiles, predicted.horizon
-        found = example_pods(state, lambda key: profiles.knows(key) and not key.runs_to_completion)
+
+        def runs_on(key: ServiceKey) -> bool:
+            return profiles.knows(key) and not key.runs_to_completion and not profiles.is_expected(key)
+
+        found = example_pods(state, runs_on)
         replicas = np.array([state.replicas(service) for service in found], dtype=np.float64)
         services = tuple(state.services[service] for service in found)
     # Profiles never change, and those of 5,000 services take most of a second: without the lock.

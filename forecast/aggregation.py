@@ -89,6 +89,8 @@ class HistoryBuilder:
         self._replicas = _unknown(n_services, n_days, SLOTS_PER_DAY)
         self._node_usage = _unknown(n_nodes, _N_RESOURCES, n_days, SLOTS_PER_DAY)
         self._node_pod_usage = _unknown(n_nodes, _N_RESOURCES, n_days, SLOTS_PER_DAY)
+        self._is_group = np.array([service.is_group for service in pods.services], dtype=np.bool_)
+        self._one_off_usage = np.zeros_like(self._node_usage) if self._is_group.any() else None
         self._any_data = np.zeros(n_days * SLOTS_PER_DAY, dtype=np.bool_)
         self._requests = np.full((n_services, 2, n_days), np.nan)  # of the pods of each day
         self._runs: list[Ints] = []  # each (4, n_runs): pod, node, first, end
@@ -123,7 +125,11 @@ class HistoryBuilder:
                 self._excess_days.append(day)
                 usage = np.where(cut, np.nan, usage)
             self._reduce_services(day, service, usage, present, any_data)
-            self._reduce_nodes(day, node, usage, present, any_data)
+            self._reduce_nodes(self._node_pod_usage, day, node, usage, present, any_data)
+            if self._one_off_usage is not None:
+                of_groups = self._is_group[service]
+                parts = (node[of_groups], usage[of_groups], present[of_groups])
+                self._reduce_nodes(self._one_off_usage, day, *parts, any_data)
             self._reduce_requests(day, window.pod[(present > 0).any(axis=1)])
         begin, n_slots = window.first_day * SLOTS_PER_DAY, window.any_data.size
         self._any_data[begin : begin + n_slots] = window.any_data.ravel()
@@ -161,6 +167,7 @@ class HistoryBuilder:
             pod_variance=self._variance,
             node_usage=self._node_usage,
             node_pod_usage=self._node_pod_usage,
+            one_off_usage=self._one_off_usage,
             placements=self._placements(),
             capacity=self._nodes.capacity,
             allocatable=allocatable,
@@ -207,8 +214,13 @@ class HistoryBuilder:
             squares = np.where(counted, (usage - centre[group]) ** 2, 0)
             self._variance[here, :, day] = np.where(n >= 2, np.add.reduceat(squares, starts) / (n - 1), np.nan)
 
-    def _reduce_nodes(self, day: int, node: Ints, usage: Floats, present: Floats, any_data: Bools) -> None:
-        """Sum of the measured pods of each node on one day; NaN where it has pods and none of them was measured."""
+    def _reduce_nodes(
+        self, table: Floats32, day: int, node: Ints, usage: Floats, present: Floats, any_data: Bools
+    ) -> None:
+        """Sum of measured pods on each node on one day; NaN where it has pods and none of them was measured.
+
+        table : (n_nodes, n_resources, n_days, 48), filled in
+        """
         n_nodes = len(self._nodes.nodes)
         pod, slot = np.nonzero((node >= 0) & (present > 0))
         cell = node[pod, slot] * SLOTS_PER_DAY + slot
@@ -219,8 +231,8 @@ class HistoryBuilder:
             measured = np.isfinite(values)
             total = np.bincount(cell[measured], weights=values[measured], minlength=size)
             known = np.bincount(cell[measured], minlength=size) > 0
-            table = np.where(occupied & ~known, np.nan, total).reshape(n_nodes, SLOTS_PER_DAY)
-            self._node_pod_usage[:, resource, day] = np.where(any_data, table, np.nan)
+            of_day = np.where(occupied & ~known, np.nan, total).reshape(n_nodes, SLOTS_PER_DAY)
+            table[:, resource, day] = np.where(any_data, of_day, np.nan)
 
     def _reduce_requests(self, day: int, pod: Ints) -> None:
         """Mean request per service over the pods of one day that have a known one."""

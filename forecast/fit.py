@@ -1,5 +1,6 @@
 """From history to the published model: the recipe, stage by stage. Each stage is a module of its own.
 
+one_off_load        what owners that run once bring to nodes by the hour; taken off them for all other stages
 peak_weights        what pods add to nodes; usage of pods without measurements
 run_forecast        when pods of Job owners start, how long they run, what they use meanwhile
 replicas            expected pods, and which services scale with their load
@@ -42,10 +43,11 @@ from forecast.foundation.predictor import FoundationModelPredictor
 from forecast.history import History
 from forecast.holiday_effect import as_ordinary, curves_by_country, holiday_curves
 from forecast.load_per_pod import usage_at_reference
-from forecast.model import DATED_DAYS, PEAK_QUANTILES, PeakModel
+from forecast.model import DATED_DAYS, NOT_MEASURED, PEAK_QUANTILES, PeakModel
 from forecast.moved_services import with_earlier_days
 from forecast.node_base import fit_node_base
 from forecast.node_calibration import calibrate_nodes
+from forecast.one_off_load import with_one_offs, without_one_offs
 from forecast.online_calibration import INFO as BOUND_OFFSETS
 from forecast.online_calibration import next_offsets
 from forecast.peak_weights import PeakWeights, complete_history, fit_peak_weights, pods_felt_by_nodes
@@ -54,7 +56,7 @@ from forecast.predictors import Predictor, discover
 from forecast.progress import Progress, silent
 from forecast.rehearsal import levels_known, rehearse, spread_of_past
 from forecast.replicas import forecast_replicas
-from forecast.resources import MEMORY, RESOURCES
+from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.run_forecast import RunForecast, forecast_runs
 from forecast.scenarios import SCENARIO_DAYS, scenario_weeks
 from forecast.selection import Selection, select_predictors
@@ -105,7 +107,9 @@ def fit(
     foundation = None if options.foundation_model is None else model_digest(options.foundation_model)
     history = history.before(history.n_days, keep=options.window_days)
     offsets = next_offsets(history, previous)
-    history = with_earlier_days(history)
+    history = with_one_off = with_earlier_days(history)
+    history = without_one_offs(history)
+    lacking = _never_measured(history)
     weights = fit_peak_weights(history)
     history = complete_history(history, weights)
     days = history.describe_days()
@@ -180,6 +184,10 @@ def fit(
     base = fit_node_base(history.node_usage, pods_felt_by_nodes(history, weights), history.capacity, days)
     assumed = assumed_capacities(history)
     calibrated = calibrate_nodes(history, past, base, PEAK_QUANTILES, weights)
+    if with_one_off.one_off_usage is not None:
+        # Their mean is expected. By how much chance heaps their pods on one node is part of the bound alone.
+        base, whole = with_one_offs(base, with_one_off, days), replace(history, node_usage=with_one_off.node_usage)
+        calibrated[:, -1] = calibrate_nodes(whole, past, base, PEAK_QUANTILES[-1:], weights)[:, 0]
     node_z = plausible_z(offsets.of_node_z(calibrated), PEAK_QUANTILES)
 
     deviation = _deviation(scenario_weeks(usage, ordinary, known_level), ordinary, horizon)
@@ -224,9 +232,23 @@ def fit(
         run_usage=runs.usage.astype(np.float32),
         info=_facts(series, selection, young, weights, runs)
         | {BOUND_OFFSETS: offsets.to_info()}
+        | ({NOT_MEASURED: lacking} if lacking else {})
         | ({} if foundation is None else {_FOUNDATION_MODEL: foundation}),
         component_peaks={name: series.unflatten(values[:, 0]) for name, values in peaks.components.items()},
     )
+
+
+def _never_measured(history: History) -> dict[str, list[str]]:
+    """Services whose usage of CPU or memory is measured of none of their pods, by resource; {} = there are none.
+
+    What a model says about them comes from nodes or requests. Nothing may be recommended by it.
+    """
+    found = {}
+    for r in (CPU, MEMORY):
+        measured = np.isfinite(history.usage_per_pod[:, r]).any(axis=(1, 2))
+        if not measured.all():
+            found[RESOURCES[r].name] = [str(history.services[row]) for row in np.flatnonzero(~measured)]
+    return found
 
 
 def _predictors(foundation_model: Path | None) -> tuple[Predictor, ...]:

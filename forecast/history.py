@@ -13,7 +13,7 @@ from datetime import date, timedelta
 
 import numpy as np
 
-from forecast.arrays import Floats, Floats32, Ints
+from forecast.arrays import Bools, Floats, Floats32, Ints
 from forecast.calendar import SLOTS_PER_DAY, Calendar, Days
 from forecast.earlier_days import EarlierDays
 from forecast.errors import NotEnoughHistory
@@ -47,6 +47,13 @@ class Placements:
             end=np.minimum(self.end[keep], end) - first,
         )
 
+    def of(self, services: Bools) -> Placements:
+        """The runs of some services: (n_services,) whether its runs are kept."""
+        keep = services[self.service]
+        if keep.all():
+            return self
+        return Placements(self.pod[keep], self.service[keep], self.node[keep], self.first[keep], self.end[keep])
+
     def counts(self, n_services: int, n_nodes: int, slot: int) -> Ints:
         """Pods of each service on each node during one slot: (n_nodes, n_services)."""
         now = (self.first <= slot) & (self.end > slot)
@@ -72,6 +79,8 @@ class History:
     runs           : runs of the pods of Job owners, to the sampling step; `placements` has half hours only
     events         : days that a user expects to differ, past and to come
     earlier        : days of moved services from before they were here; only a fit looks at them
+    one_off_usage  : (n_nodes, n_resources, n_days, 48) the part of node_pod_usage that groups of one-off owners have
+                     (forecast.one_off_owners); NaN = not known; None = there are no groups
     """
 
     calendar: Calendar
@@ -90,6 +99,7 @@ class History:
     runs: JobRuns = JobRuns.none()  # noqa: RUF009 - frozen
     events: tuple[Event, ...] = ()
     earlier: EarlierDays | None = None
+    one_off_usage: Floats32 | None = None
 
     @property
     def n_days(self) -> int:
@@ -142,6 +152,7 @@ class History:
             daily_requests=self.daily_requests[:, :, span],
             runs=self.runs.between(start, day_index),
             earlier=None if self.earlier is None else self.earlier.between(oldest, end),
+            one_off_usage=None if self.one_off_usage is None else self.one_off_usage[:, :, span],
         )
 
 

@@ -24,6 +24,9 @@ DATED_DAYS = 14
 PEAK_QUANTILES = (0.5, 0.95)
 """Quantiles of a day's peak that are published: what to expect, and the bound."""
 
+NOT_MEASURED = "not_measured"
+"""Where `PeakModel.info` names services of which no pod was measured: by resource (CPU, memory), a list of names."""
+
 
 @dataclass(frozen=True, slots=True)
 class PeakModel:
@@ -141,6 +144,13 @@ class PeakModel:
             )
         }
         return replace(self, services=tuple(self.services[row] for row in rows.tolist()), **by_service)
+
+    def measured(self, resource: int) -> Bools:
+        """(n_services,) whether usage of CPU or memory was measured of any pod, and not only concluded."""
+        named = self.info.get(NOT_MEASURED)
+        concluded = named.get(RESOURCES[resource].name, ()) if isinstance(named, dict) else ()
+        known = np.isfinite(self.usage_day_type[:, resource]).any(axis=(1, 2))
+        return np.asarray(known & ~np.isin([str(service) for service in self.services], list(concluded)))
 
     @property
     def runs_to_completion(self) -> Bools:

@@ -68,4 +68,5 @@ def _days_in_front(history: History, n_days: int) -> History:
         ),
         daily_requests=longer(history.daily_requests, 2).astype(np.float64),
         runs=history.runs.later(n_days),
+        one_off_usage=None if history.one_off_usage is None else longer(history.one_off_usage, 2),
     )

@@ -20,10 +20,12 @@ def node_forecast(
 ) -> list[NodeLoad]:
     """Predicted load per resource, in the order of RESOURCES, each (n_nodes, n_days * 48).
 
-    placements       : who sits where, in slots from midnight of days[0]; its indices are the model's
+    placements       : who sits where, in slots from midnight of days[0]; its indices are the model's. Pods of groups
+                       of one-off owners are not added: what they bring is in the base of the nodes
     current_replicas : (n_services,) pods that serve now; None = as many as at the cut-off
     """
     n_services, n_nodes, n_slots = len(model.services), len(model.nodes), len(days) * SLOTS_PER_DAY
+    placements = placements.of(~np.array([service.is_group for service in model.services], dtype=np.bool_))
     share = model.load_share(model.reference_replicas if current_replicas is None else current_replicas)[..., None]
     usage = model.usage_on_node(days, share[..., 0]).reshape(n_services, len(RESOURCES), n_slots)
     felt = model.correction[..., None] * share

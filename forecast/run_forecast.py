@@ -20,9 +20,14 @@ from forecast.job_runs import JobRuns
 from forecast.resources import RESOURCES
 from forecast.run_length import estimate
 
-_RECENT_DAYS = 28
+RECENT_DAYS = 28
+"""What the pods of Job owners did longer ago says little."""
+
 _HALF_LIFE = 3.0
 """In days of the same type: a schedule counts for half three nights after it was moved, and after three Sundays too."""
+
+_HALF_LIFE_OF_ALL = 7.0
+"""In days of any type, of what one-off owners do together (`one_kind_until_shown`)."""
 
 _MISSED = 2.0
 """An owner that is silent for more than this many of its longest pauses between two days with starts is gone."""
@@ -71,7 +76,7 @@ def forecast_runs(history: History) -> RunForecast:
         with_pods: Bools = np.nan_to_num(history.replicas[owners]) > 0  # (n_owners, n_days, 48)
         since[owners] = _first(with_pods.reshape(len(owners), -1))
         was_there: Bools = np.any(with_pods, axis=2)
-        recent = history.runs.between(max(0, n_days - _RECENT_DAYS), n_days)
+        recent = history.runs.between(max(0, n_days - RECENT_DAYS), n_days)
         _learn_lengths(recent, seconds, count)
         is_cron_job = np.array([history.services[owner].kind == "CronJob" for owner in owners.tolist()])
         ended[owners] = _ended(history.runs, owners, was_there, is_cron_job)
@@ -79,7 +84,7 @@ def forecast_runs(history: History) -> RunForecast:
         for begin in range(0, len(owners), _OWNERS_AT_ONCE):
             block = owners[begin : begin + _OWNERS_AT_ONCE]
             usage[block] = _mean_usage(history, block)
-            started = _started(recent, block, history.replicas[block, -_RECENT_DAYS:])
+            started = _started(recent, block, history.replicas[block, -RECENT_DAYS:])
             first_day = since[block] // SLOTS_PER_DAY * SLOTS_PER_DAY
             by_type = mean_by_day_type(started, first_day, days)
             starts[block] = np.where(ended[block, None, None], 0.0, by_type)
@@ -100,7 +105,7 @@ def mean_by_day_type(counts: AnyFloats, since: Ints, days: Days) -> Floats:
     if len(blocks) > 1:
         parts = [slice(begin, begin + _OWNERS_AT_ONCE) for begin in blocks]
         return np.concatenate([mean_by_day_type(counts[part], since[part], days) for part in parts])
-    counts = counts[:, -_RECENT_DAYS:]
+    counts = counts[:, -RECENT_DAYS:]
     n_recent = counts.shape[1]
     kind = days.day_type[-n_recent:]
     later = np.array([np.count_nonzero(kind[day + 1 :] == kind[day]) for day in range(n_recent)])  # of the same type
@@ -120,6 +125,42 @@ def mean_by_day_type(counts: AnyFloats, since: Ints, days: Days) -> Floats:
         for other in order:
             filled[:, day_type] = np.where(np.isfinite(filled[:, day_type]), filled[:, day_type], mean[:, other])
     return np.asarray(np.nan_to_num(filled), dtype=np.float64)
+
+
+def one_kind_until_shown(counts: AnyFloats, by_type: Floats, days: Days) -> Floats:
+    """Means by day type, drawn to the mean of all days as far as chance explains how they differ: (n, 4, 48).
+
+        share = 1 - noise / between
+
+    between: mean square over the half hours of (mean of the type - mean of all days); noise: what the scatter of the
+    type's days lets expect of it (a James-Stein estimate). Much work of many owners differs from night to night by
+    chance, and two Saturdays show little of Saturdays.
+
+    counts  : (n, up to n_days, 48) of the last days; NaN = no data in the slot
+    by_type : (n, 4, 48) from `mean_by_day_type`
+    """
+    recent = counts[:, -RECENT_DAYS:].astype(np.float64)
+    kind = days.day_type[-recent.shape[1] :]
+    weight = 0.5 ** (np.arange(recent.shape[1])[::-1] / _HALF_LIFE_OF_ALL)
+    overall = _weighted_mean(recent, weight)
+    drawn = by_type.copy()
+    for day_type in DayType:
+        of_type = recent[:, kind == day_type]
+        n_days = of_type.shape[1]
+        between = ((by_type[:, day_type] - overall) ** 2).mean(axis=1)
+        scatter = of_type if n_days > 1 else recent
+        centre = _weighted_mean(scatter, np.ones(scatter.shape[1]))[:, None]
+        squares = np.where(np.isfinite(scatter), (scatter - centre) ** 2, 0.0).sum(axis=1)
+        noise = (squares / max(scatter.shape[1] - 1, 1)).mean(axis=1) / max(n_days, 1)
+        share = np.clip(1 - noise / np.maximum(between, np.finfo(np.float64).tiny), 0.0, 1.0)
+        drawn[:, day_type] = overall + share[:, None] * (by_type[:, day_type] - overall)
+    return drawn
+
+
+def _weighted_mean(counts: Floats, weight: Floats) -> Floats:
+    """Over days, 0 where none is known: (n, n_days, 48) -> (n, 48)."""
+    known = np.isfinite(counts) * weight[:, None]
+    return np.asarray((np.nan_to_num(counts) * known).sum(axis=1) / np.maximum(known.sum(axis=1), 1e-12))
 
 
 _SUBSTITUTES = {
@@ -157,8 +198,8 @@ def _learn_lengths(runs: JobRuns, seconds: Floats, count: Ints) -> None:
 
 def _mean_usage(history: History, owners: Ints) -> Floats:
     """Mean over all the time that pods ran in the recent days, NaN = not measured: (n_owners, n_resources)."""
-    pods = np.nan_to_num(history.replicas[owners, -_RECENT_DAYS:])[:, None].astype(np.float64)
-    usage = history.usage_per_pod[owners, :, -_RECENT_DAYS:]
+    pods = np.nan_to_num(history.replicas[owners, -RECENT_DAYS:])[:, None].astype(np.float64)
+    usage = history.usage_per_pod[owners, :, -RECENT_DAYS:]
     weight = np.where(np.isfinite(usage), pods, 0.0)
     mass = weight.sum(axis=(2, 3))
     total = (np.nan_to_num(usage) * weight).sum(axis=(2, 3))

@@ -11,6 +11,8 @@ Both roads must end at the same key, or the model trained on the one is never fo
     none               Pod/<its own name>            a bare pod is a service of one
     anything else      that controller               StatefulSet, DaemonSet, custom resources
 
+Owners that ran once and share all of their name but a generated part are counted as one (forecast.one_off_owners).
+
 An owner of the Deployment or StatefulSet itself (an operator's custom resource) is not followed: one such resource
 often owns several workloads that do different things.
 """
@@ -23,6 +25,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from forecast.errors import InputError
+
+GENERATED = "*"
+"""Stands for the generated part in the name of a group of owners; no name in Kubernetes has it."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -57,7 +62,12 @@ class ServiceKey:
     @property
     def runs_to_completion(self) -> bool:
         """Whether each of its pods runs for a while and ends for good: a *Job owner*, in the words of the docs."""
-        return self.kind in ("Job", "CronJob")
+        return self.kind in ("Job", "CronJob") or self.is_group
+
+    @property
+    def is_group(self) -> bool:
+        """Whether it stands for owners that run once under generated names (forecast.one_off_owners)."""
+        return GENERATED in self.name
 
     @classmethod
     def parse(cls, text: str) -> ServiceKey:

@@ -93,7 +93,7 @@ def _profile_drifts(
         if seat is not None:
             key, service = keys[pod.profile], observed.services[seat.service]
             wrong += (key.service, key.declared) != (
-                service if profiles.knows(service) else None,
+                profiles.known_as(service) if profiles.knows(service) else None,
                 declared_amounts(observed.pods[uid]),
             )
             over += key.run is not None and key.run.end <= half_hour

@@ -98,7 +98,7 @@ def service_usage_forecast(
     notes: list[str] = []
     if profiles.knows(key):
         count = np.full(n_slots, replicas)
-        if profiles.autoscaled(key) or key.runs_to_completion or not replicas:
+        if profiles.autoscaled(key) or key.runs_to_completion or profiles.is_expected(key) or not replicas:
             count = profiles.expected_replicas([key], days)[0]
         expected = profiles.usage(key, replicas, days) * count
         factor = np.repeat(

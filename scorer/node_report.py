@@ -129,11 +129,12 @@ def _row_of(cluster: TrackedCluster, node: str) -> int:
 
 
 def _seated_on(cluster: TrackedCluster, predicted: PredictedCluster, row: int) -> list[_Seated]:
-    """Pods that count in the predicted load of the node; without those of DaemonSets, which are part of its base."""
+    """Pods that count in the predicted load of the node; without those of DaemonSets and of
+    one-off owners, which are part of its base."""
     state = cluster.state
     found = []
     for uid, seat in state.seat_of.items():
-        if seat.node == row and (placed := predicted.placed.get(uid)) is not None and placed.weight:
+        if seat.node == row and (placed := predicted.placed.get(uid)) is not None and placed.weight and placed.present:
             found.append(_Seated(state.pods[uid], state.services[seat.service], predicted.keys[placed.profile]))
     return found
 

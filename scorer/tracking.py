@@ -343,6 +343,11 @@ class TrackedCluster:
             pod, key = self.state.pods[uid], self.state.services[self.state.seat_of[uid].service]
             if (seconds := self.run_of(pod, key)) is not None:
                 self._runs[uid] = lasting(run, seconds)
+        if self.expected_runs.knows_groups:
+            for uid, seat in self.state.seat_of.items():
+                key = self.state.services[seat.service]
+                if uid not in self._runs and (found := self.expected_run(self.state.pods[uid], key)) is not None:
+                    self._runs[uid] = found
 
     def _pods_seated(self, change: PodsSeated) -> None:
         """As `_pod_changed` of each. Pods that wait are in no other table, these have not started, and the profile of
@@ -356,7 +361,7 @@ class TrackedCluster:
             self._runs.update(dict.fromkeys(uids, run))
         if self.predicted is not None:
             profile = self.predicted.profile(pod, key, self.state.replicas(seat.service), run)
-            like = PlacedPod(seat.node, profile, seat.weight, not key.belongs_to_node, int(pod.qos))
+            like = PlacedPod(seat.node, profile, seat.weight, self.predicted.is_present(key), int(pod.qos))
             self.predicted.place_all(uids, nodes, like)
         self.charges.charge_all(uids, nodes, self.expected_use(pod, profile).amount)
 

@@ -102,7 +102,7 @@ class PredictedCluster:
     ) -> None:
         """The pod is on a node, whatever was known of it before. shadow: see PlacedPod; run: None = on and on."""
         profile = self.profile(pod, service, replicas, run)
-        present = not service.belongs_to_node
+        present = self.is_present(service)
         self._place(pod.uid, PlacedPod(node, profile, weight, present, int(pod.qos), shadow=shadow))
 
     def has_placed(
@@ -122,7 +122,11 @@ class PredictedCluster:
         declares = key.declared or VIRTUAL_REQUEST_ANNOTATION in pod.annotations
         if key.service is not None and key.run is None and run is None and not declares:
             return key.service == service
-        return placed.present != service.belongs_to_node and key == self._key(pod, service, run)
+        return placed.present == self.is_present(service) and key == self._key(pod, service, run)
+
+    def is_present(self, service: ServiceKey) -> bool:
+        """Whether pods of the service use something now that the base load of nodes does not have already."""
+        return not service.belongs_to_node and not self.profiles.is_expected(service)
 
     def place_all(self, uids: Sequence[str], nodes: Sequence[int], like: PlacedPod) -> None:
         """Pods of which none is known here are on nodes, as if each had been placed, in this order.
@@ -173,8 +177,9 @@ class PredictedCluster:
 
     def add_services(self, services: Sequence[ServiceKey], replicas: Mapping[ServiceKey, float]) -> None:
         """Make the profiles of many services at once, which is much faster than one by one; their pods follow."""
-        keys = [ProfileKey(service) for service in services if self.profiles.knows(service)]
-        new = [key for key in keys if key not in self._profile_of]
+        # Pods of one-off owners run for a while: each gets a profile of its own hours.
+        wanted = (one for one in services if self.profiles.knows(one) and not self.profiles.is_expected(one))
+        new = [key for key in map(ProfileKey, wanted) if key not in self._profile_of]
         if new:
             self._add_profiles(new, np.array([replicas[key.service] for key in new if key.service is not None]))
 

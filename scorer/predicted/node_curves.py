@@ -83,8 +83,12 @@ def gather(
     as_believed : False = with pods where they sit, wherever else they are believed to be
     """
     pods_on = predicted.load.pods_on if as_believed else predicted.pods_sitting_on
+    # What pods of one-off owners bring is in the base of the nodes, those included that are there now.
     pairs = [
-        (position, profile, round(pods)) for position, row in enumerate(rows) for profile, pods in pods_on(row).items()
+        (position, profile, round(pods))
+        for position, row in enumerate(rows)
+        for profile, pods in pods_on(row).items()
+        if (service := predicted.keys[profile].service) is None or not service.is_group
     ]
     pairs += [(position, profile, 1) for position, profile in enumerate(extra) if profile is not None]
     table = np.array(pairs, dtype=np.int64).reshape(-1, 3)

@@ -19,6 +19,7 @@ import numpy as np
 from forecast.arrays import Bools, Floats, Floats32, Ints
 from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY
 from forecast.model import PeakModel
+from forecast.one_off_owners import known_as
 from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.scenarios import dilate
 from forecast.service_key import ServiceKey
@@ -56,18 +57,33 @@ class Profiles:
     def __init__(self, model: PeakModel) -> None:
         self.model = model
         self.row_of = {service: row for row, service in enumerate(model.services)}
+        self._has_groups = any(service.is_group for service in model.services)
         self._measured: Bools = np.any(np.isfinite(model.usage_day_type), axis=(1, 2, 3))
         self._levels = RunLevels(model)
         self.runs = model_runs(model)
 
+    def known_as(self, service: ServiceKey) -> ServiceKey | None:
+        """What the model calls a service: itself, or the group of owners that it is one of; None = it does not know
+        it.
+        """
+        return known_as(self.row_of, service) if self._has_groups else service if service in self.row_of else None
+
     def knows(self, service: ServiceKey) -> bool:
         """Whether the model has anything measured of the service."""
-        row = self.row_of.get(service)
-        return row is not None and bool(self._measured[row])
+        known = self.known_as(service)
+        return known is not None and bool(self._measured[self.row_of[known]])
+
+    def is_expected(self, service: ServiceKey) -> bool:
+        """Whether nodes' base load has what pods of the service bring: it is one of a group of one-off owners.
+
+        Such a pod counts where others are placed, while it runs. What nodes are predicted to use has it already.
+        """
+        known = self.known_as(service) if self._has_groups else None
+        return known is not None and known.is_group
 
     def key_of(self, pod: PodInfo, service: ServiceKey, hours: RunHours | None) -> ProfileKey:
         """The profile of a pod of the service. hours: those in which it runs; None = it runs on and on."""
-        known, declared = service if self.knows(service) else None, declared_amounts(pod)
+        known, declared = self.known_as(service) if self.knows(service) else None, declared_amounts(pod)
         if known is not None and (hours is None or not self.requests_count(known)):
             return ProfileKey(known, run=hours, declared=declared)
         cores, memory = (min(pod.requests.get(RESOURCES[r].name, 0.0), float(LARGEST[r])) for r in (CPU, MEMORY))
@@ -75,8 +91,8 @@ class Profiles:
 
     def autoscaled(self, service: ServiceKey) -> bool:
         """Whether the replica count follows the load."""
-        row = self.row_of.get(service)
-        return row is not None and bool(self.model.autoscaled[row] > 0)
+        known = self.known_as(service)
+        return known is not None and bool(self.model.autoscaled[self.row_of[known]] > 0)
 
     def placement(self, services: Sequence[ServiceKey], replicas: Floats, days: tuple[date, ...]) -> Floats32:
         """What placement weighs: (n_services, n_resources, n_days * 48), finite. All services must be known.
@@ -237,7 +253,9 @@ class Profiles:
 
         first : unix seconds at which the first minute begins; the others follow on the wall clock
         """
-        rows = np.array([self.row_of[service] for service in services if service in self.row_of], dtype=np.int64)
+        # Several of one group start what the group starts.
+        known = {self.known_as(service) for service in services} - {None}
+        rows = np.array(sorted(self.row_of[service] for service in known if service is not None), dtype=np.int64)
         types = self.model.calendar.describe(horizon.days).day_type
         starts = self.model.run_starts[rows][:, types].sum(axis=0, dtype=np.float64).reshape(-1)  # (n_slots,)
         slots = np.floor(horizon.position(first) + np.arange(n_minutes) / SLOT_MINUTES).astype(np.int64)
@@ -254,7 +272,8 @@ class Profiles:
         return levels.own_std, np.where(np.isnan(levels.mean), level, levels.shared_std)
 
     def _rows(self, services: Sequence[ServiceKey]) -> Ints:
-        return np.array([self.row_of[service] for service in services], dtype=np.int64)
+        known = [self.known_as(service) for service in services]
+        return np.array([self.row_of[service] for service in known if service is not None], dtype=np.int64)
 
     def _blocks(self, services: Sequence[ServiceKey], replicas: Floats) -> Iterator[tuple[PeakModel, Floats]]:
         """The model of a few services at a time, with the share of load that falls to one pod."""

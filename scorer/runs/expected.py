@@ -18,6 +18,7 @@ from enum import Enum
 from typing import Final
 
 from forecast.errors import InputError
+from forecast.one_off_owners import known_as
 from forecast.run_length import LONGEST_RUN, RunEstimate
 from forecast.service_key import ServiceKey
 from kube.decoding.jobs import JobInfo
@@ -92,10 +93,12 @@ class ExpectedRuns:
         self._jobs: Mapping[str, JobInfo] = {} if jobs is None else jobs  # an empty one is filled later
         self._default = ExpectedRun(default, Source.DEFAULT, default)
         self._of_model: Mapping[ServiceKey, RunEstimate] = {}
+        self.knows_groups = False  # whether the model has groups of one-off owners
 
     def use_model(self, runs: Mapping[ServiceKey, RunEstimate]) -> None:
         """Start from the run lengths that a model has learned, in place of those of the model before it."""
         self._of_model = runs
+        self.knows_groups = any(service.is_group for service in runs)
 
     def is_job(self, pod: PodInfo) -> bool:
         """Whether a pod runs for a while and ends."""
@@ -103,7 +106,7 @@ class ExpectedRuns:
 
     def seconds(self, pod: PodInfo, service: ServiceKey) -> float | None:
         """Seconds that a pod runs from its start; None = on and on. Quick: called for each pod that changes."""
-        if not is_job_pod(pod, self._names):
+        if not is_job_pod(pod, self._names) and self._group_of(service) is None:
             return None
         seconds = said_run(pod.annotations) if pod.annotations else None
         if seconds is None:
@@ -135,7 +138,8 @@ class ExpectedRuns:
 
     def _known(self, service: ServiceKey) -> tuple[RunEstimate | None, Source]:
         """What model and process know of a service; None = nothing."""
-        seen, of_model = self._run_times.expected(service), self._of_model.get(service)
+        group = self._group_of(service)
+        seen, of_model = self._run_times.expected(service), self._of_model.get(group or service)
         if of_model is not None and (seen is None or seen.is_bound):
             return of_model, Source.MODEL
         if seen is None:
@@ -143,6 +147,11 @@ class ExpectedRuns:
         if seen.is_bound:
             return seen, Source.BOUNDED
         return seen if of_model is None else refined(of_model, seen), Source.LEARNED
+
+    def _group_of(self, service: ServiceKey) -> ServiceKey | None:
+        """The group of one-off owners that the model knows a service as; None = it is in none."""
+        group = known_as(self._of_model, service) if self.knows_groups else None
+        return group if group is not None and group.is_group else None
 
     def _job_of(self, pod: PodInfo) -> JobInfo | None:
         return self._jobs.get(pod.owner_uid) if pod.owner.kind == "Job" else None

@@ -32,6 +32,7 @@ CHECKS: Final = (
     Check(Kind.MISSING_SAMPLES, gaps.missing_samples),
     Check(Kind.NODE_GAPS, gaps.node_gaps),
     Check(Kind.YOUNG_SERVICES, gaps.young_services, ESTABLISHED_DAYS + 1),  # with fewer all of them are young
+    Check(Kind.ONE_OFF_OWNERS, repetition.one_off_owners),
     Check(Kind.UNMEASURED, unknowns.unmeasured_services),
     Check(Kind.PER_NODE_ONLY, unknowns.per_node_only),
     Check(Kind.UNMEASURED_RESOURCES, unknowns.unmeasured_resources),

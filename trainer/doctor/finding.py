@@ -25,6 +25,7 @@ class Kind(StrEnum):
     MISSING_SAMPLES = "missing samples"
     NODE_GAPS = "node gaps"
     YOUNG_SERVICES = "young services"
+    ONE_OFF_OWNERS = "one-off owners"
     UNMEASURED = "unmeasured services"
     PER_NODE_ONLY = "known per node only"
     UNMEASURED_RESOURCES = "unmeasured resources"

@@ -10,6 +10,7 @@ same within the sample, where four weeks of pure noise already have 1/4.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -20,6 +21,7 @@ from forecast.quantiles import nan_quantile
 from forecast.resources import RESOURCES
 from trainer.doctor.evidence import Evidence, service_total
 from trainer.doctor.finding import Finding, Kind, service_finding
+from trainer.history.cleaning import Cause
 
 DAYS_NEEDED: Final = 14
 
@@ -102,6 +104,37 @@ def uneven_peaks(evidence: Evidence) -> Finding | None:
         advice="their 95 % bounds must be far above a usual day: find what runs on the days of the peaks (backups, "
         "imports, releases) and spread it over hours or days",
         detail=lambda s, r: f"daily peaks: 0.95 quantile {spread[s, r]:.1f} x the median",
+    )
+
+
+def one_off_owners(evidence: Evidence) -> Finding | None:
+    """Owners that ran once under generated names, and the groups as which they are forecast."""
+    n_owners = evidence.report.total(Cause.ONE_OFF)
+    is_group = np.array([service.is_group for service in evidence.history.services], dtype=np.bool_)
+    runs = evidence.history.runs
+    longest = float(runs.seconds[is_group[runs.service]].max(initial=0.0))
+    found = service_finding(
+        Kind.ONE_OFF_OWNERS,
+        evidence,
+        np.repeat(is_group[:, None], len(RESOURCES), axis=1),
+        what="",
+        advice="nothing has to be done: what they bring is expected of their nodes by the hour. Where some are no work "
+        "that comes again, give them a namespace of their own",
+        detail=lambda s, _: f"{int((runs.service == s).sum()):,} pods in {evidence.history.n_days} days",
+    )
+    if found is None:
+        return None
+    shares = ", ".join(
+        f"{100 * share:.0f} % of {resource.name}"
+        for resource, share in zip(RESOURCES, found.load_share, strict=True)
+        if np.isfinite(share)
+    )
+    n_groups, n_services = int(is_group.sum()), len(is_group)
+    return replace(
+        found,
+        what=f"{n_owners:,} of {n_services - n_groups + n_owners:,} services ran for less than "
+        f"{'an hour' if longest <= 3600 else 'a day'} and never again: {shares}; they are forecast as "
+        f"{n_groups:,} group{'s' if n_groups > 1 else ''}",
     )
 
 

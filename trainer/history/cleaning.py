@@ -14,6 +14,7 @@ and reported in one line; input that cannot be mended raises InputError where it
     stray time            far from all other rows (a wrong clock): row left out
     no name               no namespace, service or pod (node rows: no node): row left out
     with node             pods that come with their node (DaemonSet, StaticPod): they count as the node's base
+    one off               owners that ran once under generated names (forecast.one_off_owners): a service together
     partial day           less than half of the first or last day is there, or hardly any row: day cut off
     unknown owner         usage of a pod that kube-state-metrics never listed that day: left out
     log saturated         a container at its log rotation cap looks silent to the kubelet: not measured
@@ -52,6 +53,7 @@ class Cause(Enum):
     STRAY_TIME = "rows lie far from all other times: left out"
     NO_NAME = "rows lack a name in a key column: left out"
     WITH_NODE = "rows belong to DaemonSets or static pods: counted as the base load of their nodes"
+    ONE_OFF = "owners with generated names ran once: those whose names are alike count as one service"
     BAD_CAPACITY = "capacities are not positive or requests negative, or not finite: taken as unknown"
     MISSING_COLUMN = "usage columns are missing: taken as not measured"
     UNKNOWN_POD = "pods are not in pods.parquet: their requests are unknown"

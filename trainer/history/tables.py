@@ -14,11 +14,15 @@ import pyarrow as pa
 from forecast.aggregation import NodeTable, PodTable
 from forecast.arrays import Floats, Ints
 from forecast.errors import InputError
+from forecast.one_off_owners import group_of_each
 from forecast.resources import RESOURCES
 from forecast.service_key import ServiceKey
 from trainer.history.cleaning import Cause, Tally
 from trainer.history.layout import Layout, LayoutFile, numbers
 from trainer.history.series_file import Inventory
+
+_STILL_THERE_SECONDS = 900
+"""An owner that was sampled so shortly before the end of the history may run on."""
 
 _REQUESTS = ("request_cpu_cores", "request_memory_bytes")
 _CAPACITY = tuple(resource.column for resource in RESOURCES)
@@ -54,6 +58,7 @@ def pod_table(stock: Inventory, requests: Mapping[tuple[str, str], Floats], tall
     """Return all pods with samples, sorted by service and name, and the row of each series of the file (-1 = left out).
 
     Pods of DaemonSets and static pods are left out: they come with their node, and what they use is its base load.
+    Owners that ran once under generated names are one service together (forecast.one_off_owners).
     """
     parsed = {pair: _service(*pair) for pair in {key[:2] for key in stock.keys}}
     placed = [i for i, key in enumerate(stock.keys) if not parsed[key[:2]].belongs_to_node]
@@ -63,6 +68,10 @@ def pod_table(stock: Inventory, requests: Mapping[tuple[str, str], Floats], tall
             f"{Layout.usage} holds no pod that a scheduler places, only DaemonSets and static pods: "
             "check the export's column service"
         )
+    owners = {pair: service for pair, service in parsed.items() if not service.belongs_to_node}
+    groups = _groups(stock, owners)
+    tally.set(Layout.usage, Cause.ONE_OFF, len(groups))
+    parsed |= {pair: groups[service] for pair, service in owners.items() if service in groups}
     services = tuple(sorted({parsed[stock.keys[i][:2]] for i in placed}))
     index = {service: number for number, service in enumerate(services)}
     rows = sorted((index[parsed[stock.keys[i][:2]]], stock.keys[i][2], i) for i in placed)
@@ -80,6 +89,20 @@ def pod_table(stock: Inventory, requests: Mapping[tuple[str, str], Floats], tall
         ),
         rank,
     )
+
+
+def _groups(stock: Inventory, owners: Mapping[tuple[str, ...], ServiceKey]) -> dict[ServiceKey, ServiceKey]:
+    """The group of each owner that is counted as a part of one; owners: by namespace and service of the file."""
+    services = sorted(set(owners.values()))
+    index = {service: number for number, service in enumerate(services)}
+    rows = [i for i, key in enumerate(stock.keys) if key[:2] in owners]
+    owner = np.array([index[owners[stock.keys[i][:2]]] for i in rows], dtype=np.int64)
+    first, last = np.full(len(services), np.iinfo(np.int64).max), np.full(len(services), -1)
+    np.minimum.at(first, owner, stock.first[rows])
+    np.maximum.at(last, owner, stock.last[rows])
+    # One of the last samples: a restart of the agent may have cost some.
+    still_there = last >= last.max() - _STILL_THERE_SECONDS
+    return group_of_each(services, last - first, ~still_there)
 
 
 def node_lookup(names: Sequence[str], nodes: NodeTable) -> Ints:

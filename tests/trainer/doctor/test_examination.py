@@ -76,6 +76,9 @@ CASES: dict[Kind, Spoil] = {
         put(np.nan, np.s_[0, CPU, :, ::4], "node_usage"), put(1.0, np.s_[0, CPU, [0, -1], [0, -1]], "node_usage")
     ),
     Kind.YOUNG_SERVICES: young,
+    Kind.ONE_OFF_OWNERS: lambda history: replace(
+        history, services=(*history.services[:5], ServiceKey("batch", "Workflow", "etl-*"))
+    ),
     Kind.UNMEASURED: unmeasured,
     Kind.PER_NODE_ONLY: put(np.nan, np.s_[:, LOG]),
     Kind.UNMEASURED_RESOURCES: put(np.nan, np.s_[:, DISK], "node_usage", "usage_per_pod"),
@@ -104,6 +107,13 @@ def test_a_healthy_history_has_no_finding() -> None:
     examination = examine(healthy(), NOTHING)
     assert examination.findings == () and examination.not_judged == ()
     assert set(examination.not_found) == set(Kind)
+
+
+def test_one_off_owners_are_counted_with_what_they_use() -> None:
+    report = CleaningReport({("usage.parquet", Cause.ONE_OFF): 4_224})
+    finding = only_finding(CASES[Kind.ONE_OFF_OWNERS](healthy()), report)
+    assert finding.what.startswith("4,224 of 4,229 services ran for less than an hour and never again: 29 % of cpu, ")
+    assert finding.what.endswith("they are forecast as 1 group")
 
 
 @pytest.mark.parametrize("kind", CASES, ids=lambda kind: kind.name.lower())
