@@ -20,7 +20,7 @@ import numpy as np
 
 from forecast.arrays import AnyFloats, Bools, Floats, Ints
 from forecast.calendar import SLOTS_PER_DAY, Days, DayType
-from forecast.resources import MEMORY, RESOURCES
+from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.service_key import ServiceKey
 
 BORROWED_DAYS = 28
@@ -91,6 +91,9 @@ def borrow_history(
 ) -> Borrowed:
     """Fill the days before a young service's first own day. Gaps later in its life stay gaps.
 
+    A service that was never measured is taken at its request; without a known one, at what pods use in the middle of
+    CPU and memory.
+
     usage    : (n_services, n_resources, n_days, 48) NaN = not measured
     requests : (n_services, 2)
     ratios   : (n_resources, 4, 48) from `request_ratios`
@@ -120,6 +123,10 @@ def borrow_history(
         if not len(rows):
             continue
         expected = _expected_level(units[:, resource], ratios[resource])
+        if resource in (CPU, MEMORY):
+            # Of a pod of which neither use nor request is known: as another. It runs, so it needs some of both.
+            typical = _median_level(filled[established, resource])
+            expected = np.where(np.isfinite(expected) | (own_days[:, resource] > 0), expected, typical)
         shapes = _shapes(filled[:, resource], established, services, rows)
         shown = [
             _shown_level(filled[row, resource], shape, float(own_days[row, resource]))
@@ -179,6 +186,11 @@ def _mean_shape(usage: Floats) -> Floats:
 def _expected_level(unit: Floats, ratio: AnyFloats) -> Floats:
     """Mean usage that requests suggest, NaN where nothing does: (n_services,)."""
     return unit * np.nanmean(ratio) if np.isfinite(ratio).any() else np.full(len(unit), np.nan)
+
+
+def _median_level(usage: Floats) -> float:
+    """Mean usage of a pod of the middle one of some services, (n_services, n_days, 48); NaN = there are none."""
+    return float(np.median(np.nanmean(usage, axis=(1, 2)))) if len(usage) else np.nan
 
 
 def _error_of_requests(usage: Floats, unit: Floats) -> float:

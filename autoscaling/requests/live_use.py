@@ -50,7 +50,7 @@ def live_use(tables: LiveTables) -> tuple[ServiceUse, dict[ServiceKey, PodInfo]]
         model.services,
         requests=requests[: len(model.services)],
         seen_memory=np.full(len(model.services), np.nan),
-        measured=np.asarray(np.isfinite(model.usage_day_type[:, [CPU, MEMORY]]).any(axis=(2, 3))),
+        measured=np.stack([model.measured(CPU), model.measured(MEMORY)], axis=1),
         capacity=capacity,
         allocatable=np.where(allocatable > 0, allocatable, np.inf),
     )

@@ -20,6 +20,7 @@ from forecast.cold_start import request_units
 from forecast.peak_weights.composition import Composition, compose
 from forecast.peak_weights.observations import Observations
 from forecast.peak_weights.solver import Penalties, Rows, solve
+from forecast.resources import CPU, MEMORY
 
 _PRIOR_SPREAD = 6.0
 """Requests mislead by about their own size. That is one belief about a level, not one for each of 144 slots and kinds
@@ -38,13 +39,16 @@ _POD_SHARE = 0.7
 """Before anything is known, pods are taken to cause this share of a node's load."""
 _FIRST_NOISE = 0.1
 _LEAST_NOISE = 0.01
+_NOTHING = 1e-3
+"""A curve of CPU or memory below this share of what nodes use by pod is none."""
 _COARSE = np.arange(0, SLOTS_PER_DAY, 4)
 _FIRST_ITERATIONS, _COARSE_ITERATIONS, _ITERATIONS = 40, 120, 80
 
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """Fitted parts of a node's usage, base units; resources and services not fitted are NaN.
+    """Fitted parts of a node's usage, base units; resources and services not fitted are NaN, and services of which
+    nodes show neither CPU nor memory.
 
     usage : (n_services, n_resources, n_kinds, 48) of one pod
     prior : (n_services, n_resources) mean usage of one pod that its request suggests
@@ -101,10 +105,21 @@ def fit_curves(seen: Observations) -> Curves:
     curves = np.asarray(parts.curves(x) * fine.scale.astype(np.float32)).transpose(2, 3, 0, 1)
     usage[index] = np.where(free[:, :, None, None], curves, np.nan)
     prior[index] = np.where(free, suggested * fine.scale, np.nan)
+    for r in np.intersect1d(resources, (CPU, MEMORY)).tolist():
+        # A process that runs needs some: the nodes have not shown it, and its request says more.
+        unseen = wanted[:, r] & ~(usage[:, r].mean(axis=(1, 2)) > _NOTHING * _per_pod(seen, r))
+        usage[unseen, r], prior[unseen, r] = np.nan, np.nan
     of_class = np.asarray(parts.base(x) * fine.scale).transpose(2, 3, 0, 1)[seen.node_class]
     own = np.asarray(parts.deviation(x) * fine.scale)[:, :, None, None]
     base[:, resources] = np.maximum(of_class * seen.node_size[:, None, None, None] + own, 0.0)
     return Curves(usage, prior, base)
+
+
+def _per_pod(seen: Observations, resource: int) -> float:
+    """What nodes use, shared out to all their pods: base units."""
+    runs = seen.history.placements
+    pods = float((runs.end - runs.first).sum()) / (seen.history.n_days * SLOTS_PER_DAY)
+    return float(np.nansum(seen.level[:, resource])) / max(pods, 1.0)
 
 
 def _units(requests: Floats) -> Floats:

@@ -10,7 +10,7 @@ import numpy as np
 from forecast.arrays import AnyFloats, Bools, Floats, Floats32, Ints
 from forecast.calendar import SLOTS_PER_DAY, DayType
 from forecast.history import History, Placements
-from forecast.peak_weights.composition import day_counts, felt_beyond, pod_slots
+from forecast.peak_weights.composition import day_counts, felt_beyond, pod_slots, sum_on_nodes
 from forecast.resources import CPU, MEMORY
 
 WINDOW_DAYS = 28
@@ -134,19 +134,28 @@ def _window_days(history: History) -> int:
 
 
 def _beside(history: History, measured: Bools) -> Floats32:
-    """Node total minus the pods that are measured, NaN where either is unknown. May be negative."""
+    """Node total minus the pods that are measured, NaN where either is unknown. May be negative.
+
+    Where a node never shows its pods (its runtime names no containers), they are taken to use what others of their
+    services use: such nodes alone may run what is measured nowhere.
+    """
     pods = history.node_pod_usage
     out = history.node_usage - np.nan_to_num(pods)
     # A node none of whose pods was measured: nothing to take off if its services never are, a gap otherwise.
     open_cells = np.isnan(pods) & np.isfinite(history.node_usage)
     n_services, n_nodes = len(history.services), len(history.nodes)
+    has_sum = (np.nan_to_num(pods) > 0).any(axis=(2, 3))  # (n_nodes, n_resources)
     for r in np.flatnonzero(measured.any(axis=0) & open_cells.any(axis=(0, 2, 3))):
         of_slots = np.tile(measured[:, r].astype(np.float32), SLOTS_PER_DAY)
         for d in np.flatnonzero(open_cells[:, r].any(axis=(0, 2))):
             begin = int(d) * SLOTS_PER_DAY
             counts = day_counts(history.placements.between(begin, begin + SLOTS_PER_DAY), n_services, n_nodes)
             missing = (counts @ of_slots).reshape(SLOTS_PER_DAY, n_nodes).T > 0
-            out[:, r, d][missing & open_cells[:, r, d]] = np.nan
+            out[:, r, d][missing & open_cells[:, r, d] & has_sum[:, r, None]] = np.nan
+            dark = open_cells[:, r, d] & ~has_sum[:, r, None]
+            if dark.any():
+                like_others = sum_on_nodes(counts, np.nan_to_num(history.usage_per_pod[:, r, d]))
+                out[:, r, d] -= np.where(dark, like_others, 0.0)
     return np.asarray(out, dtype=np.float32)
 
 
