@@ -23,6 +23,7 @@ _WORDS = {
     GateVerdict.WIDENED: "bounds widened",
     GateVerdict.FORCED: "forced",
     GateVerdict.NOTHING_TO_COMPARE: "not compared",
+    GateVerdict.LEFT_OUT: "left out",
 }
 
 Facts = Mapping[str, Any]

@@ -10,6 +10,9 @@
     otherwise, and where most of what the model in use
       knows was not measured since                          HELD_BACK           arrays of the model in use
 
+Whatever the verdict, what does not reproduce the last days is not published (`withhold`): HELD_BACK, or LEFT_OUT where
+no model in use has better arrays.
+
 A second run on the same night finds no new day; what was decided that night then holds again.
 """
 
@@ -42,6 +45,7 @@ class GateVerdict(Enum):
     WIDENED = "widened"
     FORCED = "forced"
     NOTHING_TO_COMPARE = "nothing_to_compare"
+    LEFT_OUT = "left_out"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Arrays of one resource kept from the model in use, or its bounds widened.
+"""Arrays of one resource kept from the model in use, its bounds widened, or the resource left out.
 
 Arrays are found by their axes (`forecast.model_artefact.ARRAYS`), so that an array added later is kept as well.
 """
@@ -83,6 +83,25 @@ def widen_resource(model: PeakModel, resource: str, factor: float) -> PeakModel:
     node_z[r, -1] *= np.float32(factor)
     node_z = plausible_z(node_z, PEAK_QUANTILES).astype(np.float32)
     return replace(model, peak_factor=peak_factor, node_z=node_z)
+
+
+def without_resource(model: PeakModel, resource: str) -> PeakModel:
+    """`model` as if one resource had never been measured, neither of pods nor of nodes. Known capacities stay."""
+    r = resource_index(resource)
+    left: dict[str, Any] = {}
+    for spec in ARRAYS:
+        if "resources" not in spec.axes or spec.name in _CAPACITY:
+            continue
+        array = np.array(getattr(model, spec.name))
+        _one(array, spec.axes.index("resources"), r)[...] = np.nan if spec.nan_allowed else 0.0
+        left[spec.name] = array
+    left["correction"][:, r] = 1.0
+    assumed = model.node_capacity_assumed[:, r] > 0
+    capacity, flags = model.node_capacity.copy(), model.node_capacity_assumed.copy()
+    capacity[assumed, r], flags[assumed, r] = np.nan, 0.0
+    offsets = BoundOffsets.of(model.info).with_resource(BoundOffsets.of({}), r)
+    info = {**model.info, BOUND_OFFSETS: offsets.to_info()}
+    return replace(model, info=info, node_capacity=capacity, node_capacity_assumed=flags, **left)
 
 
 def _read_at(new: PeakModel, old: PeakModel, name: str, axes: tuple[str, ...], values: AnyFloats, r: int) -> AnyFloats:

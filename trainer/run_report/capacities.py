@@ -13,7 +13,7 @@ from forecast.capacity_gaps import capacity_gaps, resources_measured
 from forecast.history import History
 from forecast.model import PeakModel
 from forecast.resources import CPU, RESOURCES
-from trainer.run_report.units import amount
+from trainer.amounts import amount
 
 _DAYS_LOOKED_AT = 7
 

@@ -12,12 +12,12 @@ from plotly.offline import get_plotlyjs
 
 from forecast.html_report import embedded_plot, html_report
 from forecast.resources import RESOURCES
+from trainer.amounts import amount
 from trainer.gate.gate_verdict import GateResult, GateVerdict
 from trainer.run_report.changes import Changes
 from trainer.run_report.issued_scores import IssuedScore
 from trainer.run_report.learned import LearnedService
 from trainer.run_report.report import RunReport
-from trainer.run_report.units import amount
 
 _SHOWN = 300
 """Lines of a list that are shown; the JSON report holds all of them."""
@@ -30,6 +30,7 @@ _VERDICTS = {
     GateVerdict.WIDENED: "new model, bounds widened",
     GateVerdict.FORCED: "new model, forced",
     GateVerdict.NOTHING_TO_COMPARE: "new model, nothing to compare",
+    GateVerdict.LEFT_OUT: "left out: no forecast",
 }
 
 
@@ -43,6 +44,8 @@ def run_page(report: RunReport) -> str:
         shown=_SHOWN,
         summary=_summary(report),
         tiles=_tiles(report),
+        findings=[[one.finding, one.what, one.what_to_do] for one in report.findings],
+        remarks=report.remarks,
         gate=[_gate_row(result) for result in report.gate.results.values()],
         issued=[_issued_row(score) for score in reversed(report.issued)],
         issued_header=["day", "lead", *(f"{r.name} loss / coverage" for r in RESOURCES)],
@@ -92,6 +95,7 @@ def _summary(report: RunReport) -> str:
 
 def _tiles(report: RunReport) -> list[tuple[str, str]]:
     held_back = report.gate.with_verdict(GateVerdict.HELD_BACK)
+    left_out = report.gate.with_verdict(GateVerdict.LEFT_OUT)
     owners, known = report.job_owners
     last = np.array([value for value in report.measured[:, -1] if value > 0])
     return [
@@ -101,6 +105,8 @@ def _tiles(report: RunReport) -> list[tuple[str, str]]:
         ("days of history", f"{len(report.days):,}"),
         ("measured on the last day", f"{last.mean():.1%}" if len(last) else "–"),
         ("resources held back", ", ".join(held_back) or "none"),
+        *([("resources left out", ", ".join(left_out))] if left_out else []),
+        ("findings", f"{len(report.findings):,}"),
     ]
 
 

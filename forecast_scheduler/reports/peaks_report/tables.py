@@ -10,7 +10,7 @@ from rich.table import Table
 
 from forecast.resources import RESOURCES
 from forecast_scheduler.reports.table_format import percent, titled_table
-from trainer.run_report.units import amount
+from trainer.amounts import amount
 
 _ROWS = 10
 

@@ -23,6 +23,7 @@ from forecast.service_key import ServiceKey
 from forecast.usage_limits import CutSeries
 from tests.forecast.job_histories import HOUR, nights, with_runs
 from tests.synthetic import synthetic_history
+from trainer.amounts import amount
 from trainer.gate.evidence import measured_peaks
 from trainer.gate.gate_run import run_gate
 from trainer.gate.gate_verdict import GateReport
@@ -34,7 +35,6 @@ from trainer.run_report.html import run_page
 from trainer.run_report.issued_scores import score_issued
 from trainer.run_report.learned import LearnedRuns, identified_load_share, learned_services
 from trainer.run_report.report import RunReport, expected_slots, gap_slots, measured_share, run_report
-from trainer.run_report.units import amount
 
 N_DAYS = 16
 CREATED = datetime(2026, 5, 20, 2, tzinfo=UTC)
