@@ -15,6 +15,7 @@ import numpy as np
 from msgspec import Meta, Struct, field
 from numpy.typing import NDArray
 
+from forecast.model_findings import ModelFinding
 from scorer.degradation import Level
 from scorer.judgement import Judgement
 
@@ -308,6 +309,7 @@ class ModelStatus(Struct, frozen=True):
     nodes: int
     time_zone: str
     refused: Annotated[str | None, Meta(description="Why a newer model is not used.")] = None
+    findings: Annotated[tuple[ModelFinding, ...], Meta(description="Of the run that made it.")] = ()
 
 
 class SelfCheck(Struct, frozen=True):

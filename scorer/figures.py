@@ -10,6 +10,7 @@ import numpy as np
 
 from forecast.arrays import Floats
 from forecast.backtest import OURS
+from forecast.model_findings import findings_of
 from forecast.resources import RESOURCES
 from kube.objects.objects import PodInfo
 from scorer.answers import ModelStatus, Status, VirtualAvailability
@@ -189,6 +190,7 @@ def status(tables: LiveTables) -> Status:
             nodes=len(of.nodes),
             time_zone=of.calendar.time_zone,
             refused=tables.refused,
+            findings=findings_of(of.info),
         )
     return Status(
         ready=synced and not awaited,

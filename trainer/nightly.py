@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -19,12 +19,16 @@ from forecast.fit import FitOptions, fit
 from forecast.history import History
 from forecast.model import PeakModel
 from forecast.model_artefact import artefact_of, model_of, within_limits
+from forecast.model_findings import ModelFinding, findings_info, findings_of
 from forecast.object_store import open_store
 from forecast.progress import Progress, silent
 from forecast.published_models import Registry
+from trainer.doctor.finding import Finding
+from trainer.doctor.not_reproduced import not_reproduced
 from trainer.gate.gate_run import apply_gate, run_gate
 from trainer.gate.gate_verdict import GateReport
 from trainer.gate.options import GateOptions
+from trainer.gate.withhold import withhold
 from trainer.issued_forecasts import store_issued
 from trainer.readiness import MEASURED_DAYS, Readiness, check_ready
 
@@ -56,6 +60,7 @@ class Night:
     published : False where a run before it had published the same already
     model     : what is in use; previous: what was in use before, None = nothing that could be read
     gate      : the verdicts; of a run that published nothing, those of the run that did
+    findings  : what does not add up; of a run that published nothing, those of the run that did
     """
 
     version: str
@@ -65,6 +70,7 @@ class Night:
     gate: GateReport
     readiness: Readiness
     stages: Mapping[str, float] = field(default_factory=dict)
+    findings: tuple[ModelFinding, ...] = ()
 
 
 def train_and_publish(
@@ -76,6 +82,7 @@ def train_and_publish(
     options: FitOptions | None = None,
     gate: GateOptions | None = None,
     backtest: Mapping[str, Any] | None = None,
+    findings: Sequence[Finding] = (),
     before_publish: Callable[[], None] = lambda: None,
     stages: Stages | None = None,
     progress: Progress = silent,
@@ -85,10 +92,12 @@ def train_and_publish(
     now            : aware datetime that the manifest records
     live           : the history was just read from a server: it must be recent, and a night's second run does nothing
     backtest       : figures to publish with the model
+    findings       : what does not add up in the history; published with the model, and added to if the model does not
+                     reproduce the last days
     before_publish : raises where the run must not publish any more, for instance because its lease was lost; asked
                      before anything is written, and again before the new version is put to use
-    Raises InputError if there is not enough to learn from, CorruptArtefact if no loader would take what was
-    learned, PublishError if the store cannot be written.
+    Raises InputError if there is not enough to learn from or if no resource reproduces the last days, CorruptArtefact
+    if no loader would take what was learned, PublishError if the store cannot be written.
     """
     options, gate, stages = options or FitOptions(), gate or GateOptions(), stages or Stages()
     recipe = f"{installed_version('forecast-scheduler')} {options!r}"
@@ -100,7 +109,9 @@ def train_and_publish(
         assert version is not None
         _keep_forecasts(registry, previous, version)
         verdicts = GateReport.from_info(previous.info.get("gate"))
-        return Night(version, False, previous, previous, verdicts, readiness, stages.seconds)
+        return Night(
+            version, False, previous, previous, verdicts, readiness, stages.seconds, findings_of(previous.info)
+        )
 
     def fit_model(known: History, before: PeakModel | None) -> PeakModel:
         return fit(known, options, previous=before, progress=progress)
@@ -109,10 +120,15 @@ def train_and_publish(
         report = run_gate(history, previous, fit_model, gate, progress)
     with stages.stage("fit"):
         model = apply_gate(fit_model(history, previous), previous, report)
+    with stages.stage("reproduce"):
+        withheld = withhold(history, model, previous, report, force=gate.force)
+        model, report = withheld.model, withheld.report
+    found = not_reproduced(withheld.failed, len(history.services), len(history.nodes))
+    short = [one.short() for one in (*findings, *([] if found is None else [found]))]
     model, held = within_limits(model)
     if held:
         logger.warning("forecasts beyond what a node can hold are held to it", extra={"arrays": ", ".join(held)})
-    facts = {"recipe": recipe, MEASURED_DAYS: readiness.measured_days}
+    facts = {"recipe": recipe, MEASURED_DAYS: readiness.measured_days} | findings_info(short)
     model = replace(model, data_digest=digest, info={**model.info, **facts})
     with stages.stage("publish"):
         before_publish()
@@ -120,7 +136,7 @@ def train_and_publish(
         model_of(artefact, now)  # raises where a loader would refuse it
         version = registry.publish(artefact, before_use=before_publish)
         _keep_forecasts(registry, model, version)
-    return Night(version, True, model, previous, report, readiness, stages.seconds)
+    return Night(version, True, model, previous, report, readiness, stages.seconds, tuple(short))
 
 
 def load_previous(registry: Registry, now: datetime) -> PeakModel | None:

@@ -41,6 +41,7 @@ class RunFigures:
     gap_slots             : resource -> service half hours of the last day that were not measured
     expected_slots        : resource -> service half hours of the last day with running pods, of which these are some
     cut_series            : resource -> series of a service on a node cut because the node cannot have used as much
+    findings              : names of what does not add up
     peaks_report          : whether the page of predicted against actual peaks was written; None = none is wanted
     """
 
@@ -55,6 +56,7 @@ class RunFigures:
     gap_slots: Mapping[str, int] = field(default_factory=dict)
     expected_slots: Mapping[str, int] = field(default_factory=dict)
     cut_series: Mapping[str, int] = field(default_factory=dict)
+    findings: tuple[str, ...] = ()
     peaks_report: bool | None = None
 
 
@@ -127,6 +129,19 @@ def registry_of(figures: RunFigures) -> CollectorRegistry:
         "forecast_train_cut_series",
         "Series of a service on a node of which half hours were cut: they claim more than the node itself used.",
         by_resource(dict(figures.cut_series)),
+        "resource",
+    )
+    gauge(
+        "forecast_train_findings",
+        "1 for each kind of finding of the run: what was read, or the model, does not add up. No series = nothing was "
+        "found.",
+        {(name,): 1.0 for name in figures.findings},
+        "finding",
+    )
+    gauge(
+        "forecast_train_left_out",
+        "1 if the published model has no forecast of this resource because it did not reproduce the last days, else 0.",
+        by_resource({name: float(result.verdict is GateVerdict.LEFT_OUT) for name, result in results.items()}),
         "resource",
     )
     if figures.peaks_report is not None:

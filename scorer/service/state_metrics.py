@@ -68,6 +68,14 @@ class StateCollector(Collector):
             info = GaugeMetricFamily("forecast_model_info", "The model in use; always 1.", labels=["version"])
             info.add_metric([status.model.version], 1.0)
             yield info
+            findings = GaugeMetricFamily(
+                "forecast_model_findings",
+                "1 for each kind of finding of the run that made the model in use; no series = it found nothing.",
+                labels=["finding"],
+            )
+            for name in dict.fromkeys(one.finding for one in status.model.findings):
+                findings.add_metric([name], 1.0)
+            yield findings
         refused = status.refused_model is not None or (status.model is not None and status.model.refused is not None)
         yield GaugeMetricFamily("forecast_model_refused", "1 = a newer model was refused.", value=float(refused))
         objects = GaugeMetricFamily("forecast_cluster_objects", "Objects in the scorer's tables.", labels=["kind"])

@@ -42,6 +42,7 @@ FIGURES = RunFigures(
     identified_load_share={"cpu": 0.8},
     gap_slots={"cpu": 3, "disk": 0},
     expected_slots={"cpu": 96, "disk": 96},
+    findings=("wrong times",),
 )
 
 Sample = tuple[str, tuple[tuple[str, str], ...]]
@@ -91,6 +92,9 @@ def test_the_textfile_holds_every_figure_under_its_name(tmp_path: Path) -> None:
         ("forecast_train_issued_loss_ratio", (("resource", "cpu"),)): pytest.approx(0.5),
         ("forecast_train_held_back", (("resource", "cpu"),)): 0.0,
         ("forecast_train_held_back", (("resource", "log"),)): 1.0,
+        ("forecast_train_findings", (("finding", "wrong times"),)): 1.0,
+        ("forecast_train_left_out", (("resource", "cpu"),)): 0.0,
+        ("forecast_train_left_out", (("resource", "log"),)): 0.0,
         ("forecast_train_bound_widening_ratio", (("resource", "cpu"),)): 1.0,
         ("forecast_train_bound_widening_ratio", (("resource", "log"),)): 1.0,
         ("forecast_train_identified_load_share", (("resource", "cpu"),)): 0.8,

@@ -19,11 +19,14 @@ from trainer.history.cleaning import CleaningReport
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """days_needed: of the history; with fewer the check says nothing"""
+    """days_needed: of the history; with fewer the check says nothing
+    account: the finding says that what was read does not add up; `train` looks for it, too. A healthy cluster has none
+    """
 
     kind: Kind
     look: Callable[[Evidence], Finding | None]
     days_needed: int = 1
+    account: bool = False
 
 
 CHECKS: Final = (
@@ -46,8 +49,8 @@ CHECKS: Final = (
     Check(Kind.COUNTER_RESETS, lone_samples.counter_resets, 7),
     Check(Kind.NEVER_REPEATS, repetition.never_repeats, repetition.DAYS_NEEDED),
     Check(Kind.UNEVEN_PEAKS, repetition.uneven_peaks, 7),
-    Check(Kind.WRONG_TIMES, removed_values.wrong_times),
-    Check(Kind.SHIFTED_CLOCK, day_shapes.shifted_clock, day_shapes.DAYS_NEEDED),
+    Check(Kind.WRONG_TIMES, removed_values.wrong_times, account=True),
+    Check(Kind.SHIFTED_CLOCK, day_shapes.shifted_clock, day_shapes.DAYS_NEEDED, account=True),
     Check(Kind.TIME_ZONE, day_shapes.time_zone),
     Check(Kind.NO_HOLIDAYS, day_shapes.no_holidays),
 )
@@ -75,6 +78,13 @@ class Examination:
             "not_found": [kind.value for kind in self.not_found],
             "not_judged": [{"finding": kind.value, "days_needed": days} for kind, days in self.not_judged],
         }
+
+
+def account(history: History, report: CleaningReport, cut: Sequence[CutSeries] = ()) -> tuple[Finding, ...]:
+    """What does not add up in what was read: the checks with `account` alone, as few seconds as they take."""
+    checks = [check for check in CHECKS if check.account and history.n_days >= check.days_needed]
+    evidence = Evidence.of(history, report, cut)
+    return tuple(finding for check in checks if (finding := check.look(evidence)) is not None)
 
 
 def examine(history: History, report: CleaningReport, cut: Sequence[CutSeries] = ()) -> Examination:

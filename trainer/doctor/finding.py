@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from forecast.arrays import Bools, Floats
+from forecast.model_findings import ModelFinding
 from forecast.resources import RESOURCES
 from trainer.doctor.evidence import Evidence
 
@@ -43,6 +44,7 @@ class Kind(StrEnum):
     SHIFTED_CLOCK = "shifted clock"
     TIME_ZONE = "time zone"
     NO_HOLIDAYS = "no holidays"
+    NOT_REPRODUCED = "not reproduced"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +69,16 @@ class Finding:
     advice: str
     worst: tuple[Example, ...] = ()
 
+    def short(self) -> ModelFinding:
+        """What a run prints and reports, and publishes with its model."""
+        return ModelFinding(self.kind.value, self.what, self.advice)
+
     def to_json(self) -> dict[str, Any]:
         return {
-            "finding": self.kind.value,
+            **self.short().to_json(),
             "services": self.n_services,
             "nodes": self.n_nodes,
             "load_share": {r.name: float(share) for r, share in zip(RESOURCES, self.load_share, strict=True)},
-            "what": self.what,
-            "what_to_do": self.advice,
             "worst": [
                 {"name": one.name, "resource": one.resource, "load_share": one.load_share, "detail": one.detail}
                 for one in self.worst

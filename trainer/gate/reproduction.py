@@ -37,7 +37,7 @@ from trainer.amounts import amount
 TOLERATED: Final = (0.75, 1.25)
 """Level and peak, predicted / recorded (docs/operate/train.md has what was measured)."""
 
-TOLERATED_UNSURE: Final = (0.5, 2.0)
+TOLERATED_UNSURE: Final = (0.4, 2.5)
 """The same under `YOUNG_DAYS` of history, where no weekday was seen twice and a model leans on similar services, and
 while the load of the cluster moves from one level to another by more than `TOLERATED`."""
 

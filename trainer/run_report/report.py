@@ -13,6 +13,7 @@ import numpy as np
 from forecast.arrays import Bools, Floats
 from forecast.history import History
 from forecast.model import PeakModel
+from forecast.model_findings import ModelFinding
 from forecast.resources import RESOURCES
 from forecast.usage_limits import CutSeries
 from trainer.gate.gate_verdict import GateReport
@@ -77,6 +78,8 @@ class RunReport:
     cut            : series cut because their nodes cannot have used as much
     names          : services and nodes of the history, which `cut` counts by
     changes        : None = there was no model before
+    findings       : what does not add up
+    remarks        : of the reading, about the server
     """
 
     version: str
@@ -100,6 +103,8 @@ class RunReport:
     gate: GateReport
     changes: Changes | None
     capacities: Capacities
+    findings: tuple[ModelFinding, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     @property
     def job_owners(self) -> tuple[int, int]:
@@ -143,6 +148,8 @@ class RunReport:
                 "gap_slots": dict(self.gap_slots),
                 "expected_slots": dict(self.expected_slots),
             },
+            "findings": [one.to_json() for one in self.findings],
+            "remarks": list(self.remarks),
             "forecast_from": self.first_day.isoformat(),
             "stage_seconds": dict(self.stage_seconds),
             "gate": self.gate.to_json(),
@@ -168,6 +175,7 @@ class RunReport:
             identified_load_share=self.identified_load_share,
             gap_slots=self.gap_slots,
             expected_slots=self.expected_slots,
+            findings=tuple(dict.fromkeys(one.finding for one in self.findings)),
             cut_series={r.name: sum(one.resource == i for one in self.cut) for i, r in enumerate(RESOURCES)},
         )
 
@@ -185,6 +193,8 @@ def run_report(
     cut: Sequence[CutSeries] = (),
     recorded_share: float | None = None,
     stage_seconds: Mapping[str, float] | None = None,
+    findings: Sequence[ModelFinding] = (),
+    remarks: Sequence[str] = (),
 ) -> RunReport:
     """The report of a run that published `model` after `before` (None = first run).
 
@@ -212,4 +222,6 @@ def run_report(
         gate=gate,
         changes=changes_between(before, model),
         capacities=capacities_of(model, history),
+        findings=tuple(findings),
+        remarks=tuple(remarks),
     )

@@ -162,6 +162,8 @@ def _tell(shell: Shell, trained: Trained, place: str) -> None:
             f"{night.readiness.measured_days} days are less than a week: this is a cold-start model, which leans on "
             "requests and on what similar services use; train again as the history grows",
         )
+    for finding in report.findings:
+        _note(shell, str(finding))
     for line in (*trained.remarks, *report.capacities.lines()):
         _note(shell, line)
     for condition in report.regression.values():

@@ -21,6 +21,7 @@ from forecast_scheduler.commands.fit_settings import fit_options
 from forecast_scheduler.commands.history_directory import open_history
 from forecast_scheduler.commands.train.joblib_backend import work_on
 from forecast_scheduler.settings.document import Settings
+from trainer.doctor.examination import account
 from trainer.gate.options import GateOptions
 from trainer.history.cleaning import CleaningReport
 from trainer.history.events_file import read_events
@@ -131,6 +132,8 @@ def train_night(
             remarks += tuple(remark.text for remark in reading.remarks)
             with stages.stage("load"), own.local(progress) as directory:
                 files, known = _load(settings, directory, progress)
+        with stages.stage("account"):
+            findings = account(known, files.report, files.cut)
         with work_on(settings.train.backend, settings.train.jobs, settings.train.dask_scheduler):
             night = train_and_publish(
                 known,
@@ -139,6 +142,7 @@ def train_night(
                 live=prometheus is not None,
                 options=options,
                 gate=GateOptions(**dict(settings.train.gate), force=force),
+                findings=findings,
                 before_publish=lambda: _check(leases),
                 stages=stages,
                 progress=progress,
@@ -157,6 +161,8 @@ def train_night(
             cut=files.cut,
             recorded_share=reading.recorded_share if reading and reading.days else None,
             stage_seconds=stages.seconds,
+            findings=night.findings,
+            remarks=remarks,
         )
     return Trained(night, report, reading, server, remarks)
 

@@ -105,6 +105,7 @@ function showStatus(status) {
   else if (status.metrics_age_seconds === null || status.metrics_age_seconds > OLD_USAGE_SECONDS) {
     stale.push(`Usage was last measured ${status.metrics_age_seconds === null ? "never" : `${age(status.metrics_age_seconds)} ago`}.`);
   }
+  for (const found of model?.findings ?? []) stale.push(`${found.finding}: ${found.what}; ${found.what_to_do}.`);
   const refused = status.refused_model ?? model?.refused;
   if (refused) stale.push(`A newer model was refused: ${refused}.`);
 }

@@ -9,6 +9,7 @@ import numpy as np
 
 from forecast.arrays import Floats
 from forecast.errors import InputError, UnknownName
+from forecast.model_findings import ModelFinding
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
 from scorer import answers
@@ -48,6 +49,7 @@ class FakeScorer:
         self.reasons: tuple[str, ...] = ()
         self.metrics_age: float | None = 25.0
         self.with_model = True
+        self.findings: tuple[ModelFinding, ...] = ()
         self.drift: tuple[str, ...] = ()
         self.last_check: answers.SelfCheck | None = None
         self.fail: Callable[[], None] = lambda: None
@@ -306,7 +308,9 @@ class FakeScorer:
         return {("cpu", "0.5"): 0.061, ("cpu", "0.95"): 0.021} if self.with_model else {}
 
     def status(self) -> answers.Status:
-        model = answers.ModelStatus("20260311-0200", NOW.date(), 43_800.0, 4, len(self.names), "UTC")
+        model = answers.ModelStatus(
+            "20260311-0200", NOW.date(), 43_800.0, 4, len(self.names), "UTC", findings=self.findings
+        )
         return answers.Status(
             ready=self.ready,
             not_ready_because=None if self.ready else "pods have not been listed yet",

@@ -5,6 +5,7 @@ import subprocess
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from forecast.model_findings import ModelFinding
 from scorer.degradation import Level
 from scorer.service.app import create_app
 from scorer.service.metrics import ServiceMetrics
@@ -70,6 +71,14 @@ def test_levels_and_requests_are_exported_by_route(client: AppClient, scorer: Fa
     assert _value(text, name, method="GET", route=route, status="404") == 1
     assert _value(text, name, method="GET", route="other", status="404") == 2
     assert "BREW" not in text and "/x1" not in text
+
+
+def test_findings_of_the_run_are_exported_and_in_the_status(client: AppClient, scorer: FakeScorer) -> None:
+    assert "forecast_model_findings{" not in client.get("/metrics").text
+    scorer.findings = (ModelFinding("not reproduced", "cpu is 4 times what it was", "read on"),) * 2
+    assert _value(client.get("/metrics").text, "forecast_model_findings", finding="not reproduced") == 1
+    found = client.get("/v1/status").json()["model"]["findings"]
+    assert found[0] == {"finding": "not reproduced", "what": "cpu is 4 times what it was", "what_to_do": "read on"}
 
 
 def test_stages_of_an_answer_are_timed(client: AppClient) -> None:

@@ -19,12 +19,14 @@ from forecast.resources import CPU, DISK, LOG, MEMORY, NETWORK, RESOURCES
 from forecast.service_key import ServiceKey
 from forecast.usage_limits import CutSeries
 from tests.synthetic import synthetic_history
-from trainer.doctor.examination import CHECKS, Examination, examine
+from trainer.doctor.examination import CHECKS, Examination, account, examine
 from trainer.doctor.finding import Finding, Kind
 from trainer.history.cleaning import Cause, CleaningReport
 
 GERMANY = Calendar("Europe/Berlin", "DE")
 NOTHING = CleaningReport()
+OF_A_MODEL = {Kind.NOT_REPRODUCED}
+"""What only a run finds, which has a model."""
 
 
 def healthy(n_days: int = 28) -> History:
@@ -100,13 +102,14 @@ OF_CLEANING = {Kind.IMPOSSIBLE_VALUES, Kind.WRONG_TIMES}
 
 
 def test_every_check_is_tried() -> None:
-    assert set(CASES) | OF_CLEANING == {check.kind for check in CHECKS} == set(Kind)
+    assert set(CASES) | OF_CLEANING == {check.kind for check in CHECKS} == set(Kind) - OF_A_MODEL
 
 
 def test_a_healthy_history_has_no_finding() -> None:
     examination = examine(healthy(), NOTHING)
     assert examination.findings == () and examination.not_judged == ()
-    assert set(examination.not_found) == set(Kind)
+    assert set(examination.not_found) == set(Kind) - OF_A_MODEL
+    assert account(healthy(), NOTHING) == ()
 
 
 def test_one_off_owners_are_counted_with_what_they_use() -> None:
@@ -199,6 +202,13 @@ def test_rows_from_a_wrong_clock_are_reported() -> None:
     assert finding.kind is Kind.WRONG_TIMES and "3 rows lie far" in finding.what
 
 
+def test_a_run_looks_only_for_what_does_not_add_up() -> None:
+    stray = CleaningReport({("usage.parquet", Cause.STRAY_TIME): 3})
+    assert [one.kind for one in account(never_repeats(missing_days(healthy())), stray)] == [Kind.WRONG_TIMES]
+    assert {check.kind for check in CHECKS if check.account} == {Kind.WRONG_TIMES, Kind.SHIFTED_CLOCK}
+    assert account(healthy(1), NOTHING) == ()
+
+
 def test_learned_capacities_are_named() -> None:
     finding = only_finding(put(np.nan, np.s_[:, NETWORK], "capacity")(healthy()))
     assert finding.load_share[NETWORK] == pytest.approx(1)
@@ -211,7 +221,7 @@ def test_a_single_day_is_reported_as_short_and_the_rest_is_not_judged() -> None:
     assert found(examination) == [Kind.SHORT_HISTORY]
     assert (Kind.NEVER_REPEATS, 14) in examination.not_judged
     not_judged = {kind for kind, _ in examination.not_judged}
-    assert {*examination.not_found, *found(examination), *not_judged} == set(Kind)
+    assert {*examination.not_found, *found(examination), *not_judged} == set(Kind) - OF_A_MODEL
 
 
 def test_a_history_without_any_value_says_so() -> None:

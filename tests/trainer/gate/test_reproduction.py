@@ -162,7 +162,7 @@ def test_pods_that_doubled_today_halve_their_load() -> None:
         first=np.concatenate([runs.first, np.full(n, (N_DAYS - 1) * 48)]),
         end=np.tile(runs.end, 2),
     )
-    at_eight = replace(model(), reference_replicas=model().reference_replicas * 2, usage_dated=model().usage_dated / 2)
+    at_eight = replace(with_cpu(0.5), reference_replicas=model().reference_replicas * 2)
     found = of_cpu(replace(known, replicas=replicas, usage_per_pod=usage, placements=twice), at_eight)
     assert not found.fails and found.level[1] < 1.05
 
@@ -170,7 +170,9 @@ def test_pods_that_doubled_today_halve_their_load() -> None:
 def test_a_pod_of_five_minutes_counts_for_five_minutes() -> None:
     """Placements know half hours only: short pods would count several times."""
     known = history()
-    short = replace(known, replicas=known.replicas / 6, node_usage=(known.node_usage - 0.5) / 6 + np.float32(0.5))
+    sixth = np.float32(1 / 6)
+    on_nodes = (known.node_usage - np.float32(0.5)) * sixth + np.float32(0.5)
+    short = replace(known, replicas=known.replicas * sixth, node_usage=on_nodes)
     assert not of_cpu(short, replace(model(), autoscaled=np.ones_like(model().autoscaled))).fails
 
 

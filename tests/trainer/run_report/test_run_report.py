@@ -17,6 +17,7 @@ from forecast.backtest import backtest, scored_series
 from forecast.fit import fit
 from forecast.history import History
 from forecast.model import PeakModel
+from forecast.model_findings import ModelFinding
 from forecast.object_store import open_store
 from forecast.resources import CPU, DISK, LOG, RESOURCES
 from forecast.service_key import ServiceKey
@@ -69,6 +70,8 @@ def made_report(folder: Path) -> RunReport:
         cut=[CutSeries(0, 1, LOG, 1_234, 56.78), CutSeries(2, 0, DISK, 2, np.inf)],
         recorded_share=0.75,
         stage_seconds={"read": 1.0, "fit": 2.5},
+        findings=[ModelFinding("not reproduced", "cpu is <4> times what it was", "read on")],
+        remarks=["no log collector"],
     )
 
 
@@ -99,6 +102,19 @@ def test_series_that_were_cut_are_named_in_json_page_and_metrics(report: RunRepo
     for text in (escape(names[0]), nodes[1], "1,234", "56.8", names[2], "the node used nothing"):
         assert text in section, text
     assert report.figures(None).cut_series == {"cpu": 0, "memory": 0, "disk": 1, "network": 0, "log": 1}
+
+
+def test_what_does_not_add_up_stands_in_json_page_and_metrics(report: RunReport) -> None:
+    document = report.to_json()
+    assert document["findings"] == [
+        {"finding": "not reproduced", "what": "cpu is <4> times what it was", "what_to_do": "read on"}
+    ]
+    assert document["remarks"] == ["no log collector"] and report.figures(None).findings == ("not reproduced",)
+    page = run_page(report)
+    section = page[page.index("What does not add up") : page.index("<h2>The gate")]
+    for text in ("not reproduced", "cpu is &lt;4&gt; times", "read on", "no log collector"):
+        assert text in section, text
+    assert "What does not add up" not in run_page(replace(report, findings=(), remarks=()))
 
 
 def test_figures_of_a_service_are_those_the_scorer_reads(report: RunReport) -> None:
