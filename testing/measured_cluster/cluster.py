@@ -80,6 +80,7 @@ class Truth:
 class _Builder:
     rng: np.random.Generator
     n_ticks: int
+    noise: float
     lives: list[PodLife] = field(default_factory=list)
     turn: int = 0
 
@@ -93,7 +94,7 @@ class _Builder:
         """level: (n_ticks, n_resources) mean usage of one pod of the service."""
         if end <= begin:
             return
-        noise = np.exp(self.rng.normal(0, 0.05, (end - begin, len(RESOURCES))))
+        noise = np.exp(self.rng.normal(0, self.noise, (end - begin, len(RESOURCES))))
         resets: tuple[int, ...] = ()
         if end - begin > 20 and self.rng.random() < 0.3:
             resets = (int(self.rng.integers(begin + 2, end - 2)),)
@@ -114,11 +115,11 @@ def build_truth(directory: Path, *, n_days: int = 15, start: date, seed: int = 0
     return Truth(history, blocks, start, n_days, services, n_samples)
 
 
-def make_cluster(*, n_days: int, start: date, seed: int = 0) -> Cluster:
-    """The truth in memory."""
+def make_cluster(*, n_days: int, start: date, seed: int = 0, noise: float = 0.05) -> Cluster:
+    """The truth in memory. noise: standard deviation of a pod's usage from tick to tick, as a share of it."""
     rng = np.random.default_rng(seed)
     n_ticks = n_days * _DAY
-    build = _Builder(rng, n_ticks)
+    build = _Builder(rng, n_ticks, noise)
     for number in range(18):
         _deployment(build, f"app-{number:02d}", ("shop", "pay", "media")[number % 3], number)
     for number in range(2):

@@ -45,17 +45,18 @@ def unpacked_once(name: str, script: Path) -> Path:
     return built_once(cache_directory() / f"{name}-{digest}", lambda path: subprocess.run([script, path], check=True))
 
 
-def program_of(module: Path, name: str, package: str, *, otherwise: str) -> Path:
+def program_of(module: Path, name: str, package: str, *, otherwise: str, tags: Sequence[str] = ()) -> Path:
     """Return a program: from PATH, our cache, or built from the Go module in a directory, which pins its version.
 
     package   : of the module or of what it requires, "." = the module's own
     otherwise : how to do without Go, for the message if there is none
+    tags      : of the build, of which a program's name need not tell
     """
     if found := shutil.which(name):
         return Path(found)
     files = sorted([*module.glob("go.*"), *module.glob("*.go")])
     digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:8]
-    flags = ["-trimpath", "-buildvcs=false", "-ldflags", "-s -w"]
+    flags = ["-trimpath", "-buildvcs=false", "-ldflags", "-s -w", f"-tags={','.join(tags)}"]
 
     def build(path: Path) -> None:
         run_go(name, ["build", *flags, "-o", path, package], directory=module, otherwise=otherwise)

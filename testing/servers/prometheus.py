@@ -37,10 +37,10 @@ def promtool_path() -> Path:
     return _binaries() / "promtool"
 
 
-def promtool(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run promtool; raises CalledProcessError."""
+def promtool(*arguments: str | Path, program: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run promtool, by default that of promtool_path; raises CalledProcessError."""
     return subprocess.run(
-        [str(promtool_path()), *map(str, arguments)], check=True, capture_output=True, text=True
+        [str(program or promtool_path()), *map(str, arguments)], check=True, capture_output=True, text=True
     )
 
 
@@ -54,11 +54,13 @@ def free_port() -> int:
 class PrometheusServer:
     """Context manager. `url` stays the same over stop() and start().
 
-    blocks     : the TSDB's directory
-    rule_files : recording rules to evaluate
-    scrapes    : entries of scrape_configs
-    arguments  : further flags, such as --query.max-samples=1000
-    port       : 0 = any free one
+    blocks          : the TSDB's directory
+    rule_files      : recording rules to evaluate
+    scrapes         : entries of scrape_configs
+    arguments       : further flags, such as --query.max-samples=1000
+    port            : 0 = any free one
+    external_labels : that others are told, such as Thanos
+    program         : another prometheus than the one of promtool_path
     """
 
     def __init__(
@@ -69,7 +71,10 @@ class PrometheusServer:
         scrapes: Sequence[Mapping[str, Any]] = (),
         arguments: Sequence[str] = (),
         port: int = 0,
+        external_labels: Mapping[str, str] | None = None,
+        program: Path | None = None,
     ) -> None:
+        self._external_labels, self._program = dict(external_labels or {}), program
         self.blocks, self._rule_files, self._arguments = blocks, rule_files, arguments
         self._scrapes = [dict(one) for one in scrapes]
         self.port = port or free_port()
@@ -96,12 +101,14 @@ class PrometheusServer:
         rules = "".join(f"  - {path}\n" for path in self._rule_files)
         # JSON is YAML, too.
         scrapes = f"scrape_configs: {json.dumps(self._scrapes)}\n"
-        every = "global: {evaluation_interval: 15s}\n"  # of groups that do not say how often
+        # The interval is that of groups that do not say how often.
+        labels = json.dumps(self._external_labels)
+        every = f"global: {{evaluation_interval: 15s, external_labels: {labels}}}\n"
         config.write_text(every + scrapes + (f"rule_files:\n{rules}" if rules else ""))
         log = (self.blocks / "prometheus.log").open("ab")
         self._process = subprocess.Popen(
             [
-                str(_binaries() / "prometheus"),
+                str(self._program or _binaries() / "prometheus"),
                 f"--config.file={config}",
                 f"--storage.tsdb.path={self.blocks}",
                 "--storage.tsdb.retention.time=400d",
