@@ -12,7 +12,7 @@ INFO = "findings"
 
 @dataclass(frozen=True, slots=True)
 class ModelFinding:
-    """finding: its kind, a stable name; what, what_to_do: sentences without a full stop."""
+    """finding: its kind, a stable name; what, what_to_do: sentences without a full stop; what_to_do may be empty."""
 
     finding: str
     what: str
@@ -22,7 +22,7 @@ class ModelFinding:
         return asdict(self)
 
     def __str__(self) -> str:
-        return f"{self.finding}: {self.what}; {self.what_to_do}"
+        return f"{self.finding}: " + "; ".join(filter(None, (self.what, self.what_to_do)))
 
 
 def findings_of(info: Mapping[str, Any]) -> tuple[ModelFinding, ...]:

@@ -23,7 +23,6 @@ from forecast.model_findings import ModelFinding, findings_info, findings_of
 from forecast.object_store import open_store
 from forecast.progress import Progress, silent
 from forecast.published_models import Registry
-from trainer.doctor.finding import Finding
 from trainer.doctor.not_reproduced import not_reproduced
 from trainer.gate.gate_run import apply_gate, run_gate
 from trainer.gate.gate_verdict import GateReport
@@ -82,7 +81,7 @@ def train_and_publish(
     options: FitOptions | None = None,
     gate: GateOptions | None = None,
     backtest: Mapping[str, Any] | None = None,
-    findings: Sequence[Finding] = (),
+    findings: Sequence[ModelFinding] = (),
     before_publish: Callable[[], None] = lambda: None,
     stages: Stages | None = None,
     progress: Progress = silent,
@@ -92,7 +91,7 @@ def train_and_publish(
     now            : aware datetime that the manifest records
     live           : the history was just read from a server: it must be recent, and a night's second run does nothing
     backtest       : figures to publish with the model
-    findings       : what does not add up in the history; published with the model, and added to if the model does not
+    findings       : what does not add up in what was read; published with the model, and added to if the model does not
                      reproduce the last days
     before_publish : raises where the run must not publish any more, for instance because its lease was lost; asked
                      before anything is written, and again before the new version is put to use
@@ -124,7 +123,7 @@ def train_and_publish(
         withheld = withhold(history, model, previous, report, force=gate.force)
         model, report = withheld.model, withheld.report
     found = not_reproduced(withheld.failed, len(history.services), len(history.nodes))
-    short = [one.short() for one in (*findings, *([] if found is None else [found]))]
+    short = [*findings, *([] if found is None else [found.short()])]
     model, held = within_limits(model)
     if held:
         logger.warning("forecasts beyond what a node can hold are held to it", extra={"arrays": ", ".join(held)})

@@ -144,7 +144,7 @@ def _beside(history: History, measured: Bools) -> Floats32:
     # A node none of whose pods was measured: nothing to take off if its services never are, a gap otherwise.
     open_cells = np.isnan(pods) & np.isfinite(history.node_usage)
     n_services, n_nodes = len(history.services), len(history.nodes)
-    has_sum = (np.nan_to_num(pods) > 0).any(axis=(2, 3))  # (n_nodes, n_resources)
+    has_sum: Bools = np.asarray((np.nan_to_num(pods) > 0).any(axis=(2, 3)))  # (n_nodes, n_resources)
     for r in np.flatnonzero(measured.any(axis=0) & open_cells.any(axis=(0, 2, 3))):
         of_slots = np.tile(measured[:, r].astype(np.float32), SLOTS_PER_DAY)
         for d in np.flatnonzero(open_cells[:, r].any(axis=(0, 2))):

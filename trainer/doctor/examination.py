@@ -39,7 +39,7 @@ CHECKS: Final = (
     Check(Kind.UNMEASURED, unknowns.unmeasured_services),
     Check(Kind.PER_NODE_ONLY, unknowns.per_node_only),
     Check(Kind.UNMEASURED_RESOURCES, unknowns.unmeasured_resources),
-    Check(Kind.PODS_AND_NODES, balance.pods_and_nodes),
+    Check(Kind.PODS_AND_NODES, balance.pods_and_nodes, account=True),
     Check(Kind.UNKNOWN_REQUESTS, unknowns.unknown_requests),
     Check(Kind.UNKNOWN_CAPACITY, unknowns.unknown_capacity),
     Check(Kind.IMPOSSIBLE_VALUES, removed_values.impossible_values),

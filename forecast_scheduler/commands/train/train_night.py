@@ -14,6 +14,7 @@ from forecast.calendar import Calendar
 from forecast.errors import InputError, StoreError
 from forecast.foundation.onnx_model import load_model
 from forecast.history import History
+from forecast.model_findings import ModelFinding
 from forecast.object_store import LocalStore, open_store
 from forecast.progress import Progress
 from forecast.published_models import Registry
@@ -129,11 +130,13 @@ def train_night(
                     before_write=lambda: _check(leases),
                     progress=progress,
                 )
-            remarks += tuple(remark.text for remark in reading.remarks)
+            remarks += tuple(remark.text for remark in reading.remarks if not remark.wrong)
             with stages.stage("load"), own.local(progress) as directory:
                 files, known = _load(settings, directory, progress)
         with stages.stage("account"):
-            findings = account(known, files.report, files.cut)
+            findings = [one.short() for one in account(known, files.report, files.cut)]
+            unlike = (remark for remark in (reading.remarks if reading else ()) if remark.wrong)
+            findings += [ModelFinding(remark.cause, remark.text, "") for remark in unlike]
         with work_on(settings.train.backend, settings.train.jobs, settings.train.dask_scheduler):
             night = train_and_publish(
                 known,

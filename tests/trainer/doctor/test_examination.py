@@ -205,7 +205,8 @@ def test_rows_from_a_wrong_clock_are_reported() -> None:
 def test_a_run_looks_only_for_what_does_not_add_up() -> None:
     stray = CleaningReport({("usage.parquet", Cause.STRAY_TIME): 3})
     assert [one.kind for one in account(never_repeats(missing_days(healthy())), stray)] == [Kind.WRONG_TIMES]
-    assert {check.kind for check in CHECKS if check.account} == {Kind.WRONG_TIMES, Kind.SHIFTED_CLOCK}
+    kinds = {Kind.WRONG_TIMES, Kind.SHIFTED_CLOCK, Kind.PODS_AND_NODES}
+    assert {check.kind for check in CHECKS if check.account} == kinds
     assert account(healthy(1), NOTHING) == ()
 
 
