@@ -21,7 +21,7 @@ from forecast.peak_weights.observations import WINDOW_DAYS
 from forecast.resources import RESOURCES
 from forecast.sample_grid import Ints32
 from forecast.service_key import ServiceKey
-from forecast.usage_limits import CutSeries, Excess, fleet_limits, fold, services_beyond
+from forecast.usage_limits import CutSeries, Excess, fleet_limits, fold, services_beyond, typical_peaks
 
 _N_RESOURCES = len(RESOURCES)
 # A pod sits on a node in a slot if it was there for at least half of it: a rollout's old and new pods count once.
@@ -47,13 +47,19 @@ class PodTable:
 class NodeTable:
     """All nodes of a history, sorted.
 
-    capacity    : (n_nodes, n_resources); NaN = not a limit
-    allocatable : (n_nodes, 2) CPU cores, memory bytes; NaN = unknown
+    capacity       : (n_nodes, n_resources) as known last; NaN = not a limit
+    allocatable    : (n_nodes, 2) CPU cores, memory bytes, as known last; NaN = unknown
+    daily_capacity : as `History.daily_capacity`
     """
 
     nodes: tuple[str, ...]
     capacity: Floats
     allocatable: Floats
+    daily_capacity: Floats | None = None
+
+    def capacity_on(self, day: int) -> Floats:
+        """Capacity that a day is judged by: (n_nodes, n_resources)."""
+        return self.capacity if self.daily_capacity is None else self.daily_capacity[:, :, day]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +102,7 @@ class HistoryBuilder:
         self._runs: list[Ints] = []  # each (4, n_runs): pod, node, first, end
         self._is_job_owner = np.array([service.runs_to_completion for service in pods.services], dtype=np.bool_)
         self._job_pods: list[tuple[Ints, SampleTimes]] = []  # rows of the pod table, and when they were sampled
-        self._limits: tuple[Floats, Floats] | None = None  # from `fleet_limits`
+        self._typical: Floats | None = None  # from `typical_peaks`
         self._excess: list[Excess] = []
         self._excess_days: list[int] = []
         self._beyond_fleet = 0
@@ -107,19 +113,21 @@ class HistoryBuilder:
         Usage that the nodes' own cannot hold is cut (`forecast.usage_limits`); see `cut`.
         """
         service = self._pods.service[window.pod]
-        if self._limits is None:
-            self._limits = fleet_limits(self._node_usage, self._nodes.capacity)
-            beyond = self._node_usage > self._limits[0][:, :, None, None]
+        if self._typical is None:
+            self._typical = typical_peaks(self._node_usage)
+            # Which nodes have a known capacity is the same on all days.
+            beyond = self._node_usage > fleet_limits(self._typical, self._nodes.capacity)[0][:, :, None, None]
             self._beyond_fleet = int(np.count_nonzero(beyond))
             self._node_usage[beyond] = np.nan
-        limit, floor = self._limits
         for offset in range(window.any_data.shape[0]):
             day = window.first_day + offset
             usage = window.usage[:, :, offset].astype(np.float64)  # (n_here, n_resources, 48)
             present = window.present[:, offset].astype(np.float64)  # (n_here, 48)
             any_data = window.any_data[offset]
             node, own = window.node[:, offset].astype(np.int64), self._node_usage[:, :, day]
-            cut, excess = services_beyond(usage, present, node, service, own, self._nodes.capacity, floor, limit)
+            capacity = self._nodes.capacity_on(day)
+            limit, floor = fleet_limits(self._typical, capacity)
+            cut, excess = services_beyond(usage, present, node, service, own, capacity, floor, limit)
             if len(excess.service):
                 self._excess.append(excess)
                 self._excess_days.append(day)
@@ -173,6 +181,7 @@ class HistoryBuilder:
             allocatable=allocatable,
             daily_requests=_carried_on(self._requests),
             runs=collect_runs(self._job_pods, self._pods.service, self._calendar, self._days[0]),
+            daily_capacity=self._nodes.daily_capacity,
         )
 
     def _leave_out_what_was_cut(self) -> None:

@@ -72,8 +72,8 @@ class History:
     node_usage     : (n_nodes, n_resources, n_days, 48) whole-node usage; NaN = not measured
     node_pod_usage : (n_nodes, n_resources, n_days, 48) sum over the node's measured pods; 0 = no pods, NaN = pods of
                      which none was measured
-    capacity       : (n_nodes, n_resources) physical capacity; NaN = not a limit
-    allocatable    : (n_nodes, 2) CPU cores and memory bytes that requests are held against
+    capacity       : (n_nodes, n_resources) physical capacity as known last; NaN = not a limit
+    allocatable    : (n_nodes, 2) CPU cores and memory bytes that requests are held against, as known last
     daily_requests : (n_services, 2, n_days) mean request of one pod as known at the end of each day, CPU cores and
                      memory bytes: over the pods of the last day up to then with a known request; NaN = unknown
     runs           : runs of the pods of Job owners, to the sampling step; `placements` has half hours only
@@ -81,6 +81,8 @@ class History:
     earlier        : days of moved services from before they were here; only a fit looks at them
     one_off_usage  : (n_nodes, n_resources, n_days, 48) the part of node_pod_usage that groups of one-off owners have
                      (forecast.one_off_owners); NaN = not known; None = there are no groups
+    daily_capacity : (n_nodes, n_resources, n_days) the largest capacity that a node had on each day, where days differ;
+                     None = `capacity` on all days
     """
 
     calendar: Calendar
@@ -100,6 +102,7 @@ class History:
     events: tuple[Event, ...] = ()
     earlier: EarlierDays | None = None
     one_off_usage: Floats32 | None = None
+    daily_capacity: Floats | None = None
 
     @property
     def n_days(self) -> int:
@@ -109,6 +112,13 @@ class History:
     def requests(self) -> Floats:
         """(n_services, 2) mean request of one pod as known at the end of the last day; NaN = unknown."""
         return self.daily_requests[:, :, -1]
+
+    @property
+    def capacity_of_days(self) -> Floats:
+        """(n_nodes, n_resources, n_days) capacity that each day is judged by; read only."""
+        if self.daily_capacity is not None:
+            return self.daily_capacity
+        return np.broadcast_to(self.capacity[:, :, None], (*self.capacity.shape, self.n_days))
 
     def describe_days(self) -> Days:
         return self.calendar.describe(self.days)
@@ -132,7 +142,8 @@ class History:
         """The history known at midnight of day `day_index`: days before it, at most the last `keep` of them.
 
         Nothing of the days from `day_index` on can be reached through the result; backtests rely on that.
-        Services stay in the list even when they have no data yet, so that indices keep their meaning.
+        Services stay in the list even when they have no data yet, so that indices keep their meaning. Capacities are
+        those of the last day before; what is allocatable is known as of now only.
         """
         if day_index < 1:
             raise NotEnoughHistory(days=day_index, needed=1, purpose="fit a model")
@@ -140,6 +151,7 @@ class History:
         span = slice(start, day_index)
         end = self.days[day_index - 1] + timedelta(days=1)
         oldest = date.min if keep is None else end - timedelta(days=keep)
+        known_last = day_index == self.n_days or self.daily_capacity is None
         return replace(
             self,
             days=self.days[span],
@@ -149,6 +161,8 @@ class History:
             node_usage=self.node_usage[:, :, span],
             node_pod_usage=self.node_pod_usage[:, :, span],
             placements=self.placements.between(start * SLOTS_PER_DAY, day_index * SLOTS_PER_DAY),
+            capacity=self.capacity if known_last else self.capacity_of_days[:, :, day_index - 1],
+            daily_capacity=None if self.daily_capacity is None else self.daily_capacity[:, :, span],
             daily_requests=self.daily_requests[:, :, span],
             runs=self.runs.between(start, day_index),
             earlier=None if self.earlier is None else self.earlier.between(oldest, end),

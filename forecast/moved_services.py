@@ -67,6 +67,7 @@ def _days_in_front(history: History, n_days: int) -> History:
             end=history.placements.end + n_days * SLOTS_PER_DAY,
         ),
         daily_requests=longer(history.daily_requests, 2).astype(np.float64),
+        daily_capacity=None if history.daily_capacity is None else longer(history.daily_capacity, 2).astype(np.float64),
         runs=history.runs.later(n_days),
         one_off_usage=None if history.one_off_usage is None else longer(history.one_off_usage, 2),
     )

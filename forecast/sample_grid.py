@@ -84,6 +84,13 @@ class SampleGrid:
         """Nearest tick of each time; times outside the grid give values outside 0..n_ticks - 1."""
         return (seconds - self.first + self.step_seconds // 2) // self.step_seconds
 
+    def tick_days(self) -> Ints:
+        """Day of each tick, 0..n_days - 1, the first where a long sample reaches into two: (n_ticks,)."""
+        days = np.full(self.n_ticks, self.n_days - 1, dtype=np.int64)
+        piece, slot = np.nonzero(self.slot_ticks >= 0)
+        np.minimum.at(days, self.slot_ticks[piece, slot], slot // SLOTS_PER_DAY)
+        return days
+
 
 def _padded_groups(group: Ints, member: Ints, n_groups: int) -> Ints:
     """Members of each group as columns of a table, padded with -1: (largest group, n_groups)."""

@@ -68,16 +68,25 @@ class Excess:
     ratio: Floats
 
 
-def fleet_limits(node_usage: Floats32, capacity: Floats) -> tuple[Floats, Floats]:
-    """The most that a node can use without a known capacity, and the floor of every node: (n_nodes, n_resources) each.
+def typical_peaks(node_usage: Floats32) -> Floats:
+    """Median over nodes of their highest half hour, of those that use a resource: (n_resources,), 0 = nobody does.
 
-    node_usage : (n_nodes, n_resources, n_days, 48), NaN = not measured. The limit is inf where nothing is known.
+    node_usage : (n_nodes, n_resources, n_days, 48), NaN = not measured
     """
     typical = np.zeros(len(RESOURCES))
     for r in range(len(RESOURCES)):
         highest = np.fmax.reduce(node_usage[:, r], axis=(1, 2))  # (n_nodes,)
         used = highest[highest > 0]
         typical[r] = np.median(used) if len(used) else 0.0
+    return typical
+
+
+def fleet_limits(typical: Floats, capacity: Floats) -> tuple[Floats, Floats]:
+    """The most that a node can use without a known capacity, and the floor of every node: (n_nodes, n_resources) each.
+
+    typical  : from `typical_peaks`. The limit is inf where nothing is known
+    capacity : (n_nodes, n_resources) of the day that is judged
+    """
     unknown = ~np.isfinite(capacity)
     limit = np.where(unknown & (typical > 0), FLEET_FACTOR * typical, np.inf)
     return limit, FLOOR * np.where(unknown, typical, capacity)
@@ -116,7 +125,7 @@ def services_beyond(
     usage, present, node : of the pods, see `forecast.aggregation.PodWindow`, one day
     service              : (n_pods,)
     node_usage           : (n_nodes, n_resources, 48); NaN = not measured: then `limit` alone holds
-    capacity             : (n_nodes, n_resources), NaN = unknown
+    capacity             : (n_nodes, n_resources) on that day, NaN = unknown
     floor, limit         : from `fleet_limits`
     """
     cut = np.zeros(usage.shape, dtype=np.bool_)

@@ -61,6 +61,11 @@ def with_coming_days(history: History, pods: PodUsage, model: PeakModel, n_days:
         daily_requests=np.concatenate(
             [history.daily_requests, np.repeat(history.daily_requests[:, :, -1:], len(days), axis=2)], axis=2
         ),
+        daily_capacity=None
+        if history.daily_capacity is None
+        else np.concatenate(
+            [history.daily_capacity, np.repeat(history.capacity[:, :, None], len(days), axis=2)], axis=2
+        ),
     )
     scaled = (pods.usage * change[pods.service]).astype(np.float32)
     return longer, replace(pods, days=days, usage=scaled)

@@ -99,19 +99,24 @@ def compare(history: History, span: Span, moves: Moves, shift: AnyFloats) -> Com
     measured = history.node_usage[nodes][:, :, days].reshape(len(nodes), -1, span.n_days * SLOTS_PER_DAY)
     real = _bridged(measured)
     shadow = np.maximum(real + shift[nodes], 0.0)
-    capacity = history.capacity[nodes]
+    capacity = history.capacity_of_days[nodes][:, :, days]
     targets = Counter(target for _, target in set(zip(moves.pod, moves.target.tolist(), strict=True)))
     used = np.nansum(real[:, CPU])
     return Comparison(
         days=history.days[days],
         n_nodes=len(nodes),
-        real=figures_of(shares(real, capacity), 0, {}),
-        shadow=figures_of(shares(shadow, capacity), 0, {}),
+        real=figures_of(_shares_by_day(real, capacity), 0, {}),
+        shadow=figures_of(_shares_by_day(shadow, capacity), 0, {}),
         fates=moves.fates,
         moved_cpu_share=float(np.maximum(shift[nodes, CPU], 0.0).sum() / used) if used > 0 else 0.0,
         most_on_one_node=max(targets.values(), default=0),
         measured_share=float(np.isfinite(measured).any(axis=1).mean()),
     )
+
+
+def _shares_by_day(load: Floats, capacity: Floats) -> Floats:
+    """(n_nodes, n_resources, n_days * 48) as share of what the node had on each day, (n_nodes, n_resources, n_days)."""
+    return shares(load.reshape(*capacity.shape, SLOTS_PER_DAY), capacity).reshape(load.shape)
 
 
 def _bridged(usage: AnyFloats) -> Floats:

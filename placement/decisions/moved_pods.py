@@ -126,7 +126,8 @@ def moves_of(history: History, pods: Sequence[str], decisions: Sequence[Decision
 def playing_nodes(history: History, span: Span) -> Ints:
     """Nodes measured in the span that have a capacity of something that can make them hot: (n_playing,) indices."""
     measured = np.isfinite(history.node_usage[:, :, span.first : span.first + span.n_days]).any(axis=(2, 3))
-    limited = np.isfinite(history.capacity) & (history.capacity > 0)
+    capacity = history.capacity_of_days[:, :, span.first : span.first + span.n_days]
+    limited = np.any(np.isfinite(capacity) & (capacity > 0), axis=2)
     hot = list(HOT_RESOURCES)
     return np.flatnonzero((measured & limited)[:, hot].any(axis=1))
 

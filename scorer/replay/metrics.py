@@ -29,10 +29,10 @@ class Coverage:
 
 
 def shares(load: AnyFloats, capacity: AnyFloats) -> Floats:
-    """(n_nodes, n_resources, n_slots) as share of capacity (n_nodes, n_resources); NaN where that is no limit."""
+    """(n_nodes, n_resources, ..., n_slots) as share of capacity (n_nodes, n_resources, ...); NaN: that is no limit."""
     limits = limited(capacity)
     per_unit = np.where(limits, 1 / np.where(limits, capacity, 1.0), np.nan)
-    return np.asarray(load * per_unit[:, :, None])
+    return np.asarray(load * per_unit[..., None])
 
 
 def hot_node_slots(share: AnyFloats) -> Bools:

@@ -129,7 +129,10 @@ def record(history: History, pod_usage: PodUsage, window: Window) -> Recording:
         own = flat(pod_usage.usage[here][:, :, days])[..., window.first_slot - 1]
         live = np.where(np.isfinite(own), own, live)
 
-    nodes, known = _playable(history, window), history.before(window.first_day)
+    # A day that is played back finds its nodes as they were when the pods were placed.
+    capacity = history.capacity_of_days[:, :, window.first_day]
+    allocatable = _allocatable_then(history, capacity)
+    nodes, known = _playable(history, window, capacity, allocatable), history.before(window.first_day)
     assumed = assumed_capacities(known)[nodes]
     base = flat(history.node_usage[nodes]) - np.nan_to_num(flat(history.node_pod_usage[nodes]))
     base = np.maximum(_fill_gaps(base[..., : window.history_slot + window.n_slots], window.history_slot), 0.0)
@@ -147,9 +150,9 @@ def record(history: History, pod_usage: PodUsage, window: Window) -> Recording:
         live_base=base[..., before],
         first_node=_first_nodes(history, pod_usage.row[here], nodes, window.history_slot),
         nodes=nodes,
-        capacity=np.where(np.isfinite(assumed), assumed, history.capacity[nodes]),
+        capacity=np.where(np.isfinite(assumed), assumed, capacity[nodes]),
         assumed=np.isfinite(assumed),
-        allocatable=np.where(np.isfinite(history.allocatable), history.allocatable, np.inf)[nodes],
+        allocatable=np.where(np.isfinite(allocatable), allocatable, np.inf)[nodes],
         service_requests=np.nan_to_num(known.requests),
     )
 
@@ -167,7 +170,14 @@ def _first_nodes(history: History, rows: Ints, nodes: Ints, slot: int) -> Ints:
     return np.asarray(node_of[rows], dtype=np.int64)
 
 
-def _playable(history: History, window: Window) -> Ints:
+def _allocatable_then(history: History, capacity: Floats) -> Floats:
+    """What a node of this capacity allocates, (n_nodes, 2): known is only what it does now, the share is kept."""
+    with np.errstate(invalid="ignore"):
+        change = capacity[:, [CPU, MEMORY]] / history.capacity[:, [CPU, MEMORY]]
+    return np.where(np.isfinite(change), history.allocatable * change, history.allocatable)
+
+
+def _playable(history: History, window: Window, capacity: Floats, allocatable: Floats) -> Ints:
     """Nodes that pods can be placed on: there around the placement, and of known size. (n_playable,) indices.
 
     There = measured, or holding pods, within 24 hours before or after the placement. Like the pods themselves, the
@@ -181,7 +191,7 @@ def _playable(history: History, window: Window) -> Ints:
             f"no node was measured or held pods within 24 hours of the placement on {window.days[0]}: "
             "choose a time at which the history has data"
         )
-    size = np.concatenate([history.capacity[:, [CPU, MEMORY]], history.allocatable], axis=1)
+    size = np.concatenate([capacity[:, [CPU, MEMORY]], allocatable], axis=1)
     playable = np.flatnonzero(there & any_limit(size))
     if not len(playable):
         raise InputError(

@@ -134,3 +134,13 @@ def test_what_is_learned_is_finite_positive_repeatable_and_above_what_was_sustai
 def test_sizes_within_a_hundredth_are_one_kind() -> None:
     sizes = np.array([16.0, np.nan, 8.0, 8.05, 8.2, 16.1])
     assert kinds_of_nodes(sizes).tolist() == [2, -1, 0, 0, 1, 2]
+
+
+def test_days_on_which_a_node_was_of_another_kind_say_nothing_of_its_present_one() -> None:
+    """A large node wrote 900 to its disk before it was rebuilt small."""
+    history = with_usage([10.0, 10.0, 10.0, 10.0], n_days=2 * LEAST_DAYS)
+    history.node_usage[0, DISK, :LEAST_DAYS] = 900.0
+    then = np.array(history.capacity_of_days)
+    then[0, CPU, :LEAST_DAYS] *= 4
+    np.testing.assert_allclose(assumed_capacities(history)[:, DISK], MARGIN * 900)
+    np.testing.assert_allclose(assumed_capacities(replace(history, daily_capacity=then))[:, DISK], MARGIN * 10)

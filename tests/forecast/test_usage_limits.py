@@ -15,7 +15,7 @@ from forecast.node_base import fit_node_base
 from forecast.peak_weights import fit_peak_weights, pods_felt_by_nodes
 from forecast.peak_weights.composition import day_counts
 from forecast.resources import CPU, DISK, MEMORY, NETWORK
-from forecast.usage_limits import FLEET_FACTOR, Excess, fleet_limits, services_beyond
+from forecast.usage_limits import FLEET_FACTOR, Excess, fleet_limits, services_beyond, typical_peaks
 from testing.clusters.constructed import constructed
 from tests.trainer.history.histories import COLUMNS, Tables, tables
 from trainer.history.cleaning import Cause
@@ -70,7 +70,7 @@ def test_claims_on_a_busy_node_end_at_its_capacity_where_that_is_known(capacity:
 
 def test_a_node_without_measurement_is_bound_by_the_fleet_alone() -> None:
     own = level(2.0, np.nan)
-    limit, floor = fleet_limits(own[:, :, None], np.full((2, 5), np.nan))
+    limit, floor = fleet_limits(typical_peaks(own[:, :, None]), np.full((2, 5), np.nan))
     for times, is_cut in ((1.9, False), (2.1, True)):
         usage = np.full((1, 5, 48), FLEET_FACTOR * times)
         cut, _ = beyond(usage, np.ones(1, dtype=np.int64), [0], own, floor=floor, fleet=limit)

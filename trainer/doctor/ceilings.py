@@ -73,9 +73,9 @@ def cpu_ceilings(evidence: Evidence) -> Finding | None:
 
 def full_nodes(evidence: Evidence) -> Finding | None:
     """Finds nodes whose CPU is used up now and then."""
-    usage, capacity = evidence.recent.node_usage[:, CPU], evidence.history.capacity[:, CPU]
+    usage, capacity = evidence.recent.node_usage[:, CPU], evidence.recent.capacity_of_days[:, CPU]
     with np.errstate(invalid="ignore", divide="ignore"):
-        n_full = (usage >= FULL_NODE * capacity[:, None, None]).sum(axis=(1, 2))
+        n_full = (usage >= FULL_NODE * capacity[:, :, None]).sum(axis=(1, 2))
         share = n_full / np.maximum(np.isfinite(usage).sum(axis=(1, 2)), 1)
     touched = np.zeros((len(usage), len(RESOURCES)), dtype=np.bool_)
     touched[:, CPU] = share >= _LEAST_FULL

@@ -58,9 +58,9 @@ def impossible_values(evidence: Evidence) -> Finding | None:
 
 def above_capacity(evidence: Evidence) -> Finding | None:
     """Finds nodes that used more than they have, though less than what cleaning removes."""
-    capacity = evidence.history.capacity
+    capacity = evidence.recent.capacity_of_days
     with np.errstate(invalid="ignore"):
-        n_above = (evidence.recent.node_usage > _ABOVE * capacity[:, :, None, None]).sum(axis=(2, 3))
+        n_above = (evidence.recent.node_usage > _ABOVE * capacity[..., None]).sum(axis=(2, 3))
     return node_finding(
         Kind.ABOVE_CAPACITY,
         evidence,

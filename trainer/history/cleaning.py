@@ -6,7 +6,7 @@ and reported in one line; input that cannot be mended raises InputError where it
     cause                 treatment
     not finite            NaN, infinity: not measured
     negative              not measured
-    above capacity        more than CAPACITY_TOLERANCE x capacity of the node: not measured
+    above capacity        more than CAPACITY_TOLERANCE x capacity of the node on that day: not measured
     beyond node           more than the node itself used (forecast.usage_limits): not measured
     beyond fleet          node without a known capacity, FLEET_FACTOR x what nodes use at most: not measured
     duplicate             same pod or node at the same time: the last row counts
@@ -105,8 +105,8 @@ def clean_usage(values: Floats32, n_null: int, node: Ints, capacity: Floats) -> 
 
     values   : (n_rows, n_resources) float32; NaN also stands for null
     n_null   : how many of the NaN are nulls, which are not worth a remark
-    node     : (n_rows,) index into capacity, -1 = unknown
-    capacity : (n_nodes, n_resources); NaN = not a limit
+    node     : (n_rows,) index into capacity, of the node or of the node on a day; -1 = unknown
+    capacity : (n_nodes, n_resources) or (n_days * n_nodes, n_resources); NaN = not a limit
     """
     counts: dict[Cause, int] = {}
     finite = np.isfinite(values)

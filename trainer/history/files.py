@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from forecast.aggregation import HistoryBuilder, NodeTable, PodTable, PodWindow
-from forecast.arrays import Floats32, Ints
+from forecast.arrays import Floats, Floats32, Ints
 from forecast.calendar import SLOTS_PER_DAY, Calendar
 from forecast.errors import InputError, NotEnoughHistory
 from forecast.events import Event
@@ -27,12 +27,13 @@ from forecast.progress import Progress, silent
 from forecast.resources import RESOURCES
 from forecast.sample_grid import MAX_STEP_SECONDS, SampleGrid, sample_times, slot_last, slot_means, slot_shares
 from forecast.usage_limits import CutSeries
+from trainer.history.capacity_file import read_capacity
 from trainer.history.cleaning import Cause, CleaningReport, Tally
 from trainer.history.events_file import read_events
 from trainer.history.layout import Layout, LayoutFile, read_settings
 from trainer.history.moved_file import MovedServices
 from trainer.history.series_file import ABSENT, QUARTER_SECONDS, Ints32, Inventory, SeriesFile, Window
-from trainer.history.tables import node_lookup, node_table, pod_table, read_capacity, read_requests
+from trainer.history.tables import node_lookup, node_table, pod_table, read_requests
 
 WINDOW_BYTES = 128 << 20
 """Samples held at a time. A window is at least one day: pods of a day x samples of a day x _CELL_BYTES."""
@@ -120,12 +121,14 @@ class HistoryFiles:
         step = _step(settings.step_seconds, usage_stock.step_seconds, usage_file.name, tally)
         node_step = _step(None, node_stock.step_seconds or settings.step_seconds, node_file.name, tally)
 
-        nodes = node_table(read_capacity(capacity_file, tally), {*usage_stock.places, *node_stock.places}, tally)
+        days = _whole_days(calendar, usage_stock, step, until, tally)
+        seen = {*usage_stock.places, *node_stock.places}
+        nodes = node_table(read_capacity(capacity_file, tally), seen, calendar, days, tally)
         pods, rank = pod_table(usage_stock, read_requests(pod_file, tally), tally)
         return cls(
             directory=directory,
             calendar=calendar,
-            days=_whole_days(calendar, usage_stock, step, until, tally),
+            days=days,
             pods=pods,
             nodes=nodes,
             _usage=_Source(usage, usage_stock, step, rank, node_lookup(usage_stock.places, nodes)),
@@ -215,6 +218,12 @@ class HistoryFiles:
             phase_seconds=source.inventory.phase_seconds,
         )
 
+    def _limits(self, first: int, n_days: int) -> Floats:
+        """Capacities that samples of some days are held against: (n_days or 1, n_nodes, n_resources)."""
+        if self.nodes.daily_capacity is None:
+            return self.nodes.capacity[None]
+        return np.moveaxis(self.nodes.daily_capacity[:, :, first : first + n_days], 2, 0)
+
     def _pod_windows(self, first: int, n_days: int, tally: Tally, progress: Progress) -> Iterator[PodWindow]:
         """The days, some at a time, reduced to slots."""
         source = self._usage
@@ -232,7 +241,8 @@ class HistoryFiles:
             grid = self._grid(source, begin, length)
             column = np.full(len(self.pods.pods) + 1, -1, dtype=np.int64)  # one more for rank -1: left out
             column[here] = np.arange(len(here))
-            window = Window(grid, len(here), column[source.rank], source.place, self.nodes.capacity)
+            limits = self._limits(begin, length)
+            window = Window(grid, len(here), column[source.rank], source.place, limits)
             samples, places = source.file.samples(window, tally, progress)
             seen = places != ABSENT
             present, any_data = slot_shares(seen, grid)
@@ -258,7 +268,7 @@ class HistoryFiles:
         """Whole-node usage: (n_nodes, n_resources, n_days, 48)."""
         source, n_nodes = self._node_usage, len(self.nodes.nodes)
         grid = self._grid(source, first, n_days)
-        window = Window(grid, n_nodes, source.rank, source.place, self.nodes.capacity)
+        window = Window(grid, n_nodes, source.rank, source.place, self._limits(first, n_days))
         return slot_means(source.file.samples(window, self._tally, progress)[0], grid)
 
 

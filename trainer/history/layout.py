@@ -3,7 +3,7 @@
     usage.parquet     timestamp, namespace, service, pod, node and usage columns    one row per pod and time
     nodes.parquet     timestamp, node and usage columns                             one row per node and time
     pods.parquet      namespace, pod and requests                                   one row per pod
-    capacity.parquet  node, capacities, optionally allocatable                      one row per node
+    capacity.parquet  node, capacities, optionally allocatable and day              one row per node (and day)
     history.json      optional: time_zone, holiday_country, step ("5m", "30s" or a number of seconds)
     events.yaml       optional: a user's calendar of days that differ (events_file)
     moved.yaml        optional: services that had another name or came from another cluster (moved_file)
@@ -107,6 +107,7 @@ class LayoutFile:
 
     name: str
     path: Path
+    files: tuple[Path, ...]
     parts: tuple[pq.ParquetFile, ...]
     columns: frozenset[str]
 
@@ -130,7 +131,7 @@ class LayoutFile:
                 parts.append(pq.ParquetFile(file, read_dictionary=present, metadata=part.metadata))
             _check_columns(file, part.schema_arrow, required, text)
         columns = frozenset.intersection(*(frozenset(part.schema_arrow.names) for part in parts))
-        return cls(name, path, tuple(parts), columns)
+        return cls(name, path, tuple(files), tuple(parts), columns)
 
     @property
     def n_rows(self) -> int:
@@ -161,6 +162,14 @@ class LayoutFile:
             table = pa.concat_tables([part.read(columns=wanted) for part in self.parts], promote_options="permissive")
             table.validate(full=True)
             return table
+
+    def read_parts(self, columns: Sequence[str]) -> Iterator[tuple[Path, pa.Table]]:
+        """The same file by file, each with those of the columns that it has."""
+        for path, part in zip(self.files, self.parts, strict=True):
+            with _readable(path):
+                table = part.read(columns=[column for column in columns if column in part.schema_arrow.names])
+                table.validate(full=True)
+                yield path, table
 
 
 @contextmanager
@@ -212,4 +221,18 @@ def seconds(column: pa.Array) -> tuple[Ints, Any]:
 def numbers(column: pa.Array) -> Floats:
     """A numeric column with NaN for null."""
     values: Floats = np.asarray(column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64)
+    return values
+
+
+def positive(table: pa.Table, columns: Sequence[str], name: str, tally: Tally, *, zero_allowed: bool = False) -> Floats:
+    """Columns side by side, (n_rows, n_columns); what is missing or cannot be true is NaN."""
+    values = np.full((table.num_rows, len(columns)), np.nan)
+    for index, column in enumerate(columns):
+        if column in table.column_names:
+            data = table[column].combine_chunks()
+            values[:, index] = numbers(data)
+            with np.errstate(invalid="ignore"):
+                good = np.isfinite(values[:, index]) & (values[:, index] >= 0 if zero_allowed else values[:, index] > 0)
+            tally.add(name, Cause.BAD_CAPACITY, int(np.count_nonzero(~good)) - data.null_count)
+            values[~good, index] = np.nan
     return values

@@ -67,7 +67,7 @@ class Window:
 
     position : (series in the file,) index on the window's series axis, -1 = not wanted
     place    : (places in the file + 1,) index of the node in `capacity`; the last entry is -1, for "unknown"
-    capacity : (n_nodes, n_resources), for finding impossible values
+    capacity : (n_days, n_nodes, n_resources), for finding impossible values; of one day where all days are alike
     """
 
     grid: SampleGrid
@@ -210,7 +210,10 @@ class SeriesFile:
                 with np.errstate(over="ignore"):  # becomes infinite, which is counted below
                     values[:, index] = numbers(data)
         node = window.place[self._names[self._place_column].of(batch.column(self._place_column))]
-        for cause, count in clean_usage(values, n_null, node, window.capacity).items():
+        n_days, n_nodes, n_resources = window.capacity.shape
+        limit = node if n_days == 1 else np.where(node < 0, -1, window.grid.tick_days()[tick] * n_nodes + node)
+        limits = window.capacity.reshape(n_days * n_nodes, n_resources)
+        for cause, count in clean_usage(values, n_null, limit, limits).items():
             tally.add(self._file.name, cause, count)
         cell = tick * window.n_series + column
         tally.add(self._file.name, Cause.DUPLICATE, _count_repeated(cell, places))

@@ -1,4 +1,4 @@
-"""The tables next to the samples: requests of pods and capacities of nodes, joined to what the samples mention.
+"""The tables of pods and nodes: requests and capacities, joined to what the samples mention.
 
 Names that occur on one side only are no error: a pod without a row has unknown requests, a node without a row unknown
 capacity, and rows of pods that never reported are left out.
@@ -7,51 +7,57 @@ capacity, and rows of pods that never reported are left out.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from datetime import date
 
 import numpy as np
-import pyarrow as pa
 
 from forecast.aggregation import NodeTable, PodTable
 from forecast.arrays import Floats, Ints
+from forecast.calendar import Calendar
 from forecast.errors import InputError
 from forecast.one_off_owners import group_of_each
 from forecast.resources import RESOURCES
 from forecast.service_key import ServiceKey
+from trainer.history.capacity_file import COLUMNS, NodeCapacity, daily_capacities
 from trainer.history.cleaning import Cause, Tally
-from trainer.history.layout import Layout, LayoutFile, numbers
+from trainer.history.layout import Layout, LayoutFile, positive
 from trainer.history.series_file import Inventory
 
 _STILL_THERE_SECONDS = 900
 """An owner that was sampled so shortly before the end of the history may run on."""
 
 _REQUESTS = ("request_cpu_cores", "request_memory_bytes")
-_CAPACITY = tuple(resource.column for resource in RESOURCES)
-_ALLOCATABLE = ("allocatable_cpu_cores", "allocatable_memory_bytes")
 
 
 def read_requests(file: LayoutFile, tally: Tally) -> Mapping[tuple[str, str], Floats]:
     """Requests (CPU cores, memory bytes; NaN = unknown) by (namespace, pod); the last row of a pod counts."""
     table = file.read(["namespace", "pod", *_REQUESTS])
-    values = _positive(table, _REQUESTS, file.name, tally, zero_allowed=True)  # (n_rows, 2)
+    values = positive(table, _REQUESTS, file.name, tally, zero_allowed=True)  # (n_rows, 2)
     names = zip(table["namespace"].to_pylist(), table["pod"].to_pylist(), strict=True)
     return {name: row for name, row in zip(names, values, strict=True) if None not in name}
 
 
-def read_capacity(file: LayoutFile, tally: Tally) -> Mapping[str, Floats]:
-    """Capacities and allocatable CPU and memory (NaN = not a limit, unknown) by node: (n_resources + 2,)."""
-    columns = (*_CAPACITY, *_ALLOCATABLE)
-    table = file.read(["node", *columns])
-    values = _positive(table, columns, file.name, tally)
-    return {name: row for name, row in zip(table["node"].to_pylist(), values, strict=True) if name is not None}
-
-
-def node_table(capacity: Mapping[str, Floats], seen: Collection[str], tally: Tally) -> NodeTable:
-    """All nodes that have a capacity or a sample, sorted by name."""
+def node_table(
+    capacity: Mapping[str, NodeCapacity],
+    seen: Collection[str],
+    calendar: Calendar,
+    days: Sequence[date],
+    tally: Tally,
+) -> NodeTable:
+    """All nodes that have a capacity or a sample, sorted by name; days: local days that are judged."""
     tally.set(Layout.capacity, Cause.UNKNOWN_NODE, len(set(seen) - set(capacity)))
     nodes = tuple(sorted({*capacity, *seen}))
-    unknown = np.full(len(_CAPACITY) + len(_ALLOCATABLE), np.nan)
-    values = np.array([capacity.get(node, unknown) for node in nodes]).reshape(len(nodes), len(unknown))
-    return NodeTable(nodes, capacity=values[:, : len(_CAPACITY)], allocatable=values[:, len(_CAPACITY) :])
+    known = [capacity.get(node) for node in nodes]
+    unknown = np.full(len(COLUMNS), np.nan)
+    values = np.array([unknown if one is None else one.last for one in known]).reshape(len(nodes), len(unknown))
+    last, daily = values[:, : len(RESOURCES)], None
+    if changed := daily_capacities(known, calendar, days):
+        daily = np.repeat(last[:, :, None], len(days), axis=2)
+        for row, of_node in changed.items():
+            daily[row] = of_node
+        # Changes long before the first day concern nothing here.
+        daily = None if np.array_equal(daily, np.broadcast_to(last[:, :, None], daily.shape), equal_nan=True) else daily
+    return NodeTable(nodes, capacity=last, allocatable=values[:, len(RESOURCES) :], daily_capacity=daily)
 
 
 def pod_table(stock: Inventory, requests: Mapping[tuple[str, str], Floats], tally: Tally) -> tuple[PodTable, Ints]:
@@ -119,19 +125,3 @@ def _service(namespace: str, service: str) -> ServiceKey:
             f"{Layout.usage}: service {service!r} in namespace {namespace!r} is not Kind/name of the top owner: "
             "write for instance Deployment/cart"
         ) from error
-
-
-def _positive(
-    table: pa.Table, columns: Sequence[str], name: str, tally: Tally, *, zero_allowed: bool = False
-) -> Floats:
-    """Columns side by side, (n_rows, n_columns); what is missing or cannot be true is NaN."""
-    values = np.full((table.num_rows, len(columns)), np.nan)
-    for index, column in enumerate(columns):
-        if column in table.column_names:
-            data = table[column].combine_chunks()
-            values[:, index] = numbers(data)
-            with np.errstate(invalid="ignore"):
-                good = np.isfinite(values[:, index]) & (values[:, index] >= 0 if zero_allowed else values[:, index] > 0)
-            tally.add(name, Cause.BAD_CAPACITY, int(np.count_nonzero(~good)) - data.null_count)
-            values[~good, index] = np.nan
-    return values

@@ -1,7 +1,8 @@
 """One day read twice becomes one day: what either reading knows is kept. Pure.
 
 A day is read again while samples may still arrive late, and by then the server may have forgotten its first hours: so
-neither reading may simply replace the other.
+neither reading may simply replace the other. Where they differ in what a node can do, its capacity changed within the
+day: the largest of each resource is kept in front of what was read last.
 """
 
 from __future__ import annotations
@@ -9,10 +10,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from forecast.arrays import Floats, Ints
+from trainer.history.capacity_file import DAY
 from trainer.prometheus.day_tables import DayTables
 
 _POD_KEYS, _NODE_KEYS = ("namespace", "pod"), ("node",)
@@ -25,8 +28,21 @@ def merge_days(old: DayTables, new: DayTables) -> DayTables:
         usage=_merge_samples(old.usage, new.usage),
         nodes=_merge_samples(old.nodes, new.nodes),
         pods=_merge_facts(old.pods, new.pods, _POD_KEYS),
-        capacity=_merge_facts(old.capacity, new.capacity, _NODE_KEYS),
+        capacity=_merge_capacity(old.capacity, new),
     )
+
+
+def _merge_capacity(old: pa.Table, new: DayTables) -> pa.Table:
+    """What was read last of each node, after the largest of both readings where that is more; with the day."""
+    here = new.capacity.drop_columns([DAY] if DAY in new.capacity.column_names else [])
+    before = old.select([name for name in here.column_names if name in old.column_names]).to_pandas()
+    before = before.astype({"node": "string"})
+    last = _merge_facts(old.filter(pa.array(~before["node"].duplicated(keep="last"))), here, _NODE_KEYS)
+    latest = last.to_pandas().astype({"node": "string"}).set_index("node")
+    largest = pd.concat([before.set_index("node"), latest]).groupby("node").max().loc[latest.index]
+    rows = pd.concat([largest[(largest > latest).any(axis=1)], latest]).sort_index(kind="stable").reset_index()
+    table = pa.Table.from_pandas(rows, schema=last.schema, preserve_index=False)
+    return table.append_column(DAY, pa.array([new.day] * len(rows), pa.date32()))
 
 
 def _merge_samples(old: pa.Table, new: pa.Table) -> pa.Table:

@@ -54,7 +54,11 @@ class Spread:
 
 
 def score_day(reading: DayReading, actual: AnyFloats, capacity: AnyFloats) -> DayScore:
-    """Hold a day's forecast against what came. actual: (n_nodes, n_resources, 48); capacity: (n_nodes, n_resources)."""
+    """Hold a day's forecast against what came.
+
+    actual   : (n_nodes, n_resources, 48)
+    capacity : (n_nodes, n_resources) of that day
+    """
     measured = np.isfinite(actual).mean(axis=2) >= _MEASURED_SHARE  # (n_nodes, n_resources)
     predicted = np.isfinite(reading.node_peaks).all(axis=2)
     judged = measured & predicted & reading.understood
@@ -75,8 +79,9 @@ def score_day(reading: DayReading, actual: AnyFloats, capacity: AnyFloats) -> Da
 def spread_of(history: History) -> Spread:
     """Over all days of the history."""
     variation, hot = np.full((len(RESOURCES), history.n_days), np.nan), np.full(history.n_days, np.nan)
+    capacity = history.capacity_of_days
     for day in range(history.n_days):
-        share = shares(history.node_usage[:, :, day], history.capacity)  # (n_nodes, n_resources, 48)
+        share = shares(history.node_usage[:, :, day], capacity[:, :, day])  # (n_nodes, n_resources, 48)
         enough = np.isfinite(share).mean(axis=2) >= _MEASURED_SHARE
         peaks = np.where(enough, daily_peaks(share), np.nan)
         variation[:, day] = peak_variation(peaks[:, :, None])

@@ -110,11 +110,18 @@ def _tiles(view: PeaksView, figures: Mapping[str, Any]) -> Iterator[tuple[str, s
 def _data(view: PeaksView, figures: Mapping[str, Any]) -> dict[str, Any]:
     history = view.history
     limits = [[_number(value) for value in row] for row in history.capacity[view.nodes.chosen]]
+    nodes = _entities(view.nodes, [history.nodes[row] for row in view.nodes.chosen], limits)
+    if history.daily_capacity is not None:
+        then = history.capacity_of_days[view.nodes.chosen][:, :, -len(view.days) :]
+        for node, now, by_day in zip(nodes, limits, then, strict=True):
+            node["capacity_days"] = [
+                [*map(_number, of_days.tolist()), last] for of_days, last in zip(by_day, now, strict=True)
+            ]
     return {
         "resources": [[resource.name, resource.unit] for resource in RESOURCES],
         "days": [*(day.isoformat() for day in view.days), view.coming.isoformat()],
         "origins": [forecast.origin.value for forecast in view.forecasts],
-        "node": _entities(view.nodes, [history.nodes[row] for row in view.nodes.chosen], limits),
+        "node": nodes,
         "service": _entities(view.services, [str(history.services[row]) for row in view.services.chosen], None),
         "hottest": [_without_nan(node) for node in figures["coming"]["hottest"][:_HOTTEST]],
         "scores": [_without_nan(day) for day in figures["days"] if "error" in day],

@@ -97,9 +97,11 @@
     traces.push({ x: times.slice(0, coming * SLOTS), y: actual.slice(0, coming * SLOTS), name: "actual", mode: "lines",
       line: { color: colour("actual"), width: 1.3 }, hovertemplate: "%{y:.4~g} actual<extra></extra>" });
     traces.push(...peakMarks(actual, bound));
-    if (kind === "node" && capacity !== null && capacity / divisor <= 2 * highest / divisor) {
+    const limits = entity.capacity_days ? entity.capacity_days[resource] : data.days.map(() => capacity);
+    if (kind === "node" && limits.some((limit) => limit !== null && limit <= 2 * highest)) {
       for (const [share, name, dash] of [[1, "capacity", "dash"], [data.hot_share, percent(data.hot_share), "dot"]]) {
-        traces.push({ x: [times[0], times.at(-1)], y: Array(2).fill(share * capacity / divisor), name, mode: "lines",
+        const line = limits.map((limit) => (limit === null ? null : share * limit / divisor));
+        traces.push({ x: times, y: times.map((_, slot) => line[Math.floor(slot / SLOTS)]), name, mode: "lines",
           line: { color: colour("limit"), width: 1.2, dash }, hoverinfo: "skip" });
       }
     }

@@ -126,7 +126,9 @@ def peaks_view(
             widen=forecast.widen,
         )
         collected.keep(forecast.day, found)
-        collected.scores[forecast.day] = score_day(found, history.node_usage[:, :, index], history.capacity)
+        collected.scores[forecast.day] = score_day(
+            found, history.node_usage[:, :, index], history.capacity_of_days[:, :, index]
+        )
         collected.service_peaks[forecast.day] = peaks_of(model, history, (forecast.day,))[:, :, 0]
         told(len(collected.scores), len(shown))
 
@@ -171,10 +173,11 @@ class _Collected:
         of_nodes = history.node_usage[:, :, -n_past:]
         of_services = history.usage_per_pod[:, :, -n_past:] * history.replicas[:, None, -n_past:]
         hot = list(HOT_RESOURCES)
-        measured = _highest(of_nodes)
+        peaks = np.nan_to_num(of_nodes).max(axis=3, initial=0.0)  # (n_nodes, n_resources, n_past)
+        measured = shares(peaks[..., None], history.capacity_of_days[:, :, -n_past:])[..., 0]
         node_rank = np.fmax(
             np.nan_to_num(peak_shares(coming, history.capacity)).max(axis=1, initial=0.0),
-            np.nan_to_num(shares(measured[:, :, None], history.capacity))[:, hot, 0].max(axis=1, initial=0.0),
+            np.nan_to_num(measured)[:, hot].max(axis=(1, 2), initial=0.0),
         )
         load = np.fmax(_highest(of_services), _highest(coming.service_mean))[:, hot]
         of_cluster = load / np.maximum(load.sum(axis=0), 1e-12)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -260,3 +261,13 @@ def test_agreement_by_level() -> None:
         "fresh": pytest.approx(2 / 3),
         "old_model": 0,
     }
+
+
+def test_a_day_is_held_against_the_capacity_of_that_day() -> None:
+    # 5 cores on n0 are hot on the last day, when it had 6 of its 10 cores.
+    history, pods = cluster(("shop/a", 0, 0, N_SLOTS))
+    then = np.array(history.capacity_of_days)
+    then[0, CPU] = [10.0, 10.0, 6.0]
+    _, result = moved(replace(history, daily_capacity=then), pods, decided("shop/a", 0, "n0", "n2"))
+    assert result.real.daily_hot_share == pytest.approx([0, 0, 1 / 3])
+    assert result.shadow.hot_share == 0

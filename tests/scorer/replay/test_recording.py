@@ -7,6 +7,7 @@ from datetime import datetime, time
 
 import numpy as np
 
+from forecast.resources import CPU, DISK, MEMORY
 from scorer.replay.recording import record
 from scorer.replay.window import replay_window
 from tests.scorer.replay.small_cluster import N_NODES, REPLICAS, small_cluster
@@ -41,3 +42,17 @@ def test_a_recording_may_begin_with_the_first_half_hour_that_is_known_of_its_pod
     )
     assert recording.n_slots == 96
     assert (recording.started[recording.birth == 0] == 0).all(), "how long they have run is not known"
+
+
+def test_nodes_are_as_they_were_when_the_pods_were_placed() -> None:
+    """Failed before: a replay of days before node 1 was rebuilt had it as it is now."""
+    history, pods = small_cluster()
+    window = replay_window(history)
+    then = np.array(history.capacity_of_days)
+    then[1, :, : window.first_day + 1] *= 2
+    recording = record(replace(history, daily_capacity=then), pods, window)
+    now = record(history, pods, window)
+    factor = np.where(np.arange(N_NODES) == 1, 2.0, 1.0)[:, None]
+    known = [CPU, MEMORY, DISK]  # the others are assumed by kind
+    np.testing.assert_array_equal(recording.capacity[:, known], factor * now.capacity[:, known])
+    np.testing.assert_array_equal(recording.allocatable, factor * now.allocatable)

@@ -251,3 +251,13 @@ def test_figures_are_plain_json() -> None:
     again = json.loads(json.dumps(figures))
     assert [one["finding"] for one in again["findings"]] == ["missing days", "unmeasured services"]
     assert set(again["findings"][0]["load_share"]) == {resource.name for resource in RESOURCES}
+
+
+def test_a_node_that_was_rebuilt_is_held_against_what_it_had_each_day() -> None:
+    """Failed before: days of 40 cores were above capacity and full by the 20 of the last week."""
+    history = put(lambda usage: usage / 2, np.s_[0, :, -7:], "node_usage", "node_pod_usage")(healthy())
+    rebuilt = put(lambda capacity: capacity / 2, np.s_[0], "capacity")(history)
+    then = np.array(history.capacity_of_days)
+    then[0, :, -7:] /= 2
+    assert examine(replace(rebuilt, daily_capacity=then), NOTHING).findings == ()
+    assert {Kind.ABOVE_CAPACITY, Kind.FULL_NODES} <= set(found(examine(rebuilt, NOTHING)))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -14,7 +17,9 @@ from forecast.calendar import Calendar
 from forecast.errors import InputError
 from forecast.history import History
 from forecast.object_store import TEMPORARY
+from forecast.resources import CPU
 from tests.trainer.own_history.days import DAY, day_tables, hours_of, midnight
+from trainer.history.cleaning import Cause
 from trainer.history.files import HistoryFiles, read_history
 from trainer.own_history.store import SETTLE, OwnHistory, last_read
 
@@ -199,3 +204,17 @@ def test_the_day_that_is_not_over_is_not_learned_from(hour: int, zone: str, last
 
 def test_other_histories_have_no_last_reading(tmp_path: Path) -> None:
     assert last_read(tmp_path) is None
+
+
+def test_a_node_rebuilt_between_two_nights_is_judged_by_what_it_had_each_day(tmp_path: Path) -> None:
+    """Failed before: the last file's capacity held for all days, and what was honest under the first was dropped."""
+    own = OwnHistory(str(tmp_path))
+    for day, cores in zip(DAYS, (100.0, 100.0, 5.0), strict=True):
+        capacity = pd.DataFrame({"node": ["node-0", "node-1"], "cpu_cores": cores})
+        tables = replace(day_tables(day), capacity=pa.Table.from_pandas(capacity, preserve_index=False))
+        own.append(tables, read_until=midnight(day, 27))
+    files = HistoryFiles.open(tmp_path)
+    history = files.history()
+    assert files.report.total(Cause.ABOVE_CAPACITY) == 0
+    assert history.capacity[:, CPU].tolist() == [5.0, 5.0]
+    assert history.capacity_of_days[0, CPU].tolist() == [100.0, 100.0, 100.0]

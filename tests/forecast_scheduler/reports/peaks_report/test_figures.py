@@ -74,3 +74,14 @@ def test_the_hottest_node_is_the_one_closest_to_any_capacity_that_counts() -> No
     first, second = hottest_nodes(replace(reading(), node_peaks=peaks), CAPACITY)
     assert (first.node, first.resource, first.share, first.bound, first.at) == (1, LOG, 0.9, 12.0, time(20, 0))
     assert (second.node, second.share) == (2, 0.4)
+
+
+def test_spread_and_hot_share_are_of_the_capacity_of_each_day() -> None:
+    usage = np.full((2, len(RESOURCES), 2, 48), 9.0, dtype=np.float32)
+    usage[0, :, 1] = 18.0  # of 20 on the first day, of 40 on the second
+    then = np.full((2, len(RESOURCES), 2), 20.0)
+    then[0, :, 1] = 40.0
+    known = replace(history(), days=history().days[:2], nodes=("a", "b"), node_usage=usage, capacity=then[:, :, 1])
+    spread = spread_of(replace(known, daily_capacity=then))
+    assert spread.hot.tolist() == [0, 0] and spread.variation[CPU].tolist() == pytest.approx([0, 0])
+    assert spread_of(replace(known, capacity=then[:, :, 0])).hot.tolist() == [0, 0.5]
