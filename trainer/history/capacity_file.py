@@ -49,7 +49,8 @@ class NodeCapacity:
     @property
     def last(self) -> Floats:
         """What is known last: (len(COLUMNS),)."""
-        return self.values[-1]
+        last: Floats = self.values[-1]
+        return last
 
     @property
     def changes(self) -> bool:

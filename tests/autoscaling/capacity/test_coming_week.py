@@ -37,6 +37,10 @@ def test_the_same_pods_come_and_use_what_the_model_expects() -> None:
     longer, coming = with_coming_days(history, _pods_of(pods, first, 7), model, 6)
     assert longer.days[: history.n_days] == history.days and longer.n_days == history.n_days + 7
     np.testing.assert_array_equal(coming.present, pods.present[:, first : first + 7])
+    rebuilt = replace(history, daily_capacity=2 * np.array(history.capacity_of_days))
+    later, _ = with_coming_days(rebuilt, _pods_of(pods, first, 7), model, 6)
+    np.testing.assert_array_equal(later.capacity_of_days[:, :, -7:], longer.capacity_of_days[:, :, -7:])
+    np.testing.assert_array_equal(later.capacity_of_days[:, :, :-7], rebuilt.daily_capacity)
     expected = longer.usage_per_pod[:, CPU, history.n_days :]
     model_says = model.usage(coming.days)[:, CPU]
     assert np.abs(expected - model_says).mean() < 0.15 * model_says.mean()

@@ -126,9 +126,10 @@ def test_a_day_on_which_nobody_said_keeps_what_is_known(tmp_path: Path) -> None:
 def test_a_capacity_of_the_settings_is_corrected_for_all_days(tmp_path: Path) -> None:
     """Disk, network and log are what a user says: too little, corrected later, or taken back."""
     made = cluster({DAYS[0]: 16.0, REBUILT: 16.0}, before=12.0, after=12.0)
-    mine = np.flatnonzero(made.capacity["node"] == "node-3")
+    made.capacity = made.capacity.reset_index(drop=True)
+    mine = made.capacity["node"] == "node-3"
     for name, values, expected in (("wrong", (1.0, 1e6), 1e6), ("taken back", (1.0, np.nan), np.nan)):
-        made.capacity.iloc[mine, made.capacity.columns.get_loc("disk_bytes_per_second")] = values
+        made.capacity.loc[mine, "disk_bytes_per_second"] = values
         history, files = read(made.write(tmp_path / name))
         assert files.report.total(Cause.ABOVE_CAPACITY) == 0
         np.testing.assert_array_equal(history.capacity_of_days[3, DISK], expected)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -18,6 +19,7 @@ from forecast.history import History
 from forecast.published_models import Registry
 from forecast.resources import CPU
 from forecast_scheduler.reports.peaks_report.figures_json import figures_json
+from forecast_scheduler.reports.peaks_report.html import peaks_page
 from forecast_scheduler.reports.peaks_report.origins import Origin
 from forecast_scheduler.reports.peaks_report.view import PeaksView, peaks_view
 from scorer.degradation import widening
@@ -122,3 +124,22 @@ def test_an_old_version_that_is_damaged_is_left_out(tmp_path: Path, caplog: pyte
     view = view_of(registry)
     assert origins_of(view) == ["none", "none", "none", "issued", "issued"]
     assert "a version is left out" in caplog.text
+
+
+def test_a_node_that_was_rebuilt_is_judged_and_drawn_by_what_it_had(tmp_path: Path) -> None:
+    """Failed before: past days of a node that has half of it now were shares of that half."""
+    registry, known = registry_of(tmp_path, in_time=(N_DAYS - 2,)), history()
+    then = np.array(known.capacity_of_days)
+    rebuilt = replace(known, capacity=known.capacity / 2, daily_capacity=then)
+    plain, view = view_of(registry), view_of(registry, rebuilt)
+    day = known.days[-1]
+    np.testing.assert_allclose(view.scores[day].error, plain.scores[day].error)
+    np.testing.assert_allclose(view.spread.hot, plain.spread.hot)
+    assert view.hottest[0].share == pytest.approx(2 * plain.hottest[0].share), "the coming day is of what it has now"
+    drawn, unchanged = (
+        json.loads(re.findall(r'id="peaks">(.*?)</script>', peaks_page(one))[0])["node"] for one in (view, plain)
+    )
+    assert all(
+        node["capacity_days"][CPU] == [*[2 * node["capacity"][CPU]] * 5, node["capacity"][CPU]] for node in drawn
+    )
+    assert not any("capacity_days" in node for node in unchanged)
