@@ -32,7 +32,9 @@ def night(registry: Registry, found: PeakModel, monkeypatch: pytest.MonkeyPatch,
         return found
 
     monkeypatch.setattr(nightly, "fit", fit)
-    return train_and_publish(history(), registry, now=NOW, live=True, gate=GateOptions(force=force), findings=[CLOCK.short()])
+    return train_and_publish(
+        history(), registry, now=NOW, live=True, gate=GateOptions(force=force), findings=[CLOCK.short()]
+    )
 
 
 @pytest.fixture
