@@ -17,6 +17,7 @@ from forecast.one_off_load import with_one_offs, without_one_offs
 from forecast.resources import CPU
 from forecast.service_key import ServiceKey
 from tests.forecast.six_nodes import BASE, WEB_POD, history_of, with_nights_of_etl
+from trainer.gate.reproduction import reproductions
 
 NIGHT = slice(2, 10)
 
@@ -71,3 +72,7 @@ def test_a_history_without_them_stays_as_it_is() -> None:
     plain = history_of(ServiceKey("shop", "Deployment", "mail"), [0] * 6)
     base = object()
     assert with_one_offs(base, plain, plain.describe_days()) is base  # type: ignore[arg-type]
+
+
+def test_the_model_reproduces_the_days_that_it_learned_from(model: PeakModel, history: History) -> None:
+    assert not reproductions(history, model)["cpu"].fails

@@ -195,7 +195,9 @@ def _weeks(history: History, model: PeakModel, days: tuple[date, ...], shift: in
     pods = np.nan_to_num(history.replicas[:, index].astype(np.float64))  # (n_services, n_days, 48)
     share = np.stack([model.load_share(_usual_count(pods[:, day])) for day in range(n_days)], axis=2)
     of_one = _usage(history, then, days) * share[..., None]  # (n_services, n_resources, n_days, 48)
-    runs = _on_days(history.placements, index)
+    # What owners that run once bring is a part of the base load (forecast.one_off_load).
+    lasting = np.array([not service.is_group for service in history.services], dtype=np.bool_)
+    runs = _on_days(history.placements.of(lasting), index)
     part = _part_present(runs, pods)
     cost, base = then.cost(days), then.base(days)
     weeks = []
@@ -225,6 +227,8 @@ def _weeks(history: History, model: PeakModel, days: tuple[date, ...], shift: in
             measured, shape = np.isfinite(on_nodes), (n_nodes, n_days, SLOTS_PER_DAY)
             curves = [np.where(measured, curve, np.nan).reshape(shape) for curve in (expected, on_nodes, load.mean)]
             cluster = _totals(curves[2], curves[1])
+            if history.one_off_usage is not None:
+                curves = [_as_on_average(curve) for curve in curves]
             peaks = np.stack([_daily_peaks(curve) for curve in curves])
         weeks.append(_Week(cluster, peaks, services, history.capacity[:, r]))
     return weeks
@@ -278,6 +282,16 @@ def _totals(predicted: Floats, recorded: Floats) -> Floats:
     n_known = known.sum(axis=0)
     enough = n_known >= max(1.0, _LEAST_MEASURED * n_known.max(initial=0))
     return np.stack([np.where(enough, np.where(known, one, 0.0).sum(axis=0), np.nan) for one in (predicted, recorded)])
+
+
+def _as_on_average(curve: Floats) -> Floats:
+    """Each day as the mean of all of them, (n_nodes, n_days, 48): where owners that run once land is chance.
+
+    A model expects of a node what such owners bring on average; that chance heaps them on one is part of the bound.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # half hours that were measured on no day
+        return np.where(np.isfinite(curve), np.nanmean(curve, axis=1, keepdims=True), np.nan)
 
 
 def _daily_peaks(curve: Floats) -> Floats:
