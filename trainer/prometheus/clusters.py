@@ -17,6 +17,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cache
 from itertools import combinations
 from typing import Final
 
@@ -36,7 +37,7 @@ _NAMESPACE: Final = 'kube_namespace_created{namespace="kube-system",exported_nam
 _PLACED: Final = 'group by (namespace, pod, uid, node) (kube_pod_info{node!="",exported_pod=""}%s)'
 _LASTING_SECONDS: Final = round(_LASTING.total_seconds())
 _TWICE: Final = (
-    f"topk(20, count by (namespace, pod) ({_PLACED % ''} and {_PLACED % f' offset {_LASTING_SECONDS}s'}) > 1)"
+    f"topk(5, count by (namespace, pod) ({_PLACED % ''} and {_PLACED % f' offset {_LASTING_SECONDS}s'}) > 1)"
 )
 _OWN: Final = (
     "namespace, pod, uid, node, instance, host_ip, pod_ip, created_by_kind, created_by_name, priority_class, "
@@ -78,7 +79,7 @@ class Seen:
     nodes      : kube_node_info
     earlier    : the same half an hour before
     namespaces : kube_namespace_created of kube-system, and when that was (unix seconds as text) under "created"
-    twice      : namespace and pod of those with several uids or nodes, then and now
+    twice      : namespace and pod of some of those with several uids or nodes, then and now
     targets    : those that scrapes of pods and nodes leave on their series
     """
 
@@ -159,7 +160,7 @@ def _are_clusters(name: str, sides: Mapping[str, _Side]) -> bool:
         named = [(one, other) for one, other in pairs if one and other]
         unlike = any(not sides[one].has_the_machines_of(sides[other]) for one, other in named)
         return contradict or unlike or any(sides[one].is_apart_from(sides[other]) for one, other in pairs)
-    if _ORDINARY.fullmatch(name):
+    if _is_ordinary(name):
         return False
     if _REPLICA.fullmatch(name):
         return contradict
@@ -186,7 +187,8 @@ def _without_label(nodes: Sequence[Labels], seen: Seen) -> str | None:
             )
     if len(seen.twice) >= _FEW:
         names = sorted(f"{labels.get('namespace', '')}/{labels.get('pod', '')}" for labels in seen.twice)
-        return _untold(f"pods are there twice at the same time, with two uids or on two nodes: {_list(names)}")
+        some = ", ".join(names[:3])
+        return _untold(f"pods are there twice at the same time, with two uids or on two nodes, for instance {some}")
     return None
 
 
@@ -212,6 +214,11 @@ def _says_cluster(name: str) -> bool:
     return _SAYS_CLUSTER.fullmatch(name) is not None
 
 
+@cache  # asked for each label of each node
+def _is_ordinary(name: str) -> bool:
+    return _ORDINARY.fullmatch(name) is not None
+
+
 def _sides(name: str, about: Sequence[Labels]) -> dict[str, _Side]:
     sides: dict[str, _Side] = defaultdict(_Side)
     for labels in about:
@@ -226,7 +233,7 @@ def _lasting(nodes: Sequence[Labels], earlier: Sequence[Labels]) -> Sequence[Lab
         return frozenset(
             (name, value)
             for name, value in labels.items()
-            if name in ("node", *_FACTS) or not (name in _OF_NODE_INFO or _ORDINARY.fullmatch(name))
+            if name in ("node", *_FACTS) or not (name in _OF_NODE_INFO or _is_ordinary(name))
         )
 
     before = {key(labels) for labels in earlier}
