@@ -97,7 +97,8 @@ NO_OWNER = Owner("", "")
 # Kubernetes writes hashes in this alphabet, without vowels and look-alikes, so that they form no words:
 # https://github.com/kubernetes/apimachinery/blob/master/pkg/util/rand/rand.go (SafeEncodeString of a uint32).
 HASH_SUFFIX = "-[bcdfghjklmnpqrstvwxz2456789]{1,10}"
-_HASH = re.compile(HASH_SUFFIX + "$")
+# Before Kubernetes 1.9 the hash was a number of 32 bits in decimals.
+_HASH = re.compile(rf"(?:{HASH_SUFFIX}|-\d{{8,10}})$")
 _DIGITS = re.compile(r"-(\d{8}|\d{10})$")
 
 # A CronJob names its Jobs by the time they were due: minutes since the epoch from Kubernetes 1.21 on (getJobName in

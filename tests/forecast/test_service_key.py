@@ -42,6 +42,7 @@ CASES = [
         for kind, name, service, about in (
             ("ReplicaSet", "cart-5d9f7c6b48", "Deployment/cart", "deployment by the hash's shape"),
             ("ReplicaSet", "cart-7c6b4", "Deployment/cart", "short hash"),
+            ("ReplicaSet", "kube-dns-3092422022", "Deployment/kube-dns", "decimal hash of old releases"),
             ("ReplicaSet", "shop-bff-v2-66c4d7b9f", "Deployment/shop-bff-v2", "only the last segment is a hash"),
             ("Job", "backup-28400000", "CronJob/backup", "cron job, minutes"),
             ("Job", "backup-1609459200", "CronJob/backup", "cron job, unix seconds"),
