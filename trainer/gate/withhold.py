@@ -61,7 +61,7 @@ def withhold(
             results[name] = _withheld(results[name], found[name], _nights(previous, name), left_out=again[name].fails)
     if not resources_measured(kept).any():
         raise InputError(
-            "nothing is published, and the model in use stays: "
+            "nothing is published, and a model in use stays: "
             + "; ".join(f"{name}: {found[name].reason()}" for name in failed)
             + ". Look at what `forecast-scheduler doctor` finds in the history; --force publishes the model as it is"
         )
