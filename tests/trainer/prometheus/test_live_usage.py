@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from tests.trainer.prometheus.scrapes import Scrapes
 from trainer.prometheus.connection import Connection
 from trainer.prometheus.live_usage import LiveUsage, NodesNow
 from trainer.prometheus.log_source import LogSource
-from trainer.prometheus.options import ConnectionOptions
+from trainer.prometheus.options import ConnectionOptions, PrometheusOptions
 from trainer.prometheus.queries import Queries
 
 AHEAD = 1200
@@ -274,6 +275,19 @@ def test_the_time_of_the_samples_is_no_reason_to_fail(recorded: Now) -> None:
         live = _live(proxy.url)
         assert np.isnan(live.read().sampled).all()
         assert PrometheusUsage(live, clock=lambda: 123.0).read().sampled.tolist() == [123.0] * 40
+
+
+def test_rates_of_our_own_queries_are_asked_of_each_replica(raw: Now) -> None:
+    """Thanos would give a rate that is too low; a query of the settings may count on its deduplication."""
+    replaced = {"node_disk": 'sum by (node) (rate(node_disk_read_bytes_total{node!=""}[{window}]))'}
+    options = PrometheusOptions(timeout=10, patience=0, queries=replaced)
+    with BadProxy(raw.server.url, first()) as proxy:
+        LiveUsage(Connection(proxy.url, options), options.templates, window_seconds=300).read()
+        asked = [parse_qs(urlsplit(path).query) for path in proxy.requests]
+    rates = {"node_cpu_seconds_total": ["false"], "node_network": ["false"], "node_disk": None, "timestamp": None}
+    for text, dedup in rates.items():
+        [one] = [each for each in asked if text in each["query"][0]]
+        assert one.get("dedup") == dedup, text
 
 
 def test_a_query_that_names_no_node_or_one_twice_is_refused(raw: Now) -> None:
