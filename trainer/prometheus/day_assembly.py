@@ -29,7 +29,7 @@ from trainer.prometheus.node_names import NodeNames
 from trainer.prometheus.options import SourceOptions
 from trainer.prometheus.pods_of_day import PodsOfDay, pods_of_day
 from trainer.prometheus.remark import Remark
-from trainer.prometheus.samples import Samples, place
+from trainer.prometheus.samples import Samples, forget_invented_zeros, place
 from trainer.prometheus.shape_reading import Answer, Recognised
 from trainer.prometheus.units import check_units
 
@@ -155,6 +155,8 @@ def _dense(grid: DayGrid, read: DayRead, nodes: tuple[str, ...], tally: Tally) -
             place(_of_nodes(read.names, found), node_usage[:, :, index], node_row, _named, Layout.nodes, tally)
         for answer in read.more.get(name, ()) if name != "node_log" else ():
             _fill_nodes(read, name, answer.parts, node_usage[:, :, index], node_row, tally)
+    forget_invented_zeros(usage)
+    forget_invented_zeros(node_usage)
     tally.add(Layout.usage, Cause.UNKNOWN_OWNER, len(unknown))
     blind = np.zeros(usage.shape[:2], dtype=bool)
     if read.gauge is not None:

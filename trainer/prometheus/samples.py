@@ -10,6 +10,7 @@ import numpy as np
 
 from forecast.arrays import Bools, Floats32
 from forecast.errors import InputError
+from forecast.resources import MEMORY
 from trainer.history.cleaning import Cause, Tally
 from trainer.prometheus.matrix import Matrix
 
@@ -97,3 +98,16 @@ def place(
             f"prometheus.queries.{samples.name}, or set it to '' to go without"
         )
     return missing
+
+
+def forget_invented_zeros(usage: Floats32) -> None:
+    """Set to NaN what is exactly 0 where memory, a gauge of the same exporter, has no sample.
+
+    For the first step of a gap VictoriaMetrics says that a counter did not grow, and the half hour would look idle.
+    Rows of which memory is never measured stay as they are.
+
+    usage : (n_rows, n_ticks, n_resources), changed
+    """
+    seen = np.isfinite(usage[:, :, MEMORY])  # (n_rows, n_ticks)
+    unseen = ~seen & seen.any(axis=1, keepdims=True)
+    usage[unseen[:, :, np.newaxis] & (usage == 0)] = np.nan

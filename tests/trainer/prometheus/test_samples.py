@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from forecast.errors import InputError
+from forecast.resources import CPU, MEMORY, RESOURCES
 from trainer.history.cleaning import Cause, Tally
 from trainer.prometheus.labels import node_names
 from trainer.prometheus.matrix import Matrix
-from trainer.prometheus.samples import Samples, covered_ticks, place
+from trainer.prometheus.samples import Samples, covered_ticks, forget_invented_zeros, place
 
 
 def _matrix(node: str, values: dict[int, float]) -> Matrix:
@@ -51,3 +52,12 @@ def test_an_address_and_a_name_of_one_node_share_its_row() -> None:
     samples = Samples([], raw, np.ones(2, dtype=bool), "node_cpu")
     place(samples, out, {"n1": 0, "10.0.0.1": 0}, node_names, "nodes.parquet", Tally())
     np.testing.assert_array_equal(out, [[4, 5]])
+
+
+def test_a_rate_of_zero_without_any_memory_was_not_measured() -> None:
+    usage = np.full((2, 4, len(RESOURCES)), np.nan, dtype=np.float32)
+    usage[:, :, CPU] = [[1, 0, 0, 2], [0, 0, 0, 0]]
+    usage[0, :, MEMORY] = [5, 5, np.nan, np.nan]  # of the second it is never measured
+    forget_invented_zeros(usage)
+    np.testing.assert_array_equal(usage[:, :, CPU], [[1, 0, np.nan, 2], [0, 0, 0, 0]])
+    np.testing.assert_array_equal(usage[0, :, MEMORY], [5, 5, np.nan, np.nan])
