@@ -21,9 +21,9 @@ _LINES_AT_ONCE: Final = 200_000
 
 
 class VictoriaMetrics:
-    """Context manager. directory: where it keeps its data."""
+    """Context manager. directory: where it keeps its data; arguments: further flags."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, arguments: Sequence[str] = ()) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         address = f"127.0.0.1:{free_port()}"
         self.url = f"http://{address}"
@@ -34,6 +34,7 @@ class VictoriaMetrics:
                 f"-httpListenAddr={address}",
                 "-retentionPeriod=100y",
                 "-loggerLevel=WARN",
+                *arguments,
             ],
             directory / "victoria-metrics.log",
         )
