@@ -1,11 +1,10 @@
-"""Whether what was read of a day balances: what runs is measured, and names that agents use meet. Pure.
+"""Whether what was read of a day fits together: names and places that different agents tell meet. Pure.
 
 A remark is made once for each cause, not once for each node. What cannot be right at all is refused with one sentence.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Sequence
 
 import numpy as np
@@ -13,17 +12,12 @@ import numpy as np
 from forecast.arrays import Bools, Floats32
 from forecast.errors import InputError
 from forecast.resources import CPU, MEMORY
-from trainer.prometheus.day_tables import Presence
 from trainer.prometheus.node_facts import NodeFacts
 from trainer.prometheus.pods_of_day import PodsOfDay
-from trainer.prometheus.remark import Remark
+from trainer.prometheus.remark import Remark, some
 from trainer.prometheus.shape_reading import Recognised
 
-_FEW_PODS = 0.005
-"""Share of the running pods that may be unmeasured without a word: those that have just begun, or are about to end."""
-_LEAST_TICKS = 3
 _MANY_NODES, _MANY_PODS = 3, 10
-_NAMED = 3
 
 
 def remarks_of_shapes(recognised: Sequence[Recognised]) -> list[Remark]:
@@ -44,29 +38,29 @@ def check_places(pods: PodsOfDay, seen: Collection[str]) -> None:
         )
 
 
-def unmeasured_pods(pods: PodsOfDay, rows: Presence, usage: Floats32, facts: NodeFacts) -> list[Remark]:
-    """Pods that ran, and of which neither CPU nor memory was measured, by what their nodes run on.
+def check_pods(pods: PodsOfDay, measured: Bools, unlisted: Collection[tuple[str, str]]) -> None:
+    """Raise InputError if no pod that kube-state-metrics lists is measured, and others are.
 
-    usage : (n_pods, n_ticks, n_resources)
+    measured : (n_pods, n_ticks) in CPU or memory. unlisted : pods that are measured though nobody lists them
     """
-    ticks = np.bincount(rows.pod, minlength=len(pods.pods))
-    ran = ticks >= _LEAST_TICKS
-    unknown: Bools = ran & ~np.isfinite(usage[:, :, [CPU, MEMORY]]).any(axis=(1, 2))
-    if not unknown.any() or unknown.sum() <= _FEW_PODS * ran.sum():
+    if len(pods.pods) >= _MANY_PODS and unlisted and not measured.any():
+        listed, others = (some([f"{namespace}/{pod}" for namespace, pod in sorted(p)]) for p in (pods.pods, unlisted))
+        raise InputError(
+            f"kube-state-metrics lists {len(pods.pods):,} pods ({listed}), and usage is of others ({others}): a scrape "
+            "overwrites the labels namespace and pod, set honorLabels: true on those of kube-state-metrics and the "
+            "kubelet"
+        )
+
+
+def unowned_pods(pods: PodsOfDay) -> list[Remark]:
+    """A cluster in which no pod has an owner: the labels were lost, and every pod is a service of its own."""
+    if len(pods.pods) < _MANY_PODS or any(life.service.kind not in ("Pod", "StaticPod") for life in pods.lives):
         return []
-    last = pods.last_life()
-    lives = [pods.lives[last[pod]] for pod in np.flatnonzero(unknown).tolist()]
-    nodes = Counter(life.node for life in lives)
-    services = Counter(f"{life.namespace}/{life.service.service}" for life in lives)
-    platforms = Counter(facts.runs_on.get(node, "") for node in nodes for _ in range(nodes[node]))
-    platform = next((f" ({name})" for name, _ in platforms.most_common(1) if name), "")
     return [
         Remark(
-            "unmeasured pods",
-            f"{unknown.sum():,} of {ran.sum():,} running pods were never measured, on {_some(nodes)}{platform}; most "
-            f"of them of {_some(services)}: neither their containers nor their own cgroups have series, look at what "
-            "the kubelets there expose (/metrics/cadvisor, /metrics/resource) and what the scrape drops. They are "
-            "forecast from their nodes and their requests",
+            "pods without owner",
+            f"none of {len(pods.pods):,} pods has an owner, so that each is a service of its own: keep the labels "
+            "created_by_kind and created_by_name of kube_pod_info",
         )
     ]
 
@@ -83,19 +77,18 @@ def unmatched_nodes(
     lacking = [node for node, known in zip(nodes, measured.tolist(), strict=True) if node in with_pods and not known]
     if lacking and 2 * len(lacking) > len(with_pods) and 2 * len(strangers) >= len(lacking):
         raise InputError(
-            f"node-exporter names {len(strangers):,} machines that Kubernetes does not know ({_some(strangers)}), and "
-            f"{len(lacking):,} of {len(with_pods):,} nodes with pods have no usage ({_some(lacking)}): set the label "
+            f"node-exporter names {len(strangers):,} machines that Kubernetes does not know ({some(strangers)}), and "
+            f"{len(lacking):,} of {len(with_pods):,} nodes with pods have no usage ({some(lacking)}): set the label "
             "node by relabelling the scrape of node-exporter, or prometheus.queries.node_*"
         )
     remarks = []
     if lacking and measured.any():
-        platforms = Counter(facts.runs_on.get(node, "") for node in lacking)
-        platform = next((f" ({name})" for name, _ in platforms.most_common(1) if name), "")
         remarks.append(
             Remark(
                 "nodes without usage",
-                f"{len(lacking):,} of {len(with_pods):,} nodes with pods have no usage: {_some(lacking)}{platform}; "
-                "run node-exporter (windows_exporter) on them, until then their load is the sum of their pods",
+                f"{len(lacking):,} of {len(with_pods):,} nodes with pods have no usage: {some(lacking)}"
+                f"{facts.platform(lacking)}; run node-exporter (windows_exporter) "
+                "on them, until then their load is the sum of their pods",
             )
         )
     if strangers:
@@ -103,7 +96,7 @@ def unmatched_nodes(
             Remark(
                 "machines outside",
                 f"node-exporter measures {len(strangers):,} machines that are no nodes of the cluster "
-                f"({_some(strangers)}): they are left out",
+                f"({some(strangers)}): they are left out",
                 wrong=False,
             )
         )
@@ -111,19 +104,14 @@ def unmatched_nodes(
 
 
 def uncounted_sidecars(n_containers: int) -> list[Remark]:
-    """n_containers: init containers that run beside their pods, and whose restart policy is not told."""
+    """n_containers: init containers that run beside their pods, whose restart policy or requests are not told."""
     if not n_containers:
         return []
     return [
         Remark(
             "sidecars",
             f"{n_containers:,} init containers run beside the others of their pods, and kube_pod_init_container_info "
-            "has no label restart_policy: requests of sidecars are not counted, use kube-state-metrics 2.13 or newer",
+            "has no label restart_policy, or kube_pod_init_container_resource_requests is not there: requests of "
+            "sidecars are not counted, use kube-state-metrics 2.13 or newer and scrape both",
         )
     ]
-
-
-def _some(names: Collection[str] | Counter[str]) -> str:
-    """The first names, those that count most where they are counted."""
-    listed = [name for name, _ in names.most_common()] if isinstance(names, Counter) else list(names)
-    return ", ".join(listed[:_NAMED]) + (f" and {len(listed) - _NAMED:,} more" if len(listed) > _NAMED else "")

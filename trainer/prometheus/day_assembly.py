@@ -15,11 +15,14 @@ from trainer.history.layout import Layout
 from trainer.prometheus import day_tables as tables
 from trainer.prometheus.account import (
     check_places,
+    check_pods,
     remarks_of_shapes,
     uncounted_sidecars,
     unmatched_nodes,
-    unmeasured_pods,
+    unowned_pods,
 )
+from trainer.prometheus.balance import pods_against_nodes, requests_against_nodes
+from trainer.prometheus.coverage import unknown_of_nodes, unmeasured_pods
 from trainer.prometheus.day_grid import DayGrid
 from trainer.prometheus.gauge_reading import LogOfGauge
 from trainer.prometheus.labels import node_names, pod_names
@@ -70,9 +73,10 @@ def assemble(options: SourceOptions, grid: DayGrid, read: DayRead, tally: Tally)
     """The tables of the day; raises InputError for wrong labels and units, and where facts contradict each other."""
     pods = read.pods
     nodes = _all_nodes(read)
-    usage, node_usage, blind = _dense(grid, read, nodes, tally)
+    usage, node_usage, blind, unlisted = _dense(grid, read, nodes, tally)
     measured: Bools = np.any(np.isfinite(usage), axis=2)
     rows = tables.presence(pods, measured)
+    check_pods(pods, np.any(np.isfinite(usage[:, :, [CPU, MEMORY]]), axis=2), unlisted)
     _nothing_written(read, rows, usage, nodes)
     if np.isfinite(usage[:, :, LOG]).any():
         # Per-pod collectors: a node logs what its pods log.
@@ -82,8 +86,18 @@ def assemble(options: SourceOptions, grid: DayGrid, read: DayRead, tally: Tally)
         row = {node: number for number, node in enumerate(nodes)}
         _fill_nodes(read, "node_log", answer.parts, node_usage[:, :, LOG], row, tally)
     capacity = read.facts.capacity(nodes, read.speed, read.names)
-    _check_units(pods, rows, usage, nodes, node_usage, capacity)
-    remarks = _account(read, rows, usage, nodes, node_usage)
+    sums = _sums_by_node(pods, rows, usage, nodes)
+    _check_units(sums, usage, node_usage, capacity)
+    allocatable = read.facts.allocatable(nodes, read.names)
+    requests = tables.requests_of(pods, read.requests)
+    with_pods = {life.node for life in pods.lives}
+    may_ask = np.where(np.isnan(allocatable), capacity[:, [CPU, MEMORY]], allocatable)
+    remarks = (
+        *_account(read, rows, usage, nodes, node_usage),
+        *unknown_of_nodes(nodes, node_usage, capacity, allocatable, with_pods),
+        *pods_against_nodes(sums, node_usage, len(pods.pods)),
+        *requests_against_nodes(pods, requests, may_ask, nodes),
+    )
     limits = ((DISK, options.disk_capacity), (NETWORK, options.network_capacity), (LOG, options.log_capacity))
     for index, limit in limits:
         if limit is not None:
@@ -92,8 +106,8 @@ def assemble(options: SourceOptions, grid: DayGrid, read: DayRead, tally: Tally)
         grid.day,
         tables.usage_table(grid, pods, rows, usage),
         tables.node_table(grid, nodes, node_usage),
-        tables.pods_table(pods, read.requests),
-        tables.capacity_table(nodes, capacity, read.facts.allocatable(nodes, read.names)),
+        tables.pods_table(pods, requests),
+        tables.capacity_table(nodes, capacity, allocatable),
         tally.report().counts,
         read.recorded_share,
         remarks,
@@ -129,11 +143,16 @@ def _account(
         *unmeasured_pods(read.pods, rows, usage, read.facts),
         *unmatched_nodes(nodes, node_usage, with_pods, read.names.strangers(seen), read.facts),
         *uncounted_sidecars(read.n_sidecars),
+        *unowned_pods(read.pods),
     )
 
 
-def _dense(grid: DayGrid, read: DayRead, nodes: tuple[str, ...], tally: Tally) -> tuple[Floats32, Floats32, Bools]:
-    """Usage of pods and nodes, (n_pods or n_nodes, n_ticks, n_resources), and where a pod logs an unknown amount."""
+def _dense(
+    grid: DayGrid, read: DayRead, nodes: tuple[str, ...], tally: Tally
+) -> tuple[Floats32, Floats32, Bools, set[tuple[str, str]]]:
+    """Usage of pods and nodes, (n_pods or n_nodes, n_ticks, n_resources), where a pod logs an unknown amount, and pods
+    that are measured though nobody lists them.
+    """
     pods = read.pods
     pod_row = {name: number for number, name in enumerate(pods.pods)}
     node_row = {name: number for number, name in enumerate(nodes)}
@@ -163,7 +182,7 @@ def _dense(grid: DayGrid, read: DayRead, nodes: tuple[str, ...], tally: Tally) -
         empty = np.isnan(usage[:, :, LOG])
         usage[:, :, LOG] = np.where(empty, read.gauge.rates, usage[:, :, LOG])
         blind = read.gauge.blind & empty
-    return usage, node_usage, blind
+    return usage, node_usage, blind, unknown
 
 
 def _of_nodes(names: NodeNames, samples: Samples) -> Samples:
@@ -192,9 +211,11 @@ def _nothing_written(read: DayRead, rows: tables.Presence, usage: Floats32, node
     """Set disk of pods to 0 that never read or wrote: cAdvisor has no such series before the first byte.
 
     It is 0 where the containers of a pod are measured, and other pods of its node have series of disks.
-    usage: (n_pods, n_ticks, n_resources), changed
+    usage: (n_pods, n_ticks, n_resources), changed: also to NaN for pods of which some containers have no name
     """
     pods = read.pods
+    in_part = {pod for one in read.recognised if one.shape.beyond for pod in one.pods}
+    usage[[number for number, name in enumerate(pods.pods) if name in in_part], :, DISK] = np.nan
     row = {node: number for number, node in enumerate(nodes)}
     node = np.array([row[life.node] for life in pods.lives], dtype=np.int64)[rows.life]
     here = usage[rows.pod, rows.tick]  # (n_rows, n_resources)
@@ -207,25 +228,25 @@ def _nothing_written(read: DayRead, rows: tables.Presence, usage: Floats32, node
     usage[rows.pod[zero], rows.tick[zero], DISK] = 0.0
 
 
-def _check_units(
-    pods: PodsOfDay,
-    rows: tables.Presence,
-    usage: Floats32,
-    nodes: tuple[str, ...],
-    node_usage: Floats32,
-    capacity: Floats,
-) -> None:
-    """Compare medians over the day."""
+def _sums_by_node(pods: PodsOfDay, rows: tables.Presence, usage: Floats32, nodes: tuple[str, ...]) -> Floats:
+    """(n_nodes, n_ticks, n_resources), NaN where no pod of a node is measured."""
+    sums: Floats = np.zeros((len(nodes), *usage.shape[1:]), dtype=np.float64)
     if not usage.size or not nodes:
-        return
+        return np.full_like(sums, np.nan)
     row = {node: number for number, node in enumerate(nodes)}
     node = np.array([row[life.node] for life in pods.lives], dtype=np.int64)[rows.life]
-    sums = np.zeros(node_usage.shape, dtype=np.float64)
-    known = np.zeros(node_usage.shape, dtype=bool)
+    known = np.zeros(sums.shape, dtype=bool)
     values = usage[rows.pod, rows.tick]  # (n_rows, n_resources)
     np.add.at(sums, (node, rows.tick), np.nan_to_num(values))
     np.logical_or.at(known, (node, rows.tick), np.isfinite(values))
     sums[~known] = np.nan
+    return sums
+
+
+def _check_units(sums: Floats, usage: Floats32, node_usage: Floats32, capacity: Floats) -> None:
+    """Compare medians over the day. sums: of _sums_by_node"""
+    if not usage.size or not len(node_usage):
+        return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # medians of what was never measured are NaN, as they should
         check_units(

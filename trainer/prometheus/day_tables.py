@@ -113,24 +113,27 @@ def node_table(grid: DayGrid, nodes: Sequence[str], usage: Floats32) -> pa.Table
     )
 
 
-def pods_table(pods: PodsOfDay, requests: Mapping[tuple[str, str, str], Floats]) -> pa.Table:
-    """One row per pod; requests (cpu, memory) by (namespace, pod, uid), "" = any uid."""
+def requests_of(pods: PodsOfDay, requests: Mapping[tuple[str, str, str], Floats]) -> Floats:
+    """(n_pods, 2) CPU and memory, NaN = unknown. requests: by (namespace, pod, uid), "" = any uid."""
     unknown = np.full(2, np.nan)
+    values = [
+        requests.get((life.namespace, life.pod, life.uid), requests.get((life.namespace, life.pod, ""), unknown))
+        for life in (pods.lives[i] for i in pods.last_life())
+    ]
+    return np.array(values, dtype=np.float64).reshape(len(values), 2)
+
+
+def pods_table(pods: PodsOfDay, requests: Floats) -> pa.Table:
+    """One row per pod. requests: (n_pods, 2)."""
     lives = [pods.lives[i] for i in pods.last_life()]
-    values = np.array(
-        [
-            requests.get((life.namespace, life.pod, life.uid), requests.get((life.namespace, life.pod, ""), unknown))
-            for life in lives
-        ]
-    ).reshape(len(lives), 2)
     every = np.arange(len(lives))
     return pa.table(
         {
             "namespace": _names([life.namespace for life in lives], every),
             "service": _names([life.service.service for life in lives], every),
             "pod": _names([life.pod for life in lives], every),
-            "request_cpu_cores": _numbers(values[:, 0]),
-            "request_memory_bytes": _numbers(values[:, 1]),
+            "request_cpu_cores": _numbers(requests[:, 0]),
+            "request_memory_bytes": _numbers(requests[:, 1]),
         }
     )
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -31,6 +31,11 @@ class NodeFacts:
     allocatables: Mapping[tuple[str, int], float]
     runs_on: Mapping[str, str] = field(default_factory=dict)
 
+    def platform(self, nodes: Iterable[str]) -> str:
+        """What most of these nodes run on, in brackets; "" where that is not told."""
+        most = Counter(self.runs_on.get(node, "") for node in nodes).most_common(1)
+        return f" ({most[0][0]})" if most and most[0][0] else ""
+
     def capacity(self, nodes: Sequence[str], speed: Sequence[Matrix], names: NodeNames) -> Floats:
         """(n_nodes, n_resources), NaN = unknown. speed: answers to node_network_speed."""
         values = np.full((len(nodes), len(RESOURCES)), np.nan)
@@ -38,9 +43,11 @@ class NodeFacts:
         for (node, resource), value in self.capacities.items():
             if (name := names.node(node)) in row:
                 values[row[name], resource] = value
-        for part in names.renamed("node_network_speed", speed):
-            for labels, value in zip(part.labels, part.values.tolist(), strict=True):
-                values[row[labels["node"]], NETWORK] = np.fmax(values[row[labels["node"]], NETWORK], value)
+        for part in speed:
+            told = zip(node_names("node_network_speed", part.labels, once=False), part.values.tolist(), strict=True)
+            for told_name, value in told:
+                for name in names.nodes(told_name) & row.keys():
+                    values[row[name], NETWORK] = np.fmax(values[row[name], NETWORK], value)
         return values
 
     def allocatable(self, nodes: Sequence[str], names: NodeNames) -> Floats:

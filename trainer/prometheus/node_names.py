@@ -42,6 +42,10 @@ class NodeNames:
         """The node that a name meant last; the name itself where nothing is known of it."""
         return self.of[name][-1].node if name in self.of else name
 
+    def nodes(self, name: str) -> frozenset[str]:
+        """Every node that a name meant on this day, for facts without a time; the name itself if nothing is known."""
+        return frozenset(span.node for span in self.of[name]) if name in self.of else frozenset({name})
+
     def strangers(self, names: Iterable[str]) -> tuple[str, ...]:
         """Names that mean none of the nodes that Kubernetes lists, sorted."""
         return tuple(sorted({name for name in names if self.node(name) not in self.known})) if self.known else ()

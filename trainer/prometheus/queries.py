@@ -66,10 +66,12 @@ _POD_REQUESTS = (
 )
 UNTOLD_SIDECARS = (
     'count(group by (namespace, pod, container) (container_memory_working_set_bytes{container!=""}) and on (namespace, '
-    'pod, container) (kube_pod_init_container_info{restart_policy=""} unless on () '
-    'kube_pod_init_container_info{restart_policy!=""}))'
+    'pod, container) ((kube_pod_init_container_info{restart_policy=""} unless on () '
+    'kube_pod_init_container_info{restart_policy!=""}) or (kube_pod_init_container_info{restart_policy="Always"} '
+    'unless on () {__name__=~"kube_pod_init_container_resource_requests.*"})))'
 )
-"""How many init containers run beside the others, where kube-state-metrics is too old to tell which ones stay."""
+"""How many init containers run beside the others, where kube-state-metrics is too old to tell which ones stay, or does
+not tell what they request."""
 
 # An object without an owner has owner_is_controller="<none>" or "": that it has none is worth knowing.
 _REPLICASET_OWNER = (

@@ -3,6 +3,7 @@
     found                                                        what it means
     nodes use more than 3 x their capacity                       node_cpu in millicores or percent, node_memory too high
     pods of a node use more than 5 x what the node uses          pod_* or node_* in another unit
+    half of the nodes have more than 2,000 cores                 node_capacity in millicores
     half of the nodes use less than 16 MiB of memory             KiB or MiB; no node runs a kubelet in that
     half of the pods use less than 64 KiB of memory              KiB or MiB; the smallest process needs more
 
@@ -22,6 +23,7 @@ _ABOVE_CAPACITY = 3.0
 _ABOVE_NODE = 5.0
 _LEAST_NODE_MEMORY = 16 * 2.0**20
 _LEAST_POD_MEMORY = 64 * 2.0**10
+_MOST_CORES = 2_000.0  # the largest machine that clouds rent out has 1,920
 _FEWEST = 3
 _UNITS = {CPU: ("cpu", "cores"), MEMORY: ("memory", "bytes")}
 
@@ -34,6 +36,11 @@ def check_units(node_usage: AnyFloats, capacity: Floats, pod_sums: AnyFloats, po
     pod_sums   : (n_nodes, n_resources) median over time of the sum over each node's pods
     pod_memory : (n_pods,) median over time
     """
+    if (cores := _median(capacity[:, CPU])) > _MOST_CORES:
+        raise InputError(
+            f"query node_capacity returns {cores:,.0f} cores at the median of the nodes: kube_node_status_capacity "
+            "must be in cores, correct prometheus.queries.node_capacity"
+        )
     for resource, (name, unit) in _UNITS.items():
         share = _median(node_usage[:, resource] / capacity[:, resource])
         if share > _ABOVE_CAPACITY:

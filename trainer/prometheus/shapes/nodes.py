@@ -39,7 +39,7 @@ NODE_EXPORTER: Final = Shape(
     there=f"group by (node) ({on_node('node_memory_MemAvailable_bytes')})",
     reads={
         "node_cpu": "sum by (node) (max by (node, cpu, mode) ({}))".replace(
-            "{}", on_node('rate(node_cpu_seconds_total{mode!~"idle|iowait|steal"}[{window}])')
+            "{}", on_node('rate(node_cpu_seconds_total{mode!~"|idle|iowait|steal"}[{window}])')
         ),
         "node_memory": _largest(f"({_mean('node_memory_MemTotal_bytes')} - {_mean('node_memory_MemAvailable_bytes')})"),
         "node_disk": bytes_of_nodes(
@@ -71,7 +71,7 @@ OLD_NODE_EXPORTER: Final = Shape(
     there=f"group by (node) ({on_node('node_memory_MemTotal')})",
     reads={
         "node_cpu": "sum by (node) (max by (node, cpu, mode) ({}))".replace(
-            "{}", on_node('rate(node_cpu{mode!~"idle|iowait|steal"}[{window}])')
+            "{}", on_node('rate(node_cpu{mode!~"|idle|iowait|steal"}[{window}])')
         ),
         "node_memory": _largest(
             f"({_mean('node_memory_MemTotal')} - ({_mean('node_memory_MemAvailable')} or {_mean('node_memory_MemFree')}"
@@ -90,7 +90,7 @@ WINDOWS: Final = Shape(
     there=f"group by (node) ({on_node('windows_cpu_time_total')})",
     reads={
         "node_cpu": "sum by (node) (max by (node, core, mode) ({}))".replace(
-            "{}", on_node('rate(windows_cpu_time_total{mode!="idle"}[{window}])')
+            "{}", on_node('rate(windows_cpu_time_total{mode!~"|idle"}[{window}])')
         ),
         "node_memory": _largest(
             f"(({_mean('windows_memory_physical_total_bytes')} or {_mean('windows_os_visible_memory_bytes')} or "

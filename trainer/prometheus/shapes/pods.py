@@ -116,7 +116,7 @@ POD_CGROUPS: Final = Shape(
         "{n} have no named containers (cri-dockerd, Kata and some releases of RKE2 leave their labels out): the cgroup "
         "of the whole pod is read"
     ),
-    there=f"group by (namespace, pod) ({_CPU}{{{_SLICE}}})",
+    there=f'group by (namespace, pod) ({{__name__=~"{_CPU}|{_MEMORY}",{_SLICE}}})',
     reads={
         "pod_cpu": (
             f"{_SLICE_CPU} or "
