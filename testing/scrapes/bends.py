@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from forecast.arrays import Bools, Floats, Ints
 from testing.scrapes.changing import (
     CADVISOR,
     NODE_EXPORTER,
@@ -36,16 +37,30 @@ from testing.scrapes.changing import (
     where,
 )
 from testing.scrapes.cluster import SCRAPE_SECONDS
+from testing.scrapes.judging import Reading
 from testing.servers.openmetrics import MetricSeries
 
 
 @dataclass(frozen=True, slots=True)
 class Bend:
-    """change: of the healthy scrape. says: what must be in what is said; "" = the figures must be true, nothing else."""
+    """change: of the healthy scrape. says: what must be in what is said; "" = the figures must be true, nothing else.
+
+    domain : of the names that Kubernetes has for nodes
+    """
 
     change: Change
     says: str = ""
     lacks: tuple[str, ...] = ()
+    domain: str = ""
+
+    def verdict(self, reading: Reading) -> str:
+        """ "right" or "explicit" where the reading is what it should be; else what is wrong with it."""
+        if self.says:
+            return "explicit" if reading.says(self.says) else f"not said: {self.says!r}; {reading}"
+        wrong = [
+            one for one in reading.differences if not ("unknown" in one and any(map(one.__contains__, self.lacks)))
+        ]
+        return "right" if not (wrong or reading.refused or reading.findings) else f"not right: {wrong}; {reading}"
 
 
 _CPU, _MEMORY = "container_cpu_usage_seconds_total", "container_memory_working_set_bytes"
@@ -178,15 +193,20 @@ def _kubelet_log_gauge(series: Series) -> list[MetricSeries]:
     return out
 
 
-def _second(times: np.ndarray) -> np.ndarray:
+def _second(times: Ints) -> Bools:
     return np.asarray(times >= times[len(times) // 2])
 
 
-def _first(times: np.ndarray) -> np.ndarray:
+def _first(times: Ints) -> Bools:
     return ~_second(times)
 
 
-def _restarted(values: np.ndarray, times: np.ndarray) -> np.ndarray:
+def _slower(seconds: int, names: str = ".*") -> Change:
+    """Scrapes further apart."""
+    return kept(where(names), lambda times: np.asarray((times - times[0]) % seconds < SCRAPE_SECONDS))
+
+
+def _restarted(values: Floats, times: Ints) -> Floats:
     """The counter begins again at 0 in the middle."""
     middle = len(values) // 2
     return np.where(np.arange(len(values)) >= middle, values - values[middle - 1], values)
@@ -247,11 +267,9 @@ def _second_cluster(label: str) -> Change:
     )
     busy = scaled(where("container_(cpu|fs|network).*|node_(disk|network).*"), 3.0)
     other = lambda labels: {"uid": labels["uid"][::-1]} if "uid" in labels else {}  # noqa: E731
-    us, eu = ({label: "us"}, {label: "eu"}) if label else ({}, {})
     return then(
-        labelled(every, **eu),
-        also(every, far, busy, labelled(every, other, **us)),
-        drop(where("kube_node_info", internal_ip="nothing")),
+        labelled(every, lambda had: {label: "eu"} if label else {}),
+        also(every, far, busy, labelled(every, other), labelled(every, lambda had: {label: "us"} if label else {})),
     )
 
 
@@ -290,36 +308,40 @@ def _families() -> dict[str, Bend]:
         "no kube-state-metrics": Bend(drop(where(STATE)), "has no kube_pod_info"),
         "no kube_pod_info": Bend(drop(where("kube_pod_info")), "has no kube_pod_info"),
         "no kube_pod_status_phase": Bend(drop(where("kube_pod_status_phase")), "has no kube_pod_status_phase"),
-        "no requests": Bend(drop(requests), "kube_pod_container_resource_requests"),
-        "no requests of sidecars": Bend(drop(where("kube_pod_init_container_resource_requests")), "sidecars"),
+        "no requests": Bend(drop(requests), "none of 20 pods has requests"),
+        "no requests of sidecars": Bend(
+            drop(where("kube_pod_init_container_resource_requests")), "requests of sidecars are not counted"
+        ),
         "no owners of ReplicaSets": Bend(drop(where("kube_replicaset_owner"))),
         "no owners of Jobs": Bend(drop(where("kube_job_owner"))),
         "no kube_node_info": Bend(drop(where("kube_node_info"))),
         "no capacity": Bend(drop(where(capacity)), "node_capacity found nothing"),
-        "no allocatable": Bend(drop(where("kube_node_status_allocatable")), "kube_node_status_allocatable"),
-        "no cpu of nodes": Bend(drop(where("node_cpu_.*"))),
+        "no allocatable": Bend(drop(where("kube_node_status_allocatable")), "kube_node_status_allocatable lacks them"),
+        "no cpu of nodes": Bend(drop(where("node_cpu_.*")), "node_cpu found nothing"),
         "no memory of nodes": Bend(drop(where("node_memory_.*"))),
-        "no disk of nodes": Bend(drop(where("node_disk_.*"))),
-        "no network of nodes": Bend(drop(where("node_network_(rec|trans).*"))),
-        "no speed of interfaces": Bend(drop(where("node_network_speed_bytes")), "node_network_speed"),
-        "no node-exporter": Bend(drop(_EXPORTER), "node_network_speed"),
+        "no disk of nodes": Bend(drop(where("node_disk_.*")), "node_disk found nothing"),
+        "no network of nodes": Bend(drop(where("node_network_(rec|trans).*")), "node_network found nothing"),
+        "no speed of interfaces": Bend(drop(where("node_network_speed_bytes")), lacks=("capacity network",)),
+        "no node-exporter": Bend(drop(_EXPORTER), lacks=("capacity network",)),
         "no node-exporter, no root cgroup": Bend(drop(_EXPORTER, _ROOT), "node_cpu found nothing"),
         "no log collector": Bend(drop(_LOGS), lacks=("log_bytes",)),
-        "no cpu of containers on half": Bend(drop(on_half(_CPU, pod=".+")), "cpu"),
-        "no memory of containers on half": Bend(drop(on_half(_MEMORY, pod=".+")), "memory"),
-        "no disk of containers on half": Bend(drop(on_half(_FS, pod=".+")), "disk"),
-        "no network of containers on half": Bend(drop(on_half(_NET, pod=".+")), "network"),
+        "no cpu of containers on half": Bend(drop(on_half(_CPU, pod=".+")), "their cpu was never measured"),
+        "no memory of containers on half": Bend(drop(on_half(_MEMORY, pod=".+")), "their memory was never measured"),
+        "no disk of containers on half": Bend(drop(on_half(_FS, pod=".+")), "their disk was never measured"),
+        "no network of containers on half": Bend(drop(on_half(_NET, pod=".+")), "their network was never measured"),
         "no cAdvisor on half": Bend(drop(on_half(CADVISOR)), "were never measured"),
-        "no capacity on half": Bend(drop(on_half(capacity)), "capacity"),
-        "no allocatable on half": Bend(drop(on_half("kube_node_status_allocatable")), "allocatable"),
+        "no capacity on half": Bend(drop(on_half(capacity)), "capacity of 3 of 6 nodes"),
+        "no allocatable on half": Bend(
+            drop(on_half("kube_node_status_allocatable")), "kube_node_status_allocatable lacks them"
+        ),
         "no node info on half": Bend(drop(on_half("kube_node_info"))),
-        "no cpu of nodes on half": Bend(drop(on_half("node_cpu_.*"))),
+        "no cpu of nodes on half": Bend(drop(on_half("node_cpu_.*")), "cpu of 3 of 6 nodes"),
         "no memory of nodes on half": Bend(drop(on_half("node_memory_.*"))),
-        "no disk of nodes on half": Bend(drop(on_half("node_disk_.*"))),
-        "no network of nodes on half": Bend(drop(on_half("node_network_(rec|trans).*"))),
-        "no node-exporter on half": Bend(drop(on_half(NODE_EXPORTER)), "node_network_speed"),
+        "no disk of nodes on half": Bend(drop(on_half("node_disk_.*")), "disk of 3 of 6 nodes"),
+        "no network of nodes on half": Bend(drop(on_half("node_network_(rec|trans).*")), "network of 3 of 6 nodes"),
+        "no node-exporter on half": Bend(drop(on_half(NODE_EXPORTER)), lacks=("capacity network",)),
         "no node-exporter, no root cgroup on half": Bend(drop(on_half(NODE_EXPORTER), _ROOT), "have no usage"),
-        "no logs of half": Bend(drop(where("vector_.*", pod_namespace="shop")), lacks=("log_bytes",)),
+        "no logs on half": Bend(drop(on_half("vector_.*")), "no log bytes of any pod on 3 of 6 nodes"),
     }
 
 
@@ -328,12 +350,12 @@ def _labels() -> dict[str, Bend]:
     no_owner = {"created_by_kind": "<none>", "created_by_name": "<none>"}
     uid = labelled(where(STATE), uid="")
     return {
-        "no label container": Bend(labelled(where(CADVISOR), container=""), lacks=("disk_bytes",)),
+        "no label container": Bend(labelled(where(CADVISOR), container=""), "pod_disk found nothing"),
         "no label image": Bend(labelled(where(CADVISOR), image="")),
         "no label image, pause is POD": Bend(
             then(labelled(_PAUSE, container="POD"), labelled(where(CADVISOR), image=""))
         ),
-        "no label pod of containers": Bend(labelled(where(CADVISOR), pod=""), "has no usage of containers"),
+        "no label pod of containers": Bend(labelled(where(CADVISOR), pod=""), "pod_disk found nothing"),
         "no label namespace of containers": Bend(labelled(where(CADVISOR), namespace=""), "has no usage of containers"),
         "no label node of the kubelet": Bend(labelled(where(CADVISOR), node="")),
         "no label id": Bend(labelled(where(CADVISOR), id="")),
@@ -344,13 +366,17 @@ def _labels() -> dict[str, Bend]:
         "no label device of nodes": Bend(
             labelled(where("node_(disk|network)_.*"), device=""), "node_disk found nothing"
         ),
-        "no label mode": Bend(labelled(where("node_cpu_.*"), mode=""), "node_cpu"),
+        "no label mode": Bend(labelled(where("node_cpu_.*"), mode=""), "node_cpu found nothing"),
         "no uid": Bend(uid),
         "no host_network": Bend(labelled(where("kube_pod_info"), host_network="")),
         "no host_network, no pod_ip": Bend(labelled(where("kube_pod_info"), host_network="", pod_ip="")),
-        "no owner of pods": Bend(labelled(where("kube_pod_info"), created_by_kind="", created_by_name=""), "owner"),
-        "<none> owners": Bend(labelled(where("kube_pod_info"), **no_owner), "owner"),
-        "<none> owner of static pods": Bend(labelled(where("kube_pod_info", created_by_kind="Node"), **no_owner)),
+        "no owner of pods": Bend(
+            labelled(where("kube_pod_info"), created_by_kind="", created_by_name=""), "none of 20 pods has an owner"
+        ),
+        "<none> owners": Bend(labelled(where("kube_pod_info"), lambda had: no_owner), "none of 20 pods has an owner"),
+        "<none> owner of static pods": Bend(
+            labelled(where("kube_pod_info", created_by_kind="Node"), lambda had: no_owner)
+        ),
         "no node of pods": Bend(labelled(where("kube_pod_info"), node=""), "found no running pod"),
         "no phase": Bend(labelled(where("kube_pod_status_phase"), phase=""), "found no running pod"),
         "phase in lower case": Bend(
@@ -358,7 +384,7 @@ def _labels() -> dict[str, Bend]:
             "found no running pod",
         ),
         "no resource of requests": Bend(
-            labelled(where(_REQUESTS), resource="", unit=""), "kube_pod_container_resource_requests"
+            labelled(where(_REQUESTS), resource="", unit=""), "none of 20 pods has requests"
         ),
         "no resource of capacity": Bend(
             labelled(where("kube_node_status_.*"), resource="", unit=""), "node_capacity found nothing"
@@ -373,7 +399,7 @@ def _labels() -> dict[str, Bend]:
         "old labels on half": Bend(moved(on_half(CADVISOR), pod_name="pod", container_name="container")),
         "labels with other names": Bend(
             moved(where(CADVISOR), kubernetes_pod_name="pod", kubernetes_namespace="namespace"),
-            "has no usage of containers",
+            "pod_disk found nothing",
         ),
         "io_kubernetes labels": Bend(
             moved(
@@ -381,19 +407,19 @@ def _labels() -> dict[str, Bend]:
                 container_label_io_kubernetes_pod_name="pod",
                 container_label_io_kubernetes_pod_namespace="namespace",
             ),
-            "has no usage of containers",
+            "pod_disk found nothing",
         ),
         "ids only": Bend(
             then(
                 drop(_SLICES), labelled(where(CADVISOR), namespace="", pod="", container="", image="", name="", node="")
             ),
-            lacks=("disk_bytes", "network_bytes"),
+            "pod_disk found nothing",
         ),
         "ids only, cgroupfs": Bend(
             then(
                 _cgroups_v1(), labelled(where(CADVISOR), namespace="", pod="", container="", image="", name="", node="")
             ),
-            lacks=("disk_bytes", "network_bytes"),
+            "pod_disk found nothing",
         ),
         "container ids in another case": Bend(
             labelled(where(CADVISOR), lambda had: {"name": had.get("name", "").upper()})
@@ -416,20 +442,20 @@ def _units() -> dict[str, Bend]:
             scaled(where("kube_node_status_.*", resource="memory"), 1 / 1024), "times what the nodes have"
         ),
         "capacity in milli-cores": Bend(
-            scaled(where("kube_node_status_.*", resource="cpu"), 1e3), "kube_node_status_capacity"
+            scaled(where("kube_node_status_.*", resource="cpu"), 1e3), "node_capacity returns 4,000 cores"
         ),
-        "requests in milli-cores": Bend(scaled(where(_REQUESTS, resource="cpu"), 1e3), "requests"),
-        "requests in KiB": Bend(scaled(where(_REQUESTS, resource="memory"), 1 / 1024), "requests"),
-        "cpu of containers is a gauge": Bend(as_gauge(where(_CPU, pod=".+")), "gauge"),
-        "cpu of nodes is a gauge": Bend(as_gauge(of_nodes), "gauge"),
-        "network of containers is a gauge": Bend(as_gauge(where(_NET, pod=".+")), "gauge"),
+        "requests in milli-cores": Bend(scaled(where(_REQUESTS, resource="cpu"), 1e3), "requests for cpu add up to"),
+        "requests in KiB": Bend(scaled(where(_REQUESTS, resource="memory"), 1 / 1024), "requests for memory are below"),
+        "cpu of containers is a gauge": Bend(as_gauge(where(_CPU, pod=".+")), "with a gauge where a counter is meant"),
+        "cpu of nodes is a gauge": Bend(as_gauge(of_nodes), "node_cpu says 0 of every node"),
+        "network of containers is a gauge": Bend(
+            as_gauge(where(_NET, pod=".+")), "with a gauge where a counter is meant"
+        ),
         "memory of containers is a constant": Bend(
             valued(where(_MEMORY, pod=".+"), lambda v, t: 0 * v), "must be in bytes"
         ),
         "phase of all is 0": Bend(valued(where("kube_pod_status_phase"), lambda v, t: 0 * v), "found no running pod"),
-        "values are not numbers": Bend(
-            valued(where(_CPU, pod=".+"), lambda v, t: v * np.nan), "has no usage of containers"
-        ),
+        "values are not numbers": Bend(valued(where(_CPU, pod=".+"), lambda v, t: v * np.nan), "are NaN"),
     }
 
 
@@ -448,13 +474,15 @@ def _agents() -> dict[str, Bend]:
         "cpu by core": Bend(parts(where(_CPU), "cpu", cores)),
         "cpu by core beside the total": Bend(also(where(_CPU, pod=".+"), parts(where(_CPU), "cpu", cores))),
         "cpu by core on half": Bend(parts(on_half(_CPU), "cpu", cores)),
-        "cgroups of pods only": Bend(drop(_OF_CONTAINERS), lacks=("disk_bytes",)),
-        "cgroups of pods only on half": Bend(drop(on_half(CADVISOR, container=".+")), lacks=("disk_bytes",)),
+        "cgroups of pods only": Bend(drop(_OF_CONTAINERS), "pod_disk found nothing"),
+        "cgroups of pods only on half": Bend(drop(on_half(CADVISOR, container=".+")), "their disk was never measured"),
         "containers without labels on half": Bend(
             labelled(on_half(CADVISOR, container=".+"), container="", pod="", namespace="", image="", name=""),
-            lacks=("disk_bytes",),
+            "their disk was never measured",
         ),
-        "one container of two has no name": Bend(drop(where(CADVISOR, container="db|api")), lacks=("disk_bytes",)),
+        "one container of two has no name": Bend(
+            drop(where(CADVISOR, container="db|api")), "their disk was never measured"
+        ),
         "no cgroups of pods": Bend(drop(_SLICES)),
         "pause container is POD": Bend(labelled(_PAUSE, container="POD")),
         "nested cgroups of containers": Bend(
@@ -480,7 +508,7 @@ def _agents() -> dict[str, Bend]:
         "kube-state-metrics 1.x": Bend(_old_state()),
         "node-exporter 0.15": Bend(renamed(old_exporter)),
         "kernel without MemAvailable": Bend(drop(where("node_memory_MemAvailable_bytes"))),
-        "Windows on half": Bend(_windows(), "node_network_speed"),
+        "Windows on half": Bend(_windows(), lacks=("capacity network",)),
         "Windows without windows_exporter": Bend(
             then(
                 labelled(on_half("kube_node_info"), os_image="Windows Server 2022"),
@@ -534,22 +562,15 @@ def _agents() -> dict[str, Bend]:
 
 def _scraping() -> dict[str, Bend]:
     """Names of targets, relabelling, what the server does with time."""
-    own = {
-        "exported_namespace": "namespace",
-        "exported_pod": "pod",
-        "exported_node": "node",
-        "exported_container": "container",
-    }
 
     def dishonest(match: Match, **target: str) -> Change:
         def labels(had: dict[str, str]) -> dict[str, str]:
-            return {f"exported_{k}": had.get(k, "") for k in target} | {k: v for k, v in target.items()}
+            return {f"exported_{k}": had.get(k, "") for k in target} | target
 
         return labelled(match, labels)
 
     state = where(STATE)
-    slow = lambda seconds: kept(where(".*"), lambda t: (t - t[0]) % seconds < SCRAPE_SECONDS)  # noqa: E731
-    assert own
+
     every = where(".*")
     in_pods = lambda had: {"instance": f"10.244.{host(had)[-1]}.7:9100"}  # noqa: E731
     node_pods = added(
@@ -578,23 +599,12 @@ def _scraping() -> dict[str, Bend]:
         "host names": Bend(_instance(lambda n: f"node-{n}:9100")),
         "host names without port": Bend(_instance(lambda n: f"node-{n}")),
         "full host names in upper case": Bend(labelled(_EXPORTER, _upper)),
-        "Kubernetes knows full names": Bend(
-            then(
-                labelled(
-                    where(f"{STATE}|{CADVISOR}", node=".+"), lambda had: {"node": had["node"] + ".prod.example.org"}
-                ),
-                labelled(where("kube_pod_info", created_by_kind="Node"), lambda had: {"created_by_name": had["node"]}),
-                _instance(lambda n: f"node-{n}:9100"),
-                drop(where("nothing")),
-            ),
-            lacks=(),
-            says="",
-        ),
+        "Kubernetes knows full names": Bend(_instance(lambda n: f"node-{n}:9100"), domain=".prod.example.org"),
         "names with nothing in common": Bend(
             then(_instance(lambda n: f"host{n * 7}:9100"), drop(where("node_uname_info")), drop(_ROOT)), "does not know"
         ),
         "names with nothing in common, root cgroup": Bend(
-            then(_instance(lambda n: f"host{n * 7}:9100"), drop(where("node_uname_info"))), "does not know"
+            then(_instance(lambda n: f"host{n * 7}:9100"), drop(where("node_uname_info"))), lacks=("capacity network",)
         ),
         "names that only uname tells": Bend(_instance(lambda n: f"host{n * 7}:9100")),
         "label node beside the instance": Bend(
@@ -641,13 +651,13 @@ def _scraping() -> dict[str, Bend]:
             labelled(where(STATE, node=".+"), node="node-2"), "honorLabels"
         ),
         "exported labels dropped, one namespace": Bend(
-            labelled(where(STATE, namespace=".+"), namespace="monitoring"), "namespace"
+            labelled(where(STATE, namespace=".+"), namespace="monitoring"), "honorLabels"
         ),
         "honorLabels false for requests only": Bend(
             dishonest(where(_REQUESTS), namespace="monitoring", pod="ksm-0"), "honorLabels"
         ),
         "honorLabels false on the kubelet": Bend(
-            dishonest(where(CADVISOR, pod=".+"), namespace="monitoring", pod="kubelet"), "exported_pod"
+            dishonest(where(CADVISOR, pod=".+"), namespace="monitoring", pod="kubelet"), "honorLabels"
         ),
         "two replicas of Prometheus": Bend(lambda series: _replicas(series)),
         "two replicas of kube-state-metrics": Bend(also(state, labelled(every, instance="10.244.4.4:8080"))),
@@ -655,16 +665,14 @@ def _scraping() -> dict[str, Bend]:
             labelled(state, lambda had: {"shard": str(len(had.get("pod", had.get("node", ""))) % 2)})
         ),
         "two clusters": Bend(_second_cluster("cluster"), "cluster"),
-        "two clusters, no label": Bend(_second_cluster("other"), "cluster"),
+        "two clusters, no label": Bend(_second_cluster(""), "cluster"),
         "counters restart": Bend(valued(where(".*_total"), _restarted)),
-        "scrapes every minute of four": Bend(slow(240)),
-        "scrapes every five minutes": Bend(slow(360), "two scrape intervals"),
-        "cAdvisor every five minutes": Bend(
-            kept(where(CADVISOR), lambda t: (t - t[0]) % 360 < SCRAPE_SECONDS), "two scrape intervals"
-        ),
-        "an hour of gaps": Bend(kept(every, lambda t: (t < t[15]) | (t > t[-15])), "measured"),
+        "scrapes every four minutes": Bend(_slower(240), "two scrape intervals"),
+        "scrapes every six minutes": Bend(_slower(360), "two scrape intervals"),
+        "cAdvisor every six minutes": Bend(_slower(360, CADVISOR), "two scrape intervals"),
+        "an hour without scrapes": Bend(kept(every, lambda t: (t < t[15]) | (t > t[-15]))),
         "an address changes hands": Bend(_address_changes),
-        "kube-state-metrics since an hour": Bend(kept(state, _second), "pods"),
+        "kube-state-metrics since an hour": Bend(kept(state, _second)),
         "containers restart under another id": Bend(_new_containers),
     }
 

@@ -84,7 +84,9 @@ def scaled(match: Match, factor: float) -> Change:
 
 def as_gauge(match: Match) -> Change:
     """The rate itself, where a counter belongs."""
-    return valued(match, lambda values, times: np.gradient(values, times))
+    return valued(
+        match, lambda values, times: np.full(len(values), round((values[-1] - values[0]) / (times[-1] - times[0]), 9))
+    )
 
 
 def kept(match: Match, times: Callable[[Ints], np.ndarray]) -> Change:

@@ -1,7 +1,7 @@
 """A small invented cluster as a healthy scrape shows it, and what its pods and nodes truly use.
 
-Six nodes of four cores, and 20 pods: Deployments (one with a native sidecar), a StatefulSet with two containers a pod, a
-DaemonSet and a static pod on the host network, the running pod of a CronJob. The kubelet's cAdvisor on containerd,
+Six nodes of four cores, and 20 pods: Deployments (one with a native sidecar), a StatefulSet with two containers a pod,
+a DaemonSet and a static pod on the host network, the running pod of a CronJob. The kubelet's cAdvisor on containerd,
 kube-state-metrics 2.13, node-exporter by address, Vector for logs; a scrape every two minutes, two hours of them.
 
 Every rate is constant, so that the mean of a reading is the truth whatever the window. `testing.scrapes.bends` changes
@@ -91,9 +91,9 @@ class _Scrapes:
         self.series.append(MetricSeries(name, labels, self.times, np.full(len(self.times), value)))
 
 
-def healthy_cluster(end: int) -> Cluster:
-    """end: unix time, a multiple of five minutes."""
-    nodes = tuple(Node(f"node-{i}", f"10.0.0.{10 + i}") for i in range(1, 7))
+def healthy_cluster(end: int, domain: str = "") -> Cluster:
+    """end: unix time, a multiple of five minutes. domain: part of the names that Kubernetes has for nodes."""
+    nodes = tuple(Node(f"node-{i}{domain}", f"10.0.0.{10 + i}") for i in range(1, 7))
     pods = tuple(_pods(nodes, end))
     begin = end - N_TICKS * STEP_SECONDS - _BEFORE_SECONDS
     scrapes = _Scrapes(np.arange(begin + 10, end, SCRAPE_SECONDS))
@@ -196,7 +196,7 @@ def _state_of_pod(scrapes: _Scrapes, pod: Pod) -> None:
     kind, name = pod.owner
     number = sum(map(ord, pod.name)) % 200 + 2
     info = {"node": pod.node.name, "host_ip": pod.node.ip, "created_by_kind": kind, "created_by_name": name}
-    info["pod_ip"] = pod.node.ip if pod.host_network else f"10.244.{pod.node.name[-1]}.{number}"
+    info["pod_ip"] = pod.node.ip if pod.host_network else f"10.244.{pod.node.ip[-1]}.{number}"
     info["host_network"] = "true" if pod.host_network else "false"
     scrapes.gauge("kube_pod_info", 1, of_pod | info)
     for phase in ("Pending", "Running", "Succeeded", "Failed", "Unknown"):
@@ -225,7 +225,7 @@ def _state_of_node(scrapes: _Scrapes, node: Node) -> None:
 
 def _node_exporter(scrapes: _Scrapes, node: Node, usage: Floats) -> None:
     where = {"job": "node-exporter", "instance": f"{node.ip}:9100", "namespace": "monitoring"}
-    where["pod"] = f"node-exporter-{node.name[-1]}x8kq"
+    where["pod"] = f"node-exporter-{node.ip[-1]}x8kq"
     cpu, memory, disk, network, _ = usage.tolist()
     for core in range(int(CORES)):
         shares = {"user": 0.7 * cpu, "system": 0.3 * cpu, "idle": CORES - cpu - 0.1, "iowait": 0.06, "steal": 0.04}
@@ -249,7 +249,7 @@ def _node_exporter(scrapes: _Scrapes, node: Node, usage: Floats) -> None:
 
 def _logs(scrapes: _Scrapes, pod: Pod) -> None:
     labels = {"job": "vector", "component_kind": "source", "component_id": "pods", "component_type": "kubernetes_logs"}
-    labels |= {"pod_namespace": pod.namespace, "pod_name": pod.name}
+    labels |= {"pod_namespace": pod.namespace, "pod_name": pod.name, "instance": f"{pod.node.ip}:8686"}
     for container, share in pod.containers.items():
         name = "vector_component_received_event_bytes_total"
         scrapes.counter(name, pod.usage[-1] * share, labels | {"container_name": container})

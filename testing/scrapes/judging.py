@@ -100,8 +100,8 @@ def _pods(cluster: Cluster, tables: DayTables) -> Iterator[str]:
     yield from _sets("services", set(usage["service"]), set(truth["service"]))
     yield from _sets("nodes with pods", set(usage["node"]), set(truth["node"]))
     of_service, expected = usage.groupby("service"), truth.groupby("service")
-    known, means = of_service[columns].agg(lambda one: one.notna().mean()), of_service[columns].mean()
-    n_pods, expected_pods = of_service.size() / N_TICKS, expected.size()
+    known, means = usage[columns].notna().groupby(usage["service"]).mean(), of_service[columns].mean()
+    n_pods, expected_pods = of_service.size() / usage["timestamp"].nunique(), expected.size()
     for service in sorted(set(usage["service"]) & set(truth["service"])):
         yield from _figure(f"pods of {service}", n_pods[service], float(expected_pods[service]))
         for column in columns:
@@ -125,7 +125,7 @@ def _nodes(cluster: Cluster, tables: DayTables) -> Iterator[str]:
     for node in cluster.nodes:
         rows = nodes[nodes["node"] == node.name]
         for resource, truth in zip(RESOURCES, cluster.node_usage(node).tolist(), strict=True):
-            measured = rows[resource.column].notna().sum() / N_TICKS
+            measured = rows[resource.column].notna().sum() / max(1, nodes["timestamp"].nunique())
             found = rows[resource.column].mean() if measured >= _LEAST_MEASURED else np.nan
             yield from _figure(f"{resource.column} of {node.name}", found, truth)
         for column, truth in limits.items():
