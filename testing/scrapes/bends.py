@@ -718,3 +718,21 @@ def _logs() -> dict[str, Bend]:
 
 
 BENDS: Mapping[str, Bend] = _families() | _labels() | _units() | _agents() | _scraping() | _logs()
+
+HEALTHY: frozenset[str] = frozenset(
+    (
+        *("/metrics/resource beside cAdvisor", "two replicas of Prometheus", "two replicas of kube-state-metrics"),
+        *("sharded kube-state-metrics", "full host names", "Kubernetes knows full names", "IPv6 addresses"),
+        *("label node beside the instance", "pause container is POD", "cgroupfs", "no cgroups of pods", "LVM on NVMe"),
+        *(
+            "bond with slaves",
+            "interfaces ens5",
+            "counters restart",
+            "node-exporter twice",
+            "Multus network",
+            "promtail",
+        ),
+        *("no log collector", "no speed of interfaces", "an hour without scrapes", "gauge of the kubelet"),
+    )
+)
+"""Bends that are as good as the healthy scrape: there must be no finding."""
