@@ -5,8 +5,8 @@
 Pods of three classes arrive one by one in random order on empty, equal nodes; the sizes of
 a class are log-normal with the given spread, and the classes differ (guaranteed pods are large, best-effort pods
 request nothing and use memory all the same).
-Placed by LeastAllocated + BalancedAllocation (kube-scheduler's default), and by the same with qos_balance or qos_memory
-on top. Medians over seeds of
+Placed at random, by LeastAllocated + BalancedAllocation (kube-scheduler's default), by the same with qos_balance or
+qos_memory on top, and by these alone. Medians over seeds of
 
     count variance   variance over nodes of the number of pods, per class and summed over the classes
     evictable        lowest share of its memory in use that a node could free by evicting burstable and best-effort
@@ -25,7 +25,7 @@ from benchmarks.harness import command_line
 from forecast.arrays import Floats, Ints
 from scorer.scores.balanced_allocation import balanced_allocation_score
 from scorer.scores.least_allocated import UNREQUESTED, least_allocated_score
-from scorer.scores.qos_balance import qos_balance_score
+from scorer.scores.qos_balance import part_of_cluster, qos_balance_score
 
 GIB = 1024.0**3
 NODE = np.array([32.0, 128 * GIB])
@@ -85,17 +85,26 @@ class Outcome:
         return float((self.requested / NODE).max())
 
 
-def place(pods: Arrivals, n_nodes: int, by: str, weight: float, rng: np.random.Generator) -> Outcome:
-    """Place all pods one after the other; ties are broken at random. by: "", "pods" or "memory"."""
+def place(
+    pods: Arrivals, n_nodes: int, by: str, weight: float, rng: np.random.Generator, *, by_requests: bool = True
+) -> Outcome:
+    """Place all pods one after the other; ties are broken at random.
+
+    by          : "", "pods" or "memory", with this weight
+    by_requests : kube-scheduler's two scores count, too
+    """
     allocatable = np.tile(NODE, (n_nodes, 1))
     requested, nonzero = np.zeros((n_nodes, 2)), np.zeros((n_nodes, 2))
+    part = part_of_cluster(allocatable, allocatable.sum(axis=0))
     on_node = {"pods": np.zeros((n_nodes, 3)), "memory": np.zeros((n_nodes, 3))}
     for requests, memory, qos in zip(pods.requests, pods.memory, pods.qos.tolist(), strict=True):
         counted = np.where(requests > 0, requests, np.array(UNREQUESTED))
-        score = least_allocated_score(nonzero, counted, allocatable).astype(np.float64)
-        score += balanced_allocation_score(requested, requests, allocatable)
+        score = np.zeros(n_nodes)
+        if by_requests:
+            score += least_allocated_score(nonzero, counted, allocatable)
+            score += balanced_allocation_score(requested, requests, allocatable)
         if by:
-            score += weight * qos_balance_score(on_node[by], on_node[by].sum(axis=0), qos)
+            score += weight * qos_balance_score(on_node[by], on_node[by].sum(axis=0), qos, part)
         fits = (requested + requests <= allocatable).all(axis=1)
         score = np.where(fits, score, -1.0)
         node = int(rng.choice(np.flatnonzero(score == score.max())))
@@ -120,17 +129,20 @@ def main() -> None:
 
 
 def _print_table(n_seeds: int, n_nodes: int, n_pods: int, spread: float, weights: list[float]) -> None:
-    rules = [("least + balanced", "", 0.0)]
-    rules += [(f"+ {w:g} x qos_{by}", by, w) for by in ("pods", "memory") for w in weights]
+    rules = [("least + balanced", "", 0.0, True)]
+    rules += [(f"+ {w:g} x qos_{by}", by, w, True) for by in ("pods", "memory") for w in weights]
+    rules += [("at random", "", 0.0, False)]
+    rules += [(f"qos_{by} alone", by, 1.0, False) for by in ("pods", "memory")]
     print(f"sizes within a class: log-normal, {spread:g}")
     print(f"{'':24}{'count variance':^44}  evictable  best effort  fullest")
     print(f"{'':24}{''.join(f'{name:>11}' for name in (*CLASSES, 'sum'))}")
     first = None
-    for name, by, weight in rules:
+    for name, by, weight, by_requests in rules:
         outcomes = []
         for seed in range(n_seeds):
             pods = arrivals(n_pods, n_nodes, spread, np.random.default_rng(seed))
-            outcomes.append(place(pods, n_nodes, by, weight, np.random.default_rng(seed + 1000)))
+            rng = np.random.default_rng(seed + 1000)
+            outcomes.append(place(pods, n_nodes, by, weight, rng, by_requests=by_requests))
         variance = np.median([outcome.count_variance() for outcome in outcomes], axis=0)
         first = variance if first is None else first
         evictable, best_effort, fullest = (

@@ -48,7 +48,8 @@ def columns(n_nodes: int, rng: np.random.Generator) -> Case:
     )
     requests = np.array([1.0, 4 * GIB, 1.0, 0.0, 1.0])
     pod = PodColumns(requests, requests[:2], np.ones(len(RESOURCES)), 1)
-    return nodes, pod, ClusterFigures(qos_pods.sum(axis=0), nodes.qos_memory.sum(axis=0), 0.3)
+    in_cluster = qos_pods.sum(axis=0), nodes.qos_memory.sum(axis=0), allocatable[:, :2].sum(axis=0)
+    return nodes, pod, ClusterFigures(*in_cluster, stack_weight=0.3)
 
 
 def main() -> None:

@@ -220,9 +220,16 @@ def _pod_columns(cluster: TrackedCluster, pod: PodInfo, request: VirtualRequest)
     )
 
 
+def _allocatable(cluster: TrackedCluster) -> Floats:
+    """(2,) cores and bytes of all nodes where they are known."""
+    allocatable = cluster.state.allocatable[:, :2]
+    return np.asarray(np.where(limited(allocatable), allocatable, 0.0).sum(axis=0))
+
+
 def _cluster_figures(cluster: TrackedCluster, pod: PodInfo, needed: frozenset[str]) -> ClusterFigures:
     return ClusterFigures(
         qos_pods=cluster.state.qos_pods.sum(axis=0).astype(np.float64) if "qos_pods" in needed else np.zeros(3),
         qos_memory=cluster.qos_memory().sum(axis=0) if "qos_memory" in needed else np.zeros(3),
+        allocatable=_allocatable(cluster) if needed & {"qos_pods", "qos_memory"} else np.zeros(2),
         stack_weight=cluster.stack_weight(pod),
     )

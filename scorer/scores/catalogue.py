@@ -25,7 +25,7 @@ from scorer.scores.most_allocated import most_allocated_score
 from scorer.scores.most_available import available_is_known, most_available_score
 from scorer.scores.options import ScoreParameters
 from scorer.scores.predicted_peak_score import points_of_share, predicted_peak_score
-from scorer.scores.qos_balance import qos_balance_score
+from scorer.scores.qos_balance import part_of_cluster, qos_balance_score
 from scorer.scores.requested_to_capacity_ratio import requested_to_capacity_ratio_score
 from scorer.scores.resource_allocation import resource_weights, weights_for_pod
 from scorer.scores.spread_or_stack import spread_or_stack_score
@@ -101,13 +101,13 @@ def scores(parameters: ScoreParameters) -> Mapping[str, RegisteredScore]:
             "qos_balance",
             _qos_balance,
             "lack of pods of the pod's QoS class, compared with the cluster; 50 = its share is the cluster's",
-            reads=("qos_pods",),
+            reads=("qos_pods", "allocatable"),
         ),
         _score(
             "qos_memory",
             _qos_memory,
             "lack of memory of the pod's QoS class, compared with the cluster; 50 = its share is the cluster's",
-            reads=("qos_memory",),
+            reads=("qos_memory", "allocatable"),
         ),
         _score(
             "spread_or_stack",
@@ -249,11 +249,14 @@ def _spread_or_stack(parameters: ScoreParameters) -> Compute:
 
 
 def _qos_balance(nodes: NodeColumns, pod: PodColumns, cluster: ClusterFigures) -> Floats:
-    return neutral_score_where_unknown(qos_balance_score(nodes.qos_pods, cluster.qos_pods, pod.qos), nodes.known)
+    part = part_of_cluster(nodes.allocatable[:, :2], cluster.allocatable)
+    return neutral_score_where_unknown(qos_balance_score(nodes.qos_pods, cluster.qos_pods, pod.qos, part), nodes.known)
 
 
 def _qos_memory(nodes: NodeColumns, pod: PodColumns, cluster: ClusterFigures) -> Floats:
-    return neutral_score_where_unknown(qos_balance_score(nodes.qos_memory, cluster.qos_memory, pod.qos), nodes.known)
+    part = part_of_cluster(nodes.allocatable[:, :2], cluster.allocatable)
+    score = qos_balance_score(nodes.qos_memory, cluster.qos_memory, pod.qos, part)
+    return neutral_score_where_unknown(score, nodes.known)
 
 
 def _nonzero(nodes: NodeColumns, pod: PodColumns) -> tuple[Floats, Floats]:

@@ -85,9 +85,11 @@ class ClusterFigures:
 
     qos_pods     : (3,) pods per QoS class
     qos_memory   : (3,) bytes predicted at the peak per QoS class
+    allocatable  : (2,) cores and bytes of all nodes where they are known
     stack_weight : of the pod's pool, from `next_stack_weight`: 0 = spread, 1 = stack
     """
 
     qos_pods: Floats
     qos_memory: Floats
+    allocatable: Floats
     stack_weight: float

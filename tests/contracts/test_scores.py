@@ -77,9 +77,15 @@ def random_case(seed: int, n_nodes: int, all_known: bool) -> Case:
     cluster = ClusterFigures(
         qos_pods=nodes.qos_pods.sum(axis=0) + rng.integers(0, 2) * rng.integers(0, 100, 3),
         qos_memory=nodes.qos_memory.sum(axis=0),
+        allocatable=known_sum(nodes.allocatable),
         stack_weight=float(rng.choice([0.0, 0.3, 0.5, 1.0])),
     )
     return nodes, pod, cluster
+
+
+def known_sum(allocatable: Floats) -> Floats:
+    """(2,) CPU and memory of all nodes where they are known."""
+    return np.asarray(np.where(np.isfinite(allocatable), allocatable, 0.0)[:, :2].sum(axis=0))
 
 
 def cases(min_nodes: int = 1, all_known: bool = False) -> st.SearchStrategy[Case]:
@@ -249,7 +255,8 @@ def half_full(n: int) -> Case:
         virtual_request=np.array([0.5, 2.0, 1.0, 1.0, 0.1]) * USAGE_UNITS,
         qos=1,
     )
-    return nodes, pod, ClusterFigures(qos_pods.sum(axis=0), nodes.qos_memory.sum(axis=0), stack_weight=0.2)
+    in_cluster = qos_pods.sum(axis=0), nodes.qos_memory.sum(axis=0), known_sum(allocatable)
+    return nodes, pod, ClusterFigures(*in_cluster, stack_weight=0.2)
 
 
 @every_score

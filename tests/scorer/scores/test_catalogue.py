@@ -85,7 +85,12 @@ POD = PodColumns(
     virtual_request=np.full(len(RESOURCES), 1.0),
     qos=2,
 )
-CLUSTER = ClusterFigures(qos_pods=np.array([1.0, 1.0, 0.0]), qos_memory=np.array([0.0, 3.0, 1.0]), stack_weight=0.75)
+CLUSTER = ClusterFigures(
+    qos_pods=np.array([1.0, 1.0, 0.0]),
+    qos_memory=np.array([0.0, 3.0, 1.0]),
+    allocatable=np.array([40.0, 400.0]),
+    stack_weight=0.75,
+)
 
 
 def deviation(shares: Floats, weights: Floats) -> float:
