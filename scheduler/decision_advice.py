@@ -8,8 +8,12 @@ import numpy as np
 
 from kube.objects.objects import PodInfo
 from placement.decisions.advice import Advice
+from placement.policies.policy import Policy
+from placement.scores.plugin_weights import OURS
 from scheduler.cycle.choice import Choice
 from scorer.live_tables import LiveTables
+from scorer.neutral_scores import WhyNeutral, neutral_reasons, neutral_scores
+from scorer.opt_out import opts_out
 from scorer.scores.capacity import limited
 from scorer.tracking import TrackedCluster
 
@@ -32,6 +36,7 @@ def advice_of_cycle(
     at      : unix seconds; seconds: that the cycle took; is_shadow: nothing is done with it
     """
     level, reasons = tables.level()
+    neutral = neutral_scores(cluster, level)
     version = None if cluster.predicted is None else tables.version
     model_age = tables.model_age() if version is not None else None
     metrics_age = tables.metrics_age()
@@ -58,7 +63,7 @@ def advice_of_cycle(
                 margin=None if runner_up is None or choice.total is None else points[node] - points[runner_up],
                 share=shares.get(choice.row),
                 level=level.name.lower(),
-                reasons=reasons,
+                reasons=(*reasons, *_reasons(pod, choice.policy, neutral)),
                 model_version=version,
                 model_age_seconds=model_age,
                 metrics_age_seconds=metrics_age,
@@ -69,6 +74,15 @@ def advice_of_cycle(
             )
         )
     return found
+
+
+def _reasons(pod: PodInfo, policy: Policy, neutral: Mapping[str, WhyNeutral]) -> tuple[str, ...]:
+    """Return why scores that the policy gives a weight did not count for the pod."""
+    if not policy.plugin_weights[OURS]:
+        return ()
+    if opts_out(pod):
+        return ("the pod has opted out",)
+    return neutral_reasons(policy.scoring.weights, neutral)
 
 
 def _peak_shares(cluster: TrackedCluster, rows: Sequence[int]) -> dict[int, float]:

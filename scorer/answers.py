@@ -342,6 +342,9 @@ class Status(Struct, frozen=True, kw_only=True):
     unread_capacities: Annotated[
         int, Meta(description="Nodes whose capacity annotation has entries that cannot be read.")
     ] = 0
+    neutral_scores: Annotated[
+        Mapping[str, str], Meta(description="Scores that are the same for all nodes now, with the reason.")
+    ] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict)
     last_check: Annotated[
         SelfCheck | None, Meta(description="The latest comparison of the tables with a rebuild; null = none yet.")

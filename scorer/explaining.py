@@ -19,6 +19,7 @@ from scorer.predicted.base import NodeBases
 from scorer.predicted.horizon import Horizon
 from scorer.predicted.node_curves import NodeInputs, gather, node_curves
 from scorer.predicted.profiles import Profiles
+from scorer.scores import MAX_NODE_SCORE
 from scorer.scoring import PodScores
 from scorer.tracking import LIVE_HALF_LIFE_SLOTS, TrackedCluster
 
@@ -135,18 +136,22 @@ def explained_nodes(
     runs_on   : the node where the pod is now; empty = none
     judgement : of the component that places the pod; its words come first
     """
-    weight_sum = sum(scored.weights.values())
+    # A component that adds our scores to kube-scheduler's does without what the total has in the forecast's place.
+    in_sums = judgement is not None and scored.profile is None
+    parts, weights = (scored.ranked, scored.ranked_weights) if in_sums else (scored.parts, scored.weights)
+    totals = np.clip(scored.ranking, 0.0, MAX_NODE_SCORE) if in_sums else scored.total
+    weight_sum = sum(weights.values())
     explained = []
     for position, i in enumerate(best.tolist()):
         contributions = tuple(
             ExplainedScore(
                 name,
-                _rounded(scored.parts[name][i]),
+                _rounded(parts[name][i]),
                 float(weight),
-                _rounded(scored.parts[name][i] * weight / weight_sum),
+                _rounded(parts[name][i] * weight / weight_sum),
             )
-            for name, weight in scored.weights.items()
-            if name in scored.parts
+            for name, weight in weights.items()
+            if name in parts
         )
         found = peaks[position] if position < len(peaks) else PeaksOfNode()
         age = float(measured_seconds_ago[position])
@@ -164,7 +169,7 @@ def explained_nodes(
         explained.append(
             ExplainedNode(
                 node=names[position],
-                score=_rounded(scored.total[i]),
+                score=_rounded(totals[i]),
                 contributions=contributions,
                 level=Level(int(scored.levels[i])),
                 measured_seconds_ago=age if np.isfinite(age) else None,

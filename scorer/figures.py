@@ -16,6 +16,7 @@ from kube.objects.objects import PodInfo
 from scorer.answers import ModelStatus, Status, VirtualAvailability
 from scorer.degradation import level_of_nodes
 from scorer.live_tables import LiveTables
+from scorer.neutral_scores import neutral_scores
 from scorer.predicted.horizon import Horizon
 from scorer.scorer_api import NodeFigures
 from scorer.scores.capacity import limited
@@ -175,6 +176,7 @@ def status(tables: LiveTables) -> Status:
         unknown = n_pods if predicted is None else predicted.unknown_pods
         measured = int((cluster.measured_nodes() & state.alive).sum())
         unread = len(cluster.unread_capacities())
+        neutral = {name: why.value for name, why in neutral_scores(cluster, level).items()}
         now = tables.now()
     sources = dict(words)
     if tables.usage_source is not None:
@@ -216,4 +218,5 @@ def status(tables: LiveTables) -> Status:
         sources=sources,
         last_check=tables.last_check,
         unread_capacities=unread,
+        neutral_scores=neutral,
     )

@@ -214,7 +214,9 @@ def _best_other(
             return None
         level = Level.NEUTRAL if opts_out(pod) else tables.level()[0]
         scored = score_pod(cluster, pod, rows, policies.scoring(pod).policy, level)
-    return int(rows[int(np.argmax(np.where(scored.out_of_memory, -np.inf, scored.ranking)))])
+    # Without a forecast the ranking is one part of a sum, and may be the same for all nodes.
+    order = scored.total if scored.profile is None else scored.ranking
+    return int(rows[int(np.argmax(np.where(scored.out_of_memory, -np.inf, order)))])
 
 
 def _candidates(cluster: TrackedCluster, predicted: PredictedCluster, pod: PodInfo, here: int) -> Bools:

@@ -37,6 +37,7 @@ from scorer.forecasting import node_usage_forecast, service_usage_forecast
 from scorer.judgement import Judge, Judgement, not_judged
 from scorer.live.usage import UsageSource
 from scorer.live_tables import LiveTables
+from scorer.neutral_scores import neutral_reasons, neutral_scores
 from scorer.node_report import day_number, node_report
 from scorer.opt_out import opts_out
 from scorer.options import ScorerOptions
@@ -88,10 +89,9 @@ class Scorer:
             used = (policy or self._policies.scoring(pod).policy).weighing(weights)
             scored = _score(cluster, pod, rows, used, level)
             version = None if scored.profile is None else self.tables.version
+            reasons = _reasons(cluster, pod, used, level, reasons)
         total, ranking = (_spread_out(of, at, len(names)) for of in (scored.total, scored.ranking))
         unknown = _without(names, at)
-        if opts_out(pod):
-            reasons = (*reasons, "the pod has opted out")
         return Scored(names, total, ranking, level, reasons, version, scored.weights, unknown, used.name)
 
     def explain(
@@ -115,7 +115,9 @@ class Scorer:
             level, reasons = self.tables.level()
             asked, at, rows = _rows(cluster, nodes)
             chosen = self._policies.scoring(pod)
-            scored = _score(cluster, pod, rows, chosen.policy.weighing(weights), level)
+            used = chosen.policy.weighing(weights)
+            scored = _score(cluster, pod, rows, used, level)
+            reasons = _reasons(cluster, pod, used, level, reasons)
             if judgement is None and weights is None:
                 judgement = self.judge(pod)
             order = np.argsort(-scored.total, kind="stable")
@@ -139,8 +141,6 @@ class Scorer:
         found = [] if peaks is None else peaks_before_and_with(peaks, widen)
         if request.mistake is not None:
             reasons = (*reasons, f"virtual-request of the pod is ignored: {request.mistake}")
-        if opts_out(pod):
-            reasons = (*reasons, "the pod has opted out")
         totals = dict(zip(in_order[:2], np.round(scored.total[order[:2]], 4).tolist(), strict=True))  # as shown
         if judgement is not None:
             totals = dict(judgement.totals)
@@ -372,6 +372,15 @@ def _summary(
 
 def _score(cluster: AssumingCluster, pod: PodInfo, rows: Ints, policy: ScoringPolicy, level: Level) -> PodScores:
     return score_pod(cluster, pod, rows, policy, Level.NEUTRAL if opts_out(pod) else level)
+
+
+def _reasons(
+    cluster: AssumingCluster, pod: PodInfo, policy: ScoringPolicy, level: Level, reasons: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Why scores of this pod are not made from all that they should be made from. reasons: of the level."""
+    if opts_out(pod):
+        return (*reasons, "the pod has opted out")
+    return (*reasons, *neutral_reasons(policy.weights, neutral_scores(cluster, level)))
 
 
 def _rows(cluster: AssumingCluster, nodes: Sequence[str] | None) -> tuple[Sequence[str], Ints, Ints]:

@@ -15,6 +15,7 @@ from scorer.degradation import Level, level_of_nodes
 from scorer.live.virtual_request import VirtualRequest
 from scorer.policy import ScoringPolicy
 from scorer.predicted.growth_columns import ResourceWeights
+from scorer.scores import MAX_NODE_SCORE
 from scorer.scores.capacity import NEUTRAL_SCORE, limited
 from scorer.scores.catalogue import combine, weighted_mean
 from scorer.scores.columns import ClusterFigures, NodeColumns, PodColumns
@@ -29,7 +30,7 @@ FULL = 1.0
 
 
 FULL_PENALTY = 20.0
-"""Points of the ranking that a full node loses."""
+"""Points of the ranking by which a full node is below the worst of the others, if no forecast decides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +39,13 @@ class PodScores:
 
     rows    : (n_nodes,) rows scored
     total   : (n_nodes,) weighted mean, 0..100
-    ranking : (n_nodes,) the same with predicted peaks that are not cut at the ends of that range; without a model for
-              them equal for all but full nodes
-    parts   : each score that counts, (n_nodes,)
-    weights : those used, which differ from those asked for where there is no model
+    ranking : (n_nodes,) for sums with kube-scheduler's scores: the same with predicted peaks that are not cut at the
+              ends of that range. Without a model the predicted peak alone is equal for all nodes, and full nodes come
+              after all others
+    parts   : each score that counts in the total, (n_nodes,)
+    weights : of these, which differ from those asked for where there is no model
+    ranked  : the same of the ranking, with the weights asked for
+    ranked_weights : of these
     levels  : (n_nodes,) rung of the degradation ladder
     full    : (n_nodes,) avoided, since in use now to the last bit
     known   : (n_nodes,) its capacity is known, so that it can be judged
@@ -54,6 +58,8 @@ class PodScores:
     ranking: Floats
     parts: Mapping[str, Floats]
     weights: Mapping[str, float]
+    ranked: Mapping[str, Floats]
+    ranked_weights: Mapping[str, float]
     levels: Ints
     full: Bools
     known: Bools
@@ -63,7 +69,7 @@ class PodScores:
 
 
 def weights_without_model(weights: Mapping[str, float]) -> dict[str, float]:
-    """What scores count when there is no forecast: its weight goes to the default scores of kube-scheduler."""
+    """What counts in the total when there is no forecast: its weight goes to the default scores of kube-scheduler."""
     without = {name: weight for name, weight in weights.items() if name != "predicted_peak"}
     for name in ("least_allocated", "balanced_allocation"):
         without[name] = without.get(name, 0.0) + weights.get("predicted_peak", 0.0) / 2
@@ -87,7 +93,7 @@ def score_pod(
     nobody: Bools = np.zeros(len(rows), dtype=bool)
     if level == Level.NEUTRAL:
         neutral = np.full(len(rows), NEUTRAL_SCORE)
-        return PodScores(rows, neutral, neutral, {}, {}, levels, nobody, ~nobody, nobody, None, None)
+        return PodScores(rows, neutral, neutral, {}, {}, {}, {}, levels, nobody, ~nobody, nobody, None, None)
     scores, weights = policy.scores, policy.weights
     used = dict(weights)
     profile = None
@@ -112,15 +118,34 @@ def score_pod(
         if full.all():
             full = nobody  # there is no other to go to
         total = np.where(full, 0.0, total)
-    ranking = total
+    ranking, ranked, ranked_weights = total, parts, used
     if profile is None and weights.get("predicted_peak", 0.0) > 0:
-        # The caller adds this to scores of its own, which weigh requests: here only nodes without room are avoided.
-        ranking = np.where(full, NEUTRAL_SCORE - FULL_PENALTY, NEUTRAL_SCORE)
+        # The caller adds this to scores of its own, which weigh requests: here nothing takes the forecast's place.
+        neutral = np.full(len(rows), NEUTRAL_SCORE)
+        ranked_weights = {name: weight for name, weight in weights.items() if weight > 0}
+        ranked = {name: neutral if name == "predicted_peak" else parts[name] for name in ranked_weights}
+        ranking = weighted_mean(ranked, ranked_weights)
+        worst = np.minimum(ranking, ranking[~full].min(initial=MAX_NODE_SCORE)) - FULL_PENALTY
+        ranking = np.where(full, worst, ranking)
     if profile is not None and "predicted_peak" in parts:
         uncut = _uncut(columns.predicted_share, columns.exact_cost, columns.out_of_memory)
         ranking = weighted_mean({**parts, "predicted_peak": uncut}, used)
     known = columns.known if profile is None else np.isfinite(columns.predicted_share)
-    return PodScores(rows, total, ranking, parts, used, levels, full, known, columns.out_of_memory, profile, request)
+    return PodScores(
+        rows,
+        total,
+        ranking,
+        parts,
+        used,
+        ranked,
+        ranked_weights,
+        levels,
+        full,
+        known,
+        columns.out_of_memory,
+        profile,
+        request,
+    )
 
 
 def ranking_of(cluster: TrackedCluster, pod: PodInfo, rows: Ints, policy: ScoringPolicy, level: Level) -> Floats:

@@ -50,6 +50,15 @@ class StateCollector(Collector):
             "Level of the cluster as a whole: 0 fresh, 1 no live correction, 2 old model, 3 requests, 4 neutral.",
             value=float(status.level),
         )
+        neutral = GaugeMetricFamily(
+            "forecast_score_neutral",
+            "1 = the score is the same for all nodes now, because there is no_model, an old_model, no_usage, or an "
+            "old_state of the cluster; other scores have no series.",
+            labels=["score", "because"],
+        )
+        for score, because in status.neutral_scores.items():
+            neutral.add_metric([score, because], 1.0)
+        yield neutral
         yield GaugeMetricFamily(
             "forecast_unknown_service_pods", "Pods whose service the model does not know.", status.unknown_service_pods
         )

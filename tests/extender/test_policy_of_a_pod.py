@@ -72,6 +72,18 @@ def test_filters_and_points_are_those_of_the_policy() -> None:
     assert [(one.policy, one.policy_because) for one in said.advice] == [("stack", "its name"), (SETTINGS_POLICY, "")]
 
 
+def test_without_a_model_points_come_from_the_other_scores_and_the_log_says_so() -> None:
+    tested = LiveScorer(pods=LOADED, without_model=True)
+    tested.measure({"node-0": 30.0, "node-1": 10.0, "node-2": 20.0, "node-3": 20.0})
+    mixed = ScoringPolicy("mixed", {"predicted_peak": 1.0, "most_available": 1.0}, SCORES)
+    made, said = extender_of(tested, Table({"mixed": Policy(mixed)}))
+    points = made.prioritize(pod_of(0, "mixed"), NODES)
+    assert points["node-1"] > 10 and points["node-0"] < -10
+    assert "predicted_peak is neutral: no model is in use, most_available counts as before" in said.advice[0].reasons
+    assert made.prioritize(pod_of(0, "usual"), NODES) == {"node-0": -100}  # it is full
+    assert "predicted_peak is neutral: no model is in use" in said.advice[1].reasons
+
+
 class Elsewhere(LocalScores):
     """A scorer that reads other policies."""
 

@@ -16,6 +16,9 @@ from placement.policies.policy import Policy
 from placement.policies.pool_order import PoolOrder
 from placement.scores.plugin_weights import BALANCED, FIT, OURS, PLUGIN_WEIGHTS
 from scheduler.cycle.placing import Looked, Placer
+from scheduler.decision_advice import advice_of_cycle
+from scorer.policy import ScoringPolicy
+from scorer.scores.catalogue import SCORES
 from tests.scheduler.cycle.varied_cluster import FILTERS, VariedCluster, varied_cluster
 
 NOTHING: Mapping[str, float] = dict.fromkeys(PLUGIN_WEIGHTS, 0)
@@ -91,6 +94,26 @@ def looked(cluster: VariedCluster, policy: Policy, scores: Sequence[tuple[Score,
         level, _ = cluster.scorer.tables.level()
         placer = Placer(cluster.view, tables, level, until=1e12, scores=scores)
         return placer.look([cluster.pods[0]], FILTERS, policy)
+
+
+def test_without_a_model_the_other_scores_of_a_policy_decide_and_decisions_say_so() -> None:
+    others, mixed = (
+        by_policy(
+            varied_cluster(3, n_pods=30, with_model=False),
+            scoring=ScoringPolicy("mixed", {**weights, "qos_balance": 1.0}, SCORES),
+            plugin_weights=weighed({**NOTHING, OURS: 1}),
+        )
+        for weights in ({}, {"predicted_peak": 1.0})
+    )
+    assert mixed.place(one_by_one=False) == others.place(one_by_one=False)
+    (ours,) = looked(mixed, mixed.policy).parts
+    assert ours.name == OURS and len(set(ours.points.tolist())) > 2
+    with mixed.scorer.tables.reading() as tables:
+        advice = advice_of_cycle(
+            mixed.scorer.tables, tables, mixed.pods, mixed.choices, because=lambda pod: "", at=0.0, seconds=0.0
+        )
+    said = "predicted_peak is neutral: no model is in use, qos_balance counts as before"
+    assert advice and all(said in one.reasons for one in advice)
 
 
 class Odd:

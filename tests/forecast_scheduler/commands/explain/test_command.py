@@ -69,7 +69,8 @@ def test_without_measurements_and_without_a_model_it_says_so(
     text = capfd.readouterr().out
     assert "degradation level 3 (requests)" in text
     assert "no model has been published" in text
-    assert "What each score contributes" in text
+    assert "predicted_peak is neutral: no model is in use" in text
+    assert "What each score contributes" not in text  # the predicted peak alone, 50 on every node
 
 
 @pytest.mark.parametrize(
