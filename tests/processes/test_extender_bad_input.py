@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from forecast_scheduler.cli import run
-from testing.servers.cluster_objects import node
+from testing.servers.cluster_objects import node, pod
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,15 @@ def test_what_cannot_work_is_refused_in_one_line(
 ) -> None:
     config, objects = tmp_path / "settings.yaml", tmp_path / "cluster.json"
     config.write_text(yaml.safe_dump({"extender": settings}))
-    objects.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node("n1")]}))
+    objects.write_text(
+        json.dumps(
+            {
+                "apiVersion": "v1",
+                "kind": "List",
+                "items": [node("n1"), pod("p1", namespace="shop", node="n1")],
+            }
+        )
+    )
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         usual = ["--config", config, "--cluster", objects, "--models", tmp_path / "models", "--port", "0"]
