@@ -119,14 +119,14 @@ def train_and_publish(
         report = run_gate(history, previous, fit_model, gate, progress)
     with stages.stage("fit"):
         model = apply_gate(fit_model(history, previous), previous, report)
-    with stages.stage("reproduce"):
-        withheld = withhold(history, model, previous, report, force=gate.force)
-        model, report = withheld.model, withheld.report
-    found = not_reproduced(withheld.failed, len(history.services), len(history.nodes))
-    short = [*findings, *([] if found is None else [found.short()])]
     model, held = within_limits(model)
     if held:
         logger.warning("forecasts beyond what a node can hold are held to it", extra={"arrays": ", ".join(held)})
+    with stages.stage("reproduce"):
+        withheld = withhold(history, model, previous, report, force=gate.force)
+        model, report = within_limits(withheld.model)[0], withheld.report  # parts of the model in use, too
+    found = not_reproduced(withheld.failed, len(history.services), len(history.nodes))
+    short = [*findings, *([] if found is None else [found.short()])]
     facts = {"recipe": recipe, MEASURED_DAYS: readiness.measured_days} | findings_info(short)
     model = replace(model, data_digest=digest, info={**model.info, **facts})
     with stages.stage("publish"):

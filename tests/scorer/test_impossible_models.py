@@ -26,6 +26,7 @@ from testing.app_client import AppClient
 from tests.scorer.live_cluster import loaded, model, pod_of
 from tests.scorer.scorer_at import LiveScorer
 from tests.synthetic import synthetic_history
+from trainer.gate.options import GateOptions
 from trainer.nightly import train_and_publish
 
 NOW = datetime(2026, 5, 19, 2, tzinfo=UTC)
@@ -218,7 +219,7 @@ def test_the_trainer_publishes_nothing_that_would_be_refused(tmp_path: Path, mon
 def test_forecasts_beyond_what_a_node_can_hold_are_published_held_to_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One service must not keep the model of all others from being published."""
+    """One service must not keep the model of all others from being published. It reproduces nothing: it is forced."""
 
     def fit_much(known: History, *arguments: object, **options: object) -> PeakModel:
         usage = model().usage_dated.copy()
@@ -226,7 +227,9 @@ def test_forecasts_beyond_what_a_node_can_hold_are_published_held_to_it(
         return replace(model(), usage_dated=usage, correction=model().correction * np.float32(1e6))
 
     monkeypatch.setattr("trainer.nightly.fit", fit_much)
-    night = train_and_publish(synthetic_history(n_days=15), Registry(str(tmp_path)), now=NOW)
+    night = train_and_publish(
+        synthetic_history(n_days=15), Registry(str(tmp_path)), now=NOW, gate=GateOptions(force=True)
+    )
     published = model_of(Registry(str(tmp_path)).load(), NOW)
     assert night.published and published.correction.max() <= 1_000
     np.testing.assert_array_equal(published.usage_dated[1:], model().usage_dated[1:])

@@ -83,7 +83,7 @@ class Reproduction:
     hours       : hour of the peak of the last week's typical day, predicted and recorded
     elsewhere   : whether the hours differ in every view
     services    : those that differ most
-    beside_pods : share of the difference in level that is not of measured pods
+    beside_pods : share of the difference in level that is not of measured pods, but of base load and corrections
     tolerated   : lowest and highest level and peak that pass
     """
 
@@ -120,7 +120,7 @@ class Reproduction:
         if not self._is_off(self.level) and not self.elsewhere and not self._is_off(self.mean_peak):
             return "the sum over the pods is right, the error that is added to it is not"
         if self._is_off(self.level) and self.beside_pods > 0.5:
-            return f"{self.beside_pods:.0%} of the difference is what nodes use besides measured pods"
+            return f"{self.beside_pods:.0%} of it are base load and corrections, not what pods are measured to use"
         named = (
             f"{one.service} {amount(one.predicted, unit)} where {amount(one.recorded, unit)} was recorded"
             for one in self.services

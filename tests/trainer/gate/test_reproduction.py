@@ -97,7 +97,7 @@ def test_one_large_service_at_zero_is_named_first() -> None:
 def test_a_wrong_base_is_told_from_wrong_pods() -> None:
     base = model().node_base.copy()
     base[:, CPU] += 20.0
-    assert "is what nodes use besides measured pods" in of_cpu(history(), replace(model(), node_base=base)).reason()
+    assert "of it are base load and corrections" in of_cpu(history(), replace(model(), node_base=base)).reason()
 
 
 def test_a_peak_at_another_hour_fails() -> None:
