@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -88,14 +89,26 @@ class FilterVerdict:
         return tuple(sorted(found, key=lambda one: -len(one.nodes)))
 
 
-def verdict(pod: PodInfo, view: ClusterView, filters: Sequence[Filter]) -> FilterVerdict:
-    """Run the filters over all nodes. The pod must not sit anywhere: it would count against itself."""
+def verdict(
+    pod: PodInfo,
+    view: ClusterView,
+    filters: Sequence[Filter],
+    *,
+    took: Callable[[str, float], None] | None = None,
+) -> FilterVerdict:
+    """Run the filters over all nodes. The pod must not sit anywhere: it would count against itself.
+
+    took : called with name and seconds of each filter; None = they are not timed
+    """
     passes = view.state.alive.copy()
     rejections: list[tuple[str, Rejection]] = []
     for one in filters:
+        began = 0.0 if took is None else time.perf_counter()
         for rejection in one.filter(pod, view):
             passes &= ~rejection.nodes
             rejections.append((one.name, rejection))
+        if took is not None:
+            took(one.name, time.perf_counter() - began)
     return FilterVerdict(passes, tuple(rejections))
 
 

@@ -4,6 +4,7 @@ states are read at each scrape.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from typing import Final
@@ -12,6 +13,7 @@ from prometheus_client import Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from scheduler.cycle.cycle_times import CycleTimes, Point
 from scheduler.service.answers import SchedulingState
 from scorer.service.metrics import stage_histogram
 
@@ -48,6 +50,12 @@ _STAGES: Final = (
 _POD_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
 
 
+_PLUGINS: Final = (0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 1.0)
+
+_SAMPLED_SHARE: Final = 0.1
+"""Of cycles, in which plugins are timed, as in kube-scheduler."""
+
+
 class AttemptResult(Enum):
     """What became of an attempt to schedule a pod, as in kube-scheduler's scheduler_schedule_attempts_total."""
 
@@ -59,9 +67,27 @@ class AttemptResult(Enum):
 class SchedulingMetrics:
     """Counters and histograms; for any thread. The exporter registers `collectors`."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, rng: random.Random | None = None) -> None:
+        """rng: chooses the cycles in which plugins are timed."""
+        self._rng = rng or random.Random()
         self.stages = stage_histogram(_STAGES)
         self._stages = {stage: self.stages.labels(stage) for stage in STAGES}
+        self._points = Histogram(
+            "forecast_extension_point_duration_seconds",
+            "Time that one cycle, of a unit or a batch, took at an extension point; part of the stage cycle.",
+            ["extension_point"],
+            buckets=_STAGES,
+            registry=None,
+        )
+        for point in Point:
+            self._points.labels(point.value)
+        self._plugins = Histogram(
+            "forecast_plugin_execution_duration_seconds",
+            "Time that a plugin took in one cycle, for all nodes and like pods at once. One cycle in ten is sampled.",
+            ["extension_point", "plugin"],
+            buckets=_PLUGINS,
+            registry=None,
+        )
         self._attempts = Counter(
             "forecast_schedule_attempts",
             "Attempts to schedule a pod by result and profile; scheduled = bound.",
@@ -89,7 +115,7 @@ class SchedulingMetrics:
     @property
     def collectors(self) -> tuple[Collector, ...]:
         """All but `stages`, which the metrics of the service share."""
-        return (self._attempts, self._pod_seconds, self._victims, self._preemptions)
+        return (self._points, self._plugins, self._attempts, self._pod_seconds, self._victims, self._preemptions)
 
     def observe_stage(self, stage: str, seconds: float) -> None:
         """Record the seconds of one stage, of a unit, a batch or a pod. stage: one of STAGES, or another of ours."""
@@ -97,6 +123,17 @@ class SchedulingMetrics:
         if found is None:
             found = self._stages.setdefault(stage, self.stages.labels(stage))
         found.observe(max(seconds, 0.0))
+
+    def cycle_times(self) -> CycleTimes:
+        """What the next cycle notes its times in; one in ten times plugins, too."""
+        return CycleTimes(is_sampled=self._rng.random() < _SAMPLED_SHARE)
+
+    def observe_cycle(self, times: CycleTimes) -> None:
+        """Record the times of a cycle."""
+        for point, seconds in times.points.items():
+            self._points.labels(point.value).observe(max(seconds, 0.0))
+        for (point, plugin), seconds in times.plugins.items():
+            self._plugins.labels(point.value, plugin).observe(max(seconds, 0.0))
 
     def attempt(self, result: AttemptResult, profile: str, n: int = 1) -> None:
         """Count pods that were tried, with this result. profile: its scheduler name."""

@@ -238,6 +238,7 @@ class Scheduler:
 
     def _decide(self, popped: Popped) -> None:
         began = self._stopwatch()
+        times = self._metrics.cycle_times()
         try:
             with self._scorer.tables.changing() as cluster:
                 with self._follower.trying():
@@ -248,6 +249,7 @@ class Scheduler:
                         until=self._settling.until,
                         bounded_scan=self._options.bounded_scan,
                         scan_from=self._scan_from,
+                        times=times,
                         coming=self._coming,
                         movable=None if self._together is None else {},
                     )
@@ -266,6 +268,7 @@ class Scheduler:
             return
         seconds = self._stopwatch() - began
         self._metrics.observe_stage("cycle", seconds)
+        self._metrics.observe_cycle(times)
         if self._together is not None:
             self._hold(decisions, placer, began, seconds)
         self._act(decisions)

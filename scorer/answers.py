@@ -312,6 +312,14 @@ class ModelStatus(Struct, frozen=True):
     findings: Annotated[tuple[ModelFinding, ...], Meta(description="Of the run that made it.")] = ()
 
 
+class PoolLevel(Struct, frozen=True):
+    """How full a pool of nodes is by requests, 0 to 1, and how much `spread_or_stack` stacks there: 0 = it spreads."""
+
+    pool: Annotated[str, Meta(description="As the component that places pods names it; empty = all nodes.")]
+    water_level: float
+    stack_weight: float
+
+
 class SelfCheck(Struct, frozen=True):
     """Whether the tables kept event by event equal tables rebuilt from the objects; drift: what differs."""
 
@@ -345,6 +353,7 @@ class Status(Struct, frozen=True, kw_only=True):
     neutral_scores: Annotated[
         Mapping[str, str], Meta(description="Scores that are the same for all nodes now, with the reason.")
     ] = field(default_factory=dict)
+    water_levels: Sequence[PoolLevel] = ()
     sources: Mapping[str, str] = field(default_factory=dict)
     last_check: Annotated[
         SelfCheck | None, Meta(description="The latest comparison of the tables with a rebuild; null = none yet.")

@@ -13,7 +13,7 @@ from forecast.backtest import OURS
 from forecast.model_findings import findings_of
 from forecast.resources import RESOURCES
 from kube.objects.objects import PodInfo
-from scorer.answers import ModelStatus, Status, VirtualAvailability
+from scorer.answers import ModelStatus, PoolLevel, Status, VirtualAvailability
 from scorer.degradation import level_of_nodes
 from scorer.live_tables import LiveTables
 from scorer.neutral_scores import neutral_scores
@@ -177,6 +177,7 @@ def status(tables: LiveTables) -> Status:
         measured = int((cluster.measured_nodes() & state.alive).sum())
         unread = len(cluster.unread_capacities())
         neutral = {name: why.value for name, why in neutral_scores(cluster, level).items()}
+        water = [PoolLevel(pool, level, stack) for pool, (level, stack) in sorted(cluster.water_levels().items())]
         now = tables.now()
     sources = dict(words)
     if tables.usage_source is not None:
@@ -219,4 +220,5 @@ def status(tables: LiveTables) -> Status:
         last_check=tables.last_check,
         unread_capacities=unread,
         neutral_scores=neutral,
+        water_levels=water,
     )

@@ -18,6 +18,8 @@ class StackWeights:
     def __init__(self, parameters: ScoreParameters) -> None:
         self._parameters = parameters
         self._weights: dict[str, float] = {}
+        self.levels: Mapping[str, float] = {}
+        """Water level of each pool: how full its nodes are by requests together, 0..1."""
 
     def of(self, pool: str) -> float:
         """0 = spread only, 1 = stack only; 0 for a pool that has no nodes yet."""
@@ -25,12 +27,10 @@ class StackWeights:
 
     def follow(self, state: ClusterState, pools: Mapping[str, Bools]) -> None:
         """Move each weight to the water level of its pool. pools: (n_rows,) nodes of each."""
-        kinds, levels = self._request_weights(state), self._parameters.water_levels
+        kinds, bounds = self._request_weights(state), self._parameters.water_levels
         requested, allocatable = state.requested, state.allocatable
-        self._weights = {
-            pool: next_stack_weight(self.of(pool), water_level(requested[nodes], allocatable[nodes], kinds), levels)
-            for pool, nodes in pools.items()
-        }
+        self.levels = {pool: water_level(requested[nodes], allocatable[nodes], kinds) for pool, nodes in pools.items()}
+        self._weights = {pool: next_stack_weight(self.of(pool), level, bounds) for pool, level in self.levels.items()}
 
     def _request_weights(self, state: ClusterState) -> Floats:
         weights = np.zeros(len(state.kinds))

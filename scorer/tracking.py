@@ -129,6 +129,11 @@ class TrackedCluster:
         """How much stacking counts for a pod, by the water level of the pool of its profile: 0 = spread, 1 = stack."""
         return self._stack_weights.of(self.usable_nodes.pool_of(pod))
 
+    def water_levels(self) -> Mapping[str, tuple[float, float]]:
+        """Return the water level of each pool of nodes and its stack weight, 0..1 each, as of the last tick."""
+        weights = self._stack_weights
+        return {pool: (level, weights.of(pool)) for pool, level in weights.levels.items()}
+
     def qos_memory(self) -> Floats:
         """(n_rows, 3) bytes predicted at the peak of the pods of each QoS class; 0 without a model."""
         if self.predicted is None:

@@ -28,10 +28,11 @@ from placement.scores.default_scores import (
     kept_allocation_scores,
     parts_beside_allocation,
 )
-from placement.scores.plugin_weights import SPREAD, PluginWeights
+from placement.scores.plugin_weights import FIT, SPREAD, PluginWeights
 from placement.scores.soft_spread import SoftSpread, soft_constraints
 from scheduler.cycle.best_first import BestFirst
 from scheduler.cycle.choice import Choice
+from scheduler.cycle.cycle_times import CycleTimes, Point
 from scheduler.cycle.node_totals import factor_of_ours
 from scheduler.cycle.ranked_by_kind import RankedByKind
 
@@ -121,8 +122,11 @@ class BatchPlan:
         ranking: Ranking,
         policy: Policy,
         score_per_point: float,
+        times: CycleTimes | None = None,
     ) -> None:
+        """times: where scores are timed, those of requests together; None = nowhere."""
         self._pod, self._view, self._rows, self._policy = pod, view, rows, policy
+        self._times = times or CycleTimes()
         self._weights, self._ranking = policy.plugin_weights, ranking
         self._factor = factor_of_ours(policy, score_per_point)
         self._spread_weight = int(self._weights[SPREAD])
@@ -130,10 +134,14 @@ class BatchPlan:
         self._out: set[int] = set()
         self._room = room_for(pod, view, filters, rows)
         # total = standard + spread + ours
-        self._allocation = AllocationLevels(pod, view, rows, self._weights)
+        with self._times.of(Point.SCORE, FIT):
+            self._allocation = AllocationLevels(pod, view, rows, self._weights)
         self._others_differ = False
         self._others = self._scores_of_others(np.arange(len(rows)))
-        self._spread = SoftSpread(pod, view, rows) if self._spread_weight and soft_constraints(pod) else None
+        self._spread: SoftSpread | None = None
+        if self._spread_weight and soft_constraints(pod):
+            with self._times.of(Point.SCORE, SPREAD):
+                self._spread = SoftSpread(pod, view, rows)
         kind = np.zeros(len(rows), dtype=np.int64) if self._spread is None else self._spread.kind
         self._standard: Floats = (self._allocation.initial + self._others).astype(np.float64)
         self._ours: Floats = self._factor * ranking.values
@@ -225,7 +233,8 @@ class BatchPlan:
     def _scores_of_others(self, at: Ints) -> Ints:
         """(n_nodes,) of the nodes at these positions: all whole numbers of the sum but requests and topology spread."""
         total = np.zeros(len(at), dtype=np.int64)
-        for part in parts_beside_allocation(self._pod, self._view, self._rows[at], self._weights, spread=False):
+        parts = parts_beside_allocation(self._pod, self._view, self._rows[at], self._weights, spread=False)
+        for part in self._times.each(parts):
             self._others_differ |= bool(np.ptp(part.points))
             total = np.asarray(total + part.points, dtype=np.int64)
         return total

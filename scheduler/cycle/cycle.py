@@ -24,6 +24,7 @@ from placement.feasibility import FilterVerdict
 from placement.filters.filter import ClusterView, Filter
 from placement.plugins import Nomination
 from placement.status import SUCCESS, Code, Status
+from scheduler.cycle.cycle_times import CycleTimes, Point
 from scheduler.cycle.decisions import Decisions, Rejected
 from scheduler.cycle.equivalence import Likeness
 from scheduler.cycle.gang_tables import CycleTables
@@ -89,11 +90,11 @@ class SchedulingCycle:
         self._preempt, self._withdraw = preempt, withdraw
         self._observe, self._stopwatch = observe, stopwatch
         self._likeness = Likeness(view, profiles)
-        self._makes_room = True
+        self._makes_room, self._times = True, CycleTimes()
 
     def run(self, popped: Popped, placer: Placer, *, makes_room: bool = True) -> Decisions:
         """Decide about a unit. makes_room: pods without a node may have others evicted."""
-        self._makes_room = makes_room
+        self._makes_room, self._times = makes_room, placer.times
         decisions = Decisions()
         pods = []
         for queued in popped.pods:
@@ -186,7 +187,8 @@ class SchedulingCycle:
             decisions.looked_for_victims += bool(plugins)
             for plugin in plugins:
                 try:
-                    answer = plugin.post_filter(queued.pod, self._view, filters, rejections)
+                    with self._times.of(Point.POST_FILTER, plugin.name):
+                        answer = plugin.post_filter(queued.pod, self._view, filters, rejections)
                 except Exception:
                     logger.exception("a PostFilter plugin failed", extra={"pod": queued.pod.name})
                     answer = Status(Code.ERROR, plugin.name, f"plugin {plugin.name} failed: the log says why")
@@ -208,7 +210,11 @@ class SchedulingCycle:
                 decisions.rejected.append(Rejected(pods[at:], asked, message, answer.wait_seconds))
                 break
             decisions.rejected.append(Rejected([queued], asked, message, answer.wait_seconds))
-        self._observe("post_filter", self._stopwatch() - entered)
+        self._looked_for_room(self._stopwatch() - entered)
+
+    def _looked_for_room(self, seconds: float) -> None:
+        self._observe("post_filter", seconds)
+        self._times.points[Point.POST_FILTER] += seconds
 
     # Gangs
 
@@ -299,12 +305,13 @@ class SchedulingCycle:
             domains=() if placed else tables.domains(left[0][0].pod),
         )
         try:
-            return plugin.post_filter_gang(wish, self._view, tables)
+            with self._times.of(Point.POST_FILTER, plugin.name):
+                return plugin.post_filter_gang(wish, self._view, tables)
         except Exception:
             logger.exception("a PostFilter plugin failed", extra={"group": group})
             return Status(Code.ERROR, plugin.name, f"plugin {plugin.name} failed: the log says why")
         finally:
-            self._observe("post_filter", self._stopwatch() - entered)
+            self._looked_for_room(self._stopwatch() - entered)
 
     def _without_room(
         self,
@@ -349,7 +356,9 @@ class SchedulingCycle:
         """What Reserve plugins refused, by UID."""
         refusals = {}
         for queued, row in placed:
-            status = reserved(queued.pod, self._view.state.names[row], self._profiles[queued.pod.scheduler_name])
+            profile = self._profiles[queued.pod.scheduler_name]
+            with self._times.at(Point.RESERVE):
+                status = reserved(queued.pod, self._view.state.names[row], profile, self._times)
             if not status.is_success:
                 refusals[queued.pod.uid] = status
         return refusals
@@ -366,7 +375,10 @@ class SchedulingCycle:
     ) -> None:
         names, plugins = self._view.state.names, profile.binding.reserve
         for queued, row in placed:
-            refusal = reserved(queued.pod, names[row], profile) if plugins else SUCCESS
+            refusal = SUCCESS
+            if plugins:
+                with self._times.at(Point.RESERVE):
+                    refusal = reserved(queued.pod, names[row], profile, self._times)
             if refusal.is_success:
                 decisions.placed.append((queued, names[row]))
             else:

@@ -25,6 +25,7 @@ from placement.kube_scheduler_choice import POINT_VALUE
 from placement.policies.policy import Policy
 from placement.scores.default_scores import default_parts
 from placement.scores.plugin_weights import OURS, ScorePart
+from scheduler.cycle.cycle_times import CycleTimes, Point
 from scorer.degradation import Level
 from scorer.opt_out import opts_out
 from scorer.scores.predicted_peak import MEMORY_LIMIT
@@ -58,15 +59,19 @@ def node_parts(
     level: Level,
     score_per_point: float,
     further: Iterable[ScorePart] = (),
+    times: CycleTimes | None = None,
 ) -> Sequence[ScorePart]:
     """What each score with a weight above 0 adds to the sums of the rows; ours is the last.
 
     further : whole numbers, of Score plugins of a profile
+    times   : where each score is timed; None = nowhere
     """
-    parts = [*default_parts(pod, view, rows, policy.plugin_weights), *further]
+    times = times or CycleTimes()
+    parts = [*times.each(default_parts(pod, view, rows, policy.plugin_weights)), *times.each(further)]
     if weight := policy.plugin_weights[OURS]:
         level = Level.NEUTRAL if opts_out(pod) else level
-        ranking = ranking_of(view.cluster, pod, rows, policy.scoring, level)
+        with times.of(Point.SCORE, OURS):
+            ranking = ranking_of(view.cluster, pod, rows, policy.scoring, level)
         parts.append(ScorePart(OURS, weight, factor_of_ours(policy, score_per_point) * ranking))
     return parts
 

@@ -23,6 +23,7 @@ from placement.scores.plugin_weights import OURS, ScorePart
 from placement.status import Code
 from scheduler.cycle.batch_plan import BatchPlan, Ranking
 from scheduler.cycle.choice import Choice, highest
+from scheduler.cycle.cycle_times import CycleTimes, Point
 from scheduler.cycle.node_totals import candidates, node_parts, sum_of
 from scheduler.cycle.order_dependence import is_asked_once
 from scheduler.cycle.peak_ranking import PeakRanking
@@ -129,6 +130,7 @@ class Placer:
     one_by_one      : every pod by itself: for tests and benchmarks, the result is the same
     scores          : further Score plugins with their weights; pre_scores may silence them. See `use`
     preferences     : which nodes come first
+    times           : what is done here, by extension point and plugin
     coming          : pods that are probably placed next: what is read for one is read for all of them
     choices         : by UID, how the node of each pod that was placed stood among the others
     movable         : by UID, rows that passed the filters, of pods that could as well go to another of them: only room
@@ -148,6 +150,7 @@ class Placer:
     scores: Sequence[tuple[Score, int]] = ()
     pre_scores: Sequence[PreScore] = ()
     preferences: Sequence[NodePreference] = ()
+    times: CycleTimes = field(default_factory=CycleTimes)
     coming: Callable[[], Iterable[PodInfo]] = tuple
     choices: dict[str, Choice] = field(default_factory=dict)
     movable: dict[str, Ints] | None = None
@@ -170,14 +173,16 @@ class Placer:
                 placed.append(self._assume(rest[0], Choice(policy, own, 1)))
                 continue
             rest = self._before_next_room(rest)
-            found = verdict(rest[0], self.view, filters)
-            rows = candidates(found.passes, rest[0], self.view, self.level)
+            with self.times.at(Point.FILTER):
+                found = verdict(rest[0], self.view, filters, took=self.times.filters())
+                rows = candidates(found.passes, rest[0], self.view, self.level)
             if not len(rows):
                 return Placed(tuple(placed), found)
             if (nominated := self._nominated(rest[0], rows)) is not None:
                 placed.append(self._assume(rest[0], Choice(policy, nominated, len(rows))))
                 continue
-            rows, most = self._preferred(rest, policy, rows)
+            with self.times.at(Point.PREFER):
+                rows, most = self._preferred(rest, policy, rows)
             placed += self._place_some(rest[:most], filters, policy, self._scanned(rows, most))
         return Placed(tuple(placed), None)
 
@@ -222,7 +227,8 @@ class Placer:
         name of the preference. See in_order."""
         most = len(pods)
         for preference in in_order(policy, self.preferences):
-            preferred = preference.prefer(pods[0], most, self.view, rows)
+            with self.times.of(Point.PREFER, preference.name):
+                preferred = preference.prefer(pods[0], most, self.view, rows)
             if passed_over is not None:
                 _note_dropped(passed_over, rows, preferred.rows, preference.name)
             rows, most = preferred.rows, min(most, preferred.most)
@@ -236,16 +242,20 @@ class Placer:
         is_batch = not self.one_by_one and len(pods) > 1
         is_unmoved = (is_batch or self.movable is not None) and self._is_unmoved(pod, filters, policy, rows)
         if is_batch and is_unmoved:
-            ranking = self._ranking(pod, policy, rows)
+            with self.times.at(Point.SCORE), self.times.of(Point.SCORE, OURS):
+                ranking = self._ranking(pod, policy, rows)
         if self.movable is not None and is_unmoved and self._goes_by_peak(pod, policy):
             self.movable.update(dict.fromkeys((one.uid for one in (pods if ranking else pods[:1])), rows))
         if ranking is None:
-            return [self._assume(pod, self._best_row(pod, policy, rows))]
-        plan = BatchPlan(pod, self.view, filters, rows, ranking, policy, self.score_per_point)
+            with self.times.at(Point.SCORE):
+                best = self._best_row(pod, policy, rows)
+            return [self._assume(pod, best)]
         chosen: list[int] = []
-        while len(chosen) < len(pods) and (best := plan.place()) is not None:
-            self.choices[pods[len(chosen)].uid] = best
-            chosen.append(best.row)
+        with self.times.at(Point.SCORE):
+            plan = BatchPlan(pod, self.view, filters, rows, ranking, policy, self.score_per_point, self.times)
+            while len(chosen) < len(pods) and (next_best := plan.place()) is not None:
+                self.choices[pods[len(chosen)].uid] = next_best
+                chosen.append(next_best.row)
         self.cluster.assume_all(pods[: len(chosen)], chosen, self.until)
         return chosen
 
@@ -266,7 +276,7 @@ class Placer:
             ScorePart(score.name, weight, weight * score.score(pod, self.view, rows))
             for score, weight in self._further_scores(pod, policy, rows)
         )
-        return node_parts(pod, self.view, rows, policy, self.level, self.score_per_point, further)
+        return node_parts(pod, self.view, rows, policy, self.level, self.score_per_point, further, self.times)
 
     def _is_unmoved(self, pod: PodInfo, filters: Sequence[Filter], policy: Policy, rows: Ints) -> bool:
         """Whether like pods that land change nothing but what a plan keeps up to date."""

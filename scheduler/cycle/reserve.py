@@ -6,16 +6,19 @@ import logging
 
 from kube.objects.objects import PodInfo
 from placement.status import SUCCESS, Code, Status
+from scheduler.cycle.cycle_times import CycleTimes, Point
 from scheduler.profile import SchedulingProfile
 
 logger = logging.getLogger(__name__)
 
 
-def reserved(pod: PodInfo, node: str, profile: SchedulingProfile) -> Status:
-    """The first no of the Reserve plugins, after which all have undone what they did."""
+def reserved(pod: PodInfo, node: str, profile: SchedulingProfile, times: CycleTimes | None = None) -> Status:
+    """The first no of the Reserve plugins, after which all have undone what they did. times: None = not timed."""
+    times = times or CycleTimes()
     for plugin in profile.binding.reserve:
         try:
-            status = plugin.reserve(pod, node)
+            with times.of(Point.RESERVE, plugin.name):
+                status = plugin.reserve(pod, node)
         except Exception:
             logger.exception("a Reserve plugin failed", extra={"pod": pod.name, "plugin": plugin.name})
             status = Status(Code.ERROR, plugin.name, f"plugin {plugin.name} failed: the log says why")

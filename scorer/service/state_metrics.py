@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from scorer.answers import Status
+from scorer.answers import PoolLevel, Status
 from scorer.degradation import Level
 from scorer.scorer_api import ScorerApi
 from scorer.service.exposition import node_text, service_text
@@ -59,6 +59,7 @@ class StateCollector(Collector):
         for score, because in status.neutral_scores.items():
             neutral.add_metric([score, because], 1.0)
         yield neutral
+        yield from _water_levels(status.water_levels)
         yield GaugeMetricFamily(
             "forecast_unknown_service_pods", "Pods whose service the model does not know.", status.unknown_service_pods
         )
@@ -111,6 +112,24 @@ class StateCollector(Collector):
                 "Differences between the tables and their rebuild at the last self-check; 0 = sound.",
                 value=float(len(status.last_check.drift)),
             )
+
+
+def _water_levels(pools: Sequence[PoolLevel]) -> Iterator[Metric]:
+    level = GaugeMetricFamily(
+        "forecast_water_level",
+        "Share of the allocatable of a pool of nodes that is requested, of its fullest resource.",
+        labels=["pool"],
+    )
+    stack = GaugeMetricFamily(
+        "forecast_stack_weight",
+        "How much the score spread_or_stack stacks in a pool of nodes: 0 = it spreads, 1 = it stacks.",
+        labels=["pool"],
+    )
+    for one in pools:
+        level.add_metric([one.pool], one.water_level)
+        stack.add_metric([one.pool], one.stack_weight)
+    yield level
+    yield stack
 
 
 class _One(Collector):

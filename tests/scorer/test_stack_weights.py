@@ -9,8 +9,12 @@ import numpy as np
 from forecast.arrays import Bools
 from kube.tables.state import ClusterState
 from scorer.scores.options import ScoreParameters
+from scorer.service.metrics import ServiceMetrics
+from scorer.service.options import ServiceOptions
 from scorer.stack_weights import StackWeights
 from tests.kube.api_objects import GIB, node, pod
+from tests.scorer.live_cluster import pod_of
+from tests.scorer.scorer_at import LiveScorer
 
 FIRST, SECOND = np.array([True, True, False]), np.array([False, False, True])
 POOLS: Mapping[str, Bools] = {"first": FIRST, "second": SECOND}
@@ -39,3 +43,11 @@ def test_each_pool_stacks_by_its_own_fullness_and_hysteresis() -> None:
     weights = StackWeights(ScoreParameters())
     weights.follow(requested(9.0, 9.0, 9.0), {"none": np.zeros(3, dtype=bool)})
     assert weights.of("none") == weights.of("never heard of") == 0.0
+
+
+def test_the_water_level_is_in_the_status_and_a_metric() -> None:
+    tested = LiveScorer(pods=[pod_of(0, "large", "node-0", cpu=80.0)], without_model=True)
+    (pool,) = tested.scorer.status().water_levels
+    assert (pool.pool, pool.water_level, pool.stack_weight) == ("", 0.5, 0.5)
+    text = ServiceMetrics(tested.scorer, ServiceOptions(node_metrics=False, service_metrics=False)).render().decode()
+    assert 'forecast_water_level{pool=""} 0.5' in text and 'forecast_stack_weight{pool=""} 0.' in text
