@@ -152,7 +152,7 @@ def _whole_days(history: Path, table: str) -> pd.DataFrame:
 def _peaks(outcome: Outcome) -> dict[str, float]:
     """Highest expected CPU of each node today, in cores."""
     out = outcome.out
-    arguments = [
+    arguments: list[str | Path] = [
         "--cluster",
         out / "cluster.json",
         "--models",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from forecast.resources import NETWORK
 from trainer.prometheus.matrix import Matrix
+from trainer.prometheus.node_facts import node_facts
 from trainer.prometheus.node_names import NodeNames, Span, always, names_of_nodes
 
 NODES = ("node-1", "node-2", "ip-10-0-0-3.ec2.internal")
@@ -44,6 +46,15 @@ def test_an_address_changes_hands_within_a_day() -> None:
     spans = {"10.0.0.1": (Span("node-1", 0, 1), Span("node-2", 3, 3))}
     names = names_of_nodes(NODES, spans, {}, ["10.0.0.1"])
     assert table(names, answer("10.0.0.1")) == {"node-1": {0: 0.0, 1: 0.0}, "node-2": {3: 0.0}}
+    assert names.nodes("10.0.0.1") == {"node-1", "node-2"} and names.nodes("node-1") == {"node-1"}
+
+
+def test_a_fact_of_an_address_that_changed_hands_is_one_of_both_nodes() -> None:
+    spans = {"10.0.0.1": (Span("node-1", 0, 1), Span("node-2", 2, 3))}
+    names = names_of_nodes(NODES, spans, {}, ["10.0.0.1"])
+    speed = Matrix(({"node": "10.0.0.1"},), np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), np.array([1e9]))
+    capacity = node_facts([], [], []).capacity(NODES, [speed], names)
+    assert capacity[:, NETWORK].tolist()[:2] == [1e9, 1e9] and np.isnan(capacity[2, NETWORK])
 
 
 def test_a_node_may_have_two_addresses_on_one_day_and_a_stranger_is_left_out() -> None:

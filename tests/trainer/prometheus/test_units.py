@@ -49,6 +49,7 @@ def test_no_healthy_or_idle_cluster_trips(
             r"node_memory returns 20,480 at the med",
         ),
         (lambda u, c, s, p: p.__setitem__(slice(None), 300.0), r"pod_memory returns 300 at the median.*in bytes"),
+        (lambda u, c, s, p: c.__setitem__((slice(None), CPU), 16_000), r"node_capacity returns 16,000 cores"),
         (lambda u, c, s, p: s.__setitem__((slice(None), CPU), 3200), r"pod_cpu adds up to 800 times what node_cpu"),
     ],
 )

@@ -1,0 +1,74 @@
+"""Figures that cannot be true together: of pods and nodes, of requests and nodes, of listed and measured pods."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from forecast.arrays import Floats
+from forecast.errors import InputError
+from forecast.resources import CPU, MEMORY, NETWORK, RESOURCES
+from tests.trainer.prometheus.reading import N_TICKS, NODES, pods_on_nodes
+from trainer.prometheus.account import check_pods, unowned_pods
+from trainer.prometheus.balance import pods_against_nodes, requests_against_nodes
+
+
+def usage(value: float = 1.0) -> Floats:
+    return np.full((3, N_TICKS, len(RESOURCES)), value)
+
+
+def test_pods_that_use_a_part_of_their_nodes_are_nothing_to_mention() -> None:
+    for share in (0.02, 0.5, 1.0, 30.0):
+        assert list(pods_against_nodes(usage(share), usage(), 12)) == []
+    assert list(pods_against_nodes(usage(0.0), usage(0.0), 12)) == []
+    assert list(pods_against_nodes(usage(0.0), usage(), 9)) == []  # too few to judge
+
+
+@pytest.mark.parametrize(("resource", "share"), [(CPU, 0.001), (CPU, 0.0), (MEMORY, 1 / 1024), (NETWORK, 0.0)])
+def test_pods_that_use_next_to_nothing_have_another_unit_or_a_gauge(resource: int, share: float) -> None:
+    pods = usage()
+    pods[:, :, resource] = share
+    [remark] = pods_against_nodes(pods, usage(), 12)
+    assert f"query pod_{RESOURCES[resource].name} seems to answer in another unit" in remark.text
+
+
+def test_idle_nodes_under_busy_pods_are_told() -> None:
+    nodes = usage()
+    nodes[:, :, CPU] = 0.0
+    [remark] = pods_against_nodes(usage(), nodes, 12)
+    assert "query node_cpu says 0 of every node while pods use some" in remark.text
+
+
+def test_requests_that_fit_are_nothing_to_mention() -> None:
+    assert requests_against_nodes(pods_on_nodes(), np.full((12, 2), 2.0**27), np.full((3, 2), 2.0**30), NODES) == []
+
+
+@pytest.mark.parametrize(
+    ("cpu", "memory", "text"),
+    [
+        (400.0, 4e8, "requests for cpu add up to 421.1 times what a node can give: they must be in cores"),
+        (0.4, 4e8 / 1024, "half of the requests for memory are below 390,625 bytes"),
+        (np.nan, np.nan, "none of 12 pods has requests"),
+    ],
+)
+def test_requests_in_another_unit_and_none_at_all_are_told(cpu: float, memory: float, text: str) -> None:
+    requests, limits = np.tile([cpu, memory], (12, 1)), np.tile([3.8, 15e9], (3, 1))
+    [remark] = requests_against_nodes(pods_on_nodes(), requests, limits, NODES)
+    assert text in remark.text
+
+
+def test_pods_of_which_none_is_measured_while_others_are_were_renamed_by_a_scrape() -> None:
+    pods, none = pods_on_nodes(), np.zeros((12, N_TICKS), dtype=bool)
+    with pytest.raises(
+        InputError, match=r"lists 12 pods \(shop/pod-00.*usage is of others \(monitoring/kubelet\).*hono"
+    ):
+        check_pods(pods, none, {("monitoring", "kubelet")})
+    check_pods(pods, none, set())
+    none[0, 0] = True
+    check_pods(pods, none, {("monitoring", "kubelet")})
+
+
+def test_a_cluster_in_which_no_pod_has_an_owner_has_lost_a_label() -> None:
+    assert unowned_pods(pods_on_nodes()) == []
+    [remark] = unowned_pods(pods_on_nodes(kind="Pod"))
+    assert "none of 12 pods has an owner" in remark.text
