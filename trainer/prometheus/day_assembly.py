@@ -111,6 +111,7 @@ def assemble(options: SourceOptions, grid: DayGrid, read: DayRead, tally: Tally)
         tally.report().counts,
         read.recorded_share,
         remarks,
+        {name: read.names.node(name) for name in sorted(read.names.of)},
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
@@ -29,6 +29,7 @@ class DayTables:
     counts                       : flaws by (file, cause), for the report
     recorded_share               : share of the times measured that recording rules answered, mean over the queries
     remarks                      : what does not balance, and how unusual metrics were read
+    other_names                  : what metrics call nodes otherwise than Kubernetes does -> the node meant last
     """
 
     day: date
@@ -39,6 +40,7 @@ class DayTables:
     counts: Mapping[tuple[str, Cause], int]
     recorded_share: float
     remarks: tuple[Remark, ...] = ()
+    other_names: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,11 @@ class Inventory:
         if self.agents:
             told = ", ".join(f"{name} {' and '.join(versions)}" for name, versions in self.agents.items())
             yield f"agents that tell their version: {told}"
+        if named := self.recent.other_names:
+            name, node = next(iter(named.items()))
+            yield f"names of nodes: metrics have {len(named):,} that Kubernetes has not, such as {name} for {node}"
+        else:
+            yield "names of nodes: metrics and Kubernetes have the same"
         for resource in RESOURCES:
             yield _balance(self.recent, resource.name, resource.column)
 
@@ -66,6 +71,7 @@ class Inventory:
         return {
             "agents": {name: list(versions) for name, versions in self.agents.items()},
             "nodes": dict(self.nodes),
+            "other_names": dict(self.recent.other_names),
             "pods": self.recent.pods.num_rows,
             "measured": {r.name: _measured(self.recent, r.column) for r in RESOURCES},
             "remarks": [{"cause": r.cause, "text": r.text, "wrong": r.wrong} for r in self.remarks],
