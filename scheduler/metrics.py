@@ -79,8 +79,7 @@ class SchedulingMetrics:
             buckets=_STAGES,
             registry=None,
         )
-        for point in Point:
-            self._points.labels(point.value)
+        self._of_point = {point: self._points.labels(point.value) for point in Point}
         self._plugins = Histogram(
             "forecast_plugin_execution_duration_seconds",
             "Time that a plugin took in one cycle, for all nodes and like pods at once. One cycle in ten is sampled.",
@@ -131,7 +130,7 @@ class SchedulingMetrics:
     def observe_cycle(self, times: CycleTimes) -> None:
         """Record the times of a cycle."""
         for point, seconds in times.points.items():
-            self._points.labels(point.value).observe(max(seconds, 0.0))
+            self._of_point[point].observe(max(seconds, 0.0))
         for (point, plugin), seconds in times.plugins.items():
             self._plugins.labels(point.value, plugin).observe(max(seconds, 0.0))
 
