@@ -38,7 +38,7 @@ from trainer.prometheus.query_sizes import Chunk, uncovered_ranges
 from trainer.prometheus.reader import DayReader, Question
 from trainer.prometheus.recorded import recorded_info, recorded_nodes, recorded_pods
 from trainer.prometheus.samples import Samples, covered_ticks
-from trainer.prometheus.shape_reading import Answer, nodes_seen, pod_shapes, read_shapes
+from trainer.prometheus.shape_reading import Answer, all_measured, nodes_seen, pod_shapes, read_shapes
 from trainer.prometheus.shapes.host_network import ON_HOST_NETWORK
 
 _INFO = "pod_info"
@@ -79,8 +79,9 @@ def read_day(connection: Connection, options: SourceOptions, grid: DayGrid, prog
     answers = [part for name, one in samples.items() if name.startswith("node_") for part in one.parts]
     in_answers = {name for part in (*answers, *speed) for name in node_names("node", part.labels, once=False)}
     names = find_names(reader, facts, nodes, seen.all | in_answers)
+    only_beyond = all_measured(pods, [samples["pod_cpu"], samples["pod_memory"]])
     recognised = [
-        *pod_shapes(reader, options.templates, ticks),
+        *pod_shapes(reader, options.templates, ticks, only_beyond=only_beyond),
         *seen.shapes(names, options.templates, nodes or seen.all),
     ]
     more = read_shapes(reader, recognised, lambda done, total: progress("read other shapes", done, total))

@@ -6,18 +6,26 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from forecast.resources import RESOURCES
-from trainer.prometheus.labels import node_names
+from trainer.prometheus.labels import node_names, pod_names
 from trainer.prometheus.matrix import Matrix
 from trainer.prometheus.node_names import NodeNames
+from trainer.prometheus.pods_of_day import PodsOfDay
 from trainer.prometheus.queries import Queries, is_default
 from trainer.prometheus.reader import DayReader, Question
+from trainer.prometheus.samples import Samples
 from trainer.prometheus.shapes.nodes import NODE_SHAPES
 from trainer.prometheus.shapes.pods import POD_SHAPES
 from trainer.prometheus.shapes.shape import Shape, not_read_before
 
 _FEW = 0.001
 """Share of the pods that may be without series of their containers at any moment, since they have just begun."""
+
+
+_LEAST_TICKS = 3
+"""So many without a sample are more than the beginning of a pod."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +50,36 @@ class Answer:
     larger: bool = False
 
 
-def pod_shapes(reader: DayReader, queries: Queries, ticks: Collection[int]) -> list[Recognised]:
-    """The shapes that measure pods of which the first knows nothing, at one of the ticks at least."""
+def all_measured(pods: PodsOfDay, samples: Sequence[Samples]) -> bool:
+    """Whether the first shape measures all pods, but for what they lack when they begin: then no other is looked for.
+
+    samples : of CPU and of memory. What rules recorded may be of any shape, so that nothing follows from it.
+    """
+    if any(part.labels for one in samples for part in one.recorded) or not len(pods.pods):
+        return False
+    row = {pod: number for number, pod in enumerate(pods.pods)}
+    n_ticks = pods.life.shape[-1]
+    lacking = np.zeros(len(row), dtype=bool)
+    for one in samples:
+        there = np.zeros((len(row), n_ticks), dtype=bool)
+        for part in one.raw:
+            rows = np.array([row.get(name, -1) for name in pod_names(one.name, part.labels)], dtype=np.int64)
+            good = (rows[part.series] >= 0) & (part.tick >= 0) & (part.tick < n_ticks)
+            there[rows[part.series][good], part.tick[good]] = True
+        lacking |= ((pods.life >= 0) & ~there).sum(axis=1) >= min(_LEAST_TICKS, n_ticks)
+    return bool(lacking.sum() <= _FEW * len(row))
+
+
+def pod_shapes(reader: DayReader, queries: Queries, ticks: Collection[int], *, only_beyond: bool) -> list[Recognised]:
+    """The shapes that measure pods of which the first knows nothing, at one of the ticks at least.
+
+    only_beyond : look only for those that measure more of pods which the first measures in part
+    """
     n_pods = sum(reader.pods.values())
     found = []
     for number, shape in enumerate(POD_SHAPES[1:], start=1):
         names = tuple(name for name in shape.reads if is_default(queries, name))
-        if not names:
+        if not names or (only_beyond and not shape.beyond):
             continue
         times: Counter[tuple[str, str]] = Counter()
         for tick in ticks:

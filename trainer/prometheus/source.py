@@ -9,7 +9,7 @@ How a day is read is in `day_reading`; nothing is kept between days, so memory d
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 
@@ -77,11 +77,13 @@ class PrometheusSource:
         assert at is not None
         self._check_own_labels(at)
         check_clusters(self._connection, at)
+        answers = set()
         for name in (*_CHECKED, *_CHECKED_NODES):
-            if template := getattr(queries, name):
-                (pod_names if name in _CHECKED else node_names)(name, self._labels(name, template, at))
+            if (template := getattr(queries, name)) and (labels := self._labels(name, template, at)):
+                (pod_names if name in _CHECKED else node_names)(name, labels)
+                answers.add(name)
         self._check_log_source(now)
-        return self._remarks(at, now)
+        return self._remarks(at, now, answers)
 
     def days_with_data(self, first: date, now: datetime) -> tuple[date, ...]:
         """UTC days from `first` on of which the server lists pods, the current one included."""
@@ -173,12 +175,19 @@ class PrometheusSource:
             "scrape that collector, or choose another source, or none"
         )
 
-    def _remarks(self, at: datetime, now: datetime) -> tuple[str, ...]:
-        """Queries that find nothing; InputError where there is no going without. at: when pods were there last."""
+    def _remarks(self, at: datetime, now: datetime, answers: Collection[str]) -> tuple[str, ...]:
+        """Queries that find nothing; InputError where there is no going without.
+
+        at : when pods were there last. answers: the queries that have answered already
+        """
         remarks = []
         for name, brought_by in _BROUGHT_BY.items():
             template = getattr(self.options.templates, name)
-            if not template or self._found(name, in_every_shape(self.options.templates, name), at, now):
+            if (
+                not template
+                or name in answers
+                or self._found(name, in_every_shape(self.options.templates, name), at, now)
+            ):
                 continue
             if not is_default(self.options.templates, name):
                 raise InputError(
