@@ -10,6 +10,7 @@ Every part reads a real Prometheus. `--only TEXT` takes the names that contain a
 
 from __future__ import annotations
 
+import math
 import sys
 import tempfile
 import time
@@ -47,7 +48,8 @@ def case(folder: Path) -> Row:
     words, judge = RULES[folder.name[:2]]
     with tempfile.TemporaryDirectory() as directory:
         found = judge(run_case(folder, Path(directory)))
-    return folder.name, found.word, f"{words}: error {found.error:.1%}, {found.detail}"
+    error = f"error {found.error:.1%}, " if math.isfinite(found.error) else ""
+    return folder.name, found.word, f"{words}: {error}{' '.join(found.detail.split())}"
 
 
 def body(file: Path) -> Row:

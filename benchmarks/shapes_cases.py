@@ -113,16 +113,11 @@ def run_case(folder: Path, out: Path) -> Outcome:
     subprocess.run([sys.executable, folder / "make.py", out], check=True, env=environment, stdout=subprocess.DEVNULL)
     if (out / "pod.yaml").exists():
         return _explained(out)
+    config, history, models = out / "settings.yaml", out / "history", out / "models"
+    config.write_text("prometheus: {disk_capacity: 1e9}\n")  # else a node's peak may be one of disk
     with PrometheusServer(out) as server:
-        arguments: list[str | Path] = [
-            "--prometheus",
-            server.url,
-            "--history",
-            out / "history",
-            "--models",
-            out / "models",
-            "--force",
-        ]
+        arguments: list[str | Path] = ["--config", config, "--prometheus", server.url, "--force"]
+        arguments += ["--history", history, "--models", models]
         done = _command("train", *arguments, *(("--days", "20") if folder.name.startswith("07") else ()))
     return Outcome(done.returncode, done.stdout + done.stderr, out)
 
@@ -130,7 +125,8 @@ def run_case(folder: Path, out: Path) -> Outcome:
 def _explained(out: Path) -> Outcome:
     """Read every cluster file of a case by `explain`; the first that is refused ends it."""
     said = ""
-    for file in sorted(one for one in out.rglob("*") if one.suffix in (".json", ".jsonl") and one.is_file()):
+    # Files, and a folder as `kubectl cluster-info dump` writes it.
+    for file in sorted(one for one in out.iterdir() if one.suffix in (".json", ".jsonl") or one.is_dir()):
         done = _command("explain", out / "pod.yaml", "--cluster", file)
         said = f"{file.name}: {(done.stdout + done.stderr).strip()[-140:]}"
         if done.returncode:
