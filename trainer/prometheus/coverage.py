@@ -23,7 +23,7 @@ _FEW_PODS = 0.005
 _SOME_PODS = 0.02
 """Share that may lack one resource: of a pod that cannot start there is a cgroup and nothing else."""
 _LEAST_TICKS = 3
-_MOST_OF_THE_TIME = 0.8
+_MOST_OF_THE_TIME, _LASTING_TICKS = 0.8, 12
 _QUIET_PODS = 3
 """So many pods of a node of which none logs anything have no collector."""
 
@@ -62,7 +62,8 @@ def unmeasured_pods(pods: PodsOfDay, rows: Presence, usage: Floats32, facts: Nod
                     "kubelets there expose (/metrics/cadvisor) and what the scrape drops",
                 )
             )
-    asked = known[rows.pod][:, [CPU, MEMORY]]  # (n_rows, 2)
+    lasting = ticks >= min(_LASTING_TICKS, usage.shape[1])  # at its beginning every pod has a hole
+    asked = (known & lasting[:, None])[rows.pod][:, [CPU, MEMORY]]  # (n_rows, 2)
     there = np.isfinite(usage[rows.pod, rows.tick][:, [CPU, MEMORY]])
     for column, name in enumerate(("cpu", "memory")):
         if asked[:, column].any() and (share := there[asked[:, column], column].mean()) < _MOST_OF_THE_TIME:

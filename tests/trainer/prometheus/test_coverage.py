@@ -74,6 +74,14 @@ def test_usage_with_holes_is_told_by_its_share_of_the_time() -> None:
     assert "cpu of running pods is measured in 50% of the time only" in remark.text
 
 
+def test_the_beginning_of_short_pods_is_no_hole() -> None:
+    pods = pods_on_nodes()
+    pods.life[:, 2:] = -1
+    usage = measured()
+    usage[:, 0], usage[:, 2:] = np.nan, np.nan
+    assert said(usage, pods) == []
+
+
 def test_nodes_of_which_no_pod_logs_have_no_collector() -> None:
     usage = measured()
     usage[on_node("n3"), :, LOG] = np.nan
