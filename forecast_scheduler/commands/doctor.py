@@ -66,9 +66,11 @@ def _look_at_server(shell: Shell, url: str) -> dict[str, Any]:
     """Print what the server has. What `train` would refuse ends this, too, after all that could be told before."""
     from datetime import UTC, datetime
 
-    from forecast_scheduler.commands.train.train_night import open_source
+    from trainer.prometheus.connection import Connection
+    from trainer.prometheus.source import PrometheusSource
 
-    source, now = open_source(shell.settings.prometheus, url), datetime.now(UTC)
+    settings, now = shell.settings.prometheus, datetime.now(UTC)
+    source = PrometheusSource(Connection(url, settings), settings)
     remarks = source.check(now)
     with shell.progress() as progress:
         inventory = source.inventory(now, progress)

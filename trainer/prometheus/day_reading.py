@@ -32,7 +32,7 @@ from trainer.prometheus.matrix import Matrix
 from trainer.prometheus.name_finding import find_names
 from trainer.prometheus.node_facts import node_facts
 from trainer.prometheus.options import SourceOptions
-from trainer.prometheus.pods_of_day import owners_of, pods_of_day
+from trainer.prometheus.pods_of_day import PodsOfDay, owners_of, pods_of_day
 from trainer.prometheus.queries import UNTOLD_SIDECARS
 from trainer.prometheus.query_sizes import Chunk, uncovered_ranges
 from trainer.prometheus.reader import DayReader, Question
@@ -66,9 +66,7 @@ def read_day(connection: Connection, options: SourceOptions, grid: DayGrid, prog
     reader = _sized(connection, options, grid)
     logs = _log_queries(reader, options)
     samples, recorded_share = _samples(reader, options, logs[0], progress)
-    info = samples.pop(_INFO)
-    running = [*info.recorded, *_only(info.raw, info.raw_ticks)]
-    pods = pods_of_day(running, grid.n_ticks, _owners(reader, options), _on_host_network(reader, running))
+    pods = _pods(reader, options, samples.pop(_INFO))
     ticks = sorted({grid.n_ticks - 1, grid.n_ticks // 2, 0})
     facts = node_facts(
         *(reader.facts(f, getattr(options.templates, f)) for f in ("node_info", "node_capacity", "node_allocatable"))
@@ -107,6 +105,12 @@ def _owners(reader: DayReader, options: SourceOptions) -> dict[tuple[str, str, s
         _joined(reader.facts("replicaset_owner", options.templates.replicaset_owner)),
         _joined(reader.facts("job_owner", options.templates.job_owner)),
     )
+
+
+def _pods(reader: DayReader, options: SourceOptions, info: Samples) -> PodsOfDay:
+    """Which pods ran. The answers with all their labels are not kept."""
+    running = [*info.recorded, *_only(info.raw, info.raw_ticks)]
+    return pods_of_day(running, reader.grid.n_ticks, _owners(reader, options), _on_host_network(reader, running))
 
 
 def _on_host_network(reader: DayReader, running: Sequence[Matrix]) -> set[tuple[str, str]]:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from operator import itemgetter
+from sys import intern
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,9 @@ def vector_of(result: Sequence[Series]) -> Matrix:
 
 def _matrix(result: Sequence[Series], series: Ints, tick: Ints, values: Floats) -> Matrix:
     values[~np.isfinite(values)] = np.nan
-    return Matrix(tuple(one["metric"] for one in result), series, tick, values)
+    # The same names come in every answer: kept once, they are a small part of what is kept.
+    labels = tuple({label: intern(value) for label, value in one["metric"].items()} for one in result)
+    return Matrix(labels, series, tick, values)
 
 
 def _decoded(result: Sequence[Series], key: str) -> tuple[Ints, Floats, Floats]:

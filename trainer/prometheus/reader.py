@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from trainer.prometheus.connection import Connection
 from trainer.prometheus.day_grid import DayGrid
@@ -43,6 +43,7 @@ class DayReader:
     n_nodes: int
     max_samples: int
     parallel: int
+    known: dict[tuple[str, str], Mapping[str, str]] = field(default_factory=dict, repr=False)
 
     def ask(self, questions: Sequence[Question], done: Callable[[int, int], None]) -> list[list[Matrix]]:
         """The answers to each question, in the pieces they came in.
@@ -74,7 +75,13 @@ class DayReader:
         except TooManySamples as error:
             parts = halves(chunk, error, step_seconds=grid.step_seconds, by_namespace=question.by_namespace)
             return [matrix for part in parts for matrix in self.matrices(question, part)]
-        return [replace(found, tick=found.tick + chunk.first)]
+        return [replace(found, labels=tuple(map(self._known, found.labels)), tick=found.tick + chunk.first)]
+
+    def _known(self, labels: Mapping[str, str]) -> Mapping[str, str]:
+        """The labels of a pod as an answer before had them: every query names the same pods."""
+        if labels.keys() != {"namespace", "pod"}:
+            return labels
+        return self.known.setdefault((labels["namespace"], labels["pod"]), labels)
 
     def facts(self, name: str, template: str, tick: int | None = None) -> list[Matrix]:
         """What a query answers at a tick; None = at the end of the day, or of what there is of it."""
