@@ -86,8 +86,10 @@ class DayReader:
     def facts(self, name: str, template: str, tick: int | None = None) -> list[Matrix]:
         """What a query answers at a tick; None = at the end of the day, or of what there is of it."""
         last = self.grid.n_ticks - 1 if tick is None else tick
-        whole = Chunk(last, last, tuple(sorted(self.pods)))
-        return self._facts(name, template, whole)
+        whole = [Chunk(last, last, tuple(sorted(self.pods)))]
+        if "{namespaces}" in template:
+            whole = chunks(self.pods, last, last, max_samples=self.max_samples) or whole
+        return [matrix for chunk in whole for matrix in self._facts(name, template, chunk)]
 
     def _facts(self, name: str, template: str, chunk: Chunk) -> list[Matrix]:
         try:

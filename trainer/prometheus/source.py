@@ -79,8 +79,14 @@ class PrometheusSource:
         check_clusters(self._connection, at)
         answers = set()
         for name in (*_CHECKED, *_CHECKED_NODES):
-            if (template := getattr(queries, name)) and (labels := self._labels(name, template, at)):
-                (pod_names if name in _CHECKED else node_names)(name, labels)
+            if not (template := getattr(queries, name)):
+                continue
+            ours = is_default(
+                queries, name
+            )  # we know its labels: whether it answers is enough, at 100,000 pods as well
+            if labels := self._labels(name, f"count({template})" if ours else template, at):
+                if not ours:
+                    (pod_names if name in _CHECKED else node_names)(name, labels)
                 answers.add(name)
         self._check_log_source(now)
         return self._remarks(at, now, answers)
