@@ -45,9 +45,12 @@ _OWN: Final = (
 )
 _OF_TARGETS: Final = tuple(
     f"count without ({_OWN}) ({metric})"
-    for metric in ("kube_pod_info", "node_memory_MemTotal_bytes", 'container_memory_working_set_bytes{container!=""}')
+    for metric in ("kube_pod_info", 'container_memory_working_set_bytes{container!=""}')
 )
-"""Label sets of targets, without what differs from pod to pod and from node to node."""
+"""Label sets of targets, without what differs from pod to pod and from node to node.
+
+Not those of node-exporter: it runs on machines outside, too, and a cluster of databases has no pods.
+"""
 
 _FACTS: Final = ("internal_ip", "system_uuid", "provider_id")
 _OF_NODE_INFO: Final = frozenset(
@@ -80,7 +83,7 @@ class Seen:
     earlier    : the same half an hour before
     namespaces : kube_namespace_created of kube-system, and when that was (unix seconds as text) under "created"
     twice      : namespace and pod of some of those with several uids or nodes, then and now
-    targets    : those that scrapes of pods and nodes leave on their series
+    targets    : those that scrapes leave on series of pods
     """
 
     nodes: Sequence[Labels]

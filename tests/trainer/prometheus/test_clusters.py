@@ -229,6 +229,16 @@ def test_rules_for_each_of_them_record_what_its_services_read(two: PrometheusSer
     assert cores == pytest.approx(9.0)
 
 
+def _of_machine(one: MetricSeries, cluster: str) -> MetricSeries:
+    """The same of a machine outside, which belongs to another sort of cluster."""
+    labels = one.labels | {
+        "set": "databases",
+        "cluster": cluster,
+        "instance": f"db-{one.labels['instance']}.example.org",
+    }
+    return replace(one, labels=labels)
+
+
 @pytest.fixture(scope="module")
 def several(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusServer]:
     """Sets of series behind one server, told apart by the label set, each like a server of its own."""
@@ -240,6 +250,12 @@ def several(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusServ
             *(one for replica in ("0", "1") for one in _relabelled(series, set="pair", prometheus_replica=replica)),
             *_relabelled(half, set="shards", shard="0"),
             *_relabelled(rest, set="shards", shard="1"),
+            *_relabelled(series, set="databases"),
+            *(
+                _of_machine(one, "pg" if one.labels["instance"] == "n1" else "ceph")
+                for one in series
+                if one.name.startswith("node_") and one.labels["instance"] in ("n1", "n2")
+            ),
             *_relabelled(series, set="untold", job="a"),
             *_relabelled(series, 3.0, "10.8.0.", set="untold", job="b"),
         ],
@@ -256,6 +272,10 @@ def test_replicas_and_shards_are_read_as_one_cluster(several: PrometheusServer) 
     pair = _source(several, set="pair").read_day(DAY, options_day_end())
     usage = when(frame(pair.usage), HOUR, 3 * HOUR)
     assert usage[usage["pod"] == "pod-2"].cpu_cores.to_numpy() == pytest.approx(1.0)
+
+
+def test_clusters_of_databases_outside_are_none_of_kubernetes(several: PrometheusServer) -> None:
+    assert _source(several, set="databases").check(datetime.now(UTC))
 
 
 def test_two_clusters_that_no_label_tells_apart_are_refused(several: PrometheusServer) -> None:
