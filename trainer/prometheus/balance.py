@@ -16,13 +16,17 @@ from trainer.prometheus.remark import Remark
 
 _LEAST_SHARE = 0.01
 """Pods of a k3s server without work use 3 % of what the node uses; those of whole clusters never so little."""
+_MOST_CORES = 1.25
+"""Cores of pods for each core of their nodes, over a day: what pods use is a part of it. Not so of memory: active pages
+of files count as used by a pod, and as available on its node."""
+
 _MANY_PODS = 10
 _MOST_REQUESTED = 1.5
 _LEAST_MEMORY_REQUEST = 2.0**20
 
 
 def pods_against_nodes(pod_sums: AnyFloats, node_usage: AnyFloats, n_pods: int) -> Iterator[Remark]:
-    """What pods use that is far less than what their nodes use.
+    """What pods use that is far less than what their nodes use, and CPU that is more.
 
     pod_sums   : (n_nodes, n_ticks, n_resources) the sum over each node's pods, NaN = none is measured
     node_usage : (n_nodes, n_ticks, n_resources)
@@ -48,6 +52,13 @@ def pods_against_nodes(pod_sums: AnyFloats, node_usage: AnyFloats, n_pods: int) 
                 f"pod_{name} seems to answer in another unit, or with a gauge where a counter is meant; correct "
                 f"prometheus.queries.pod_{name}",
             )
+    if theirs[CPU] > 0.0 and ours[CPU] > _MOST_CORES * theirs[CPU]:
+        yield Remark(
+            "busy pods: cpu",
+            f"all pods together use {ours[CPU] / theirs[CPU]:.1f} times the cores that their nodes use: pods are "
+            "counted twice (a second cAdvisor that names containers otherwise?), or nodes in part; compare container_* "
+            "and node_* on one node, correct prometheus.queries.pod_cpu or node_cpu",
+        )
 
 
 def requests_against_nodes(pods: PodsOfDay, requests: Floats, limits: Floats, nodes: tuple[str, ...]) -> list[Remark]:

@@ -18,7 +18,7 @@ def usage(value: float = 1.0) -> Floats:
 
 
 def test_pods_that_use_a_part_of_their_nodes_are_nothing_to_mention() -> None:
-    for share in (0.02, 0.5, 1.0, 30.0):
+    for share in (0.02, 0.5, 1.0, 1.2):
         assert list(pods_against_nodes(usage(share), usage(), 12)) == []
     assert list(pods_against_nodes(usage(0.0), usage(0.0), 12)) == []
     assert list(pods_against_nodes(usage(0.0), usage(), 9)) == []  # too few to judge
@@ -30,6 +30,11 @@ def test_pods_that_use_next_to_nothing_have_another_unit_or_a_gauge(resource: in
     pods[:, :, resource] = share
     [remark] = pods_against_nodes(pods, usage(), 12)
     assert f"query pod_{RESOURCES[resource].name} seems to answer in another unit" in remark.text
+
+
+def test_pods_that_use_more_cores_than_their_nodes_are_counted_twice() -> None:
+    [remark] = pods_against_nodes(usage(2.0), usage(), 12)  # of memory and network that may be
+    assert remark.cause == "busy pods: cpu" and "use 2.0 times the cores that their nodes use" in remark.text
 
 
 def test_idle_nodes_under_busy_pods_are_told() -> None:
