@@ -38,7 +38,7 @@ from trainer.prometheus.query_sizes import Chunk, uncovered_ranges
 from trainer.prometheus.reader import DayReader, Question
 from trainer.prometheus.recorded import recorded_info, recorded_nodes, recorded_pods
 from trainer.prometheus.samples import Samples, covered_ticks
-from trainer.prometheus.shape_reading import Answer, all_measured, nodes_seen, pod_shapes, read_shapes
+from trainer.prometheus.shape_reading import Answer, all_measured, looked_at, nodes_seen, pod_shapes, read_shapes
 from trainer.prometheus.shapes.host_network import ON_HOST_NETWORK
 
 _INFO = "pod_info"
@@ -67,7 +67,7 @@ def read_day(connection: Connection, options: SourceOptions, grid: DayGrid, prog
     logs = _log_queries(reader, options)
     samples, recorded_share = _samples(reader, options, logs[0], progress)
     pods = _pods(reader, options, samples.pop(_INFO))
-    ticks = sorted({grid.n_ticks - 1, grid.n_ticks // 2, 0})
+    ticks = looked_at(pods.life, max(1, 3600 // grid.step_seconds))
     facts = node_facts(
         *(reader.facts(f, getattr(options.templates, f)) for f in ("node_info", "node_capacity", "node_allocatable"))
     )

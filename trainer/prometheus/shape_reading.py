@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from forecast.arrays import Ints
 from forecast.resources import RESOURCES
 from trainer.prometheus.labels import node_names, pod_names
 from trainer.prometheus.matrix import Matrix
@@ -23,6 +24,10 @@ from trainer.prometheus.shapes.shape import Shape, not_read_before
 _FEW = 0.001
 """Share of the pods that may be without series of their containers at any moment, since they have just begun."""
 
+_MISSED = 0.01
+"""Share of the pods for which it is worth while to look once more."""
+
+_MOST_TICKS = 8
 
 _LEAST_TICKS = 3
 """So many without a sample are more than the beginning of a pod."""
@@ -48,6 +53,30 @@ class Answer:
 
     parts: Sequence[Matrix]
     larger: bool = False
+
+
+def looked_at(life: Ints, ticks_per_hour: int) -> list[int]:
+    """The ticks at which shapes are looked for: both ends and the middle of the day, and more where they miss pods.
+
+    Pods that are there in the afternoon only, on nodes that come with them, may be the only ones of their shape. Each
+    is to be seen twice if it is there at two whole hours.
+
+    life : (n_pods, n_ticks) of PodsOfDay
+    """
+    n_ticks = life.shape[1]
+    ticks = {0, n_ticks // 2, n_ticks - 1}
+    seen = (life[:, sorted(ticks)] >= 0).sum(axis=1)
+    hourly = life[:, ::ticks_per_hour] >= 0  # (n_pods, n_hours)
+    wanted = np.minimum(hourly.sum(axis=1), 2)
+    while len(ticks) < _MOST_TICKS:
+        gained = hourly[seen < wanted].sum(axis=0)
+        gained[[tick // ticks_per_hour for tick in ticks if tick % ticks_per_hour == 0]] = 0
+        hour = int(gained.argmax())
+        if gained[hour] <= _MISSED * len(life):
+            break
+        ticks.add(hour * ticks_per_hour)
+        seen += hourly[:, hour]
+    return sorted(ticks)
 
 
 def all_measured(pods: PodsOfDay, samples: Sequence[Samples]) -> bool:
@@ -149,5 +178,5 @@ def read_shapes(
     answers: dict[str, list[Answer]] = {}
     found = reader.ask([question for _, question in asked], done) if asked else []
     for (shape, question), parts in zip(asked, found, strict=True):
-        answers.setdefault(question.name, []).append(Answer(parts, shape.beyond))
+        answers.setdefault(question.name, []).append(Answer(parts, shape.beyond or shape.larger))
     return answers

@@ -18,6 +18,7 @@ from trainer.prometheus.shapes.shape import Shape
 _CPU, _MEMORY = "container_cpu_usage_seconds_total", "container_memory_working_set_bytes"
 _SLICE = 'container="",image="",' + PODS
 _SLICE_CPU = f"max by (namespace, pod) (rate({_CPU}{{{_SLICE},{WHOLE_CPU}}}[{{window}}]))"
+_SLICE_MEMORY = f"max by (namespace, pod) (avg_over_time({_MEMORY}{{{_SLICE}}}[{{window}}]))"
 _OLD = 'pod="",pod_name!="",namespace=~"{namespaces}"'
 _OLD_CONTAINERS = f'container_name!="",container_name!="POD",{_OLD}'
 _UID = "([0-9a-f]{8})[-_]([0-9a-f]{4})[-_]([0-9a-f]{4})[-_]([0-9a-f]{4})[-_]([0-9a-f]{12})"
@@ -84,6 +85,7 @@ SERIES_PER_CORE: Final = Shape(
     name="CPU by core",
     says="{n} have one series of CPU per core (a cAdvisor that stands alone does that): the cores are added up",
     there=f"group by (namespace, pod) ({_CPU}{{{CONTAINERS},{ONE_CORE}}})",
+    larger=True,
     reads={
         "pod_cpu": _sum(
             f"max by (namespace, pod, container, cpu) (rate({_CPU}{{{CONTAINERS},{ONE_CORE}}}[{{window}}]))"
@@ -122,15 +124,19 @@ POD_CGROUPS: Final = Shape(
             f"{_SLICE_CPU} or "
             f"sum by (namespace, pod) (max by (namespace, pod, cpu) (rate({_CPU}{{{_SLICE},{ONE_CORE}}}[{{window}}])))"
         ),
-        "pod_memory": f"max by (namespace, pod) (avg_over_time({_MEMORY}{{{_SLICE}}}[{{window}}]))",
+        "pod_memory": _SLICE_MEMORY,
     },
 )
 
 PARTLY_NAMED: Final = Shape(
     name="pods of which some containers are named",
     says="{n} use more than their named containers together: the cgroup of the whole pod is read where it is larger",
-    # A third more, and a twentieth of a core: the pause container and a restart within the window are less.
-    there=f"({_SLICE_CPU}) > 1.33 * ({NAMED_CONTAINERS.reads['pod_cpu']}) + 0.05",
+    # A third more, and a twentieth of a core: the pause container and a restart within the window are less. Of memory
+    # half more, and 100 MB: files that an init container wrote stay with the pod's cgroup.
+    there=(
+        f"(({_SLICE_CPU}) > 1.33 * ({NAMED_CONTAINERS.reads['pod_cpu']}) + 0.05) or "
+        f"(({_SLICE_MEMORY}) > 1.5 * ({NAMED_CONTAINERS.reads['pod_memory']}) + 1e8)"
+    ),
     reads={query: POD_CGROUPS.reads[query] for query in ("pod_cpu", "pod_memory")},
     beyond=True,
 )

@@ -20,6 +20,7 @@ class Shape:
     there : PromQL, a vector by (namespace, pod) or by (node) of what this shape can measure at an instant
     reads : query of the settings -> template in the manner of trainer.prometheus.queries
     beyond: it measures more of pods that a shape before it measures in part: the larger of the two counts
+    larger: what rules of an older release recorded may be a part of it: the larger of the two counts
     alone : it may name nodes in another way than the shapes before it, so that a server cannot tell which it measures
             alone: in a union it counts only where the first shape says nothing at all
     """
@@ -29,6 +30,7 @@ class Shape:
     there: str
     reads: Mapping[str, str]
     beyond: bool = False
+    larger: bool = False
     alone: bool = False
 
 
