@@ -25,16 +25,21 @@ def remarks_of_shapes(recognised: Sequence[Recognised]) -> list[Remark]:
     return [Remark(f"shape: {one.shape.name}", str(one), wrong=False) for one in recognised]
 
 
-def check_places(pods: PodsOfDay, seen: Collection[str]) -> None:
+def check_places(pods: PodsOfDay, seen: Collection[str], facts: NodeFacts) -> None:
     """Raise InputError if kube-state-metrics puts all pods on one node of several.
 
-    seen : the names that metrics of nodes have for them
+    seen : the nodes that are measured, without machines outside
     """
     nodes = {life.node for life in pods.lives}
-    if len(nodes) == 1 and len(seen) >= _MANY_NODES and len(pods.pods) >= _MANY_PODS:
+    if len(nodes) != 1 or len(pods.pods) < _MANY_PODS:
+        return
+    node = next(iter(nodes))
+    # A scrape that overwrites the label gives the one node the addresses of all.
+    n_nodes = max(len(seen), sum(node in owners for owners in facts.nodes_of.values()))
+    if n_nodes >= _MANY_NODES:
         raise InputError(
-            f"kube_pod_info puts all {len(pods.pods):,} pods on {next(iter(nodes))}, while {len(seen):,} nodes are "
-            "measured: the scrape of kube-state-metrics overwrites the label node, set honorLabels: true on it"
+            f"kube_pod_info puts all {len(pods.pods):,} pods on {node}, while {n_nodes:,} nodes are measured or have "
+            "an address: the scrape of kube-state-metrics overwrites the label node, set honorLabels: true on it"
         )
 
 

@@ -138,11 +138,12 @@ def _account(
     """What the user should know of this reading; raises InputError where facts contradict each other."""
     seen = node_labels(read)
     with_pods = {life.node for life in read.pods.lives}
-    check_places(read.pods, seen)
+    strangers = read.names.strangers(seen)
+    check_places(read.pods, {read.names.node(name) for name in seen - set(strangers)}, read.facts)
     return (
         *remarks_of_shapes(read.recognised),
         *unmeasured_pods(read.pods, rows, usage, read.facts),
-        *unmatched_nodes(nodes, node_usage, with_pods, read.names.strangers(seen), read.facts),
+        *unmatched_nodes(nodes, node_usage, with_pods, strangers, read.facts),
         *uncounted_sidecars(read.n_sidecars),
         *unowned_pods(read.pods),
     )

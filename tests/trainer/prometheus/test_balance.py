@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from forecast.arrays import Floats
 from forecast.errors import InputError
 from forecast.resources import CPU, MEMORY, NETWORK, RESOURCES
-from tests.trainer.prometheus.reading import N_TICKS, NODES, pods_on_nodes
-from trainer.prometheus.account import check_pods, unowned_pods
+from tests.trainer.prometheus.reading import N_TICKS, NODES, facts, pods_on_nodes
+from trainer.prometheus.account import check_places, check_pods, unowned_pods
 from trainer.prometheus.balance import pods_against_nodes, requests_against_nodes
 
 
@@ -77,3 +79,15 @@ def test_a_cluster_in_which_no_pod_has_an_owner_has_lost_a_label() -> None:
     assert unowned_pods(pods_on_nodes()) == []
     [remark] = unowned_pods(pods_on_nodes(kind="Pod"))
     assert "none of 12 pods has an owner" in remark.text
+
+
+def test_pods_on_one_node_of_several_are_refused_and_those_of_a_cluster_of_one_are_not() -> None:
+    pods = pods_on_nodes()
+    check_places(pods, NODES, facts())
+    on_one = replace(pods, lives=tuple(replace(life, node="n1") for life in pods.lives))
+    check_places(on_one, {"n1"}, facts())  # whatever machines outside are measured
+    with pytest.raises(InputError, match=r"puts all 12 pods on n1, while 3 nodes are measured .* honorLabels"):
+        check_places(on_one, NODES, facts())
+    overwritten = {f"10.0.0.{number}": ("n1",) for number in range(3)}
+    with pytest.raises(InputError, match="honorLabels"):
+        check_places(on_one, {"n1"}, replace(facts(), nodes_of=overwritten))
