@@ -63,7 +63,7 @@ def _examine(shell: Shell, directory: Path) -> Examination:
 
 
 def _look_at_server(shell: Shell, url: str) -> dict[str, Any]:
-    """Print what the server has. What `train` would refuse ends this, too, after all that could be told before."""
+    """Print what the server has. What `train` would refuse ends this with the same sentence."""
     from datetime import UTC, datetime
 
     from trainer.prometheus.connection import Connection
