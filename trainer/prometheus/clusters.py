@@ -191,7 +191,8 @@ def _without_label(nodes: Sequence[Labels], seen: Seen) -> str | None:
     if len(seen.twice) >= _FEW:
         names = sorted(f"{labels.get('namespace', '')}/{labels.get('pod', '')}" for labels in seen.twice)
         some = ", ".join(names[:3])
-        return _untold(f"pods are there twice at the same time, with two uids or on two nodes, for instance {some}")
+        twice_there = f"pods are there twice at the same time, with two uids or on two nodes, for instance {some}"
+        return f"{_untold(twice_there)}. If it is one cluster, an instance of kube-state-metrics is stuck: restart it"
     return None
 
 

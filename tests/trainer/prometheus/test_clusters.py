@@ -134,6 +134,7 @@ def test_without_a_label_facts_that_contradict_each_other_tell() -> None:
     twice = [{"namespace": "shop", "pod": f"db-{number}"} for number in range(12)]
     said = str(several_clusters(Seen([], twice=twice), {}))
     assert "with two uids or on two nodes, for instance shop/db-0, shop/db-1" in said
+    assert said.endswith("an instance of kube-state-metrics is stuck: restart it")
 
 
 def test_what_passes_or_happens_once_is_no_cluster() -> None:
