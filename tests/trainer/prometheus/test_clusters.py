@@ -232,7 +232,7 @@ def test_rules_for_each_of_them_record_what_its_services_read(two: PrometheusSer
 
 def _of_machine(one: MetricSeries, cluster: str) -> MetricSeries:
     """The same of a machine outside, which belongs to another sort of cluster."""
-    labels = one.labels | {
+    labels = dict(one.labels) | {
         "set": "databases",
         "cluster": cluster,
         "instance": f"db-{one.labels['instance']}.example.org",
