@@ -506,6 +506,10 @@ def _agents() -> dict[str, Bend]:
         "one container of two has no name": Bend(
             drop(where(CADVISOR, container="db|api")), "their disk was never measured"
         ),
+        "one container of two has the old labels": Bend(
+            moved(where(CADVISOR, container="backup|mesh"), pod_name="pod", container_name="container"),
+            "use more than their named containers",
+        ),
         "the container that has the memory has no name": Bend(
             drop(where(_MEMORY, container="db")), "use more than their named containers"
         ),

@@ -131,11 +131,11 @@ POD_CGROUPS: Final = Shape(
 PARTLY_NAMED: Final = Shape(
     name="pods of which some containers are named",
     says="{n} use more than their named containers together: the cgroup of the whole pod is read where it is larger",
-    # A third more, and a twentieth of a core: the pause container and a restart within the window are less. Of memory
-    # half more, and 100 MB: files that an init container wrote stay with the pod's cgroup.
+    # A fifth more, and 0.02 cores or 50 MB: the pause container, a restart within the window, and files that an init
+    # container wrote, which stay with the pod's cgroup, are less.
     there=(
-        f"(({_SLICE_CPU}) > 1.33 * ({NAMED_CONTAINERS.reads['pod_cpu']}) + 0.05) or "
-        f"(({_SLICE_MEMORY}) > 1.5 * ({NAMED_CONTAINERS.reads['pod_memory']}) + 1e8)"
+        f"(({_SLICE_CPU}) > 1.2 * ({NAMED_CONTAINERS.reads['pod_cpu']}) + 0.02) or "
+        f"(({_SLICE_MEMORY}) > 1.2 * ({NAMED_CONTAINERS.reads['pod_memory']}) + 5e7)"
     ),
     reads={query: POD_CGROUPS.reads[query] for query in ("pod_cpu", "pod_memory")},
     beyond=True,
