@@ -65,7 +65,7 @@ PARTS: Final = {
 """Beginnings of paths below tests/, by part: the first that fits counts."""
 
 _STARTS_SOMETHING: Final = re.compile(
-    r"testing\.(servers|processes|soak|local_cluster)|\bsubprocess\b|\bmultiprocessing\b"
+    r"testing\.(servers|processes|soak|local_cluster|scrapes)|\bsubprocess\b|\bmultiprocessing\b"
     r"|tests\.(processes|differential|browser|dashboards)\."
     r"|from benchmarks\.|with_retry|serving\.server import"
 )

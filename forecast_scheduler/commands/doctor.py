@@ -63,17 +63,28 @@ def _examine(shell: Shell, directory: Path) -> Examination:
 
 
 def _look_at_server(shell: Shell, url: str) -> dict[str, Any]:
-    """Print what the server has. What `train` would refuse ends this with the same sentence."""
+    """Print what the server has. What `train` would refuse ends this with the same sentence, after what can be told."""
     from datetime import UTC, datetime
 
     from trainer.prometheus.connection import Connection
+    from trainer.prometheus.errors import ImpossibleAnswer, Unreachable
     from trainer.prometheus.source import PrometheusSource
 
     settings, now = shell.settings.prometheus, datetime.now(UTC)
     source = PrometheusSource(Connection(url, settings), settings)
-    remarks = source.check(now)
-    with shell.progress() as progress:
-        inventory = source.inventory(now, progress)
+    refused: InputError | None = None
+    remarks: tuple[str, ...] = ()
+    try:
+        remarks = source.check(now)
+    except (Unreachable, ImpossibleAnswer):
+        raise
+    except InputError as error:
+        refused = error
+    try:
+        with shell.progress() as progress:
+            inventory = source.inventory(now, progress)
+    except InputError as error:
+        raise refused or error from error
     for line in inventory.lines():
         shell.say(line)
     wrong = [*remarks, *(remark.text for remark in inventory.remarks if remark.wrong)]
@@ -83,4 +94,6 @@ def _look_at_server(shell: Shell, url: str) -> dict[str, Any]:
     shell.say(f"{len(wrong)} findings" if len(wrong) != 1 else "1 finding")
     for text in wrong:
         shell.say(f"- {text}")
+    if refused is not None:
+        raise refused
     return {**inventory.to_json(), "findings": wrong}

@@ -12,7 +12,7 @@ import numpy as np
 from forecast.arrays import AnyFloats, Bools, Floats
 from forecast.resources import CPU, MEMORY, NETWORK, RESOURCES
 from trainer.prometheus.pods_of_day import PodsOfDay
-from trainer.prometheus.remark import Remark
+from trainer.prometheus.remark import Remark, some
 
 _LEAST_SHARE = 0.01
 """Pods of a k3s server without work use 3 % of what the node uses; those of whole clusters never so little."""
@@ -22,6 +22,7 @@ of files count as used by a pod, and as available on its node."""
 
 _MANY_PODS = 10
 _MOST_REQUESTED = 1.5
+_MOST_OF_ONE_NODE = 5.0
 _LEAST_MEMORY_REQUEST = 2.0**20
 
 
@@ -59,6 +60,27 @@ def pods_against_nodes(pod_sums: AnyFloats, node_usage: AnyFloats, n_pods: int) 
             "counted twice (a second cAdvisor that names containers otherwise?), or nodes in part; compare container_* "
             "and node_* on one node, correct prometheus.queries.pod_cpu or node_cpu",
         )
+
+
+def nodes_below_their_pods(nodes: tuple[str, ...], pod_sums: AnyFloats, node_usage: AnyFloats) -> Iterator[Remark]:
+    """Single nodes whose pods use a multiple of what is said of the node; arguments as above.
+
+    All of them together are refused (trainer.prometheus.units).
+    """
+    both: Bools = np.isfinite(pod_sums) & np.isfinite(node_usage)
+    ours = np.where(both, pod_sums, 0.0).sum(axis=1, dtype=np.float64)
+    theirs = np.where(both, node_usage, 0.0).sum(axis=1, dtype=np.float64)  # (n_nodes, n_resources)
+    for resource in (CPU, MEMORY):
+        below = np.flatnonzero(ours[:, resource] > _MOST_OF_ONE_NODE * np.maximum(theirs[:, resource], 0.0))
+        known = [nodes[row] for row in below.tolist() if both[row, :, resource].any()]
+        if known and len(known) < len(nodes):
+            name = RESOURCES[resource].name
+            yield Remark(
+                f"nodes below their pods: {name}",
+                f"on {len(known):,} of {len(nodes):,} nodes ({some(known)}) pods use more than {_MOST_OF_ONE_NODE:g} "
+                f"times what node_{name} says of it: is it in another unit there, or another kind of exporter? "
+                f"Correct the scrape of these nodes, or prometheus.queries.node_{name}",
+            )
 
 
 def requests_against_nodes(pods: PodsOfDay, requests: Floats, limits: Floats, nodes: tuple[str, ...]) -> list[Remark]:

@@ -21,7 +21,7 @@ from trainer.prometheus.account import (
     unmatched_nodes,
     unowned_pods,
 )
-from trainer.prometheus.balance import pods_against_nodes, requests_against_nodes
+from trainer.prometheus.balance import nodes_below_their_pods, pods_against_nodes, requests_against_nodes
 from trainer.prometheus.coverage import unknown_of_nodes, unmeasured_pods
 from trainer.prometheus.day_grid import DayGrid
 from trainer.prometheus.gauge_reading import LogOfGauge
@@ -96,6 +96,7 @@ def assemble(options: SourceOptions, grid: DayGrid, read: DayRead, tally: Tally)
         *_account(read, rows, usage, nodes, node_usage),
         *unknown_of_nodes(nodes, node_usage, capacity, allocatable, with_pods),
         *pods_against_nodes(sums, node_usage, len(pods.pods)),
+        *nodes_below_their_pods(nodes, sums, node_usage),
         *requests_against_nodes(pods, requests, may_ask, nodes),
     )
     limits = ((DISK, options.disk_capacity), (NETWORK, options.network_capacity), (LOG, options.log_capacity))

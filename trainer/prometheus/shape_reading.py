@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
@@ -44,7 +45,11 @@ class Recognised:
 
     def __str__(self) -> str:
         n, what = (len(self.pods), "pod") if self.pods else (len(self.nodes), "node")
-        return self.shape.says.format(n=f"{n:,} {what}{'' if n == 1 else 's'}")
+        if n > 1:
+            return self.shape.says.format(n=f"{n:,} {what}s")
+        words = {"{n} are ": "{n} is ", "{n} have ": "{n} has ", "{n} do ": "{n} does ", "{n} use ": "{n} uses "}
+        says = reduce(lambda text, verb: text.replace(verb, words[verb]), words, self.shape.says)
+        return says.format(n=f"1 {what}")
 
 
 @dataclass(frozen=True, slots=True)

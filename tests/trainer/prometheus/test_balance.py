@@ -12,7 +12,7 @@ from forecast.errors import InputError
 from forecast.resources import CPU, MEMORY, NETWORK, RESOURCES
 from tests.trainer.prometheus.reading import N_TICKS, NODES, facts, pods_on_nodes
 from trainer.prometheus.account import check_places, check_pods, unowned_pods
-from trainer.prometheus.balance import pods_against_nodes, requests_against_nodes
+from trainer.prometheus.balance import nodes_below_their_pods, pods_against_nodes, requests_against_nodes
 
 
 def usage(value: float = 1.0) -> Floats:
@@ -32,6 +32,14 @@ def test_pods_that_use_next_to_nothing_have_another_unit_or_a_gauge(resource: in
     pods[:, :, resource] = share
     [remark] = pods_against_nodes(pods, usage(), 12)
     assert f"query pod_{RESOURCES[resource].name} seems to answer in another unit" in remark.text
+
+
+def test_nodes_in_another_unit_than_the_others_are_named() -> None:
+    whole = usage()
+    whole[1, :, MEMORY] = 1 / 1024
+    [remark] = nodes_below_their_pods(NODES, usage(), whole)
+    assert f"on 1 of 3 nodes ({NODES[1]})" in remark.text and "node_memory" in remark.text
+    assert list(nodes_below_their_pods(NODES, usage(3.0), usage())) == []  # page cache may be a multiple
 
 
 def test_pods_that_use_more_cores_than_their_nodes_are_counted_twice() -> None:
