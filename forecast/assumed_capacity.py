@@ -55,7 +55,7 @@ def assumed_capacities(history: History) -> Floats:
     assumed = np.full(history.capacity.shape, np.nan)
     kinds = kinds_of_nodes(history.capacity[:, CPU])
     for resource in ASSUMED_RESOURCES:
-        sustained = sustained_rates(_as_now(history, history.node_usage[:, resource]))
+        sustained = sustained_rates(as_now(history, history.node_usage[:, resource]))
         for kind in range(kinds.max(initial=-1) + 1):
             nodes = np.flatnonzero(kinds == kind)
             seen = sustained[nodes][np.isfinite(sustained[nodes])]
@@ -77,13 +77,14 @@ def kinds_of_nodes(cpu_cores: AnyFloats) -> Ints:
     return kinds
 
 
-def _as_now(history: History, usage: AnyFloats) -> AnyFloats:
-    """Usage, (n_nodes, n_days, 48), without the days on which its node was of another kind."""
+def as_now(history: History, usage: AnyFloats) -> AnyFloats:
+    """Usage, (n_nodes, ..., n_days, 48), without the days on which its node was of another kind."""
     if history.daily_capacity is None:
         return usage
     with np.errstate(invalid="ignore"):
         change = np.abs(history.daily_capacity[:, CPU] / history.capacity[:, CPU, None] - 1)  # (n_nodes, n_days)
-    return np.where((change > SAME_SIZE)[..., None], np.nan, usage)
+    other = (change > SAME_SIZE).reshape(len(change), *(1,) * (usage.ndim - 3), change.shape[1], 1)
+    return np.where(other, np.nan, usage)
 
 
 def sustained_rates(usage: AnyFloats) -> Floats:

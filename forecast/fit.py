@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from forecast.arrays import AnyFloats, Bools, Floats, Floats32
-from forecast.assumed_capacity import assumed_capacities
+from forecast.assumed_capacity import as_now, assumed_capacities
 from forecast.calendar import SLOTS_PER_DAY, Days, DayType
 from forecast.change_points import level_changes
 from forecast.cold_start import borrow_history, request_ratios
@@ -181,7 +181,8 @@ def fit(
         dated = dated * deviation_factor
     known_level = levels_known(history, past)[series.service, series.resource]
     spread = with_level_error(spread_of_past(history, past), series.unflatten(dated), level_error)
-    base = fit_node_base(history.node_usage, pods_felt_by_nodes(history, weights), history.capacity, days)
+    of_now = as_now(history, history.node_usage)  # what a node used before it was rebuilt is not its base load
+    base = fit_node_base(of_now, pods_felt_by_nodes(history, weights), history.capacity, days)
     assumed = assumed_capacities(history)
     calibrated = calibrate_nodes(history, past, base, PEAK_QUANTILES, weights)
     if with_one_off.one_off_usage is not None:
