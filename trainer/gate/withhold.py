@@ -12,21 +12,27 @@ from forecast.model import PeakModel
 from forecast.resources import resource_index
 from trainer.gate.gate_verdict import GateReport, GateResult, GateVerdict
 from trainer.gate.merge import keep_resource, without_resource
-from trainer.gate.reproduction import Reproduction, reproductions
+from trainer.gate.reproduction import TOLERATED, YOUNG_DAYS, Reproduction, reproductions
 
 
 @dataclass(frozen=True, slots=True)
 class Withheld:
-    """What may be published. found: how tonight's arrays reproduce each resource, before any was withheld"""
+    """What may be published.
+
+    found : how tonight's arrays reproduce each resource, before any was withheld
+    young : the history is so short that much is let pass
+    """
 
     model: PeakModel
     report: GateReport
     found: Mapping[str, Reproduction]
+    young: bool = False
 
     @property
     def failed(self) -> tuple[Reproduction, ...]:
-        """Those that do not reproduce, published or not."""
-        return tuple(one for one in self.found.values() if one.fails)
+        """Those that do not reproduce, published or not; of a young history more of them than are withheld."""
+        strict = (replace(one, tolerated=TOLERATED) if self.young else one for one in self.found.values())
+        return tuple(one for one in strict if one.fails)
 
 
 def withhold(
@@ -41,8 +47,9 @@ def withhold(
     """
     found = reproductions(history, model)
     failed = [name for name, one in found.items() if one.fails]
+    young = history.n_days < YOUNG_DAYS
     if not failed:
-        return Withheld(_with_facts(model, report, found), report, found)
+        return Withheld(_with_facts(model, report, found), report, found, young)
     results, kept = dict(report.results), model
     if force:
         for name in failed:
@@ -66,7 +73,7 @@ def withhold(
             + ". Look at what `forecast-scheduler doctor` finds in the history; --force publishes the model as it is"
         )
     judged = replace(report, results=results)
-    return Withheld(_with_facts(kept, judged, found), judged, found)
+    return Withheld(_with_facts(kept, judged, found), judged, found, young)
 
 
 def _has(previous: PeakModel, resource: str, model: PeakModel) -> bool:

@@ -49,6 +49,14 @@ def test_a_sound_model_is_published_as_the_gate_let_it() -> None:
     assert done.model.info["reproduction"]["cpu"]["reproduced"] is True
 
 
+def test_a_young_model_that_is_far_off_is_published_and_said() -> None:
+    known = history().before(history().n_days, keep=10)
+    done = withhold(known, with_cpu(1.7), None, PASSED)
+    assert not verdicts(done.report) and [one.resource for one in done.failed] == ["cpu"]
+    found = not_reproduced(done.failed, 4, 4)
+    assert found is not None and "times what was recorded" in found.what
+
+
 def test_a_wrong_resource_keeps_the_model_in_use() -> None:
     done = withhold(history(), with_saturated_error(), in_use(), PASSED)
     assert verdicts(done.report) == {("cpu", GateVerdict.HELD_BACK)}
