@@ -25,7 +25,7 @@ from trainer.prometheus.errors import TooManySamples
 from trainer.prometheus.options import SourceOptions
 from trainer.prometheus.remark import Remark
 
-_TICKS, _LEAST_STEP, _SAMPLES_AT_ONCE = 3, 300, 60_000
+_TICKS, _LEAST_STEP, _SAMPLES_AT_ONCE = 3, 300, 40_000
 _AGENTS: Mapping[str, str] = {
     "prometheus_build_info": "Prometheus",
     "thanos_build_info": "Thanos",
@@ -85,8 +85,8 @@ def take_inventory(
     step = max(_LEAST_STEP, options.step_seconds)
     end = int(at.timestamp()) // step * step
     grid = DayGrid.ending(datetime.fromtimestamp(end, UTC), step, _TICKS)
-    # One piece at a time, so that a look at 100,000 pods stays small.
-    small = options.model_copy(update={"parallel": 1, "max_samples": min(options.max_samples, _SAMPLES_AT_ONCE)})
+    # Small pieces, two at a time, so that a look at 100,000 pods stays small.
+    small = options.model_copy(update={"parallel": 2, "max_samples": min(options.max_samples, _SAMPLES_AT_ONCE)})
     recent = read_day(connection, small, grid, progress)
     return Inventory(_agents(connection, at), _platforms(connection, at), recent, recent.remarks)
 
