@@ -32,7 +32,7 @@ Row = tuple[str, str, str]
 
 
 def bend(name: str) -> Row:
-    """Read one bend."""
+    """Return name, verdict and remark of one bend, read from a Prometheus of its own."""
     one = BENDS[name]
     cluster = healthy_cluster(int(time.time()) // STEP_SECONDS * STEP_SECONDS, one.domain)
     with tempfile.TemporaryDirectory() as directory:
@@ -44,7 +44,7 @@ def bend(name: str) -> Row:
 
 
 def case(folder: Path) -> Row:
-    """Run one case."""
+    """Return name, verdict and error of one case, trained on as a user would."""
     words, judge = RULES[folder.name[:2]]
     with tempfile.TemporaryDirectory() as directory:
         found = judge(run_case(folder, Path(directory)))
@@ -53,7 +53,7 @@ def case(folder: Path) -> Row:
 
 
 def body(file: Path) -> Row:
-    """Read one body of /metrics."""
+    """Return name, verdict and what was read of one body of /metrics."""
     found = read_body(file)
     words, rule = RIGHT.get(file.name[:2], ("", None))
     measured = [

@@ -125,7 +125,7 @@ def _measured(tables: DayTables, table: str, *names: str) -> dict[str, tuple[int
 
 
 def _listed(body: Body) -> Body:
-    """kube_pod_info and its phase, for pods that nobody lists."""
+    """kube_pod_info and its phase, for pods of which a body has usage alone."""
     if any(name == "kube_pod_info" for name, _, _ in body):
         if any(name == "kube_pod_status_phase" for name, _, _ in body):
             return []

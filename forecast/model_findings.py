@@ -1,4 +1,4 @@
-"""What the run that made a model found not to add up: published with the model, for whoever reads it."""
+"""What the training run found not to add up: published with the model that it made."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class Excess:
 
 
 def typical_peaks(node_usage: Floats32) -> Floats:
-    """Median over nodes of their highest half hour, of those that use a resource: (n_resources,), 0 = nobody does.
+    """Median over nodes of their highest half hour, of those that use a resource: (n_resources,), 0 = no node uses it.
 
     node_usage : (n_nodes, n_resources, n_days, 48), NaN = not measured
     """

@@ -63,7 +63,7 @@ def _examine(shell: Shell, directory: Path) -> Examination:
 
 
 def _look_at_server(shell: Shell, url: str) -> dict[str, Any]:
-    """Print what the server has. What `train` would refuse ends this with the same sentence, after what can be told."""
+    """Print what the server has, as far as it can be read; then raise what `train` would refuse it for."""
     from datetime import UTC, datetime
 
     from trainer.prometheus.connection import Connection

@@ -1,7 +1,7 @@
 """Ways in which a scrape differs from the healthy one, and what is right then.
 
 A bend is right if the figures are those of the truth (`says` is empty), or if the reading is refused, or remarked on,
-with a sentence that contains `says`. Where nobody can say more, `lacks` tells which figures may be unknown without it.
+with a sentence that contains `says`. `lacks` names the figures that may be unknown without a sentence.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ def _first(times: Ints) -> Bools:
 
 
 def _slower(seconds: int, names: str = ".*") -> Change:
-    """Scrapes further apart."""
+    """Keep one scrape of several, so that they lie `seconds` apart."""
     return kept(where(names), lambda times: np.asarray((times - times[0]) % seconds < SCRAPE_SECONDS))
 
 

@@ -36,7 +36,7 @@ def on_half(names: str, **labels: str) -> Match:
 
 
 def drop(*matches: Match) -> Change:
-    """Delete what matches."""
+    """Return a bend that deletes the series that match."""
     return lambda series: [one for one in series if not any(match(one) for match in matches)]
 
 
@@ -46,8 +46,8 @@ def labelled(match: Match, labels: Labels | None = None, **fixed: str) -> Change
     def change(one: MetricSeries) -> MetricSeries:
         if not match(one):
             return one
-        told = {**one.labels, **(labels(dict(one.labels)) if labels else {}), **fixed}
-        return replace(one, labels={name: value for name, value in told.items() if value})
+        bent = {**one.labels, **(labels(dict(one.labels)) if labels else {}), **fixed}
+        return replace(one, labels={name: value for name, value in bent.items() if value})
 
     return lambda series: [change(one) for one in series]
 
@@ -78,7 +78,7 @@ def valued(match: Match, values: Callable[[Floats, Ints], Floats]) -> Change:
 
 
 def scaled(match: Match, factor: float) -> Change:
-    """Another unit."""
+    """Return a bend that multiplies the values of the series that match."""
     return valued(match, lambda values, times: values * factor)
 
 

@@ -59,7 +59,7 @@ class PrometheusServer:
     scrapes         : entries of scrape_configs
     arguments       : further flags, such as --query.max-samples=1000
     port            : 0 = any free one
-    external_labels : that others are told, such as Thanos
+    external_labels : of what it gives to others, such as Thanos
     program         : another prometheus than the one of promtool_path
     """
 

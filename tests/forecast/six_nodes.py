@@ -60,7 +60,7 @@ def history_of(other: ServiceKey, pods: list[int], *, request_cores: float = 0.2
 
 
 def with_nights_of_etl() -> History:
-    """Instead of mail, pods that nobody knows by name: from 1:00 to 5:00 1.5 cores of them a node on average."""
+    """Instead of mail, pods with generated names: from 1:00 to 5:00 1.5 cores of them a node on average."""
     rng = np.random.default_rng(1)
     history = history_of(ETL, [0] * N_NODES)
     usage, replicas = history.usage_per_pod.copy(), history.replicas.copy()

@@ -4,7 +4,7 @@ A row is what its node had last on its day (UTC). When within the day it changed
 the largest of what held before and of what its rows say: no honest value is dropped. A local day is judged by the
 largest of the UTC days that it touches.
 
-Null in CPU, memory or allocatable means that nobody said: what is known of other days holds. Disk, network and log
+Null in CPU, memory or allocatable means unknown: what is known of other days holds. Disk, network and log
 come from settings, which are corrected and taken back: there the last row holds for all days, a larger one of an
 earlier day for its days.
 """

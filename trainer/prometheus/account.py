@@ -46,7 +46,7 @@ def check_places(pods: PodsOfDay, seen: Collection[str], facts: NodeFacts) -> No
 def check_pods(pods: PodsOfDay, measured: Bools, unlisted: Collection[tuple[str, str]]) -> None:
     """Raise InputError if no pod that kube-state-metrics lists is measured, and others are.
 
-    measured : (n_pods, n_ticks) in CPU or memory. unlisted : pods that are measured though nobody lists them
+    measured : (n_pods, n_ticks) in CPU or memory. unlisted : pods that are measured and not listed
     """
     if len(pods.pods) >= _MANY_PODS and unlisted and not measured.any():
         listed, others = (some([f"{namespace}/{pod}" for namespace, pod in sorted(p)]) for p in (pods.pods, unlisted))
@@ -109,7 +109,7 @@ def unmatched_nodes(
 
 
 def uncounted_sidecars(n_containers: int) -> list[Remark]:
-    """n_containers: init containers that run beside their pods, whose restart policy or requests are not told."""
+    """n_containers: init containers that run beside their pods, with unknown restart policy or requests."""
     if not n_containers:
         return []
     return [

@@ -78,7 +78,7 @@ def nodes_below_their_pods(nodes: tuple[str, ...], pod_sums: AnyFloats, node_usa
             yield Remark(
                 f"nodes below their pods: {name}",
                 f"on {len(known):,} of {len(nodes):,} nodes ({some(known)}) pods use more than {_MOST_OF_ONE_NODE:g} "
-                f"times what node_{name} says of it: is it in another unit there, or another kind of exporter? "
+                f"times what node_{name} says of them: is it in another unit there, or another kind of exporter? "
                 f"Correct the scrape of these nodes, or prometheus.queries.node_{name}",
             )
 

@@ -25,7 +25,7 @@ from trainer.prometheus.balance import nodes_below_their_pods, pods_against_node
 from trainer.prometheus.coverage import unknown_of_nodes, unmeasured_pods
 from trainer.prometheus.day_grid import DayGrid
 from trainer.prometheus.gauge_reading import LogOfGauge
-from trainer.prometheus.labels import node_names, pod_names
+from trainer.prometheus.labels import node_names, nodes_named, pod_names
 from trainer.prometheus.matrix import Matrix
 from trainer.prometheus.node_facts import NodeFacts, node_facts
 from trainer.prometheus.node_names import NodeNames
@@ -46,7 +46,7 @@ class DayRead:
     requests   : (cpu, memory) by (namespace, pod, uid)
     speed      : answers to node_network_speed
     recognised : the shapes besides the first
-    n_sidecars : init containers that run beside their pods, and whose restart policy is not told
+    n_sidecars : init containers that run beside their pods, with unknown restart policy or requests
     gauge      : where log bytes come from the kubelet's gauge
     """
 
@@ -120,24 +120,24 @@ def _all_nodes(read: DayRead) -> tuple[str, ...]:
     """Every node that Kubernetes lists or that runs pods; where it lists none, every one that has samples."""
     nodes = set(read.facts.names) | {life.node for life in read.pods.lives}
     if not nodes:
-        nodes = {read.names.node(name) for name in node_labels(read)}
+        nodes = {read.names.node(name) for name in _seen_nodes(read)}
     return tuple(sorted(nodes))
 
 
-def node_labels(read: DayRead) -> set[str]:
+def _seen_nodes(read: DayRead) -> set[str]:
     """Every name that answers have for a node."""
     parts = [part for name, one in read.samples.items() if name.startswith("node_") for part in one.parts]
     more = [
         part for name, answers in read.more.items() if name.startswith("node_") for one in answers for part in one.parts
     ]
-    return {name for part in (*parts, *more, *read.speed) for name in node_names("node", part.labels, once=False)}
+    return nodes_named([*parts, *more, *read.speed])
 
 
 def _account(
     read: DayRead, rows: tables.Presence, usage: Floats32, nodes: tuple[str, ...], node_usage: Floats32
 ) -> tuple[Remark, ...]:
     """What the user should know of this reading; raises InputError where facts contradict each other."""
-    seen = node_labels(read)
+    seen = _seen_nodes(read)
     with_pods = {life.node for life in read.pods.lives}
     strangers = read.names.strangers(seen)
     check_places(read.pods, {read.names.node(name) for name in seen - set(strangers)}, read.facts)
@@ -154,7 +154,7 @@ def _dense(
     grid: DayGrid, read: DayRead, nodes: tuple[str, ...], tally: Tally
 ) -> tuple[Floats32, Floats32, Bools, set[tuple[str, str]]]:
     """Usage of pods and nodes, (n_pods or n_nodes, n_ticks, n_resources), where a pod logs an unknown amount, and pods
-    that are measured though nobody lists them.
+    that are measured though kube-state-metrics does not list them.
     """
     pods = read.pods
     pod_row = {name: number for number, name in enumerate(pods.pods)}

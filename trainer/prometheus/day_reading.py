@@ -26,7 +26,7 @@ from trainer.prometheus.day_grid import DayGrid
 from trainer.prometheus.day_tables import DayTables
 from trainer.prometheus.errors import ImpossibleAnswer
 from trainer.prometheus.gauge_reading import log_of_gauge
-from trainer.prometheus.labels import node_names
+from trainer.prometheus.labels import nodes_named
 from trainer.prometheus.log_source import LOG_METRICS, LogQueries, LogSource, log_queries
 from trainer.prometheus.matrix import Matrix
 from trainer.prometheus.name_finding import find_names
@@ -75,8 +75,7 @@ def read_day(connection: Connection, options: SourceOptions, grid: DayGrid, prog
     seen = nodes_seen(reader, ticks)
     nodes = facts.names | {life.node for life in pods.lives}
     answers = [part for name, one in samples.items() if name.startswith("node_") for part in one.parts]
-    in_answers = {name for part in (*answers, *speed) for name in node_names("node", part.labels, once=False)}
-    names = find_names(reader, facts, nodes, seen.all | in_answers)
+    names = find_names(reader, facts, nodes, seen.all | nodes_named([*answers, *speed]))
     only_beyond = all_measured(pods, [samples["pod_cpu"], samples["pod_memory"]])
     recognised = [
         *pod_shapes(reader, options.templates, ticks, only_beyond=only_beyond),

@@ -1,6 +1,6 @@
 """What a server has, asked at one moment: agents and their versions, nodes, pods, and how the last minutes balance.
 
-Nothing here reads weeks: some twenty instant queries, and a reading of the last fifteen minutes in the manner of a day.
+Nothing here reads weeks: two instant queries, and a reading of the last fifteen minutes in the manner of a day.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from trainer.prometheus.connection import Connection
 from trainer.prometheus.day_grid import DayGrid
 from trainer.prometheus.day_reading import read_day
 from trainer.prometheus.day_tables import DayTables
-from trainer.prometheus.errors import TooManySamples
 from trainer.prometheus.options import SourceOptions
 from trainer.prometheus.remark import Remark
 
@@ -93,10 +92,7 @@ def take_inventory(
 
 def _agents(connection: Connection, at: datetime) -> dict[str, tuple[str, ...]]:
     query = f'group by (__name__, version) ({{__name__=~"{"|".join(_AGENTS)}"}})'
-    try:
-        found = connection.instant("inventory", query, at)
-    except TooManySamples:
-        return {}
+    found = connection.instant("inventory", query, at)
     versions: dict[str, set[str]] = {}
     for labels in found.labels:
         if (name := _AGENTS.get(labels.get("__name__", ""))) and labels.get("version"):

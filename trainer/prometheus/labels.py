@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from forecast.errors import InputError
+from trainer.prometheus.matrix import Matrix
 
 
 def pod_names(name: str, labels: Sequence[Mapping[str, str]], *, once: bool = True) -> list[tuple[str, str]]:
@@ -39,6 +40,11 @@ def node_names(name: str, labels: Sequence[Mapping[str, str]], *, once: bool = T
     if once:
         _once(name, [f"node {node}" for node in nodes], "sum by (node)")
     return nodes
+
+
+def nodes_named(parts: Iterable[Matrix]) -> set[str]:
+    """Every name that the answers to node queries have for a node."""
+    return {node for part in parts for node in node_names("node", part.labels, once=False)}
 
 
 def _once(name: str, things: list[str], way_out: str) -> None:
