@@ -20,7 +20,7 @@ from typing import Final
 import msgspec
 
 from advisor.advice_notes import AdviceNotes
-from advisor.advice_requests import advice_note, pending_pod, release_body, withdraw_body
+from advisor.advice_requests import advice_note, pending_pod, withdraw_body
 from advisor.gated_pods import GatedPods
 from kube.binding.binder import BindingRequest
 from kube.binding.binding_steps import BindingResult, BindingVerdict, Seen, what_is_seen
@@ -30,6 +30,7 @@ from kube.failure_notice import FailureNotice
 from kube.objects.objects import PodInfo
 from kube.session.request_retries import Requests, is_passing, is_passing_or_conflict, request_with_retries
 from kube.status.pod_conditions import STRATEGIC_MERGE
+from placement.gate_removal import remove_gate
 from scheduler.binding.in_flight_limit import InFlightLimit
 from scheduler.binding.outcome import BindStatus, bind_status
 
@@ -102,7 +103,7 @@ class AdviceBinder:
         if answer.is_success:
             self._notice.succeeded()
             self._gated.nominated(pod.uid, node)
-            answer = await self._patch(path, release_body(pod, note), STRATEGIC_MERGE)
+            answer = await remove_gate(lambda body: self._patch(path, body, STRATEGIC_MERGE), pod, note)
             if answer.is_success:
                 self._limit.went_well()
                 self.figures.advised += 1

@@ -3,7 +3,7 @@ pod of the same name is left alone.
 
     nominate : status.nominatedNodeName, which kube-scheduler tries before all other nodes (KEP-5278;
                evaluateNominatedNode in pkg/scheduler/schedule_one.go)
-    release  : our gate goes, and no other; what was advised, or why nothing was, comes with it in the same write
+    release  : our gate goes (placement/gate_removal.py); what was advised, or why nothing was, comes with it
     withdraw : the nomination goes, if the pod has not changed since it was read
 """
 
@@ -48,13 +48,6 @@ def advice_note(advice: Advice | None, because: str = "", *, nominated: str = ""
     if advice.model_version is not None:
         said["model"] = advice.model_version
     return orjson.dumps(said).decode()
-
-
-def release_body(pod: PodInfo, note: str) -> bytes:
-    """Return a strategic merge patch that removes our gate. note: text of the annotation."""
-    gate = {"$patch": "delete", "name": ADVICE}
-    metadata = {"uid": pod.uid, "annotations": {ADVICE: note}}
-    return orjson.dumps({"metadata": metadata, "spec": {"schedulingGates": [gate]}})
 
 
 def withdraw_body(pod: PodInfo, version: str) -> bytes:

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import quote
+from urllib.parse import urlencode
 
 import urllib3
 from kubernetes import client
 
-from advisor.advice_requests import advice_note, release_body
+from advisor.advice_requests import advice_note
 from forecast.errors import ForecastError
 from kube.client.api_answer import answered, is_gone
 from kube.client.kubernetes_client import send
+from kube.client.kubernetes_requests import list_request
 from kube.client.pod_writes import pod_path
-from kube.decoding.decoding import Kind, decode_list
-from kube.decoding.watched_kinds import UndecodableObject
-from kube.objects.objects import PodInfo
+from kube.decoding.watched_kinds import UndecodableObject, decode_page
 from kube.status.pod_conditions import STRATEGIC_MERGE
 from placement.advice_gate import ADVICE
+from placement.gate_removal import may_go_without_note, release_body
+from placement.held_pods import UNBOUND_PODS, HeldPod
 
 _SECONDS: Final = 10.0
 _PAGE: Final = 500
@@ -58,8 +59,10 @@ def release_all(api: client.ApiClient) -> Released:
     failed, why = 0, ""
     held, unread = _held(api)
     for pod in held:
-        body = release_body(pod, advice_note(None, "released by hand"))
-        answer = answered(*_sent(api, "PATCH", pod_path(pod), body))
+        note = advice_note(None, "released by hand")
+        answer = answered(*_sent(api, "PATCH", pod_path(pod), release_body(pod, note)))
+        if may_go_without_note(answer):
+            answer = answered(*_sent(api, "PATCH", pod_path(pod), release_body(pod, None)))
         if not answer.is_success and not is_gone(answer):
             failed, why = failed + 1, answer.text
     released = Released(len(held), failed, why, unread)
@@ -68,19 +71,19 @@ def release_all(api: client.ApiClient) -> Released:
     return released
 
 
-def _held(api: client.ApiClient) -> tuple[list[PodInfo], tuple[str, ...]]:
+def _held(api: client.ApiClient) -> tuple[list[HeldPod], tuple[str, ...]]:
     """Return the pods that our gate holds, and why others cannot be read."""
-    pods, unread, token = list[PodInfo](), list[str](), ""
+    pods, unread, token = list[HeldPod](), list[str](), ""
     while True:
-        query = f"?limit={_PAGE}" + (f"&continue={quote(token, safe='')}" if token else "")
-        status, body = _sent(api, "GET", "/api/v1/pods" + query)
+        request = list_request(UNBOUND_PODS, limit=_PAGE, continue_token=token)
+        status, body = _sent(api, "GET", f"{request.path}?{urlencode(request.query)}")
         if status != 200:
             raise ReleaseFailed(f"pods cannot be listed: {answered(status, body).text}")
         try:
-            page = decode_list(Kind.PODS, body)
+            page = decode_page(UNBOUND_PODS, body)
         except UndecodableObject as error:
             raise ReleaseFailed(f"pods cannot be listed: {error}") from error
-        pods += [pod for pod in page.objects if isinstance(pod, PodInfo) and ADVICE in pod.gates]
+        pods += [pod for pod in page.objects if pod.has_ours]
         unread += page.undecodable
         token = page.continue_token
         if not token:

@@ -5,7 +5,6 @@ Every replica does so, whether it leads or not, and however often: the patch say
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -14,23 +13,18 @@ from enum import StrEnum
 from functools import partial
 from typing import Final
 
-from advisor.advice_requests import advice_note, release_body
+from advisor.advice_requests import advice_note
 from advisor.gated_pods import GatedPods
 from advisor.quota_gate import QuotaGate
 from kube.client.api_answer import is_gone
-from kube.client.pod_writes import pod_path
 from kube.failure_notice import FailureNotice
 from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession, SessionOver
-from kube.session.request_retries import is_passing_or_conflict, request_with_retries
-from kube.status.pod_conditions import STRATEGIC_MERGE
+from placement.gate_removal import GateRemover
 
 logger = logging.getLogger(__name__)
 
 _LEADER_SECONDS: Final = 1.0
-_MOST_AT_ONCE: Final = 64
-_SECONDS: Final = 2.0
-_TRIES: Final = 3
 
 
 class Outcome(StrEnum):
@@ -63,7 +57,7 @@ class Releases:
     ) -> None:
         self._session, self._gated, self._overdue_seconds = session, gated, seconds
         self._has_forecast, self._leads, self._quotas = has_forecast, leads, quotas
-        self._room: asyncio.Semaphore | None = None
+        self._remover = GateRemover(session)
         self._notice = FailureNotice(logger, "our gate was not removed (grant patch on pods)")
         self.released: Final[Counter[Outcome]] = Counter()
 
@@ -95,20 +89,7 @@ class Releases:
                 self._ended(pod.uid, None)
 
     async def _write(self, pod: PodInfo, outcome: Outcome, because: str) -> bool:
-        if self._room is None:
-            self._room = asyncio.Semaphore(_MOST_AT_ONCE)
-        body = release_body(pod, advice_note(None, because, nominated=pod.nominated_node))
-        async with self._room:
-            answer = await request_with_retries(
-                self._session,
-                "PATCH",
-                pod_path(pod),
-                lambda: body,
-                content_type=STRATEGIC_MERGE,
-                seconds=_SECONDS,
-                tries=_TRIES,
-                worth_it=is_passing_or_conflict,
-            )
+        answer = await self._remover.remove(pod, advice_note(None, because, nominated=pod.nominated_node))
         if answer.is_success:
             self._notice.succeeded()
             self.released[outcome] += 1

@@ -94,7 +94,23 @@ def test_one_that_is_refused_keeps_none_of_the_others(server: ApiServer, monkeyp
     server.answers["a"] = 403, b'{"message":"pods is forbidden"}'
     with pytest.raises(ReleaseFailed, match=r"1 of 3 pods are still held by .*: 403 pods is forbidden"):
         _release(server, monkeypatch)
-    assert server.names == ["a", "b", "c"]
+    assert server.names == ["a", "a", "b", "c"]
+
+
+def test_a_pod_that_takes_no_note_is_released_without_one(server: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Failed before: a pod with 256 KiB of annotations stayed held."""
+    too_long = 422, b'{"message":"annotations: Too long","details":{"causes":[{"field":"metadata.annotations"}]}}'
+    answers = iter([too_long])
+    send = server.send
+
+    def once(*arguments: Any, **options: Any) -> urllib3.HTTPResponse:
+        made = send(*arguments, **options)
+        refused = next(answers, None) if arguments[1] == "PATCH" else None
+        return made if refused is None else urllib3.HTTPResponse(refused[1], status=refused[0])
+
+    monkeypatch.setattr(server, "send", once)
+    assert _release(server, monkeypatch).startswith("3 pod(s) released")
+    assert server.names == ["a", "a", "b", "c"] and "annotations" not in server.patched[1][1]["metadata"]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from typing import Any
 import orjson
 import pytest
 
-from advisor.advice_requests import release_body
 from advisor.gated_pods import GatedPods
 from advisor.releases import Outcome, Releases
 from advisor.reports import AdviceReports
@@ -19,10 +18,11 @@ from kube.client.api_answer import Answer, answered, unanswered
 from kube.objects.objects import PodInfo
 from kube.status.pod_conditions import STRATEGIC_MERGE
 from placement.advice_gate import ADVICE
+from placement.gate_removal import release_body
 from scorer.assuming_cluster import AssumingCluster
 from scorer.options import ScorerOptions
 from testing.settable_clock import SettableClock
-from tests.advisor.made_up import ANOTHER_UID, FORBIDDEN, MISSING, OTHER_GATE, Session, gated
+from tests.advisor.made_up import ANOTHER_UID, FORBIDDEN, INVALID, MISSING, OTHER_GATE, Session, gated
 
 POD = gated("a")
 PATH = "/api/v1/namespaces/shop/pods/a"
@@ -119,7 +119,7 @@ def test_what_passes_is_tried_again(answer: Answer) -> None:
     assert scene.releases.released == {Outcome.OVERDUE: 1} and not scene.is_free
 
 
-@pytest.mark.parametrize(("answer", "tries"), [(BUSY, 3), (SILENT, 3), (FORBIDDEN, 1)])
+@pytest.mark.parametrize(("answer", "tries"), [(BUSY, 3), (SILENT, 3), (FORBIDDEN, 2)])
 def test_what_fails_is_tried_again_the_next_time_and_logged_once(
     answer: Answer, tries: int, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -128,6 +128,16 @@ def test_what_fails_is_tried_again_the_next_time_and_logged_once(
     assert scene.releases.released == {} and scene.is_free
     assert [record.getMessage() for record in caplog.records] == ["our gate was not removed (grant patch on pods)"]
     assert scene.keep_up(later=0.1) == ["a"] and scene.releases.released == {Outcome.OVERDUE: 1}
+
+
+def test_a_pod_that_takes_no_note_is_released_without_one() -> None:
+    """Failed before: a pod with 256 KiB of annotations stayed held."""
+    scene = Scene(answers=(INVALID,))
+    assert scene.keep_up(later=2) == ["a", "a"]
+    with_note, without = scene.session.asked
+    assert ADVICE in with_note.body["metadata"]["annotations"]
+    assert without.body == {"metadata": {"uid": "uid-a"}, "spec": with_note.body["spec"]}
+    assert scene.releases.released == {Outcome.OVERDUE: 1}
 
 
 @pytest.mark.parametrize("answer", [MISSING, ANOTHER_UID])

@@ -11,12 +11,13 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from advisor.advice_requests import release_body, withdraw_body
+from advisor.advice_requests import withdraw_body
 from kube.client.pod_writes import MERGE, nomination_body
 from kube.decoding.decoding import Kind, decode_object
 from kube.objects.objects import PodInfo
 from kube.status.pod_conditions import STRATEGIC_MERGE, WaitingCondition, condition_patch
 from placement.advice_gate import ADVICE
+from placement.gate_removal import release_body
 from scheduler.preemption.eviction_requests import condition_body
 from testing.authority import Authority
 from testing.servers.kustomize import DEPLOY

@@ -18,9 +18,9 @@ from advisor.preferred_pods import PreferredPods
 from advisor.quota_gate import QuotaGate, is_released
 from advisor.releases import Releases
 from advisor.reports import AdviceReports
-from advisor.right_to_release import LOOK_SECONDS, RightToRelease
 from advisor.shadow import ShadowBinder, asks_for_advice
 from forecast_scheduler.commands.schedule.live import Driven, Process
+from kube.client.right_to_patch_pods import LOOK_SECONDS, RightToPatchPods
 from kube.session.api_session import ApiSession
 from placement.advice_gate import ADVICE
 from placement.plugins import Bind
@@ -53,7 +53,7 @@ class Advising:
     def __init__(self, options: AdviseOptions) -> None:
         self._options = options
         self.is_shadow = options.shadow
-        self._right: RightToRelease | None = None
+        self._right: RightToPatchPods | None = None
 
     def may_lead(self) -> bool:
         return self._right is not None and self._right.is_granted()
@@ -130,7 +130,7 @@ class Advising:
             most_unfinished=self._options.requests_in_flight,
         )
         upkeep = PeriodicTask("release-gates", _RELEASE_SECONDS, releases.keep_up, after=lambda: scorer.tables.synced)
-        self._right = RightToRelease(process.api)
+        self._right = RightToPatchPods(process.api, "this replica does not lead, and no new pod is held")
         looks = PeriodicTask("right-to-release", LOOK_SECONDS, self._right.look)
         jobs: list[Background] = [session, upkeep, looks]
         preferred = PreferredPods(

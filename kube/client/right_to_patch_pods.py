@@ -1,4 +1,4 @@
-"""May this process remove gates? Without that right it must not lead: while it does, the webhook holds new pods.
+"""May this process remove gates? Without that right none leads, and none holds pods.
 
 SelfSubjectAccessReview of authorization.k8s.io/v1, which every account may create (ClusterRole system:basic-user).
 """
@@ -30,18 +30,17 @@ _BODY: Final = orjson.dumps(
 )
 
 
-class RightToRelease:
+class RightToPatchPods:
     """`look` is to be called every LOOK_SECONDS by one thread; `is_granted` may be asked by any. Not granted at first.
 
     Where the API server does not say, what it said last counts.
+    without : what this process does not do without the right, for the log
     """
 
-    def __init__(self, api: ApiClient) -> None:
+    def __init__(self, api: ApiClient, without: str) -> None:
         self._api, self._is_granted = api, False
         self._notice = FailureNotice(
-            logger,
-            "this replica does not lead, and no new pod is held: it may not remove gates (grant patch on pods)",
-            "it may remove gates again",
+            logger, f"{without}: it may not remove gates (grant patch on pods)", "it may remove gates again"
         )
         self._unanswered = FailureNotice(
             logger, "the API server does not say whether gates may be removed (create selfsubjectaccessreviews)"

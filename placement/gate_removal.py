@@ -1,0 +1,72 @@
+"""Removes our scheduling gate from a pod: the body of the patch, and the write itself, without its note if need be."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import orjson
+
+from kube.client.api_answer import Answer, is_gone
+from kube.client.pod_writes import PodIdentity, pod_path
+from kube.session.request_retries import Requests, is_passing_or_conflict, request_with_retries
+from kube.status.pod_conditions import STRATEGIC_MERGE
+from placement.advice_gate import ADVICE
+
+_MOST_AT_ONCE: Final = 64
+_NOTE_REFUSED: Final = frozenset({400, 403, 413, 422})
+_SECONDS: Final = 2.0
+_TRIES: Final = 3
+
+
+def release_body(pod: PodIdentity, note: str | None) -> bytes:
+    """Return a strategic merge patch that removes our gate and no other.
+
+    The UID in it is a precondition: a later pod of the same name is left alone.
+    note : text of the annotation; None = the annotations stay as they are
+    """
+    metadata = {"uid": pod.uid} | ({} if note is None else {"annotations": {ADVICE: note}})
+    return orjson.dumps({"metadata": metadata, "spec": {"schedulingGates": [{"$patch": "delete", "name": ADVICE}]}})
+
+
+def may_go_without_note(answer: Answer) -> bool:
+    """Return whether the API server refused a patch that it may take without the note.
+
+    A pod may have 256 KiB of annotations, so that no note fits (ValidateAnnotationsSize in
+    k8s.io/apimachinery/pkg/api/validation), or a policy of the cluster may forbid to change them.
+    """
+    return answer.status in _NOTE_REFUSED and not is_gone(answer)
+
+
+async def remove_gate(patch: Callable[[bytes], Awaitable[Answer]], pod: PodIdentity, note: str) -> Answer:
+    """Patch the pod: with the note, or else without it."""
+    answer = await patch(release_body(pod, note))
+    return await patch(release_body(pod, None)) if may_go_without_note(answer) else answer
+
+
+class GateRemover:
+    """Removes gates, a bounded number at once. To be called in the loop of the session."""
+
+    def __init__(self, session: Requests) -> None:
+        self._session = session
+        self._room: asyncio.Semaphore | None = None
+
+    async def remove(self, pod: PodIdentity, note: str) -> Answer:
+        """Return the last answer; what may be answered otherwise in a moment is asked again, for some seconds."""
+        if self._room is None:
+            self._room = asyncio.Semaphore(_MOST_AT_ONCE)
+        async with self._room:
+            return await remove_gate(lambda body: self._patch(pod, body), pod, note)
+
+    async def _patch(self, pod: PodIdentity, body: bytes) -> Answer:
+        return await request_with_retries(
+            self._session,
+            "PATCH",
+            pod_path(pod),
+            lambda: body,
+            content_type=STRATEGIC_MERGE,
+            seconds=_SECONDS,
+            tries=_TRIES,
+            worth_it=is_passing_or_conflict,
+        )
