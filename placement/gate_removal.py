@@ -10,7 +10,7 @@ import orjson
 
 from kube.client.api_answer import Answer, is_gone
 from kube.client.pod_writes import PodIdentity, pod_path
-from kube.session.request_retries import Requests, is_passing_or_conflict, request_with_retries
+from kube.session.request_retries import Requests, is_passing, is_passing_or_conflict, request_with_retries
 from kube.status.pod_conditions import STRATEGIC_MERGE
 from placement.advice_gate import ADVICE
 
@@ -20,13 +20,18 @@ _SECONDS: Final = 2.0
 _TRIES: Final = 3
 
 
-def release_body(pod: PodIdentity, note: str | None) -> bytes:
+def release_body(pod: PodIdentity, note: str | None, *, version: str = "") -> bytes:
     """Return a strategic merge patch that removes our gate and no other.
 
     The UID in it is a precondition: a later pod of the same name is left alone.
-    note : text of the annotation; None = the annotations stay as they are
+    note    : text of the annotation; None = the annotations stay as they are
+    version : resourceVersion, a further precondition; '' = whatever the pod has become
     """
-    metadata = {"uid": pod.uid} | ({} if note is None else {"annotations": {ADVICE: note}})
+    metadata: dict[str, object] = {"uid": pod.uid}
+    if note is not None:
+        metadata["annotations"] = {ADVICE: note}
+    if version:
+        metadata["resourceVersion"] = version
     return orjson.dumps({"metadata": metadata, "spec": {"schedulingGates": [{"$patch": "delete", "name": ADVICE}]}})
 
 
@@ -39,10 +44,12 @@ def may_go_without_note(answer: Answer) -> bool:
     return answer.status in _NOTE_REFUSED and not is_gone(answer)
 
 
-async def remove_gate(patch: Callable[[bytes], Awaitable[Answer]], pod: PodIdentity, note: str) -> Answer:
-    """Patch the pod: with the note, or else without it."""
-    answer = await patch(release_body(pod, note))
-    return await patch(release_body(pod, None)) if may_go_without_note(answer) else answer
+async def remove_gate(
+    patch: Callable[[bytes], Awaitable[Answer]], pod: PodIdentity, note: str, *, version: str = ""
+) -> Answer:
+    """Patch the pod: with the note, or else without it. version: see release_body."""
+    answer = await patch(release_body(pod, note, version=version))
+    return await patch(release_body(pod, None, version=version)) if may_go_without_note(answer) else answer
 
 
 class GateRemover:
@@ -52,14 +59,18 @@ class GateRemover:
         self._session = session
         self._room: asyncio.Semaphore | None = None
 
-    async def remove(self, pod: PodIdentity, note: str) -> Answer:
-        """Return the last answer; what may be answered otherwise in a moment is asked again, for some seconds."""
+    async def remove(self, pod: PodIdentity, note: str, *, version: str = "") -> Answer:
+        """Return the last answer; what may be answered otherwise in a moment is asked again, for some seconds.
+
+        version : see release_body
+        """
         if self._room is None:
             self._room = asyncio.Semaphore(_MOST_AT_ONCE)
         async with self._room:
-            return await remove_gate(lambda body: self._patch(pod, body), pod, note)
+            worth_it = is_passing if version else is_passing_or_conflict
+            return await remove_gate(lambda body: self._patch(pod, body, worth_it), pod, note, version=version)
 
-    async def _patch(self, pod: PodIdentity, body: bytes) -> Answer:
+    async def _patch(self, pod: PodIdentity, body: bytes, worth_it: Callable[[Answer], bool]) -> Answer:
         return await request_with_retries(
             self._session,
             "PATCH",
@@ -68,5 +79,5 @@ class GateRemover:
             content_type=STRATEGIC_MERGE,
             seconds=_SECONDS,
             tries=_TRIES,
-            worth_it=is_passing_or_conflict,
+            worth_it=worth_it,
         )

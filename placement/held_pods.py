@@ -20,6 +20,7 @@ class HeldPod:
 
     gates   : names of all its scheduling gates
     created : unix seconds
+    version : resourceVersion
     """
 
     namespace: str
@@ -27,6 +28,7 @@ class HeldPod:
     uid: str
     gates: tuple[str, ...] = ()
     created: float = 0.0
+    version: str = ""
 
     @property
     def has_ours(self) -> bool:
@@ -70,7 +72,8 @@ def _decode(body: bytes | Raw) -> tuple[HeldPod, str]:
     metadata = pod.metadata
     gates = () if metadata.deletion_timestamp else tuple(gate.name for gate in pod.spec.scheduling_gates or ())
     created = metadata.creation_timestamp.timestamp() if metadata.creation_timestamp else 0.0
-    return HeldPod(metadata.namespace, metadata.name, metadata.uid, gates, created), metadata.resource_version
+    version = metadata.resource_version
+    return HeldPod(metadata.namespace, metadata.name, metadata.uid, gates, created, version), version
 
 
 UNBOUND_PODS: Final = Watched("pods", "Pod", "/api/v1/pods", _decode, query={"fieldSelector": "spec.nodeName="})

@@ -30,6 +30,7 @@ MAY_IMPORT = {
     "admission": {"admission", "placement", "scorer", "serving", "kube", "forecast"},
 }
 MAY_IMPORT["tenants"] = {"tenants", *MAY_IMPORT["placement"]}
+MAY_IMPORT["admission"].add("tenants")  # which pods wait for a quota
 MAY_IMPORT["scheduler"] = {"scheduler", *MAY_IMPORT["tenants"]}
 # The advisor decides by the loop of our own scheduler: only what becomes of a decision differs.
 MAY_IMPORT["advisor"] = {"advisor", *MAY_IMPORT["scheduler"]}

@@ -1,4 +1,4 @@
-"""Is an advisor alive? Its Lease is looked at every second, and counts while it is renewed by this process's clock."""
+"""Is an advisor alive? Its Lease is looked at twice a second, and counts while it is renewed, by our own clock."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from kube.leader_election.record import LeaseRecord, read_lease
 
 logger = logging.getLogger(__name__)
 
-LOOK_SECONDS: Final = 1.0
-_REQUEST_SECONDS: Final = 2.0
+LOOK_SECONDS: Final = 0.5
+_REQUEST_SECONDS: Final = 1.0
 _MISSING: Final = 404
 
 
@@ -34,7 +34,7 @@ class AdvisorLease:
         self._api, self._alive_for, self._clock = api, options.alive_for, clock
         self._path = f"/apis/coordination.k8s.io/v1/namespaces/{options.lease_namespace}/leases/{options.lease_name}"
         self._seen: LeaseRecord | None = None
-        self._changed_at = float("-inf")
+        self._changed_at, self._began = float("-inf"), clock()
         self._notice = FailureNotice(
             logger, "the Lease of the advisor cannot be read (grant get on leases): no pod is held", "it can be again"
         )
@@ -43,6 +43,10 @@ class AdvisorLease:
         """Return whether the Lease is held and was renewed a moment ago."""
         seen = self._seen
         return seen is not None and bool(seen.holder) and self._clock() - self._changed_at <= self._alive_for
+
+    def silent_for(self) -> float:
+        """Return the seconds since an advisor was last seen to be alive, or since this process began to look."""
+        return 0.0 if self.is_alive() else self._clock() - max(self._began, self._changed_at)
 
     def look(self) -> None:
         """Read the Lease, and note whether it was renewed since the last look."""

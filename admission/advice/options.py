@@ -41,8 +41,8 @@ class AdviceGateOptions(SettingGroup):
     lease_name: str = Field(default="forecast-scheduler-advisor", min_length=1)
     """Name of the advisor's Lease."""
 
-    alive_for: Duration = Field(default=5, ge=1, le=60)
-    """An advisor that has not renewed its Lease for this time counts as dead: new pods are not held. It renews it every
-    second."""
+    alive_for: Duration = Field(default=2, ge=1, le=60)
+    """An advisor that has not renewed its Lease for this time counts as dead: new pods are not held. It renews it twice
+    a second."""
 
     advisor: AdvisorOptions = Field(default_factory=AdvisorOptions)

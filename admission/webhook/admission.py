@@ -60,8 +60,14 @@ class _Store(Protocol):
     def namespaces(self) -> _Namespaces: ...
 
 
-GatesOf = Callable[[Mapping[str, Any], str, Mapping[str, str] | None], list[Any] | None]
-"""Pod, namespace and its labels -> all scheduling gates that the pod gets; None = those that it has."""
+class GatesOf(Protocol):
+    """admission.advice.holding.Holding."""
+
+    def __call__(
+        self, pod: Mapping[str, Any], namespace: str, namespace_labels: Mapping[str, str] | None, *, dry_run: bool
+    ) -> list[Any] | None:
+        """Return all scheduling gates that the pod gets; None = those that it has."""
+
 
 Ask = Callable[[Mapping[str, Any] | None], PreferencesBody | None]
 """Asks the advisor and waits for the answer; None = there is none. Never raises.
@@ -85,7 +91,7 @@ class Reviewer:
         store: _Store,
         errors: LastErrors,
         *,
-        gates_of: GatesOf = lambda pod, namespace, labels: None,
+        gates_of: GatesOf = lambda pod, namespace, namespace_labels, *, dry_run: None,
         ask_of: AskOf = lambda request, pod, labels: None,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -113,7 +119,8 @@ class Reviewer:
             self._remember(shaped, pod, namespace)
         if (ask := self._ask_of(request, pod, labels)) is not None:
             return partial(_preferring, request, pod, shaped, ask)
-        patch = patch_of(pod, shaped.affinity, shaped.annotations, self._gates_of(pod, namespace, labels))
+        gates = self._gates_of(pod, namespace, labels, dry_run=bool(request.dry_run))
+        patch = patch_of(pod, shaped.affinity, shaped.annotations, gates)
         return _answer(request, pod, shaped, patch)
 
     def _remember(self, shaped: Shaped, pod: Mapping[str, Any], namespace: str) -> None:

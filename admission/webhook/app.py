@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from fastapi import FastAPI
 from prometheus_client.registry import Collector
@@ -27,6 +28,7 @@ def create_app(
     access: KubernetesAccess | None = None,
     collectors: Iterable[Collector] = (),
     hosts: Hosts = ANY_HOST,
+    abilities: Callable[[], Mapping[str, Any]] = dict,
 ) -> FastAPI:
     """The webhook as an ASGI application. Raises InputError where a token file cannot be used.
 
@@ -35,11 +37,12 @@ def create_app(
     access     : clients allowed in addition to those with a token of the files; None = none
     collectors : further metrics to export
     hosts      : names under which it is asked (serving/hosts.py)
+    abilities  : what /readyz says in addition to being ready
     """
     options = options or WebhookOptions()
     app = bare_app("forecast-scheduler webhook")
     metrics = WebhookMetrics(collectors)
-    app.state.service = WebhookService(review, store, metrics)
+    app.state.service = WebhookService(review, store, metrics, abilities=abilities)
     app.include_router(routes.router)
     add_error_handlers(app, error_response)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 from fastapi import APIRouter, Request
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 from starlette.responses import Response
@@ -55,11 +56,14 @@ async def healthz() -> Response:
 
 @router.get("/readyz", responses=state_answer(503), openapi_extra={"security": []}, tags=["state"])
 async def readyz(request: Request) -> Response:
-    """200 once templates and bindings were read, 503 before and while shutting down. Readiness probe."""
+    """200 once templates and bindings were read, 503 before and while shutting down; whether new pods are held for
+    advice, and why not. Readiness probe."""
     service = service_of(request)
     if service.draining:
         return error_response(503, "the webhook is shutting down: another replica answers")
-    return json_bytes(_OK) if service.store.ready else error_response(503, _NOT_READY)
+    if not service.store.ready:
+        return error_response(503, _NOT_READY)
+    return json_bytes(msgspec.json.encode({"ok": True, **service.abilities()}))
 
 
 @router.get("/metrics", responses=plain_answer("Prometheus text format 0.0.4."), tags=["state"])

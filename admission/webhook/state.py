@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -39,12 +39,16 @@ class InEffect(Protocol):
 
 @dataclass(slots=True)
 class WebhookService:
-    """draining : set by the server on its way out; /readyz says no from then on"""
+    """
+    draining  : set by the server on its way out; /readyz says no from then on
+    abilities : what /readyz says in addition
+    """
 
     review: Review
     store: InEffect
     metrics: WebhookMetrics
     draining: bool = False
+    abilities: Callable[[], Mapping[str, Any]] = dict
     _log: QuietLog = field(default_factory=lambda: QuietLog(logger))
 
     def say_failure(self, error: Exception) -> None:

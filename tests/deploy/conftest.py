@@ -48,7 +48,7 @@ class Policed:
             try:
                 self.write(part, f"{path}?dryRun=All", body, kind, method)
             except NotApplied as error:
-                by_whom = (f"ValidatingAdmissionPolicy 'forecast-scheduler-{part}-", "field is immutable")
+                by_whom = ("ValidatingAdmissionPolicy 'forecast-scheduler-", "field is immutable")
                 if not any(one in error.message for one in by_whom):
                     raise
                 return True

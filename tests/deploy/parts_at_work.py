@@ -173,8 +173,10 @@ def _work_of_rebalancer(installed: Installed, writer: ClusterWriter, process: Sc
 
 
 def _work_of_webhook(installed: Installed, writer: ClusterWriter, process: ScorerProcess) -> None:
-    """Templates and bindings, a configuration without caBundle, and a certificate that somebody has broken."""
+    """A pod that no advisor releases, templates and bindings, a configuration without caBundle, and a certificate that
+    somebody has broken."""
     applier = installed.applier
+    writer.create(gated_pod("held-for-nobody"))
     applier.apply_all(_templates())
     applier.apply(_configuration())
 
@@ -188,6 +190,7 @@ def _work_of_webhook(installed: Installed, writer: ClusterWriter, process: Score
         return True
 
     eventually(break_it, _LITTLE)
+    eventually(lambda: not is_held(writer, "held-for-nobody"), 3 * _LITTLE)
 
 
 SERVES_NATIVE_GROUPS: Final = kubernetes_version() != "1.36"

@@ -30,6 +30,9 @@ LATER: Final = "example.com/later"
 JSON_PATCH: Final = "application/json-patch+json"
 LOOPS: Final = "schedule"
 ADVISOR: Final = "advisor"
+RELEASING: Final = pytest.mark.parametrize("account", [ADVISOR, "webhook"])
+"""Those that remove our gate, under one policy."""
+
 WORKLOADS: Final = {
     "deployments": ("apps", "Deployment"),
     "statefulsets": ("apps", "StatefulSet"),
@@ -200,28 +203,30 @@ HELD_ATTACKS: Final[dict[str, list[dict[str, Any]]]] = {
 }
 
 
+@RELEASING
 @pytest.mark.parametrize("with_release", [False, True], ids=["alone", "with its release"])
 @pytest.mark.parametrize("attack", HELD_ATTACKS)
-def test_the_advisor_changes_nothing_else_of_a_pod(attack: str, with_release: bool, world: Policed) -> None:
+def test_nothing_else_of_a_pod_is_changed(account: str, attack: str, with_release: bool, world: Policed) -> None:
     release = [
         {"op": "remove", "path": "/spec/schedulingGates/1"},
         {"op": "add", "path": "/metadata/annotations/forecast-scheduler.io~1advice", "value": "{}"},
     ]
     is_about_gates = any("schedulingGates" in one["path"] for one in HELD_ATTACKS[attack])
     body = [*(release[is_about_gates:] if with_release else []), *HELD_ATTACKS[attack]]
-    assert world.refuses(ADVISOR, HELD, body, JSON_PATCH)
+    assert world.refuses(account, HELD, body, JSON_PATCH)
 
 
-def test_the_advisor_removes_its_gate_and_writes_its_annotation_also_again_and_of_a_large_pod(world: Policed) -> None:
+@RELEASING
+def test_our_gate_is_removed_with_its_annotation_also_again_and_of_a_large_pod(account: str, world: Policed) -> None:
     many = [
         {"name": f"c-{i}", "image": "i", "env": [{"name": f"E{j}", "value": "v" * 50} for j in range(40)]}
         for i in range(100)
     ]
     for name, spec in (("released", {}), ("large", {"containers": many})):
-        path, pod = _held(world, name, **spec)
+        path, pod = _held(world, f"{name}-{account}", **spec)
         for note in ('{"node":"node"}', '{"node":null}'):  # the second time there is no gate of ours any more
             body = json.loads(release_body(pod, note))
-            now = world.write(ADVISOR, path, body, STRATEGIC_MERGE)
+            now = world.write(account, path, body, STRATEGIC_MERGE)
             assert (_gates(now), now["metadata"]["annotations"]) == ([LATER], {"kept": "yes", ADVICE: note})
 
 

@@ -14,6 +14,7 @@ import yaml
 from admission.certificates.options import CertificateOptions
 from admission.templates.shaping_annotations import TEMPLATES_ANNOTATION, applied_to
 from admission.webhook.options import WebhookOptions
+from advisor.options import AdviseOptions
 from forecast.errors import InputError
 from forecast_scheduler.commands.webhook.setup import open_webhook
 from scorer.opt_out import OPT_OUT_ANNOTATION
@@ -155,10 +156,16 @@ def test_without_one_certificate_it_does_not_start(plane: ControlPlane, tmp_path
     ended = command("webhook", "--kubeconfig", plane.kubeconfig)
     assert ended.returncode == 2 and "--tls-cert" in ended.stderr and "managed" in ended.stderr
     both = WebhookOptions(tls_cert=Path("a.pem"), certificates=CertificateOptions(managed=True))
-    with pytest.raises(InputError, match="leave one of them out"), open_webhook(both, plane.kubeconfig):
+    with (
+        pytest.raises(InputError, match="leave one of them out"),
+        open_webhook(both, AdviseOptions(), plane.kubeconfig),
+    ):
         pass
     forbidden = plane.write_kubeconfig("nobody", plane.powerless_token)
-    with pytest.raises(InputError, match="403"), open_webhook(WebhookOptions(tls_cert=Path("a.pem")), forbidden):
+    with (
+        pytest.raises(InputError, match="403"),
+        open_webhook(WebhookOptions(tls_cert=Path("a.pem")), AdviseOptions(), forbidden),
+    ):
         pass
 
 

@@ -48,7 +48,10 @@ def webhook(
     from forecast_scheduler.commands.webhook.setup import open_webhook
     from serving.server import ScorerServer
 
-    with _policies(settings, kubeconfig) as policies, open_webhook(settings.webhook, kubeconfig, policies) as live:
+    with (
+        _policies(settings, kubeconfig) as policies,
+        open_webhook(settings.webhook, settings.advise, kubeconfig, policies) as live,
+    ):
         server = ScorerServer(live.app, live.server, on_started=lambda url: shell.say(f"webhook: {url}"))
         server.run()
     shell.say("webhook: ended")

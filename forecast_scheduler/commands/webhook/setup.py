@@ -16,11 +16,15 @@ from prometheus_client.registry import Collector
 
 from admission.advice.advisor_lease import LOOK_SECONDS, AdvisorLease
 from admission.advice.asking import PreferencesOfAdvisor
-from admission.advice.gating import ByPolicy, NewPod, gates_with_ours
+from admission.advice.gating import ByPolicy, NewPod
+from admission.advice.holding import Holding
+from admission.advice.holding_times import HoldingTimes
 from admission.advice.options import AdviceGateOptions
+from admission.advice.quota_namespaces import QuotaNamespaces
+from admission.advice.second_hands import KEEP_UP_SECONDS, SecondHands
 from admission.certificates.managed_certificates import open_certificates
 from admission.certificates.metrics import CertificateCollector
-from admission.webhook.admission import AskOf, GatesOf, Reviewer
+from admission.webhook.admission import AskOf, Reviewer
 from admission.webhook.app import create_app
 from admission.webhook.asking import asks
 from admission.webhook.last_errors import LastErrors
@@ -33,16 +37,23 @@ from forecast_scheduler.commands.serving_access import check_exposed, hosts_of, 
 from kube.client.kubernetes_client import api_client, check_access
 from kube.client.kubernetes_source import ResourceSource
 from kube.client.kubernetes_watcher import ResourceWatcher
+from kube.client.right_to_patch_pods import LOOK_SECONDS as RIGHT_SECONDS
+from kube.client.right_to_patch_pods import RightToPatchPods
 from kube.decoding.decoding import Kind
+from kube.session.api_session import ApiSession
 from placement.advice_gate import AdviceMode
+from placement.held_pods import UNBOUND_PODS
 from scorer.periodic_task import PeriodicTask
 from serving.certificates import CertificateFiles
 from serving.options import ServerOptions
+from tenants.elastic_quota import WATCHED_QUOTAS
 
-if TYPE_CHECKING:  # it brings the scores, which only a webhook with policies needs
+if TYPE_CHECKING:  # they bring the loops and the scores, which only a webhook with policies needs
+    from advisor.options import AdviseOptions
     from forecast_scheduler.commands.policy.follow_policies import LivePolicies
 
 _STATUS_SECONDS = 1.0
+_RELEASE_CONNECTIONS = 64
 _FREEZE_SECONDS = 600.0
 
 
@@ -56,10 +67,14 @@ class LiveWebhook:
 
 @contextmanager
 def open_webhook(
-    settings: WebhookOptions, kubeconfig: Path | None = None, policies: LivePolicies | None = None
+    settings: WebhookOptions,
+    advise: AdviseOptions,
+    kubeconfig: Path | None = None,
+    policies: LivePolicies | None = None,
 ) -> Iterator[LiveWebhook]:
     """A webhook that follows its API server while the context lasts.
 
+    advise     : how long the advisors may hold pods, and whether they heed quotas
     kubeconfig : None = as the settings say
     policies   : that may say which pods are advised on; None = there are none
     Raises InputError: no certificate, or two; an API server that refuses.
@@ -82,16 +97,21 @@ def open_webhook(
             policies.provider.read_labels_with(store.namespaces.labels_of)
             collectors = (*collectors, policies.collector)
         by_policy = _nothing if policies is None else policies.provider.advice
-        gates_of, ask_of, of_advice = _advice(settings.advice, api, stack, by_policy)
-        reviewer = Reviewer(store, errors, gates_of=gates_of, ask_of=ask_of)
+        reviewer = Reviewer(store, errors)
+        abilities: Callable[[], Mapping[str, Any]] = dict
+        if settings.advice.enabled:
+            holding, ask_of, of_advice = _advice(settings.advice, advise, api, stack, by_policy)
+            reviewer, abilities = Reviewer(store, errors, gates_of=holding, ask_of=ask_of), holding.abilities
+            collectors = (*collectors, *of_advice)
         access = kubernetes_access(settings, kubeconfig or settings.kubeconfig)
         app = create_app(
             reviewer.begin,
             store,
             settings,
             access=access,
-            collectors=(*collectors, *of_advice),
+            collectors=collectors,
             hosts=hosts_of(settings),
+            abilities=abilities,
         )
         yield LiveWebhook(app, server)
 
@@ -102,26 +122,50 @@ def _nothing(pod: NewPod) -> AdviceMode | None:
 
 
 def _advice(
-    options: AdviceGateOptions, api: ApiClient, stack: ExitStack, by_policy: ByPolicy = _nothing
-) -> tuple[GatesOf, AskOf, tuple[Collector, ...]]:
-    """Return which pods are held for the advisor, about which it is asked, and the metrics of that: none while no
-    advisor is alive."""
-    if not options.enabled:
-        return lambda pod, namespace, labels: None, lambda request, pod, labels: None, ()
+    options: AdviceGateOptions, advise: AdviseOptions, api: ApiClient, stack: ExitStack, by_policy: ByPolicy
+) -> tuple[Holding, AskOf, tuple[Collector, ...]]:
+    """Return what holds pods for the advisor, about which pods it is asked, and the metrics of that."""
+
+    def every(name: str, seconds: float, job: Callable[[], object]) -> None:
+        task = PeriodicTask(name, seconds, job)
+        task.start()
+        stack.callback(task.stop)
+
     lease = AdvisorLease(api, options)
-    every = PeriodicTask("advisor-lease", LOOK_SECONDS, lease.look)
-    every.start()
-    stack.callback(every.stop)
-
-    def gates_of(pod: Mapping[str, Any], namespace: str, labels: Mapping[str, str] | None) -> list[Any] | None:
-        return gates_with_ours(pod, namespace, labels, options, by_policy) if lease.is_alive() else None
-
+    right = RightToPatchPods(api, "no new pod is held")
+    held, quotas = HoldingTimes(), QuotaNamespaces()
+    pods = ResourceSource([ResourceWatcher(api, held, UNBOUND_PODS, timing=WEBHOOK_TIMING)])
+    sources = [pods]
+    if advise.tenants.enabled:
+        sources.append(ResourceSource([ResourceWatcher(api, quotas, WATCHED_QUOTAS, timing=WEBHOOK_TIMING)]))
+    session = ApiSession(api, connections=_RELEASE_CONNECTIONS)
+    session.start()
+    stack.callback(session.stop)
+    for source in sources:
+        source.start()
+        stack.callback(source.stop)
+    hands = SecondHands(
+        session,
+        held,
+        lease,
+        gate_timeout=advise.gate_timeout,
+        is_synced=lambda: pods.synced,
+        may_patch=right.is_granted,
+        has_quota=quotas.has if advise.tenants.enabled else lambda namespace: False,
+    )
+    holding = Holding(options, lease, hands, by_policy)
+    every("advisor-lease", LOOK_SECONDS, lease.look)
+    every("right-to-patch-pods", RIGHT_SECONDS, right.look)
+    every("release-gates", KEEP_UP_SECONDS, hands.keep_up)
+    every("holding", _STATUS_SECONDS, holding.report)
+    stack.callback(hands.end)
+    collectors = (holding, hands)
     address = options.advisor.address(options.advisor.timeout)
     if address is None:
-        return gates_of, lambda request, pod, labels: None, ()
+        return holding, lambda request, pod, labels: None, collectors
     advisor = PreferencesOfAdvisor(address)
     stack.callback(advisor.close)
-    return gates_of, asks(advisor.ask, options, lease.is_alive, by_policy), (advisor,)
+    return holding, asks(advisor.ask, options, lease.is_alive, by_policy), (*collectors, advisor)
 
 
 def _check(settings: WebhookOptions) -> None:

@@ -132,7 +132,9 @@ def _holding(errors: LastErrors, *, is_alive: bool = True, unlabelled: AdviceMod
     return Reviewer(
         _store(),
         errors,
-        gates_of=lambda pod, namespace, labels: gates_with_ours(pod, namespace, labels, options) if is_alive else None,
+        gates_of=lambda pod, namespace, labels, *, dry_run: (
+            gates_with_ours(pod, namespace, labels, options) if is_alive else None
+        ),
     )
 
 

@@ -8,6 +8,7 @@ import yaml
 
 from admission.certificates.options import CertificateOptions
 from admission.webhook.options import WebhookOptions
+from advisor.options import AdviseOptions
 from forecast.errors import InputError
 from forecast_scheduler.commands.webhook.setup import open_webhook
 from forecast_scheduler.settings.document import load_settings
@@ -31,7 +32,10 @@ def test_mistakes_are_named(setting: dict[str, Any], message: str) -> None:
 @pytest.mark.parametrize("file", ["tls_cert", "tls_key"])
 def test_files_and_managed_certificates_exclude_each_other(file: str) -> None:
     settings = WebhookOptions.model_validate({"certificates": {"managed": True}, file: "a.pem"})
-    with pytest.raises(InputError, match=rf"webhook\.{file} .*leave one of them out"), open_webhook(settings):
+    with (
+        pytest.raises(InputError, match=rf"webhook\.{file} .*leave one of them out"),
+        open_webhook(settings, AdviseOptions()),
+    ):
         pass
 
 
