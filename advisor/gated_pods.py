@@ -29,6 +29,9 @@ _UNTRIED: Final = b'"reason":"SchedulingGated"'
 _GATE: Final = f'{{"name":"{ADVICE}"}}'.encode()
 _NEWS: Final = (b'"deletionTimestamp":"', b'"nodeName":"')
 
+_PAUSE_SECONDS: Final = 1.0
+"""After a vain attempt: a pod that cannot be released must not keep the API server busy."""
+
 _LOST_SECONDS: Final = 300.0
 """An API server that is back from an older backup has lost what was written: a pod that kube-scheduler has not even
 tried for so long may still have its gate."""
@@ -39,11 +42,13 @@ class _Held:
     """
     since      : when this process first saw the pod held by our gate alone
     is_claimed : its gate is being removed
+    again_at   : before that it is left alone, after a vain attempt to remove its gate
     """
 
     pod: PodInfo
     since: float
     is_claimed: bool = False
+    again_at: float = float("-inf")
 
 
 class GatedPods(NodesAndPodsOnly):
@@ -51,10 +56,19 @@ class GatedPods(NodesAndPodsOnly):
 
     Time is this process's own: the API server's has whole seconds, and another machine's clock.
     clock : seconds, monotonic
+    wall  : unix seconds. Of pods that were there before this process only their creation is known, by another clock:
+            where the clocks differ such pods are released earlier or later, once
     """
 
-    def __init__(self, cluster: AssumingCluster, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._cluster, self._clock = cluster, clock
+    def __init__(
+        self,
+        cluster: AssumingCluster,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self._cluster, self._clock, self._wall = cluster, clock, wall
+        self._began = wall()
         self._lock = threading.Lock()
         self._held: dict[str, _Held] = {}
         # As the tables have them, with our gate; and when it was removed, infinity = the watch has shown that it was.
@@ -78,14 +92,19 @@ class GatedPods(NodesAndPodsOnly):
             if (held := self._held.get(uid)) is not None:
                 held.pod = replace(held.pod, nominated_node=node)
 
-    def released(self, uid: str, *, is_gone: bool) -> None:
-        """The gate of a pod that was claimed is gone, or is still there for all that is known."""
+    def released(self, uid: str, *, is_gone: bool, pause: bool = False) -> None:
+        """The gate of a pod that was claimed is gone, or is still there for all that is known.
+
+        pause : it is still there because it cannot be removed now; the pod is left alone for a second
+        """
         with self._lock:
             if is_gone:
                 if (held := self._held.pop(uid, None)) is not None:
                     self._released[uid] = (held.pod, self._clock())
             elif (held := self._held.get(uid)) is not None:
                 held.is_claimed = False
+                if pause:
+                    held.again_at = self._clock() + _PAUSE_SECONDS
 
     def lost(self, uid: str) -> None:
         """Hold a released pod again, as the API server still has its gate."""
@@ -121,7 +140,11 @@ class GatedPods(NodesAndPodsOnly):
         with self._lock:
             for uid in [uid for uid, (_, at) in self._released.items() if now - at > _LOST_SECONDS]:
                 self._hold_again(uid)
-            return [one.pod for one in self._held.values() if now - one.since >= seconds and not one.is_claimed]
+            return [
+                one.pod
+                for one in self._held.values()
+                if now - one.since >= seconds and not one.is_claimed and now >= one.again_at
+            ]
 
     def longest(self, is_left_out: Callable[[str], bool] = lambda uid: False) -> float:
         """Return the seconds for which the pod that has waited longest has been held; 0 = none is.
@@ -162,7 +185,11 @@ class GatedPods(NodesAndPodsOnly):
             elif uid in self._held:
                 self._held[uid].pod = pod
             else:
-                self._held[uid] = _Held(pod, self._clock())
+                self._held[uid] = _Held(pod, self._clock() - self._age(pod))
+
+    def _age(self, pod: PodInfo) -> float:
+        """Seconds for which a pod that was there before this process has been held already."""
+        return self._wall() - pod.created if 0.0 < pod.created < self._began - 1.0 else 0.0
 
     def _hold_again(self, uid: str) -> None:
         self._held[uid] = _Held(self._released.pop(uid)[0], self._clock())

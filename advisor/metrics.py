@@ -27,7 +27,8 @@ class AdviceCollector(Collector):
         pods = CounterMetricFamily(
             "forecast_advice_pods",
             "Pods whose gate this replica removed: advised, or without advice because no node passed the filters "
-            "(no_node), none was named in time (overdue), or there was no usable forecast (no_forecast).",
+            "(no_node), none was named in time (overdue), none could have been (too_many), there was no usable "
+            "forecast (no_forecast), or the advisor shut down and no other replica led (ending).",
             labels=["outcome"],
         )
         pods.add_metric(["advised"], self._figures.advised)

@@ -18,7 +18,17 @@ from tenants.options import TenantOptions
 
 
 class AdviseLease(LeaseOptions):
-    """Which of several replicas advises. The webhook holds new pods only while this Lease is renewed."""
+    """Which of several replicas advises. The webhook holds new pods only while this Lease is renewed. It is shorter
+    than that of the loops: the next replica leads within 5 s after a crash."""
+
+    duration: Duration = Field(default=4, ge=1)
+    """A Lease that is not renewed for this time is taken over. Whole seconds, above `renew_deadline`."""
+
+    renew_deadline: Duration = Field(default=3, gt=0)
+    """A leader that could not renew for this time writes nothing any more. Above 1.2 times `retry_period`."""
+
+    retry_period: Duration = Field(default=0.5, gt=0)
+    """Time between two tries to take or renew the Lease."""
 
     name: str = Field(default="forecast-scheduler-advisor", min_length=1)
     """Name of the Lease: the same for all replicas and for the webhook."""
@@ -53,8 +63,9 @@ class AdviseOptions(ServingOptions):
     shadow: bool = False
     """Decide about pods that ask for advice, compare with what kube-scheduler does, and write nothing; `--shadow`."""
 
-    gate_timeout: Duration = Field(default=2, gt=0, le=60)
-    """A pod that our gate alone has held for this time is released without advice, by any replica."""
+    gate_timeout: Duration = Field(default=20, gt=0, le=60)
+    """The longest time for which our gate alone holds a pod. After it any replica, or the webhook, releases the pod
+    without advice. While no advice is written the advisor holds pods for 2 s only (docs/use/advisor.md)."""
 
     follow_timeout: Duration = Field(default=10, gt=0, le=300)
     """A pod that is not bound so long after its advice is looked at: if kube-scheduler found no place for it, the

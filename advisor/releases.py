@@ -1,4 +1,4 @@
-"""Removes our gate without advice: from pods that it has held too long, and from those for which there is no node.
+"""Removes our gate without advice: from pods that it has held too long, and from those for which there is none.
 
 Every replica does so, whether it leads or not, and however often: the patch says the same each time.
 """
@@ -6,15 +6,17 @@ Every replica does so, whether it leads or not, and however often: the patch say
 from __future__ import annotations
 
 import logging
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from enum import StrEnum
+from enum import Enum, StrEnum
 from functools import partial
 from typing import Final
 
 from advisor.advice_requests import advice_note
 from advisor.gated_pods import GatedPods
+from advisor.patience import Patience, least_in_need
 from advisor.quota_gate import QuotaGate
 from kube.client.api_answer import is_gone
 from kube.failure_notice import FailureNotice
@@ -25,6 +27,10 @@ from placement.gate_removal import GateRemover
 logger = logging.getLogger(__name__)
 
 _LEADER_SECONDS: Final = 1.0
+_FAREWELL_SECONDS: Final = 3.5
+"""Two seconds more than a webhook takes to see that the Lease was given back: 0.5 s between two looks, 1 s for one."""
+
+_LOOK_SECONDS: Final = 0.25
 
 
 class Outcome(StrEnum):
@@ -33,16 +39,28 @@ class Outcome(StrEnum):
     NO_NODE = "no_node"
     OVERDUE = "overdue"
     NO_FORECAST = "no_forecast"
+    TOO_MANY = "too_many"
+    ENDING = "ending"
+
+
+class Forecast(Enum):
+    """Whether a model says where load will be."""
+
+    USABLE = "usable"
+    AWAITED = "awaited"  # this process has just begun
+    MISSING = "missing"
 
 
 class Releases:
     """For any thread. `keep_up` is to be called several times a second.
 
     session      : writes whether or not this replica leads
-    seconds      : after which a pod is overdue
-    has_forecast : without one no pod waits for advice
-    leads        : one that does not gives the leader a second more, whose release says what was advised
-    quotas       : keep pods held whatever else is so; None = there are no tenants
+    seconds   : after which a pod is overdue
+    forecast  : where it is missing no pod waits for the advice of a leader
+    leads     : one that does not gives the leader a second more, whose release says what was advised
+    n_advised : pods on which this replica has advised so far
+    quotas    : keep pods held whatever else is so; None = there are no tenants
+    clock     : seconds, monotonic
     """
 
     def __init__(
@@ -51,24 +69,48 @@ class Releases:
         gated: GatedPods,
         *,
         seconds: float,
-        has_forecast: Callable[[], bool],
+        forecast: Callable[[], Forecast],
         leads: Callable[[], bool],
+        n_advised: Callable[[], int],
         quotas: QuotaGate | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._session, self._gated, self._overdue_seconds = session, gated, seconds
-        self._has_forecast, self._leads, self._quotas = has_forecast, leads, quotas
+        self._session, self._gated, self._ceiling, self._clock = session, gated, seconds, clock
+        self._forecast, self._leads, self._n_advised, self._quotas = forecast, leads, n_advised, quotas
+        self._patience = Patience(seconds)
         self._remover = GateRemover(session)
         self._notice = FailureNotice(logger, "our gate was not removed (grant patch on pods)")
         self.released: Final[Counter[Outcome]] = Counter()
 
     def keep_up(self) -> None:
-        """Release what is overdue."""
-        if not self._has_forecast():
-            self._release(self._gated.held_for(0.0), Outcome.NO_FORECAST, "there is no usable forecast")
+        """Release what is overdue, and what cannot get advice in time."""
+        if not self._leads():
+            overdue = self._gated.held_for(self._ceiling + _LEADER_SECONDS)
+            self._release(overdue, Outcome.OVERDUE, f"no advice within {self._ceiling:g} s")
             return
-        seconds = self._overdue_seconds
-        overdue = self._gated.held_for(seconds if self._leads() else seconds + _LEADER_SECONDS)
-        self._release(overdue, Outcome.OVERDUE, f"no advice within {seconds:g} s")
+        waiting = self._gated.held_for(0.0)
+        if self._quotas is not None:
+            waiting = [pod for pod in waiting if not self._quotas.keeps(pod.uid)]
+        self._patience.see(self._clock(), self._n_advised(), len(waiting))
+        seconds = self._patience.seconds
+        self._release(self._gated.held_for(seconds), Outcome.OVERDUE, f"no advice within {seconds:g} s")
+        if self._forecast() is Forecast.MISSING:
+            self._release(waiting, Outcome.NO_FORECAST, "there is no usable forecast")
+            return
+        room = self._patience.room
+        if room is not None and len(waiting) > room:
+            spare = least_in_need(waiting, len(waiting) - room)
+            self._release(spare, Outcome.TOO_MANY, "more pods wait than can be advised on in time")
+
+    def end(self, is_led: Callable[[], bool]) -> None:
+        """Release every pod while the webhook may still hold new ones, unless another replica leads. Takes seconds.
+
+        is_led : whether another replica has taken the Lease, or this one still has it
+        """
+        until = self._clock() + _FAREWELL_SECONDS
+        while self._clock() < until and not is_led():
+            self._release(self._gated.held_for(0.0), Outcome.ENDING, "the advisor is shutting down")
+            time.sleep(_LOOK_SECONDS)
 
     def without_advice(self, pod: PodInfo, because: str) -> None:
         """Release a pod for which there is no advice, if our gate still holds it."""
@@ -106,4 +148,4 @@ class Releases:
                 is_released = done.result()
         if self._quotas is not None and not is_released:
             self._quotas.withdraw(uid)
-        self._gated.released(uid, is_gone=is_released)
+        self._gated.released(uid, is_gone=is_released, pause=not is_released)

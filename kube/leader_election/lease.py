@@ -105,6 +105,10 @@ class Lease:
             self._last_error,
         )
 
+    def is_taken(self) -> bool:
+        """Read the Lease: whether another replica has taken it. To be called after `stop`."""
+        return self._look() and (seen := self._election.seen) is not None and seen.holder not in ("", self.identity)
+
     # In the thread
 
     def _run(self) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Final, Protocol
+from typing import Annotated, Any, Final, Protocol
 
 from msgspec import Meta, Struct, field
 
@@ -93,6 +93,9 @@ class SchedulingApi(Protocol):
 
     def queues(self) -> Sequence[QueueShare]:
         """Owners of queues, with what they have and wait for; may take as long as `waiting`."""
+
+    def can(self) -> Mapping[str, Any]:
+        """Return what this replica can do now, for /readyz. Quick."""
 
 
 def queue_answer(

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from kube.leader_election.lease import LeaseStatus
 from kube.objects.objects import PodInfo
@@ -53,6 +53,7 @@ class LiveScheduling:
     gangs       : PodGroups by phase
     gang_wait   : seconds since the first vain attempt at the complete gang that has waited longest; 0 = none waits so
     queue_of    : `queue/owner` of a pod, "" = none
+    abilities   : what /readyz says in addition
     shares      : owners of queues, with what they have, of these pods that wait
     waits_for   : what has to be read before it begins, in addition to what the scorer reads; "" = nothing
     """
@@ -67,6 +68,7 @@ class LiveScheduling:
     waits_for: Callable[[], str] = lambda: ""
     gang_wait: Callable[[], float] = lambda: 0.0
     is_dry_run: bool = False
+    abilities: Callable[[], Mapping[str, Any]] = dict
     queue_of: Callable[[PodInfo], str] = lambda pod: ""
     shares: Callable[[Iterable[PodInfo]], Sequence[QueueShare]] = lambda waiting: ()
 
@@ -107,6 +109,9 @@ class LiveScheduling:
             )
             for one in self.queue.waiting()
         ]
+
+    def can(self) -> Mapping[str, Any]:
+        return self.abilities()
 
     def queues(self) -> Sequence[QueueShare]:
         return self.shares(one.pod for one in self.queue.waiting())

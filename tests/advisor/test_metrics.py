@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from advisor.advice_binder import AdviceFigures
 from advisor.gated_pods import GatedPods
 from advisor.metrics import AdviceCollector
-from advisor.releases import Outcome, Releases
+from advisor.releases import Forecast, Outcome, Releases
 from scorer.assuming_cluster import AssumingCluster
 from scorer.options import ScorerOptions
 from testing.settable_clock import SettableClock
@@ -18,7 +18,14 @@ def test_names_and_values() -> None:
     clock, cluster, figures = SettableClock(0.0), AssumingCluster(ScorerOptions(), now=0.0), AdviceFigures()
     held = GatedPods(cluster, clock=clock)
     cluster.listeners.append(held.apply)
-    releases = Releases(Session().as_session, held, seconds=2.0, has_forecast=lambda: True, leads=lambda: True)
+    releases = Releases(
+        Session().as_session,
+        held,
+        seconds=2.0,
+        forecast=lambda: Forecast.USABLE,
+        leads=lambda: True,
+        n_advised=lambda: 0,
+    )
     registry = CollectorRegistry()
     registry.register(AdviceCollector(held, releases, figures))
 
@@ -32,6 +39,8 @@ def test_names_and_values() -> None:
         'forecast_advice_pods_total{outcome="no_node"}': 0.0,
         'forecast_advice_pods_total{outcome="overdue"}': 0.0,
         'forecast_advice_pods_total{outcome="no_forecast"}': 0.0,
+        'forecast_advice_pods_total{outcome="too_many"}': 0.0,
+        'forecast_advice_pods_total{outcome="ending"}': 0.0,
         "forecast_advice_withdrawn_total": 0.0,
         "forecast_gated_pods": 0.0,
         "forecast_gated_by_quota_pods": 0.0,
@@ -42,4 +51,7 @@ def test_names_and_values() -> None:
     clock.now = 1.5
     figures.advised, figures.withdrawn = 7, 3
     releases.released.update({Outcome.NO_NODE: 1, Outcome.OVERDUE: 2, Outcome.NO_FORECAST: 4})
-    assert list(shown().values()) == [7.0, 1.0, 2.0, 4.0, 3.0, 2.0, 0.0, 1.5] and shown().keys() == nothing.keys()
+    assert (
+        list(shown().values()) == [7.0, 1.0, 2.0, 4.0, 0.0, 0.0, 3.0, 2.0, 0.0, 1.5]
+        and shown().keys() == nothing.keys()
+    )

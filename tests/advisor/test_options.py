@@ -67,7 +67,7 @@ def test_a_shadow_renews_no_lease_and_advisor_and_webhook_mean_the_same() -> Non
         ({"follow_timeout": 0}, "greater than 0"),
         ({"requests_in_flight": 0}, "greater than or equal to 1"),
         ({"gatetimeout": 3}, "gatetimeout"),
-        ({"lease": {"duration": 5}}, "protects nothing"),
+        ({"lease": {"duration": 2}}, "protects nothing"),
     ],
 )
 def test_what_is_refused(changed: dict[str, Any], message: str) -> None:

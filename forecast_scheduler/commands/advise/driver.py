@@ -16,11 +16,12 @@ from advisor.placed_together import PlacedTogether
 from advisor.preference_route import preferences_router
 from advisor.preferred_pods import PreferredPods
 from advisor.quota_gate import QuotaGate, is_released
-from advisor.releases import Releases
+from advisor.releases import Forecast, Releases
 from advisor.reports import AdviceReports
 from advisor.shadow import ShadowBinder, asks_for_advice
 from forecast_scheduler.commands.schedule.live import Driven, Process
 from kube.client.right_to_patch_pods import LOOK_SECONDS, RightToPatchPods
+from kube.leader_election.lease import Lease
 from kube.session.api_session import ApiSession
 from placement.advice_gate import ADVICE
 from placement.plugins import Bind
@@ -61,7 +62,11 @@ class Advising:
     def drive(self, process: Process) -> Driven:
         recorder, scorer, names = process.recorder, process.scorer, frozenset({self._options.scheduler_name})
         assert recorder is not None  # `records`
-        notes, has_forecast = AdviceNotes(recorder), _has_forecast(scorer)
+        notes, forecast = AdviceNotes(recorder), _LevelSeen(scorer)
+
+        def has_forecast() -> bool:
+            return forecast() is Forecast.USABLE
+
         with scorer.tables.reading() as cluster:
             gated = GatedPods(cluster)
             filters = process.tables.rules.profile_filters
@@ -99,15 +104,16 @@ class Advising:
                 leads=process.leads,
                 is_read=lambda: tenants.sink.is_read,
             )
+        figures = AdviceFigures()
         releases = Releases(
             session,
             gated,
             seconds=self._options.gate_timeout,
-            has_forecast=has_forecast,
+            forecast=forecast,
             leads=process.leads,
+            n_advised=lambda: figures.advised,
             quotas=quota_gate,
         )
-        figures = AdviceFigures()
 
         def bind(parts: LoopParts, limit: InFlightLimit) -> Bind:
             return AdviceBinder(
@@ -133,6 +139,8 @@ class Advising:
         self._right = RightToPatchPods(process.api, "this replica does not lead, and no new pod is held")
         looks = PeriodicTask("right-to-release", LOOK_SECONDS, self._right.look)
         jobs: list[Background] = [session, upkeep, looks]
+        if process.lease is not None:
+            jobs.append(_Farewell(process.lease, process.leads, releases))
         preferred = PreferredPods(
             scorer,
             process.tables.view,
@@ -150,18 +158,46 @@ class Advising:
             [AdviceCollector(gated, releases, figures, quota_gate), PreferenceCollector(preferred.figures)],
             [preferences_router(preferred)],
             [PreferencesRequest, PreferencesBody, PreferredNode],
+            lambda: {
+                "leads": process.leads(),
+                "may_release": self.may_lead(),
+                "forecast": forecast.seen.value,
+            },
         )
 
 
-def _has_forecast(scorer: Scorer) -> Callable[[], bool]:
-    """Return whether a model says where load will be: below that, advice would be no better than kube-scheduler's."""
-    looked_at, found = float("-inf"), False
+class _Farewell:
+    """Implements Background. At the end a leader gives its Lease back, and releases what the webhook still holds."""
 
-    def has_forecast() -> bool:
-        nonlocal looked_at, found
-        if (now := time.monotonic()) - looked_at > _LEVEL_SECONDS:
-            with scorer.tables.reading():  # while the first list comes in, columns grow one after the other
-                looked_at, found = now, scorer.tables.level()[0] < Level.REQUESTS
-        return found
+    def __init__(self, lease: Lease, leads: Callable[[], bool], releases: Releases) -> None:
+        self._lease, self._leads, self._releases = lease, leads, releases
 
-    return has_forecast
+    def start(self) -> None:
+        """Nothing has to begin."""
+
+    def stop(self) -> None:
+        """Returns once another replica leads, or the webhook holds no new pods any more."""
+        led = self._leads()
+        self._lease.stop()
+        if led:
+            self._releases.end(self._lease.is_taken)
+
+
+class _LevelSeen:
+    """Whether a model says where load will be: below that, advice would be no better than kube-scheduler's.
+
+    seen : at the last call, for those who must not wait for the lock of the tables
+    """
+
+    def __init__(self, scorer: Scorer) -> None:
+        self._scorer, self._looked_at = scorer, float("-inf")
+        self.seen = Forecast.AWAITED
+
+    def __call__(self) -> Forecast:
+        if (now := time.monotonic()) - self._looked_at > _LEVEL_SECONDS:
+            tables = self._scorer.tables
+            with tables.reading():  # while the first list comes in, columns grow one after the other
+                self._looked_at, is_usable = now, tables.level()[0] < Level.REQUESTS
+                missing = Forecast.AWAITED if tables.awaits_model() else Forecast.MISSING
+                self.seen = Forecast.USABLE if is_usable else missing
+        return self.seen

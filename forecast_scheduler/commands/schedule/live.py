@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from fastapi import APIRouter
 from kubernetes.client import ApiClient
@@ -114,6 +114,7 @@ class LiveSchedule:
 class Process:
     """What there is of a process before its loop is made. See LoopParts for the words.
 
+    lease    : by which this replica leads; None = without one it always does
     recorder : None = decisions are not recorded
     policies : None = the settings name none
     """
@@ -124,6 +125,7 @@ class Process:
     session: ApiSession
     api: ApiClient
     leads: Callable[[], bool]
+    lease: Lease | None
     instance: str
     recorder: DecisionRecorder | None
     policies: PolicyProvider | None = None
@@ -136,6 +138,7 @@ class Driven:
     jobs, collectors : in addition to those that every loop has
     decisions        : see LoopParts
     routers, bodies  : see LiveSchedule
+    abilities        : what /readyz says in addition
     """
 
     role: LoopRole
@@ -145,6 +148,7 @@ class Driven:
     collectors: Sequence[Collector]
     routers: Sequence[APIRouter] = ()
     bodies: Sequence[type] = ()
+    abilities: Callable[[], Mapping[str, Any]] = dict
 
 
 class Driver(Protocol):
@@ -259,7 +263,7 @@ def open_schedule(
                 )
             )
             collectors.append(of_decisions)
-        driven = driver.drive(Process(ours, scorer, tables, session, api, leads, instance, recorder, provider))
+        driven = driver.drive(Process(ours, scorer, tables, session, api, leads, lease, instance, recorder, provider))
         source = tables.source(api)
         writer: ReservationWriter | None = None
         if driver.places_reservations:
@@ -302,7 +306,7 @@ def open_schedule(
         upkeep = list(_upkeep(parts, loop, api, leads))
         jobs += [thread for one in upkeep for thread in one.threads]
         jobs.append(loop)
-        scheduling = _scheduling(ours, loop, tables, lease, lambda: _not_listed(source))
+        scheduling = _scheduling(ours, loop, tables, lease, lambda: _not_listed(source), driven.abilities)
         collectors += [SchedulingGauges(scheduling.state), _figures_of_loop(loop), *driven.collectors]
         if followed is not None:
             collectors.append(followed.collector)
@@ -377,6 +381,7 @@ def _scheduling(
     tables: ScheduleTables,
     lease: Lease | None,
     waits_for: Callable[[], str],
+    abilities: Callable[[], Mapping[str, Any]],
 ) -> LiveScheduling:
     queues = tables.queues
     scheduling = LiveScheduling(
@@ -390,6 +395,7 @@ def _scheduling(
         lease=None if lease is None else lease.status,
         waits_for=waits_for,
         is_dry_run=settings.dry_run,
+        abilities=abilities,
     )
     return scheduling if queues is None else replace(scheduling, queue_of=queues.name_of, shares=queues.reports)
 

@@ -34,6 +34,9 @@ async def healthz(service: TheSchedulingService) -> Response:
 
 @router.get("/readyz", responses=answer("HealthBody"), openapi_extra={"security": []})
 async def readyz(service: TheSchedulingService) -> Response:
-    """200 once it schedules, or could take over at once; 503 before and while shutting down. Readiness probe."""
+    """200 once it schedules, or could take over at once; 503 before and while shutting down. Readiness probe.
+
+    An advisor says what it can do now: whether it leads, may remove gates, and has a forecast.
+    """
     reason = service.not_ready_because()
-    return error_response(503, reason) if reason else json_response(HealthBody(ok=True))
+    return error_response(503, reason) if reason else json_response({"ok": True, **service.scheduling.can()})

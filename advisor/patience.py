@@ -1,0 +1,68 @@
+"""How long a pod may wait for its advice, and which pods need not wait for one that cannot come in time. Pure.
+
+no advice was written for 2 s    pods that were held for 2 s are released: they must not wait for what is wrong
+advice is being written          pods wait up to the ceiling; where more are held than can be advised on until then,
+                                 those that need advice least are released at once
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Final
+
+from kube.objects.objects import PodInfo
+
+STALLED_SECONDS: Final = 2.0
+_RATE_SECONDS: Final = 4.0
+_SPARE: Final = 2.0
+"""A rate that was low for a moment must not cost pods their advice."""
+
+
+class Patience:
+    """Fed with the number of pods advised so far, several times a second.
+
+    ceiling : seconds
+    """
+
+    def __init__(self, ceiling: float) -> None:
+        self._ceiling = ceiling
+        self._seen: deque[tuple[float, int]] = deque()
+        self._moved_at = float("-inf")
+
+    def see(self, now: float, n_advised: int, n_held: int) -> None:
+        """Note what was done until now. now: seconds, monotonic; n_held: pods that wait."""
+        if not n_held or not self._seen:
+            # A pause without pods says nothing about how fast deciding is.
+            self._seen.clear()
+            self._moved_at = now
+        elif n_advised > self._seen[-1][1]:
+            self._moved_at = now
+        self._seen.append((now, n_advised))
+        while self._seen[0][0] < now - _RATE_SECONDS:
+            self._seen.popleft()
+
+    @property
+    def is_stalled(self) -> bool:
+        """Return whether pods wait and nothing was advised for a while."""
+        return bool(self._seen) and self._seen[-1][0] - self._moved_at >= STALLED_SECONDS
+
+    @property
+    def seconds(self) -> float:
+        """Return for how long a pod may be held."""
+        return min(self._ceiling, STALLED_SECONDS) if self.is_stalled else self._ceiling
+
+    @property
+    def room(self) -> int | None:
+        """Return how many pods may wait; None = as many as come: it is not known yet how fast deciding is."""
+        if len(self._seen) < 2:
+            return None
+        (began, first), (now, last) = self._seen[0], self._seen[-1]
+        if now - began < _RATE_SECONDS / 2 or last == first:
+            return None
+        return int(_SPARE * self._ceiling * (last - first) / (now - began))
+
+
+def least_in_need(pods: Sequence[PodInfo], n: int) -> Sequence[PodInfo]:
+    """Return the n pods for which advice matters least: of low priority, and of those the ones that request little."""
+    return sorted(pods, key=lambda pod: (pod.priority, pod.nonzero_requests))[:n]
