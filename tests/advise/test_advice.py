@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from placement.advice_gate import ADVICE
+from testing.clusters.advised_site import Site, note_of
 from testing.processes.command import command
 from testing.processes.webhook_process import Api
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
 from testing.waiting import eventually
-from tests.advise.conftest import Site, Started, note_of
+from tests.advise.conftest import Started
 
 OTHER = "example.com/other"
 

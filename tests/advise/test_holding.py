@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from placement.advice_gate import ADVICE
+from testing.clusters.advised_site import Site, note_of
 from testing.clusters.own_nodes import QUICK_LEASE
 from testing.processes.webhook_process import Api
 from testing.servers.cluster_objects import Manifest
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
 from testing.waiting import eventually
-from tests.advise.conftest import Site, Started, note_of, webhook_in_front
+from tests.advise.conftest import Started, webhook_in_front
 
 
 @pytest.fixture

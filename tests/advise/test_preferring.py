@@ -10,13 +10,14 @@ from typing import Any
 
 from placement.advice_gate import ADVICE
 from placement.preferred_nodes import PREFERRED
+from testing.clusters.advised_site import Site, note_of
 from testing.clusters.own_nodes import QUICK_LEASE
 from testing.processes.scorer_process import ScorerProcess
 from testing.processes.webhook_process import Api, WebhookProcess, configuration, metric, plain_pod
 from testing.servers.cluster_objects import Manifest
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
 from testing.waiting import eventually
-from tests.advise.conftest import Site, Started, note_of
+from tests.advise.conftest import Started
 
 ELECTED = {"enabled": True, **QUICK_LEASE}
 OWN = {"weight": 1, "preference": {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}}

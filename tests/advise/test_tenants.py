@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 
+from testing.clusters.advised_site import Site
 from testing.clusters.elastic_quotas import create_quota, elastic_quota, install_elastic_quotas
 from testing.processes.webhook_process import Api
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
 from testing.waiting import eventually
-from tests.advise.conftest import Site, Started
+from tests.advise.conftest import Started
 
 N_PODS, N_ADMITTED = 12, 7
 

@@ -9,12 +9,13 @@ from contextlib import suppress
 import pytest
 import urllib3
 
+from testing.clusters.advised_site import Site
 from testing.clusters.own_nodes import QUICK_LEASE
 from testing.processes.scorer_process import ScorerProcess
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
 from testing.servers.control_plane.tcp_proxy import TcpProxy
 from testing.waiting import eventually
-from tests.advise.conftest import Site, Started
+from tests.advise.conftest import Started
 
 ELECTED = {"enabled": True, **QUICK_LEASE}
 
