@@ -32,7 +32,9 @@ _REPLICA: Final = "(cluster, job, instance)"
 _PLACES: Final = f"on {_REPLICA} (forecast_leader == 1 or forecast_shards_owned > 0)"
 """The replica that leads; where replicas share the nodes, all that own some."""
 
-_HELD_SECONDS: Final = 30
+_HELD_SECONDS: Final = 65
+"""The largest advise.gate_timeout, and 5 s."""
+
 """Fifteen times as long as a pod is to be held."""
 
 
@@ -146,8 +148,17 @@ def _advisor() -> list[Alert]:
             f"max {_PROCESS} (forecast_gated_longest_seconds) > {_HELD_SECONDS}",
             "1m",
             "{{ $labels.job }}: our gate has held a pod for {{ $value | humanizeDuration }}",
-            "A pod that asked for advice is held two seconds at most, and this one waits for us alone. The log says "
-            "why its gate cannot be removed; `forecast-scheduler advise --release` removes it by hand.",
+            "Neither the advisors nor the webhook can release it. Their logs say why its gate cannot be removed; "
+            "`forecast-scheduler advise --release` removes it by hand.",
+        ),
+        Alert(
+            "ForecastUnadvised",
+            Severity.WARNING,
+            f"sum {_PROCESS} (increase(forecast_webhook_unadvised_pods_total[5m])) > 0",
+            "2m",
+            "{{ $labels.job }}: {{ $value | humanize }} pods came without advice in five minutes",
+            "No advisor renewed its Lease, or the webhook may not remove gates: new pods that ask for advice are not "
+            "held for it, and kube-scheduler places them alone.",
         ),
     ]
 

@@ -371,11 +371,24 @@ _LOOPS = (
     Scene(
         "ForecastPodsHeld",
         "nobody may remove the gate",
-        (steady("forecast_gated_longest_seconds", 45, **LOOP),),
-        {CRITICAL: "forecast-scheduler-schedule: our gate has held a pod for 45s"},
+        (steady("forecast_gated_longest_seconds", 75, **LOOP),),
+        {CRITICAL: "forecast-scheduler-schedule: our gate has held a pod for 1m 15s"},
         at=5,
     ),
-    Scene("ForecastPodsHeld", "half a minute", (steady("forecast_gated_longest_seconds", 30, **LOOP),), at=5),
+    Scene("ForecastPodsHeld", "a minute", (steady("forecast_gated_longest_seconds", 60, **LOOP),), at=5),
+    Scene(
+        "ForecastUnadvised",
+        "no advisor is alive",
+        (series("forecast_webhook_unadvised_pods_total", "0+4x60", because="no_advisor", **WEBHOOK),),
+        {WARNING: "forecast-scheduler-webhook: 20 pods came without advice in five minutes"},
+        at=10,
+    ),
+    Scene(
+        "ForecastUnadvised",
+        "it has happened once",
+        (series("forecast_webhook_unadvised_pods_total", "4+0x60", because="no_advisor", **WEBHOOK),),
+        at=10,
+    ),
     Scene(
         "ForecastGangStarving",
         "for more than an hour",
