@@ -117,6 +117,9 @@ def pod_info(pod: wire.PodJson, version: KubernetesVersion = NEWEST) -> PodInfo:
         ready=_since(status, "Ready"),
         local_volumes=local_volumes(spec) if spec.volumes else (),
         shares_host=shares_host(spec),
+        set_aside=effective.set_aside,
+        # Before its kubelet has admitted or rejected it, a pod has neither.
+        acknowledged=status.start_time is not None or bool(status.container_statuses),
     )
 
 

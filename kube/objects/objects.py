@@ -146,6 +146,9 @@ class PodInfo:
     shares_host      : it takes part in the network, processes or IPC of its node
     stands_in        : it is no pod of the API server, but holds the room of a Reservation (placement/reservations):
                        nothing may evict, delete or write it. Never decoded: no annotation of a pod can claim it
+    set_aside        : what its kubelet has set aside for it, whatever its spec asks for by now; None = all that it
+                       requests
+    acknowledged     : its kubelet has said something of it
     """
 
     uid: str
@@ -188,6 +191,8 @@ class PodInfo:
     local_volumes: tuple[str, ...] = ()
     shares_host: bool = False
     stands_in: bool = False
+    set_aside: Mapping[str, float] | None = None
+    acknowledged: bool = False
 
 
 @dataclass(frozen=True, slots=True)

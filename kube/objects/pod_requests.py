@@ -64,6 +64,7 @@ class PodTotals:
     nonzero_requests : CPU cores and memory bytes, containers without a request counted as UNREQUESTED
     qos              : by the spec; what the status says comes first
     containers       : None = there is one, and it requests all of that
+    set_aside        : what its kubelet has set aside for it, whatever the spec asks for by now; None = `requests`
     """
 
     requests: Quantities
@@ -71,6 +72,7 @@ class PodTotals:
     limits: Quantities
     qos: QosClass
     containers: ContainerRequests | None = None
+    set_aside: Quantities | None = None
 
 
 def pod_totals(
@@ -122,12 +124,19 @@ def pod_totals(
     limits = {**_aggregate(lambda c: _limited(c, resize_infeasible), containers, init_containers), **level_limits}
     # An unlimited pod stays unlimited: overhead raises only limits that are there.
     limits = {k: round(v + overhead.get(k, 0.0), 9) if v else v for k, v in limits.items()}
+    set_aside = _aggregate(_in_place, containers, init_containers)
+    if pod_level is not None:
+        # Container values never come before those of the pod, reported or not.
+        whole = _in_place(pod_level)
+        set_aside |= {name: whole[name] for name in _supported(whole)}
+    set_aside = {name: min(value, requests.get(name, 0.0)) for name, value in _plus(set_aside, overhead).items()}
     return PodTotals(
         requests=requests,
         nonzero_requests=(nonzero.get("cpu", 0.0), nonzero.get("memory", 0.0)),
         limits=limits,
         qos=qos_class([c.spec for c in (*containers, *init_containers)], pod_level.spec if pod_level else None),
         containers=_one_by_one(lambda c: resized(c, resize_infeasible), requests, containers, init_containers),
+        set_aside=None if set_aside == requests else set_aside,
     )
 
 
@@ -138,6 +147,12 @@ def resized(container: ContainerResources, infeasible: bool) -> Quantities:
         return spec
     in_place = _greatest(container.actual.requests, container.allocated or {})
     return in_place if infeasible else _greatest(spec, in_place)
+
+
+def _in_place(container: ContainerResources) -> Quantities:
+    """What the kubelet gave a container and set aside for it; the spec says what the kubelet does not."""
+    given = container.actual.requests if container.actual is not None else {}
+    return {**_defaulted(container.spec), **_greatest(given, container.allocated or {})}
 
 
 def qos_class(containers: Iterable[Resources], pod_level: Resources | None = None) -> QosClass:

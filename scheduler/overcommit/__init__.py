@@ -1,1 +1,1 @@
-"""Nodes where more is requested than there is: found, counted once, and repaired by evicting our newest pods."""
+"""Nodes whose pods hold more than there is: found, counted once, and repaired by evicting our newest pods."""

@@ -1,5 +1,10 @@
-"""Where do the pods of a node request more than it has? Counted as NodeResourcesFit counts: per resource, extended ones
+"""Where do the pods of a node hold more than it has? Counted as NodeResourcesFit counts: per resource, extended ones
 and the number of pods included, in whole units.
+
+A pod holds what its kubelet has set aside for it. What its spec asks for since, by a resize, the kubelet grants where
+there is room, and defers where there is none: whoever may resize a pod must not get others evicted by that. Nor must
+whoever creates a pod with a node of his choice: while nobody has bound such a pod and its kubelet has not admitted it,
+it holds nothing.
 
 The API server does not check fit on binding, so two schedulers that share a node can pass its allocatable, each by a
 decision that was right when it was made. A terminating pod counts until it is gone, as it does for kube-scheduler; one
@@ -19,7 +24,7 @@ from enum import Enum
 import numpy as np
 
 from forecast.arrays import Bools, Ints
-from kube.objects.objects import NodeInfo, PodInfo
+from kube.objects.objects import NodeInfo, Phase, PodInfo
 from kube.tables.columns import request_units, whole_units
 from kube.tables.state import ClusterState
 from placement.filters.node_resources_fit import NodeResourcesFit
@@ -44,12 +49,14 @@ class Overcommit:
     excess : whole units by which requests pass allocatable, by resource; those that are for bindings only, unless
              the cause is SHRUNK
     pods   : all that sit there and are bound
+    awaited: UIDs of pods that their kubelet may still reject; nobody goes for them
     """
 
     node: str
     cause: Cause
     excess: Mapping[str, int]
     pods: tuple[PodInfo, ...]
+    awaited: frozenset[str] = frozenset()
 
 
 def excess_units(state: ClusterState, fit: NodeResourcesFit) -> Ints:
@@ -67,8 +74,22 @@ def excess_units(state: ClusterState, fit: NodeResourcesFit) -> Ints:
 
 
 def units_of(pods: Iterable[PodInfo], kind: str) -> int:
-    """What some pods request of a resource, in whole units."""
-    return sum(1 if kind == _PODS else request_units(kind, pod.requests.get(kind, 0.0)) for pod in pods)
+    """What some pods hold of a resource, in whole units."""
+    return sum(1 if kind == _PODS else request_units(kind, _held(pod).get(kind, 0.0)) for pod in pods)
+
+
+def is_answered(pod: PodInfo) -> bool:
+    """Whether its kubelet has admitted it; one that was rejected has failed, and sits nowhere."""
+    return pod.acknowledged or pod.started is not None or pod.phase is not Phase.PENDING
+
+
+def holds(pod: PodInfo) -> bool:
+    """Whether a pod that names a node holds something there: a scheduler has bound it, or its kubelet admitted it."""
+    return pod.scheduled is not None or is_answered(pod)
+
+
+def _held(pod: PodInfo) -> Mapping[str, float]:
+    return pod.requests if pod.set_aside is None else pod.set_aside
 
 
 def overcommit_of(

@@ -3,7 +3,9 @@
     fits --requests pass allocatable for `grace_seconds`--> standing (counted, reported) --they fit again--> fits
 
 A look costs a comparison of the tables (a millisecond at 5,000 nodes); the pods are only looked through while there is
-something to find. With a grace of one second an overcommit is counted one to two seconds after it appears.
+something to find. With a grace of one second an overcommit is counted one to two seconds after it appears. A pod whose
+kubelet has not answered counts as well, but for `answer_seconds` nobody goes for it: the kubelet rejects what does not
+fit (`OutOfcpu`), in a second or two.
 """
 
 from __future__ import annotations
@@ -11,8 +13,9 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -22,7 +25,15 @@ from kube.objects.objects import PodInfo
 from placement.filters.domain import nodes_in
 from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.index.node_labels import NodeLabels
-from scheduler.overcommit.overcommit import Cause, LastFitting, Overcommit, excess_units, overcommit_of
+from scheduler.overcommit.overcommit import (
+    Cause,
+    LastFitting,
+    Overcommit,
+    excess_units,
+    holds,
+    is_answered,
+    overcommit_of,
+)
 from scorer.assuming_cluster import AssumingCluster
 
 
@@ -45,6 +56,7 @@ class OvercommitWatch:
         shared: Collection[str] = (),
         fit: NodeResourcesFit | None = None,
         grace_seconds: float = 1.0,
+        answer_seconds: float = 5.0,
         tell: Callable[[Overcommit], None] = lambda overcommit: None,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -52,14 +64,16 @@ class OvercommitWatch:
         labels         : those of the index that follows the tables
         domain, shared : see placement.filters.domain.Domain; nodes of other domains are not looked at
         grace_seconds  : what is over sooner does not count
+        answer_seconds : how long a kubelet is waited for, from when its node is seen to be over
         tell           : called with every overcommit when it is counted; quick
         clock          : unix seconds
         """
         self._tables, self._labels, self._fit = tables, labels, fit or NodeResourcesFit()
         self._domain, self._shared = domain, frozenset(shared)
-        self._grace, self._tell, self._clock = grace_seconds, tell, clock
+        self._grace, self._answer, self._tell, self._clock = grace_seconds, answer_seconds, tell, clock
         self._lock = threading.Lock()  # of all below; taken before that of the tables
         self._since: dict[str, float] = {}
+        self._unanswered: dict[str, float] = {}  # UID -> since when, on a node that is over
         self._standing: dict[str, Overcommit] = {}
         self._last_fitting = LastFitting()
         self._counts: Counter[Cause] = Counter()
@@ -100,9 +114,11 @@ class OvercommitWatch:
         for name in self._since.keys() - rows.keys():
             del self._since[name]
         if not rows:
+            self._unanswered.clear()
             return []
         kinds = [kind for kind in state.kinds if kind == "pods" or self._fit.counts(kind)]
         pods = _bound_pods(cluster, set(rows.values()))
+        awaited = self._await((pod for on_node in pods.values() for pod in on_node), now)
         shared = nodes_in(self._labels, self._shared)
         found = []
         for name, row in rows.items():
@@ -122,17 +138,24 @@ class OvercommitWatch:
             if since > now:
                 since = self._since[name] = now  # the clock was set back
             if now - since >= self._grace:
-                found.append(one)
+                found.append(replace(one, awaited=awaited.intersection(pod.uid for pod in one.pods)))
         return found
+
+    def _await(self, pods: Iterable[PodInfo], now: float) -> frozenset[str]:
+        """UIDs of pods whose kubelets have not had the time to answer."""
+        unanswered = {pod.uid: self._unanswered.get(pod.uid, now) for pod in pods if not is_answered(pod)}
+        # min: the clock may have been set back.
+        self._unanswered = {uid: min(since, now) for uid, since in unanswered.items()}
+        return frozenset(uid for uid, since in self._unanswered.items() if now - since < self._answer)
 
 
 def _bound_pods(cluster: AssumingCluster, rows: Collection[int]) -> Mapping[int, Sequence[PodInfo]]:
-    """Pods that the API server has bound, by row; room that is only reserved is no reason to evict any. 100,000 seats
-    are looked through in about 6 ms.
+    """Pods that hold something there, by row; room that is only reserved is no reason to evict any. 100,000 seats are
+    looked through in about 6 ms.
     """
     found: dict[int, list[PodInfo]] = {row: [] for row in rows}
     pods, assumed = cluster.state.pods, cluster.assumed
     for uid, seat in cluster.state.seat_of.items():
-        if seat.node in found and uid not in assumed and not pods[uid].stands_in:
+        if seat.node in found and uid not in assumed and not pods[uid].stands_in and holds(pods[uid]):
             found[seat.node].append(pods[uid])
     return found

@@ -55,14 +55,16 @@ def plan_repair(
     """Return what to evict now.
 
     may_go  : see is_evictable
-    leaving : UIDs of pods that were evicted, which the watch may not show yet; like terminating ones they count as gone
+    leaving : UIDs of pods that were evicted, which the watch may not show yet; like terminating ones, and those that
+              their kubelet may still reject, they count as gone
     refused : UIDs of pods that may not be evicted now
     """
+    leaving = {*leaving, *overcommit.awaited}
     staying = [pod for pod in overcommit.pods if not pod.terminating and pod.uid not in leaving]
     going = [pod for pod in overcommit.pods if pod.terminating or pod.uid in leaving]
     needed = {kind: excess - units_of(going, kind) for kind, excess in overcommit.excess.items()}
     candidates = [pod for pod in staying if pod.uid not in refused and may_go(pod)]
-    return plan_relief(candidates, needed, _requested)
+    return plan_relief(candidates, needed, _held)
 
 
 def plan_relief(candidates: Collection[PodInfo], needed: Mapping[str, int], gives: Gives) -> RepairPlan:
@@ -98,7 +100,7 @@ def _is_enough(pods: Sequence[PodInfo], needed: Mapping[str, int], gives: Gives)
     return all(sum(gives(pod, kind) for pod in pods) >= units for kind, units in needed.items())
 
 
-def _requested(pod: PodInfo, kind: str) -> int:
+def _held(pod: PodInfo, kind: str) -> int:
     return units_of([pod], kind)
 
 

@@ -60,6 +60,7 @@ def test_a_pod() -> None:
             starting=(), running=({"cpu": 0.05}, {"nvidia.com/gpu": 1.0, "cpu": 0.25, "memory": GIB}, {})
         ),
         device_asks=(DeviceAsk("main", 1, "nvidia.com/gpu", 2, 1, is_starting=False),),
+        acknowledged=True,
     )
     assert pod.owner == owner_from_references(POD["metadata"]["ownerReferences"])
     assert decode_pod(POD) == pod

@@ -163,3 +163,21 @@ def test_qos_follows_what_the_api_server_fills_in_and_nothing_is_negative() -> N
     assert pod_totals([container()], [cpu(1)]).qos is QosClass.BURSTABLE
     with pytest.raises(InputError, match="'cpu' is -1"):
         Resources({"cpu": -1.0}, {})
+
+
+@pytest.mark.parametrize(
+    ("containers", "more", "set_aside"),
+    [
+        ([cpu(5, actual={"cpu": 0.5}, allocated={"cpu": 0.5}), cpu(1)], {}, {"cpu": 1.5}),
+        ([cpu(5, allocated={"cpu": 0.5})], {}, {"cpu": 0.5}),
+        ([cpu(1, actual={"cpu": 5}, allocated={"cpu": 1})], {}, None),
+        ([cpu(1)], {}, None),
+        ([cpu(1)], {"pod_level": container({"cpu": 8}, actual={"cpu": 2}, allocated={"cpu": 3})}, {"cpu": 3}),
+        ([cpu(5, actual={"cpu": 1})], {"overhead": {"cpu": 1}}, {"cpu": 2}),
+        ([container({"cpu": 5, "gpu": 1}, actual={"cpu": 1})], {}, {"cpu": 1, "gpu": 1}),
+    ],
+)
+def test_what_the_kubelet_has_set_aside_whatever_the_spec_asks_for(
+    containers: list[ContainerResources], more: dict[str, Any], set_aside: dict[str, float] | None
+) -> None:
+    assert pod_totals(containers, **more).set_aside == set_aside

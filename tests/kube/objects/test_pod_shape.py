@@ -55,6 +55,8 @@ OTHERWISE: dict[str, Any] = {
     "local_volumes": ("scratch",),
     "shares_host": True,
     "stands_in": True,
+    "set_aside": {"cpu": 3.0},
+    "acknowledged": True,
 }
 
 

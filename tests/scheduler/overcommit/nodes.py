@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from forecast.service_key import Owner
-from kube.objects.objects import NodeInfo, PodInfo
+from kube.objects.objects import NodeInfo, Phase, PodInfo
 from placement.index.index import PlacementIndex
 from scheduler.overcommit.overcommit import Cause, Overcommit, units_of
 from scheduler.overcommit.overcommitted_nodes import OvercommitWatch
@@ -40,7 +40,9 @@ def pod(
     started: float | None = None,
     terminating: bool = False,
     requests: Mapping[str, float] | None = None,
+    **changed: Any,
 ) -> PodInfo:
+    """A pod that runs, on whatever node it names."""
     made = pod_of(
         name,
         node=on,
@@ -54,7 +56,13 @@ def pod(
         scheduler_name=scheduler,
         created=created,
         started=started,
+        **changed,
     )
+
+
+def unanswered(name: str, *, bound_by_scheduler: bool = True, **changed: Any) -> PodInfo:
+    """Its kubelet has said nothing of it; it was bound, or its creator has named the node."""
+    return pod(name, phase=Phase.PENDING, scheduled=1000.0 if bound_by_scheduler else None, **changed)
 
 
 def overcommit(pods: Sequence[PodInfo], allocatable: Mapping[str, int], *, cause: Cause = Cause.SHARED) -> Overcommit:

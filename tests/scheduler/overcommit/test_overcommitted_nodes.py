@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from scheduler.overcommit.overcommit import Cause
-from tests.scheduler.overcommit.nodes import Scene, node, pod
+from tests.scheduler.overcommit.nodes import Scene, node, pod, unanswered
 
 
 def full() -> Scene:
@@ -43,7 +43,23 @@ def test_an_assumed_pod_does_not_count_before_it_is_bound() -> None:
     scene.put(waiting)
     scene.cluster.assume(waiting, "n", scene.now + 60)
     assert scene.after(0) == [] and scene.after(5) == []
-    scene.put(replace(waiting, node="n"))
+    scene.put(replace(waiting, node="n", scheduled=scene.now))
+    assert scene.after(0) == [] and scene.after(1) == ["n"]
+
+
+def test_a_resize_that_the_kubelet_defers_overcommits_nothing() -> None:
+    scene = full()
+    scene.put(pod("p0", cpu=5, set_aside={"cpu": 1.0}))
+    assert scene.after(0) == [] and scene.after(60) == []
+    scene.put(pod("p0", cpu=5))
+    assert scene.after(0) == [] and scene.after(1) == ["n"], "it was granted"
+
+
+def test_a_pod_with_a_node_of_its_creators_choice_counts_once_its_kubelet_has_admitted_it() -> None:
+    scene = full()
+    scene.put(unanswered("named", bound_by_scheduler=False))
+    assert scene.after(0) == [] and scene.after(3600) == []
+    scene.put(pod("named"))
     assert scene.after(0) == [] and scene.after(1) == ["n"]
 
 

@@ -13,7 +13,7 @@ from scheduler.overcommit.node_relief import RepairReport
 from scheduler.overcommit.overcommit import Cause
 from scheduler.overcommit.overcommit_events import event_of_overcommit, event_of_repair
 from scheduler.overcommit.repair_executor import OvercommitRepair
-from tests.scheduler.overcommit.nodes import OURS, Scene, node, pod
+from tests.scheduler.overcommit.nodes import OURS, Scene, node, pod, unanswered
 
 REFUSED = Eviction(Evicted.REFUSED, "The disruption budget b needs 2 healthy pods")
 
@@ -111,6 +111,21 @@ def test_an_api_server_that_forbids_it() -> None:
     assert tested.step() == ["p4"] and tested.step() == []
     assert tested.repair.unrepaired == 1
     assert [told.why for told in tested.reports] == ["the API server does not evict: 403 forbidden"]
+
+
+def test_nobody_goes_for_a_resize_that_is_deferred_or_a_pod_that_nobody_bound() -> None:
+    tested = Repairing(*pods(4), pod("large", cpu=9, scheduler="x", set_aside={"cpu": 0.0}, owner=""))
+    tested.put(unanswered("named", cpu=9, scheduler="x", owner="", bound_by_scheduler=False))
+    assert [name for _ in range(60) for name in tested.step()] == []
+
+
+def test_a_kubelet_has_some_seconds_to_reject_a_pod_that_was_bound() -> None:
+    tested = Repairing(*pods(4), unanswered("bound", scheduler="x", owner=""))
+    assert [name for _ in range(4) for name in tested.step()] == [] and tested.repair.unrepaired == 0
+    tested.gone(pod("bound"))
+    assert tested.step(60) == []
+    tested.put(unanswered("again", scheduler="x", owner=""))
+    assert [name for _ in range(9) for name in tested.step()] == ["p3"], "no kubelet is there: repaired all the same"
 
 
 def test_a_replica_that_does_not_lead_counts_only() -> None:
