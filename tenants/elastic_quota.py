@@ -10,7 +10,7 @@ apis/extension/elastic_quota.go of Koordinator. What differs from them is in doc
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -18,10 +18,12 @@ import msgspec
 from msgspec import Raw
 
 from forecast.errors import InputError
+from forecast.resources import DISK, LOG, NETWORK, RESOURCES
 from kube.decoding.watched_kinds import Watched
 from kube.decoding.wire_base import NOTHING, Amounts, Name, StringMap, Text, Wire
 from kube.objects.objects import ANNOTATION_PREFIX
 from kube.objects.quantity import parse_quantity
+from kube.tables.columns import NODE_KINDS
 
 _KOORDINATOR: Final = "quota.scheduling.koordinator.sh/"
 PARENT_LABEL: Final = _KOORDINATOR + "parent"
@@ -33,7 +35,18 @@ QUOTA_LABEL: Final = _KOORDINATOR + "name"
 WEIGHT_ANNOTATION: Final = ANNOTATION_PREFIX + "weight"
 ROOT: Final = "koordinator-root-quota"
 
+RATES: Final = {ANNOTATION_PREFIX + RESOURCES[r].name: r for r in (DISK, NETWORK, LOG)}
+"""Position in forecast.resources.RESOURCES by the name in a quota."""
+
+COMMON: Final = frozenset((*NODE_KINDS, *RATES))
+"""Resources that count first, if quotas name more than can be counted."""
+
+MOST_RESOURCES_OF_ONE: Final = 32
+"""Of min, and of max: as the schema in deploy/crds has it. Each costs time in every decision about any tenant."""
+
+_MOST_NAMESPACES: Final = 256
 _LARGEST_WEIGHT: Final = 1e6
+_LONGEST_PROBLEM: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +116,20 @@ def _decode(body: bytes | Raw) -> tuple[ElasticQuota, str]:
         lends=labels.get(LENDS_LABEL) != "false",
         weight=_weight(annotations.get(WEIGHT_ANNOTATION), problems),
         namespaces=_namespaces(annotations.get(NAMESPACES_ANNOTATION), problems),
-        problem="; ".join(problems),
+        problem="; ".join(problems)[:_LONGEST_PROBLEM],
     )
     return quota, metadata.resource_version
 
 
 def _amounts(said: Mapping[str, str | int | float], where: str, problems: list[str]) -> Mapping[str, float]:
     amounts: dict[str, float] = {}
-    for resource, text in said.items():
+    names = sorted(said, key=lambda name: (name not in COMMON, name))
+    if len(names) > MOST_RESOURCES_OF_ONE:
+        problems.append(
+            f"spec.{where} names {len(names)} resources, {MOST_RESOURCES_OF_ONE} are allowed: "
+            f"{first_few(names[MOST_RESOURCES_OF_ONE:])} not counted"
+        )
+    for resource, text in ((name, said[name]) for name in names[:MOST_RESOURCES_OF_ONE]):
         try:
             amount = parse_quantity(text)
         except InputError as error:
@@ -121,6 +140,12 @@ def _amounts(said: Mapping[str, str | int | float], where: str, problems: list[s
             continue
         amounts[resource] = amount
     return amounts
+
+
+def first_few(names: Sequence[str], most: int = 3) -> str:
+    """Return the first of many names, for a sentence."""
+    further = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + further
 
 
 def _weight(text: str | None, problems: list[str]) -> float:
@@ -140,7 +165,11 @@ def _namespaces(text: str | None, problems: list[str]) -> tuple[str, ...]:
     if not text:
         return ()
     try:
-        return tuple(_NAMES.decode(text))
+        found = tuple(_NAMES.decode(text))
+        if len(found) > _MOST_NAMESPACES:
+            further = f"the first {_MOST_NAMESPACES} of {len(found)} namespaces count"
+            problems.append(f"annotation {NAMESPACES_ANNOTATION} is too long: {further}")
+        return found[:_MOST_NAMESPACES]
     except msgspec.DecodeError:
         problems.append(f'annotation {NAMESPACES_ANNOTATION} cannot be read: write a list such as ["search", "ads"]')
         return ()

@@ -8,7 +8,9 @@ there. Pods that finished hold nothing.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,6 +26,11 @@ from tenants.pod_amounts import PodAmounts, Units
 from tenants.quota_tree import EMPTY, NO_QUOTA, QuotaTree
 
 _NODES: Final = (NodeAdded, NodeChanged, NodeRemoved)
+_PODS_AT_ONCE: Final = 500
+"""Pods that are counted anew in one go: some milliseconds under the lock."""
+
+_PAUSE_SECONDS: Final = 0.001
+"""Between two of these. A thread that takes a lock again at once leaves it to no other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +70,48 @@ class QuotaLedger(NodesAndPodsOnly):
         self.tree = EMPTY
         self.charges: dict[str, Charge] = {}
         self._promised: set[str] = set()
+        self._next: QuotaLedger | None = None
+        """Counts by the quotas that come; see `exchange`."""
         self._clear()
 
-    def use(self, tree: QuotaTree) -> None:
-        """Count by these quotas from now on; pod by pod only if some pod may count otherwise than before."""
-        before, self.tree = self.tree, tree
-        if tree.counts_like(before):
-            self.version += 1
-        else:
-            self.rebuild()
+    def exchange(
+        self, tree: QuotaTree, reading: Callable[[], AbstractContextManager[object]], then: Callable[[], None]
+    ) -> None:
+        """Count by these quotas from now on. Not to be called under the lock of the tables, by one thread at a time.
+
+        Pods are counted anew only if some pod may count otherwise than before, some at a time. Meanwhile the quotas
+        before hold, and what happens to pods counts in both.
+
+        reading : takes the lock
+        then    : called under it once these quotas hold
+        """
+        if tree.counts_like(self.tree):
+            with reading():
+                self.tree = tree
+                self.version += 1
+                then()
+            return
+        new = QuotaLedger(self._state, self.amounts, open_gate=self._open_gate)
+        new.tree, new._promised = tree, self._promised
+        new._clear()
+        with reading():
+            new._is_released = self._is_released
+            uids = list(self._state.pods) if tree.quotas else []
+            self._next = new
+        try:
+            for first in range(0, len(uids), _PODS_AT_ONCE):
+                with reading():
+                    for uid in uids[first : first + _PODS_AT_ONCE]:
+                        new._look(uid)
+                time.sleep(_PAUSE_SECONDS)
+        except BaseException:
+            self._next = None
+            raise
+        with reading():
+            self._next, before = None, self.charges
+            self._take_over(new)
+            then()
+        del before  # a hundred thousand objects, freed outside the lock
 
     def count_released(self, is_released: Callable[[PodInfo], bool]) -> None:
         """Count pods without a node that another component may bind at any moment as ones that use their quota.
@@ -79,6 +119,8 @@ class QuotaLedger(NodesAndPodsOnly):
         Only for a process that gives no node to such pods itself: what counts as used is admitted already.
         """
         self._is_released = is_released
+        if self._next is not None:
+            self._next._is_released = is_released
         self.rebuild()
 
     def units_of(self, pod: PodInfo) -> Units:
@@ -88,16 +130,18 @@ class QuotaLedger(NodesAndPodsOnly):
     def promise(self, uid: str) -> None:
         """Count a pod that waits as one that uses its quota: somebody else is about to be free to bind it."""
         self._promised.add(uid)
-        self._look(uid)
+        self._look_in_both(uid)
 
     def withdraw(self, uid: str) -> None:
         """What was promised to a pod did not happen."""
         self._promised.discard(uid)
-        self._look(uid)
+        self._look_in_both(uid)
 
     # Follower
 
     def apply(self, changes: Sequence[Change]) -> None:
+        if self._next is not None:
+            self._next.apply(changes)
         self.nodes_version += any(isinstance(change, _NODES) for change in changes)
         if not self.tree.quotas:
             return
@@ -109,6 +153,8 @@ class QuotaLedger(NodesAndPodsOnly):
 
     def rebuild(self) -> None:
         """From the tables as they are."""
+        if self._next is not None:
+            self._next.rebuild()
         self.nodes_version += 1
         self._clear()
         self._promised.intersection_update(self._state.pods)
@@ -128,6 +174,17 @@ class QuotaLedger(NodesAndPodsOnly):
         self.n_used: Ints = np.zeros(len(tree.quotas), dtype=np.int64)
         self.n_waiting: Ints = np.zeros(len(tree.quotas), dtype=np.int64)
         self.version += 1
+
+    def _take_over(self, new: QuotaLedger) -> None:
+        self.tree, self.charges = new.tree, new.charges
+        self.direct, self.used, self.waiting = new.direct, new.used, new.waiting
+        self.on_no_node, self.n_used, self.n_waiting = new.on_no_node, new.n_used, new.n_waiting
+        self.version += 1
+
+    def _look_in_both(self, uid: str) -> None:
+        if self._next is not None:
+            self._next._look(uid)
+        self._look(uid)
 
     def _look(self, uid: str) -> None:
         before, now = self.charges.get(uid), self._charge_of(uid)

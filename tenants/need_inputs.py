@@ -34,9 +34,10 @@ from scorer.predicted.horizon import HORIZON_DAYS, Horizon
 from scorer.predicted.profiles import Profiles
 from scorer.runs.expected import ExpectedRuns
 from scorer.tracking import LIVE_HALF_LIFE_SLOTS
+from tenants.elastic_quota import RATES
 from tenants.ledger import Charge, QuotaLedger
 from tenants.need import ServicePods, pods_of_jobs, pods_of_lasting, sleeps, still_running
-from tenants.pod_amounts import PODS, RATES, Units
+from tenants.pod_amounts import PODS, Units
 from tenants.quota_tree import NO_QUOTA, QuotaTree
 
 STEP_SECONDS: Final = 60.0 * SLOT_MINUTES

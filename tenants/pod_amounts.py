@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from forecast.resources import DISK, LOG, NETWORK, RESOURCES
-from kube.objects.objects import ANNOTATION_PREFIX, NodeInfo, PodInfo
+from kube.objects.objects import NodeInfo, PodInfo
 from kube.tables.columns import request_units, whole_units
 from scorer.assuming_cluster import AssumingCluster
 from scorer.predicted.declared_use import declared_amounts
+from tenants.elastic_quota import RATES
 from tenants.quota_tree import CARD_UNITS, CARDS, MOST_UNITS
 
 Units = tuple[int, ...]
@@ -23,9 +23,6 @@ Units = tuple[int, ...]
 
 CardsOf = Callable[[PodInfo, NodeInfo | None], float]
 """Cards that a pod takes on a node; None = it waits."""
-
-RATES: Final = {ANNOTATION_PREFIX + RESOURCES[r].name: r for r in (DISK, NETWORK, LOG)}
-"""Position in forecast.resources.RESOURCES by the name in a quota."""
 
 PODS: Final = "pods"
 

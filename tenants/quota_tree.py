@@ -6,6 +6,7 @@ no quota names is not limited. A parent guarantees at least what its children ar
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -15,7 +16,7 @@ import numpy as np
 from forecast.arrays import Bools, Floats, Ints
 from kube.objects.objects import PodInfo
 from kube.tables.columns import request_units
-from tenants.elastic_quota import QUOTA_LABEL, ElasticQuota
+from tenants.elastic_quota import COMMON, QUOTA_LABEL, ElasticQuota, first_few
 
 CARDS: Final = "cards"
 """Stands for all resources that mean cards: whole ones and shares of them."""
@@ -28,6 +29,12 @@ BOUNDLESS: Final = 2**60
 """In place of a bound that is not given: no sum of requests comes near it."""
 
 NO_QUOTA: Final = -1
+
+MOST_RESOURCES: Final = 48
+"""Columns: each costs time and memory for every quota and every pod."""
+
+MOST_LEVELS: Final = 16
+"""Of quotas above each other: what a pod uses counts in each of them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,25 +126,23 @@ def quota_tree(quotas: Iterable[ElasticQuota], *, card_resources: Collection[str
     if not by_key:
         return EMPTY
     problems = [f"ElasticQuota {quota.key}: {quota.problem}" for quota in by_key.values() if quota.problem]
-    above = _parents(by_key, problems)
-    order = _parents_first(by_key, above)
+    above, depth = _parents(by_key, problems)
+    order = sorted(by_key, key=lambda key: (depth[key], key))
     row_of = {key: row for row, key in enumerate(order)}
     parent = np.array([row_of.get(above[key], NO_QUOTA) for key in order], dtype=np.int64)
     paths: list[tuple[int, ...]] = []
     for row, up in enumerate(parent.tolist()):
         paths.append((row,) if up == NO_QUOTA else (row, *paths[up]))
-    named = dict.fromkeys(
-        _column(name, card_resources) for quota in by_key.values() for name in (*quota.guaranteed, *quota.most)
-    )
-    resources = tuple(named)
+    resources = _resources(by_key.values(), card_resources, problems)
+    column_of = {name: column for column, name in enumerate(resources)}
     ordered = tuple(by_key[key] for key in order)
     guaranteed = np.zeros((len(order), len(resources)), dtype=np.int64)
     most = np.full_like(guaranteed, BOUNDLESS)
     for row, quota in enumerate(ordered):
-        for name, units in _units(quota.guaranteed, card_resources).items():
-            guaranteed[row, resources.index(name)] = units
-        for name, units in _units(quota.most, card_resources).items():
-            most[row, resources.index(name)] = units
+        for said, amounts in ((quota.guaranteed, guaranteed), (quota.most, most)):
+            for name, units in _units(said, card_resources).items():
+                if (column := column_of.get(name)) is not None:
+                    amounts[row, column] = units
     problems += _at_odds(ordered, guaranteed, most, parent, resources)
     np.minimum(guaranteed, most, out=guaranteed)
     _raise_to_children(guaranteed, parent)
@@ -145,7 +150,7 @@ def quota_tree(quotas: Iterable[ElasticQuota], *, card_resources: Collection[str
     return QuotaTree(
         quotas=ordered,
         parent=parent,
-        depth=np.array([len(path) - 1 for path in paths], dtype=np.int64),
+        depth=np.array([depth[key] for key in order], dtype=np.int64),
         is_leaf=~np.isin(np.arange(len(order)), parent),
         lends=np.array([quota.lends for quota in ordered], dtype=bool),
         weight=np.array([quota.weight for quota in ordered]),
@@ -158,8 +163,33 @@ def quota_tree(quotas: Iterable[ElasticQuota], *, card_resources: Collection[str
     )
 
 
-def _parents(by_key: Mapping[str, ElasticQuota], problems: list[str]) -> dict[str, str]:
-    """Key of the parent of each, '' = none. A name is looked up in the namespace of the child first."""
+def _resources(
+    quotas: Collection[ElasticQuota], card_resources: Collection[str], problems: list[str]
+) -> tuple[str, ...]:
+    """Return the columns. If there are too many, those that are common come first, then those of most namespaces: no
+    tenant pushes out what others name by many names of its own."""
+    named = dict.fromkeys(
+        _column(name, card_resources) for quota in quotas for name in (*quota.guaranteed, *quota.most)
+    )
+    if len(named) <= MOST_RESOURCES:
+        return tuple(named)
+    pairs = {
+        (quota.namespace, _column(name, card_resources))
+        for quota in quotas
+        for name in (*quota.guaranteed, *quota.most)
+    }
+    n_namespaces = Counter(name for _, name in pairs)
+    in_order = sorted(named, key=lambda name: (name != CARDS and name not in COMMON, -n_namespaces[name], name))
+    problems.append(
+        f"ElasticQuotas name {len(named)} resources together, {MOST_RESOURCES} are counted: "
+        f"{first_few(in_order[MOST_RESOURCES:])} have no min and no bound"
+    )
+    return tuple(in_order[:MOST_RESOURCES])
+
+
+def _parents(by_key: Mapping[str, ElasticQuota], problems: list[str]) -> tuple[dict[str, str], dict[str, int]]:
+    """Key of the parent of each, '' = none, and how many are above it. A name is looked up in the namespace of the
+    child first."""
     by_name: dict[str, list[str]] = {}
     for key, quota in by_key.items():
         by_name.setdefault(quota.name, []).append(key)
@@ -171,25 +201,36 @@ def _parents(by_key: Mapping[str, ElasticQuota], problems: list[str]) -> dict[st
         if quota.parent and not above[key]:
             why = "there are several of that name" if len(found) > 1 else "there is no such quota"
             problems.append(f"ElasticQuota {key} names the parent {quota.parent!r}: {why}, so it stands at the top")
+    _cut_cycles(above, problems)
+    depth: dict[str, int] = {}
     for key in by_key:
-        seen, at = {key}, above[key]
-        while at and at not in seen:
-            seen.add(at)
+        trail, at = list[str](), key
+        while at and at not in depth:
+            trail.append(at)
             at = above[at]
-        if at == key:
-            problems.append(f"ElasticQuota {key} is its own ancestor: it stands at the top")
-            above[key] = ""
-    return above
+        for one in reversed(trail):
+            depth[one] = depth[above[one]] + 1 if above[one] else 0
+            if depth[one] == MOST_LEVELS:
+                problems.append(f"ElasticQuota {one} has {MOST_LEVELS} quotas above it: it stands at the top")
+                above[one], depth[one] = "", 0
+    return above, depth
 
 
-def _parents_first(by_key: Mapping[str, ElasticQuota], above: Mapping[str, str]) -> list[str]:
-    def depth(key: str) -> int:
-        n = 0
-        while above[key]:
-            key, n = above[key], n + 1
-        return n
-
-    return sorted(by_key, key=lambda key: (depth(key), key))
+def _cut_cycles(above: dict[str, str], problems: list[str]) -> None:
+    """Each key is walked over once: a chain may have thousands."""
+    walk_of: dict[str, int] = {}
+    for walk, key in enumerate(above):
+        at = key
+        while at and at not in walk_of:
+            walk_of[at] = walk
+            at = above[at]
+        if at and walk_of[at] == walk:
+            cycle = [at]
+            while (at := above[at]) != cycle[0]:
+                cycle.append(at)
+            first = min(cycle)
+            problems.append(f"ElasticQuota {first} is its own ancestor: it stands at the top")
+            above[first] = ""
 
 
 def _column(resource: str, card_resources: Collection[str]) -> str:
@@ -210,16 +251,19 @@ def _at_odds(
     quotas: Sequence[ElasticQuota], guaranteed: Ints, most: Ints, parent: Ints, resources: Sequence[str]
 ) -> list[str]:
     found = []
-    for row, column in zip(*np.nonzero(guaranteed > most), strict=True):
-        found.append(f"ElasticQuota {quotas[row].key} has more min than max of {resources[column]}: max counts")
+
+    def of(columns: Bools) -> str:
+        return first_few([resources[column] for column in np.flatnonzero(columns).tolist()])
+
+    for row in np.flatnonzero((guaranteed > most).any(axis=1)).tolist():
+        what = of(guaranteed[row] > most[row])
+        found.append(f"ElasticQuota {quotas[row].key} has more min than max of {what}: max counts")
     together = np.zeros_like(guaranteed)
     has_parent = parent != NO_QUOTA
     np.add.at(together, parent[has_parent], guaranteed[has_parent])
-    for row, column in zip(*np.nonzero(together > guaranteed), strict=True):
-        found.append(
-            f"ElasticQuota {quotas[row].key} has less min of {resources[column]} than its children together: theirs "
-            "counts"
-        )
+    for row in np.flatnonzero((together > guaranteed).any(axis=1)).tolist():
+        what = of(together[row] > guaranteed[row])
+        found.append(f"ElasticQuota {quotas[row].key} has less min of {what} than its children together: theirs counts")
     return found
 
 
@@ -243,13 +287,14 @@ def _by_namespace(quotas: Sequence[ElasticQuota], problems: list[str]) -> Mappin
         within.setdefault(quota.namespace, []).append(row)
     for namespace, rows in named.items():
         if len(rows) > 1:
-            keys = ", ".join(quotas[row].key for row in rows)
+            keys = first_few([quotas[row].key for row in rows])
             problems.append(f"namespace {namespace} is named by several ElasticQuotas ({keys}): the first counts")
-        of_its_own = [quotas[row].key for row in within.get(namespace, ()) if row not in rows]
+        naming = set(rows)
+        of_its_own = [quotas[row].key for row in within.get(namespace, ()) if row not in naming]
         if of_its_own:
             problems.append(
                 f"namespace {namespace} is named by ElasticQuota {quotas[rows[0]].key}, which counts in place of its "
-                f"own ({', '.join(of_its_own)})"
+                f"own ({first_few(of_its_own)})"
             )
     for rows in within.values():
         rows.sort(key=lambda row: (quotas[row].name in has_children, quotas[row].name))

@@ -36,7 +36,7 @@ def _nothing_said(pod: PodInfo) -> str:
 
 
 class Quotas:
-    """Everything is called under the lock of the tables.
+    """Everything but `use` is called under the lock of the tables.
 
     ledger        : what is used; its tree is that of the watch
     expected      : what owners will need
@@ -68,10 +68,9 @@ class Quotas:
         """Return the quotas as they are now."""
         return self.ledger.tree
 
-    def use(self, tree: QuotaTree) -> None:
-        """Count and admit by these quotas from now on."""
-        self.ledger.use(tree)
-        self.changed()
+    def use(self, tree: QuotaTree, reading: Callable[[], AbstractContextManager[object]]) -> None:
+        """Count and admit by these quotas from now on. Not to be called under the lock, which `reading` takes."""
+        self.ledger.exchange(tree, reading, self.changed)
 
     def changed(self) -> None:
         """Notify listeners that other pods may be admitted: quotas, or what owners are expected to need, changed."""
@@ -181,6 +180,4 @@ class QuotaSink:
             self._swap()
 
     def _swap(self) -> None:
-        tree = quota_tree(self._objects.values(), card_resources=self._cards)
-        with self._reading():
-            self._quotas.use(tree)
+        self._quotas.use(quota_tree(self._objects.values(), card_resources=self._cards), self._reading)

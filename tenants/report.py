@@ -17,8 +17,9 @@ import numpy as np
 
 from forecast.arrays import Ints
 from tenants.admission import Use, committed
+from tenants.elastic_quota import COMMON
 from tenants.need import with_parents
-from tenants.quota_tree import BOUNDLESS, NO_QUOTA, QuotaTree
+from tenants.quota_tree import BOUNDLESS, CARDS, NO_QUOTA, QuotaTree
 from tenants.words import in_base_units
 
 SLOTS_OF_HOUR = 2
@@ -53,6 +54,7 @@ class TenantReport:
     running : pods of the quota itself that have a node, or are about to get one
     waiting : pods of the quota itself that wait
     lends   : whether others may use its idle min
+    resources : that it names or uses, and those that all nodes have
     """
 
     name: str
@@ -124,11 +126,16 @@ def tenants_report(
     found = balance(tree, use)
     by_hour = None if need is None else _by_hour(need, n_hours)
     waits = with_parents(tree, use.waiting)
+    shown = (tree.guaranteed > 0) | (tree.most < BOUNDLESS) | (use.used > 0) | (waits > 0)
+    shown |= np.array([name == CARDS or name in COMMON for name in tree.resources], dtype=bool)
+    if need is not None:
+        shown |= (need > 0).any(axis=0)
     tenants = []
     for row, quota in enumerate(tree.quotas):
         up = int(tree.parent[row])
         resources = []
-        for at, name in enumerate(tree.resources):
+        for at in np.flatnonzero(shown[row]).tolist():
+            name = tree.resources[at]
             amount = partial(in_base_units, name)
             least, most = int(tree.guaranteed[row, at]), int(tree.most[row, at])
             hours: Sequence[int] = () if by_hour is None else by_hour[:, row, at].tolist()

@@ -6,7 +6,7 @@ from typing import Final
 
 from kube.objects.objects import ANNOTATION_PREFIX
 from kube.tables.columns import per_unit
-from tenants.pod_amounts import RATES
+from tenants.elastic_quota import RATES
 from tenants.quota_tree import CARD_UNITS, CARDS
 
 _GIB: Final = 2**30

@@ -23,5 +23,5 @@ def test_levels_while_quotas_are_exchanged_are_those_before() -> None:
     assert levels.level(flow("a"), pod) == (0.5,)
     assert levels.to_level(flow("a"), pod, (1.0,)) == (0.125, 2.0)
     world.ledger.tree = before
-    world.quotas.use(tree)
+    world.quotas.use(tree, world.scorer.tables.reading)
     assert levels.level(flow("a"), pod) == (0.25,)

@@ -8,6 +8,7 @@ import orjson
 import pytest
 
 from tenants.elastic_quota import (
+    MOST_RESOURCES_OF_ONE,
     NAMESPACES_ANNOTATION,
     PARENT_LABEL,
     QUOTA_LABEL,
@@ -15,7 +16,7 @@ from tenants.elastic_quota import (
     WEIGHT_ANNOTATION,
     ElasticQuota,
 )
-from tenants.quota_tree import BOUNDLESS, NO_QUOTA, QuotaTree, quota_tree
+from tenants.quota_tree import BOUNDLESS, MOST_LEVELS, MOST_RESOURCES, NO_QUOTA, QuotaTree, quota_tree
 from tests.tenants.tenant_world import quota, tenant_pod
 
 
@@ -82,6 +83,30 @@ def test_a_cycle_and_a_missing_parent_stand_at_the_top() -> None:
     assert (tree.parent == NO_QUOTA).sum() == 2, "the cycle is cut once"
     assert any("its own ancestor" in one for one in tree.problems)
     assert any("there is no such quota" in one for one in tree.problems)
+
+
+def test_quotas_that_name_thousands_of_resources_push_out_none_that_others_name() -> None:
+    """They made 40,000 columns, and one change took seconds under the lock of the tables."""
+    many = {f"example.com/a{n}": "1" for n in range(60)}
+    one = decoded("q", "a", min={**many, "cpu": "2"}, max=many)
+    assert len(one.guaranteed) == MOST_RESOURCES_OF_ONE and one.guaranteed["cpu"] == 2
+    assert "names 61 resources" in one.problem and "names 60 resources" in one.problem
+    hostile = [
+        ElasticQuota("h", f"h{at}", guaranteed={f"example.com/h{at}-{n}": 1 for n in range(40)}) for at in range(50)
+    ]
+    said = {"cpu": 4.0, "memory": 2.0**30, "rdma/hca": 1.0}
+    honest = [ElasticQuota(namespace, namespace, guaranteed=said) for namespace in "bc"]
+    tree = quota_tree([*hostile, one, *honest])
+    assert tree.guaranteed.shape == (53, MOST_RESOURCES) and {"cpu", "memory", "rdma/hca"} <= set(tree.resources)
+    assert tree.guaranteed[row(tree, "b/b"), tree.resources.index("rdma/hca")] == 1
+    assert any("have no min and no bound" in problem for problem in tree.problems)
+
+
+def test_a_chain_of_thousands_of_quotas_is_cut_and_does_not_take_the_square_of_its_length() -> None:
+    chain = [ElasticQuota("h", f"q{at}", f"q{at + 1}") for at in range(20_000)]
+    tree = quota_tree([*chain, quota("a", 1)])
+    assert tree.depth.max() == MOST_LEVELS - 1
+    assert any("it stands at the top" in problem for problem in tree.problems)
 
 
 def test_a_parent_is_looked_up_near_its_child_first() -> None:
