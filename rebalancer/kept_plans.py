@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from forecast.calendar import Calendar
 from kube.objects.objects import PodInfo
 from rebalancer.execution.plan_records import RebalancePlan
-from rebalancer.plan_book import PlanBook
+from rebalancer.plan_book import PlanBook, why_foreign
 from rebalancer.planning.cooldown import CooldownOptions
 from scorer.live_tables import LiveTables
 
@@ -22,6 +22,10 @@ class KeptPlans:
     def replace(self, plans: Sequence[RebalancePlan]) -> None:
         """These are all plans, oldest first."""
         self.book = PlanBook.of(plans, self.calendar())
+
+    def why_foreign(self, plan: RebalancePlan) -> str:
+        """Return why a plan cannot be one of ours; '' = it may be."""
+        return why_foreign(plan, self._tables.now(), self.calendar())
 
     def calendar(self) -> Calendar:
         """Return the calendar of the model; UTC where there is none."""

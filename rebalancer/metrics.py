@@ -33,6 +33,7 @@ class RebalancingCollector(Collector):
         yield _gauge("active_plans", "Plans under way.", state.active)
         yield _gauge("overloaded_nodes", "Nodes above their bound for several readings.", state.overloaded)
         yield _gauge("held_up", "1 = something that was due could not be done.", float(bool(state.trouble)))
+        yield _gauge("foreign_plans", "RebalancePlans left out: not ours, or not to be read.", state.foreign)
         if state.made is not None:
             found = state.made.plan
             yield _gauge("planned_moves", "Moves that would help, as of the last look.", len(state.made.moves))

@@ -5,22 +5,24 @@ Everything that must outlive a restart is in these objects. Pure.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Final
 
 from forecast.calendar import Calendar
-from forecast.errors import InputError
 from forecast.service_key import ServiceKey
 from rebalancer.execution.plan_records import RebalancePlan
-from rebalancer.execution.wire import Trigger
-from rebalancer.options import Mode
+from rebalancer.execution.wire import Mode as Carried
+from rebalancer.execution.wire import MoveSpec, Trigger
+from rebalancer.options import Mode, RebalanceOptions
 from rebalancer.planning.cooldown import CooldownOptions, PastMove, first_night, nodes_left
 from rebalancer.trust.grade import Verdict
 from rebalancer.trust.mode import NightRecord
 
-_NIGHT: Final = "night-"
+_NIGHT: Final = re.compile(r"night-([0-9]{4}-[0-9]{2}-[0-9]{2})(?:-[2-9])?")
+_UNFORESEEN: Final = "unforeseen-%Y-%m-%d-%H%M%S"
 _SETTLED: Final = timedelta(hours=1)
 """Measurements of a half hour are complete so long after it."""
 
@@ -28,14 +30,68 @@ _GRADED_WITHIN: Final = timedelta(days=3)
 """A plan that could not be graded for so long never is."""
 
 
-def night_name(night: date) -> str:
-    """Return the name of the plan of a night: two replicas cannot both make one."""
-    return f"{_NIGHT}{night.isoformat()}"
+_TO_COME: Final = timedelta(hours=26)
+"""A plan that is made so much later than now is none of ours, whatever the clocks and time zones of replicas."""
+
+_NIGHTS_APART: Final = 2
+"""Days between the night of a name and the day on which the plan was made, other time zones included."""
+
+_BEGINS_WITHIN: Final = timedelta(days=3)
+"""Moves of a plan of ours begin within this time after it was made."""
+
+_FIRST_DAY: Final = date(2020, 1, 1)
+"""No plan is older than the rebalancer."""
+
+MOST_NAMES: Final = 9
+
+
+def night_name(night: date, number: int = 1) -> str:
+    """Return the name of the plan of a night: two replicas cannot both make one.
+
+    number : from 2 on, if foreign plans have the names before it; MOST_NAMES at most
+    """
+    return f"night-{night.isoformat()}" + (f"-{number}" if number > 1 else "")
 
 
 def unforeseen_name(now: datetime) -> str:
     """Return the name of a plan because of the unforeseen. now: in UTC"""
-    return f"unforeseen-{now:%Y-%m-%d-%H%M%S}"
+    return now.strftime(_UNFORESEEN)
+
+
+def why_foreign(plan: RebalancePlan, now: datetime, calendar: Calendar) -> str:
+    """Return why a plan cannot be one of the rebalancer's; '' = it may be.
+
+    Plans are records that decide what is moved, how many pods may still move, and whether the rebalancer is trusted.
+    Only the rebalancer may write them (deploy/base/rebalancer/policy.yaml); where others can, this is what shows.
+    """
+    try:
+        return _why_foreign(plan, now, calendar)
+    except (ValueError, OverflowError) as error:
+        return f"a time in it is beyond the calendar: {error}"
+
+
+def _why_foreign(plan: RebalancePlan, now: datetime, calendar: Calendar) -> str:
+    spec = plan.spec
+    made_on = calendar.day_and_slot(spec.created_at)[0]
+    if spec.created_at - now > _TO_COME:
+        return f"its createdAt, {spec.created_at:%Y-%m-%d}, is yet to come"
+    if spec.trigger is Trigger.NIGHT:
+        night = _night_of(plan)
+        if night is None:
+            return "its name is of no night, such as night-2026-03-01"
+        if abs((night - made_on).days) > _NIGHTS_APART:
+            return f"its name is of another night than its createdAt, {made_on}"
+    elif abs(datetime.strptime(f"{plan.name}Z", f"{_UNFORESEEN}%z") - spec.created_at) > timedelta(hours=1):
+        return "its name is of another time than its createdAt"
+    if spec.start_before is not None and abs(spec.start_before - spec.created_at) > _BEGINS_WITHIN:
+        return f"its startBefore is further than {_BEGINS_WITHIN.days} days from its createdAt"
+    if len({move.uid for move in spec.moves}) < len(spec.moves):
+        return "a pod is in two of its moves"
+    for record in plan.status.moves:
+        for at in (record.since, record.evicted_at, record.ended_at, record.newest):
+            if at is not None and (at - now > _TO_COME or calendar.day_and_slot(at)[0] < _FIRST_DAY):
+                return f"its status has a time that cannot be, {at:%Y-%m-%d}"
+    return f"its createdAt, {made_on}, cannot be" if made_on < _FIRST_DAY else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +117,36 @@ class PlanBook:
         """Return a plan by name."""
         return next((plan for plan in self.plans if plan.name == name), None)
 
+    def beyond_budget(self, move: MoveSpec, options: RebalanceOptions, calendar: Calendar) -> str:
+        """Return why a move must not begin, since those before it use up the budget; '' = it may.
+
+        Plans of ours keep within it. This holds for all plans of a night, or of a day because of the unforeseen,
+        together, whoever wrote them.
+        """
+        plan = next((one for one in reversed(self.plans) if move in one.spec.moves), None)
+        if plan is None:
+            return "no plan that was read has this move"
+        occasion = _occasion(plan, calendar)
+        together = [one for one in self.plans if one.spec.mode is Carried.ON and _occasion(one, calendar) == occasion]
+        before: list[MoveSpec] = []
+        for one in sorted(together, key=lambda one: (one.created, one.name)):
+            moves = one.spec.moves
+            before += moves[: moves.index(move)] if one is plan else moves
+            if one is plan:
+                break
+        of_namespace = [one for one in before if one.namespace == move.namespace]
+        of_service = sum(one.service == move.service for one in of_namespace)
+        budget = options.budget
+        if plan.spec.trigger is Trigger.UNFORESEEN:
+            is_over = len(before) >= options.unforeseen.per_day
+        else:
+            is_over = (
+                len(before) >= budget.most
+                or len(of_namespace) >= budget.per_namespace
+                or of_service >= budget.per_service
+            )
+        return "the moves before it use up the budget: rebalance.budget, rebalance.unforeseen" if is_over else ""
+
     def nights(self) -> Iterator[NightRecord]:
         """Yield the nights that were planned for, graded or not."""
         for plan in self.plans:
@@ -72,12 +158,16 @@ class PlanBook:
 
     def due_for_grade(self, now: datetime) -> RebalancePlan | None:
         """Return a plan of a night that has been lived through and is not graded."""
+        return next(self.all_due_for_grade(now), None)
+
+    def all_due_for_grade(self, now: datetime) -> Iterator[RebalancePlan]:
+        """Yield all of them, the oldest first."""
         for plan in self.plans:
+            if plan.status.grade is not None or _night_of(plan) is None:
+                continue
             end = plan.spec.created_at + timedelta(hours=plan.spec.predicted.horizon_hours)
-            is_due = end + _SETTLED <= now <= end + _GRADED_WITHIN
-            if plan.status.grade is None and _night_of(plan) is not None and is_due:
-                return plan
-        return None
+            if end + _SETTLED <= now <= end + _GRADED_WITHIN:
+                yield plan
 
     def unforeseen_on(self, today: date, calendar: Calendar) -> list[ServiceKey]:
         """Return the service of each pod that was to be moved on a local day because of the unforeseen."""
@@ -99,9 +189,18 @@ class PlanBook:
 
 
 def _night_of(plan: RebalancePlan) -> date | None:
-    if plan.spec.trigger is not Trigger.NIGHT or not plan.name.startswith(_NIGHT):
+    """Return the night that a plan was made for; None = it was made for none, or has the name of none."""
+    found = _NIGHT.fullmatch(plan.name)
+    if plan.spec.trigger is not Trigger.NIGHT or found is None:
         return None
     try:
-        return date.fromisoformat(plan.name.removeprefix(_NIGHT))
-    except ValueError as error:
-        raise InputError(f"RebalancePlan {plan.name} names no night, such as night-2026-03-01: delete it") from error
+        return date.fromisoformat(found[1])
+    except ValueError:
+        return None
+
+
+def _occasion(plan: RebalancePlan, calendar: Calendar) -> tuple[Trigger, date | None]:
+    """Return what has one budget: a night, or a day because of the unforeseen."""
+    if plan.spec.trigger is Trigger.NIGHT:
+        return Trigger.NIGHT, _night_of(plan)
+    return Trigger.UNFORESEEN, calendar.day_and_slot(plan.spec.created_at)[0]

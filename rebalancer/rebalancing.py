@@ -18,9 +18,10 @@ import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final, Protocol, TypeVar
 
+from forecast.errors import ForecastError, InputError
 from kube.troubles import Troubles
 from rebalancer.execution.executor import Executor
 from rebalancer.execution.plan_records import PlanRecords, RebalancePlan
@@ -28,7 +29,7 @@ from rebalancer.execution.wire import Grade, PlanSpec, Trigger, clipped, moment
 from rebalancer.kept_plans import KeptPlans
 from rebalancer.measured_gain import measured_grade
 from rebalancer.options import Mode, RebalanceOptions
-from rebalancer.plan_book import night_name, unforeseen_name
+from rebalancer.plan_book import MOST_NAMES, night_name, unforeseen_name
 from rebalancer.plan_maker import MadePlan, PlanMaker, Relief
 from rebalancer.plan_specs import spec_of
 from rebalancer.timing.unforeseen import UnforeseenState, moves_left, step
@@ -44,6 +45,9 @@ T = TypeVar("T")
 _LOOK_SECONDS: Final = 600.0
 _NO_FORECAST_SECONDS: Final = 5.0
 _READING_SECONDS: Final = 30.0
+_PLANS_SECONDS: Final = 60.0
+"""Between two readings of all plans: what others write or delete shows."""
+
 _GRADE_SECONDS: Final = 600.0
 _SETTLING_SECONDS: Final = 600.0
 """Between two plans because of the unforeseen: measurements have to see what the first one changed."""
@@ -70,6 +74,7 @@ class RebalancingState:
     trust   : what may be done now
     active  : plans under way
     grade   : of the last night that has one
+    foreign : RebalancePlans that are left out: not ours, or not to be read
     trouble : what could not be done; '' = nothing went wrong
     """
 
@@ -79,6 +84,7 @@ class RebalancingState:
     active: int = 0
     grade: Grade | None = None
     overloaded: int = 0
+    foreign: int = 0
     trouble: str = ""
 
 
@@ -102,7 +108,8 @@ class Rebalancing:
         self._tables, self._maker, self._kept, self._session = tables, maker, kept, session
         self._records, self._executor, self._options = records, executor, options
         self._leads, self._steady = leads, steady
-        self._is_leading = False
+        self._is_leading = self._are_plans_read = False
+        records.why_foreign = kept.why_foreign
         self._unforeseen = UnforeseenState.empty()
         self._due: dict[str, float] = {}
         self._lock = threading.Lock()
@@ -120,12 +127,20 @@ class Rebalancing:
         leads = self._leads()
         if self._is_due("look", _LOOK_SECONDS):
             self._troubles.attempt("look", self._look)
-        if self._options.mode is Mode.OFF:
-            pass
-        elif leads:
-            self._lead()
+        try:
+            if self._options.mode is Mode.OFF:
+                pass
+            elif leads:
+                self._lead()
+            else:
+                self._follow()
+        except Exception as error:
+            # Not foreseen: what is known of the plans may be wrong, and must not stay so.
+            logger.exception("a step of the rebalancer failed; the plans are read again")
+            self._are_plans_read = False
+            self._troubles.note("step", f"{type(error).__name__}: {error}"[:500])
         else:
-            self._follow()
+            self._troubles.note("step", "")
         self._note(trouble=str(self._troubles), leads=leads)
 
     def _look(self) -> None:
@@ -148,16 +163,23 @@ class Rebalancing:
     def _lead(self) -> None:
         if not self._is_leading:
             self._executor.reset()
-            if not self._troubles.attempt("plans", self._read_plans):
-                return
-            self._is_leading = True
+            self._are_plans_read = False
+        if self._is_due("plans", _PLANS_SECONDS) or not self._are_plans_read:
+            self._are_plans_read = self._troubles.attempt("plans", self._read_plans)
+            for plan in self._kept.book.plans:
+                self._executor.adopt(plan)  # the answer to its creation may have been lost
+        self._is_leading |= self._are_plans_read
+        if not self._is_leading:
+            return
         now = self._tables.now()
-        if self._is_due("grade", _GRADE_SECONDS):
+        if self._are_plans_read and self._is_due("grade", _GRADE_SECONDS):
             self._troubles.attempt("grade", lambda: self._grade(now))
         trust = self._trust()
         result = self._wait(self._executor.step(may_start=trust.mode is Mode.ON and self._has_forecast()))
         self._troubles.note("moves", result.trouble)
         self._note(trust=trust, active=len(result.active))
+        if not self._are_plans_read:
+            return  # a plan that was written and is not known would be made again
         self._troubles.attempt("night", lambda: self._plan_night(now, trust))
         if self._is_due("reading", _READING_SECONDS):
             self._relieve(now, trust, n_active=len(result.active))
@@ -170,7 +192,7 @@ class Rebalancing:
         window = None if made is None else _window_of(made, now)
         if window is None or not self._has_forecast():
             return
-        name = night_name(window.end.astimezone(self._kept.calendar().zone).date())
+        name = self._name_of_night(window.end.astimezone(self._kept.calendar().zone).date())
         if self._kept.book.find(name) is not None:
             return
         made = self._maker.for_tonight()
@@ -183,10 +205,26 @@ class Rebalancing:
         self._read_plans()
         logger.info("planned the night", extra={"plan": name, "moves": len(spec.moves), "mode": trust.mode.value})
 
+    def _name_of_night(self, night: date) -> str:
+        """Return the name of its plan: the first that no foreign plan has. Raises InputError."""
+        for number in range(1, MOST_NAMES + 1):
+            name = night_name(night, number)
+            if name not in self._records.left_out:
+                return name
+        raise InputError(f"RebalancePlans that are not ours have all names of the night {night}: delete them")
+
     def _grade(self, now: datetime) -> None:
-        plan = self._kept.book.due_for_grade(now.astimezone(UTC))
-        if plan is None:
-            return
+        """Grade all nights that are due. One that cannot be graded keeps no other from its grade."""
+        failure: ForecastError | None = None
+        for plan in self._kept.book.all_due_for_grade(now.astimezone(UTC)):
+            try:
+                self._grade_one(plan, now)
+            except ForecastError as error:
+                failure = error
+        if failure is not None:
+            raise failure
+
+    def _grade_one(self, plan: RebalancePlan, now: datetime) -> None:
         found = measured_grade(plan, self._tables, self._options.trust)
         grade = Grade(
             predicted=found.predicted_gain,
@@ -217,8 +255,7 @@ class Rebalancing:
             self._troubles.note("unforeseen", "")
         if not nodes or n_active or not self._has_forecast() or not self._is_due("unforeseen", _SETTLING_SECONDS):
             return
-        if not self._troubles.attempt("unforeseen", lambda: self._plan_unforeseen(now, trust, frozenset(nodes))):
-            self._is_leading = False  # what was written is not known: all plans are read again
+        self._troubles.attempt("unforeseen", lambda: self._plan_unforeseen(now, trust, frozenset(nodes)))
 
     def _plan_unforeseen(self, now: datetime, trust: Trust, nodes: frozenset[str]) -> None:
         options = self._options.unforeseen
@@ -253,12 +290,20 @@ class Rebalancing:
     # Inside
 
     def _record(self, name: str, spec: PlanSpec) -> None:
+        self._are_plans_read = False  # until they are, it is not known what was written
         plan: RebalancePlan = self._wait(self._records.create(name, spec))
         self._executor.adopt(plan)
 
     def _read_plans(self) -> None:
         plans = self._wait(self._records.list())
         self._kept.replace(plans)
+        self._are_plans_read = True
+        left_out = self._records.left_out
+        first = next((f"{name or 'without a name'}: {why}" for name, why in left_out.items()), "")
+        self._troubles.note(
+            "foreign", f"{len(left_out)} RebalancePlans are left out, delete them: {first}" if left_out else ""
+        )
+        self._note(foreign=len(left_out))
         graded = [plan.status.grade for plan in plans if plan.status.grade is not None]
         self._note(grade=graded[-1] if graded else None)
 

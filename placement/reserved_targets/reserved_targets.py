@@ -25,7 +25,7 @@ from kube.tables.changes import Change, PodChange, one_by_one
 from kube.tables.state import ClusterState
 from placement.filters.filter import ClusterView
 from placement.plugins import Preferred
-from placement.reserved_targets.watched_plans import WATCHED_PLANS, PlanReservations, Reservation
+from placement.reserved_targets.watched_plans import LONGEST_SECONDS, WATCHED_PLANS, PlanReservations, Reservation
 from scorer.follower import NodesAndPodsOnly
 from scorer.opt_out import opts_out
 
@@ -68,7 +68,7 @@ class ReservedTargets(NodesAndPodsOnly):
         kept = {
             row_of.get(one.node, -1)
             for one in self._reserved.get(self._state.service_key(pod), ())
-            if one.moving not in self._taken and one.moving != pod.uid and now < one.until
+            if one.moving not in self._taken and one.moving != pod.uid and now < one.until < now + 2 * LONGEST_SECONDS
         }
         there = rows[np.isin(rows, np.fromiter(kept, dtype=np.int64, count=len(kept)))]
         return Preferred(there, 1) if len(there) else Preferred(rows, n_pods)

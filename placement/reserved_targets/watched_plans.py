@@ -86,7 +86,7 @@ def _decode(body: bytes | Raw) -> tuple[PlanReservations, str]:
             node=move.to,
             until=entry.since.timestamp() + LONGEST_SECONDS,
         )
-        for move in spec.moves or ()
+        for move in (spec.moves or () if spec.mode == "on" else ())
         if (entry := entries.get(move.uid)) is not None
     )
     return PlanReservations(json.metadata.name, reservations), json.metadata.resource_version or ""

@@ -151,6 +151,10 @@ class Executor:
                 is_busy |= await self._advance(plan, may_start=may_start)
             except ForecastError as error:
                 self._is_read, trouble = False, str(error)
+            except Exception as error:
+                # Whatever one plan says stops that plan alone.
+                logger.exception("a RebalancePlan cannot be carried out", extra={"plan": plan.name})
+                trouble = f"RebalancePlan {plan.name} cannot be carried out: {type(error).__name__}: {error}"
         try:
             await self._vanished.step()
         except ForecastError as error:
@@ -165,8 +169,9 @@ class Executor:
 
     def adopt(self, plan: RebalancePlan) -> None:
         """Go on with a plan that was created after the last reading, without waiting for the next one."""
-        if plan.is_active:
-            self._plans.setdefault(plan.name, plan)
+        known = self._plans.get(plan.name)
+        if plan.is_active and (known is None or known.uid != plan.uid):
+            self._plans[plan.name] = plan
 
     # Inside
 

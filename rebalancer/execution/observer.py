@@ -90,7 +90,7 @@ class Observer:
 
     async def _wanted(self, move: MoveSpec, record: MoveStatus) -> int | None:
         """Pods that the top owner wants; None = it is of a kind that does not say so."""
-        _, kind, name = record.owner.split("/")
+        kind, name = _owner(record.owner)
         path = _CONTROLLERS.get(kind) or (_DEPLOYMENT if kind == "Deployment" else "")
         if not path:
             return None
@@ -98,7 +98,7 @@ class Observer:
         return 0 if answer is None else _decoded(wanted_replicas, answer.body, f"a {kind}")
 
     async def _deployment(self, move: MoveSpec, owner: str) -> DeploymentSeen | None:
-        _, kind, name = owner.split("/")
+        kind, name = _owner(owner)
         if kind != "Deployment":
             return None
         answer = await self._get(deployment_path(move.namespace, name))
@@ -127,6 +127,13 @@ _DEPLOYMENT: Final = "/apis/apps/v1/namespaces/{namespace}/deployments/{name}"
 def deployment_path(namespace: str, name: str) -> str:
     """Return the path of a Deployment."""
     return _DEPLOYMENT.format(namespace=quote(namespace, safe=""), name=quote(name, safe=""))
+
+
+def _owner(owner: str) -> tuple[str, str]:
+    """Return kind and name of a top owner, namespace/Kind/name; '' = a record that others wrote does not say it."""
+    _, _, rest = owner.partition("/")
+    kind, _, name = rest.partition("/")
+    return kind, name
 
 
 def _no_body() -> None:

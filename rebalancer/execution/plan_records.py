@@ -9,17 +9,18 @@ Needs get, list, create and delete on rebalanceplans, and patch on rebalanceplan
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import msgspec
 
 from forecast.errors import ForecastError
 from kube.client.api_answer import Answer, is_gone
 from kube.client.pod_writes import MERGE
+from kube.decoding.watched_kinds import REFUSED
 from kube.session.request_retries import Requests, request_with_retries
 from placement.reserved_targets.move_state import MoveState
 from rebalancer.execution.wire import (
@@ -44,6 +45,8 @@ PLANS_PATH: Final = f"/apis/{API_VERSION}/rebalanceplans"
 _CONFLICT: Final = 409
 _MISSING: Final = 404
 _SECONDS: Final = 10.0
+_PAGE: Final = 50
+_LONGEST_REASON: Final = 300
 
 
 class RecordError(ForecastError):
@@ -52,7 +55,8 @@ class RecordError(ForecastError):
 
 @dataclass(frozen=True, slots=True)
 class RebalancePlan:
-    """version: resourceVersion, as it was read; created: by the clock of the API server."""
+    """version: resourceVersion, as it was read; created: by the clock of the API server; is_going: it is being deleted,
+    and a finalizer keeps it."""
 
     name: str
     uid: str
@@ -60,6 +64,7 @@ class RebalancePlan:
     created: datetime
     spec: PlanSpec
     status: PlanStatus
+    is_going: bool = False
 
     def status_of(self, move: MoveSpec) -> MoveStatus:
         """Return how far a move is; one without an entry is planned since the plan was made."""
@@ -75,11 +80,17 @@ class RebalancePlan:
 
 
 class PlanRecords:
-    """For the event loop of the session. Raises RecordError where the API server refuses or does not answer."""
+    """For the event loop of the session. Raises RecordError where the API server refuses or does not answer.
+
+    why_foreign : why a plan is none of the rebalancer's; '' = it may be one. Others are not listed
+    left_out    : why, by name, of plans that the last list left out: foreign ones, and what cannot be read
+    """
 
     def __init__(self, session: Requests, *, seconds: float = _SECONDS) -> None:
         """seconds: timeout of one request"""
         self._session, self._seconds = session, seconds
+        self.why_foreign: Callable[[RebalancePlan], str] = lambda plan: ""
+        self.left_out: Mapping[str, str] = {}
 
     async def create(self, name: str, spec: PlanSpec) -> RebalancePlan:
         """Record a new plan. A plan in shadow mode is over from the beginning: nothing of it is carried out.
@@ -109,20 +120,33 @@ class PlanRecords:
         return _read_plan(_required(answer, f"RebalancePlan {name} was not read").body)
 
     async def list(self) -> tuple[RebalancePlan, ...]:
-        """Return all plans, the oldest first. One that cannot be read is left out, and the log says so."""
-        answer = _required(
-            await self._get(PLANS_PATH), "RebalancePlans were not listed (is deploy/crds/rebalanceplans applied?)"
-        )
-        plans = []
-        try:
-            items = LIST_DECODER.decode(answer.body).items or []
-        except msgspec.DecodeError as error:
-            raise RecordError(f"the list of RebalancePlans cannot be read: {error}") from error
-        for item in items:
+        """Return all plans, the oldest first. Foreign ones and what cannot be read are left out; the log says so."""
+        plans: list[RebalancePlan] = []
+        left_out: dict[str, str] = {}
+        token = ""
+        while True:
+            # In pages: thousands of plans that others made are never held all at once.
+            answer = _required(
+                await self._get(f"{PLANS_PATH}?{urlencode({'limit': _PAGE, 'continue': token})}"),
+                "RebalancePlans were not listed (is deploy/crds/rebalanceplans applied?)",
+            )
             try:
-                plans.append(_plan_of(DECODER.decode(item)))
-            except msgspec.DecodeError as error:
-                logger.warning("a RebalancePlan is left out: delete it", extra={"why": str(error), "plan": _name(item)})
+                page = LIST_DECODER.decode(answer.body)
+            except REFUSED as error:
+                raise RecordError(f"the list of RebalancePlans cannot be read: {error}") from error
+            for item in page.items or ():
+                plan, why = self._judged(item)
+                if plan is None or why:
+                    left_out[_name(item) if plan is None else plan.name] = why
+                else:
+                    plans.append(plan)
+            token = (page.metadata.continue_ if page.metadata is not None else "") or ""
+            if not token:
+                break
+        for name, why in left_out.items():
+            if self.left_out.get(name) != why:
+                logger.warning("a RebalancePlan is left out: delete it", extra={"why": why, "plan": name})
+        self.left_out = left_out
         return tuple(sorted(plans, key=lambda plan: (plan.spec.created_at, plan.name)))
 
     async def update_status(self, plan: RebalancePlan, status: PlanStatus) -> RebalancePlan | None:
@@ -158,6 +182,14 @@ class PlanRecords:
 
     # Inside
 
+    def _judged(self, item: msgspec.Raw) -> tuple[RebalancePlan | None, str]:
+        """Return a plan, None = it cannot be read, and why it is left out; '' = it is not."""
+        try:
+            plan = _plan_of(DECODER.decode(item))
+        except REFUSED as error:
+            return None, f"it cannot be read: {error}"[:_LONGEST_REASON]
+        return plan, "it is being deleted" if plan.is_going else self.why_foreign(plan)
+
     async def _patch_status(self, plan: RebalancePlan, fields: Mapping[str, Any]) -> RebalancePlan | None:
         # One try: whatever became of it, the next reading shows it, and the version keeps a second try from harm.
         body = msgspec.json.encode({"metadata": {"resourceVersion": plan.version}, "status": fields})
@@ -180,7 +212,7 @@ def _name(item: msgspec.Raw) -> str:
     """Return the name of a plan that cannot be read whole; '' = not even that."""
     try:
         return str(msgspec.json.decode(item)["metadata"]["name"])
-    except (msgspec.DecodeError, KeyError, TypeError):
+    except (*REFUSED, KeyError, TypeError):
         return ""
 
 
@@ -199,7 +231,7 @@ def _required(answer: Answer, what: str) -> Answer:
 def _read_plan(body: bytes) -> RebalancePlan:
     try:
         return _plan_of(DECODER.decode(body))
-    except msgspec.DecodeError as error:
+    except REFUSED as error:
         raise RecordError(f"a RebalancePlan cannot be read: {error}") from error
 
 
@@ -212,4 +244,5 @@ def _plan_of(json: PlanJson) -> RebalancePlan:
         created=metadata.creation_timestamp or datetime.fromtimestamp(0, UTC),
         spec=json.spec,
         status=json.status or PlanStatus(),
+        is_going=metadata.deletion_timestamp is not None,
     )

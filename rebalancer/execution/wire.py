@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 import msgspec
 from msgspec import Meta
 
+from kube.decoding.wire import ListMetadata
 from kube.decoding.wire_base import Time, Wire
 from placement.reserved_targets.move_state import MoveState
 
@@ -24,7 +25,9 @@ ShortName = Annotated[str, Meta(max_length=253)]
 Uid = Annotated[str, Meta(max_length=64)]
 Message = Annotated[str, Meta(max_length=512)]
 Selector = Annotated[str, Meta(max_length=2048)]
-Count = Annotated[int, Meta(ge=0)]
+Count = Annotated[int, Meta(ge=0, le=2**53)]
+Heat = Annotated[float, Meta(ge=-1e9, le=1e9)]
+"""Node half hours of heat: sums of them stay finite."""
 
 
 class Trigger(StrEnum):
@@ -74,11 +77,11 @@ class MoveSpec(_Record, frozen=True, omit_defaults=True):
     namespace: ShortName
     pod: ShortName
     uid: Uid
-    service: ShortName
+    service: Annotated[str, Meta(max_length=253, pattern="^[^/]+/[^/]+$")]
     source: ShortName = msgspec.field(name="from")
     to: ShortName
     reason: Message = ""
-    gain: float = 0.0
+    gain: Heat = 0.0
     partner: Count | None = None
     surge: bool = False
 
@@ -100,11 +103,11 @@ class Predicted(_Record, frozen=True, omit_defaults=True):
     hot_after: Count = 0
     risk_before: Count = 0
     risk_after: Count = 0
-    heat_before: float = 0.0
-    heat_after: float = 0.0
-    most_gain: float = 0.0
-    gain: float = 0.0
-    horizon_hours: float = 0.0
+    heat_before: Heat = 0.0
+    heat_after: Heat = 0.0
+    most_gain: Heat = 0.0
+    gain: Heat = 0.0
+    horizon_hours: Annotated[float, Meta(ge=0, le=336)] = 0.0
 
 
 class PlanSpec(_Record, frozen=True, omit_defaults=True):
@@ -120,7 +123,7 @@ class PlanSpec(_Record, frozen=True, omit_defaults=True):
     moves: Annotated[tuple[MoveSpec, ...], Meta(max_length=MOST_MOVES)] = ()
     predicted: Predicted = msgspec.field(default_factory=Predicted)
     start_before: Time | None = None
-    configured: Annotated[str, Meta(max_length=16)] = ""
+    configured: Literal["", "off", "shadow", "on"] = ""
 
 
 class MoveStatus(_Record, frozen=True, omit_defaults=True):
@@ -164,10 +167,10 @@ class Grade(_Record, frozen=True, omit_defaults=True):
     prevented, newly_hot : half hours of nodes that were hot without the moves only, and with them only
     """
 
-    predicted: float
-    realised: float
+    predicted: Heat
+    realised: Heat
     at: Time
-    verdict: Annotated[str, Meta(max_length=16)] = "unknown"
+    verdict: Literal["good", "bad", "no-moves", "unknown"] = "unknown"
     prevented: Count = 0
     newly_hot: Count = 0
     message: Message = ""
@@ -190,6 +193,7 @@ class MetadataJson(Wire):
     uid: Uid = ""
     resource_version: str = ""
     creation_timestamp: Time | None = None
+    deletion_timestamp: Time | None = None
 
 
 class PlanJson(Wire):
@@ -201,9 +205,10 @@ class PlanJson(Wire):
 
 
 class PlanListJson(Wire):
-    """A list; its items are decoded one by one."""
+    """A page of a list; its items are decoded one by one."""
 
     items: list[msgspec.Raw] | None = None
+    metadata: ListMetadata | None = None
 
 
 DECODER: Final = msgspec.json.Decoder(PlanJson)

@@ -20,6 +20,7 @@ from rebalancer.execution.requests import MoveRequests
 from rebalancer.execution.wire import MoveSpec, MoveStatus
 from rebalancer.execution.wire_seen import MOVE_BY_SURGE, SURGED_FOR, deployment_seen, pod_seen
 from testing.servers.applying import Applier, NotApplied
+from testing.waiting import eventually
 from tests.deploy.conftest import JSON, Policed
 
 PART: Final = "rebalancer"
@@ -248,6 +249,33 @@ RESERVATION_ATTACKS: Final[dict[str, dict[str, Any]]] = {
     },
     "under another name": {"metadata": {"name": "release"}},
 }
+
+
+PLANS: Final = "/apis/forecast-scheduler.io/v1alpha1/rebalanceplans"
+PLAN: Final = {
+    "apiVersion": "forecast-scheduler.io/v1alpha1",
+    "kind": "RebalancePlan",
+    "metadata": {"name": "night-2026-03-01"},
+    "spec": {"createdAt": "2026-03-01T02:00:00Z", "trigger": "night", "mode": "on"},
+}
+
+
+def test_nobody_but_the_rebalancer_makes_a_plan_or_says_how_far_it_is(world: Policed) -> None:
+    """Also an account with all rights: what a plan says is acted upon."""
+
+    def admin_is_refused(method: str, path: str, body: dict[str, Any], kind: str) -> bool:
+        try:
+            world.admin.send(method, path, body, kind=kind)
+        except NotApplied as error:
+            return "only the rebalancer" in error.message
+        return False
+
+    assert eventually(lambda: admin_is_refused("POST", PLANS, {**PLAN, "metadata": {"generateName": "x-"}}, JSON))
+    world.write(PART, PLANS, PLAN, JSON, "POST")
+    done = {"status": {"phase": "Completed"}}
+    assert admin_is_refused("PATCH", f"{PLANS}/night-2026-03-01/status", done, MERGE)
+    assert world.write(PART, f"{PLANS}/night-2026-03-01/status", done)["status"] == done["status"]
+    world.admin.send("DELETE", f"{PLANS}/night-2026-03-01", {}, kind=JSON)
 
 
 @pytest.mark.parametrize("attack", RESERVATION_ATTACKS)

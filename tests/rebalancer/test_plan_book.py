@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from typing import Any
 
+import msgspec
 import pytest
 
 from forecast.calendar import Calendar
-from forecast.errors import InputError
 from forecast.service_key import ServiceKey
 from placement.reserved_targets.move_state import MoveState
 from rebalancer.execution.plan_records import RebalancePlan
 from rebalancer.execution.wire import Grade, Mode, MoveSpec, MoveStatus, PlanSpec, PlanStatus, Predicted, Trigger
+from rebalancer.options import BudgetOptions, RebalanceOptions
 from rebalancer.options import Mode as ConfiguredMode
-from rebalancer.plan_book import PlanBook, night_name
+from rebalancer.plan_book import PlanBook, night_name, unforeseen_name, why_foreign
 from rebalancer.planning.cooldown import CooldownOptions
 from rebalancer.trust.grade import Verdict
 
@@ -23,7 +26,7 @@ OPTIONS = CooldownOptions(nights=2, no_return_days=14)
 
 def _plan(
     night: date, moved: dict[str, str] | None = None, *, name: str = "", trigger: Trigger = Trigger.NIGHT,
-    grade: Grade | None = None, configured: str = "on", mode: Mode = Mode.ON,
+    grade: Grade | None = None, configured: Literal["", "off", "shadow", "on"] = "on", mode: Mode = Mode.ON,
 ) -> RebalancePlan:  # fmt: skip
     """A plan at 02:00 UTC. moved: UID of the pod -> UID of its replacement; '' = it was not evicted."""
     at = datetime(night.year, night.month, night.day, 2, tzinfo=UTC)
@@ -80,6 +83,75 @@ def test_moves_because_of_the_unforeseen_count_on_their_local_day() -> None:
     assert book.unforeseen_on(date(2026, 3, 2), BERLIN) == []
 
 
-def test_a_plan_of_no_night_is_named_in_the_error() -> None:
-    with pytest.raises(InputError, match="night-soon"):
-        list(PlanBook.of([_plan(date(2026, 3, 1), name="night-soon")], BERLIN).nights())
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+LONG_AGO, FAR = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, tzinfo=UTC)
+
+
+def _changed(spec: dict[str, Any] | None = None, **fields: Any) -> RebalancePlan:
+    plan = _plan(date(2026, 3, 1), {"a": "b"})
+    return replace(plan, spec=msgspec.structs.replace(plan.spec, **(spec or {})), **fields)
+
+
+def _with_status(**times: datetime) -> RebalancePlan:
+    status = msgspec.structs.replace(MoveStatus("a", MoveState.EVICTED, NOW), **times)
+    return _changed(status=PlanStatus(moves=(status,)))
+
+
+FOREIGN = {
+    "tomorrow": _changed(name="night-tomorrow"),
+    "zeros": _changed(name="night-0000-00-00"),
+    "no such day": _changed(name="night-2026-02-30"),
+    "another notation": _changed(name="night-20260301"),
+    "a night of later": _changed(name="night-2099-01-01"),
+    "a night of before": _changed(name="night-2020-01-01"),
+    "made later": _changed({"created_at": datetime(2099, 1, 1, tzinfo=UTC)}, name="night-2099-01-01"),
+    "made at the end of time": _changed({"created_at": FAR}),
+    "made at its beginning": _changed({"created_at": LONG_AGO}),
+    "begins whenever": _changed({"start_before": FAR}),
+    "unforeseen without a time": _changed({"trigger": Trigger.UNFORESEEN}, name="unforeseen-soon"),
+    "unforeseen at another time": _changed({"trigger": Trigger.UNFORESEEN}, name="unforeseen-2026-02-01-020000"),
+    "a night that is unforeseen": _changed({"trigger": Trigger.UNFORESEEN}),
+    "a pod twice": _changed({"moves": _plan(date(2026, 3, 1), {"a": "b"}).spec.moves * 2}),
+    "moved before time": _with_status(evicted_at=LONG_AGO),
+    "moved after time": _with_status(since=FAR),
+}
+
+
+@pytest.mark.parametrize("what", FOREIGN)
+def test_a_plan_that_cannot_be_ours_is_known_by_what_it_says(what: str) -> None:
+    assert why_foreign(FOREIGN[what], NOW, BERLIN)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Pacific/Kiritimati", "Pacific/Pago_Pago"])
+def test_plans_of_ours_are_no_foreign_ones_in_any_time_zone(zone: str) -> None:
+    calendar = Calendar(zone)
+    at = _plan(date(2026, 3, 1)).spec.created_at
+    for plan in (
+        _plan(date(2026, 3, 1), {"a": "b"}),
+        replace(_plan(date(2026, 3, 1)), name=night_name(date(2026, 3, 2), 2)),
+        _plan(date(2026, 3, 1), name=unforeseen_name(at), trigger=Trigger.UNFORESEEN),
+    ):
+        assert why_foreign(plan, at, calendar) == ""
+
+
+def test_plans_of_one_night_have_one_budget_whoever_wrote_them() -> None:
+    ours = _plan(date(2026, 3, 1), {f"p{n}": "" for n in range(2)})
+    other = replace(_plan(date(2026, 3, 1), {f"q{n}": "" for n in range(3)}), name="night-2026-03-01-2", created=NOW)
+    book = PlanBook.of([other, ours], BERLIN)
+
+    def allowed(**budget: int) -> list[str]:
+        options = RebalanceOptions(budget=BudgetOptions(**budget))
+        moves = [*ours.spec.moves, *other.spec.moves]
+        return [move.uid for move in moves if not book.beyond_budget(move, options, BERLIN)]
+
+    assert allowed(per_service=9, per_namespace=9) == ["p0", "p1", "q0", "q1", "q2"]
+    assert allowed(per_service=9, per_namespace=3) == ["p0", "p1", "q0"]
+    assert allowed(per_service=1) == ["p0"]
+    assert allowed(most=4, per_service=9) == ["p0", "p1", "q0", "q1"]
+    unknown = msgspec.structs.replace(ours.spec.moves[0], uid="else")
+    assert book.beyond_budget(unknown, RebalanceOptions(), BERLIN)
+
+
+def test_a_plan_of_no_night_is_no_night_and_is_not_graded() -> None:
+    book = PlanBook.of([_plan(date(2026, 3, 1), name="night-soon")], BERLIN)
+    assert list(book.nights()) == [] and book.due_for_grade(datetime(2026, 3, 2, 4, tzinfo=UTC)) is None

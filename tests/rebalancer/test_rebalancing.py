@@ -50,7 +50,7 @@ class World:
     def start(self) -> None:
         """Another process takes over."""
         tables = self.tested.scorer.tables
-        kept = KeptPlans(tables, self.options.cooldown)
+        kept = self.kept = KeptPlans(tables, self.options.cooldown)
         sources = PlanSources(lambda pod: NODES, cooling_until=kept.cooling_until, left=kept.nodes_left)
         self.maker = PlanMaker(tables, sources, self.options)
         records = PlanRecords(self.api)
@@ -66,7 +66,10 @@ class World:
         self.rebalancing.step()
 
     def plans(self) -> dict[str, RebalancePlan]:
-        return {plan.name: plan for plan in asyncio.run(PlanRecords(self.api).list())}
+        """Return those of the rebalancer."""
+        records = PlanRecords(self.api)
+        records.why_foreign = self.kept.why_foreign
+        return {plan.name: plan for plan in asyncio.run(records.list())}
 
 
 class Lived:
@@ -183,6 +186,80 @@ def test_what_is_tried_every_ten_minutes_is_held_up_until_it_succeeds() -> None:
     world.api.forbidden = ""
     world.at(5.5, day=1)
     assert world.rebalancing.state.trouble == "" and world.rebalancing.state.grade is not None
+
+
+def _foreign(name: str, *, created: str = "2026-05-19T01:00:00Z", **fields: Any) -> dict[str, Any]:
+    """A plan that is on and that a person, or anybody with the right, has written."""
+    uid = fields.pop("moves", "")
+    move = {"namespace": "shop", "pod": uid, "uid": uid, "service": "Deployment/a", "from": "node-0", "to": "node-1"}
+    spec = {"createdAt": created, "trigger": "night", "mode": "on", "moves": [move] if uid else [], **fields}
+    return {"metadata": {"name": name, "uid": f"u-{name}", "resourceVersion": "1"}, "spec": spec}
+
+
+FOREIGN = [
+    _foreign("night-tomorrow", moves="x"),
+    _foreign("night-2099-01-01", created="2099-01-01T03:00:00Z", moves="x"),
+    _foreign("night-2026-02-30"),
+    _foreign("other", trigger="unforeseen", moves="x"),
+    _foreign("night-2026-05-18", predicted={"horizonHours": 1e300}),
+    _foreign("night-2026-05-17", created="2026-05-17T01:00:00Z", configured="maybe"),
+    {"metadata": {"name": "empty"}},
+    _foreign("night-2026-05-16", created="2026-05-16T01:00:00Z") | {"status": {"moves": 7}},
+]
+
+
+def test_foreign_plans_are_skipped_and_reported_and_wedge_nothing() -> None:
+    world = World(Mode.ON)
+    names = [one["metadata"]["name"] for one in FOREIGN]
+    world.api.plans |= dict(zip(names, FOREIGN, strict=True))
+    for hour in (3.5, 3.6, 3.7):
+        world.at(hour)
+    state = world.rebalancing.state
+    assert list(world.plans()) == ["night-2026-05-19"]
+    assert state.foreign == len(FOREIGN) and names[0] in state.trouble, state.trouble
+    touched = [
+        one for one in world.api.requests if "/eviction" in one or any(f"{name}/status" in one for name in names)
+    ]
+    assert touched == []
+    for name in names:
+        del world.api.plans[name]
+    world.at(3.8)
+    assert (world.rebalancing.state.foreign, world.rebalancing.state.trouble) == (0, "")
+
+
+def test_a_foreign_plan_with_the_name_of_tonight_takes_no_night_away() -> None:
+    world = World(Mode.SHADOW)
+    world.api.plans["night-2026-05-19"] = _foreign("night-2026-05-19", startBefore="2099-01-01T00:00:00Z")
+    for hour in (3.5, 3.6, 4.0):
+        world.at(hour)
+    made = [name for name, plan in world.plans().items() if plan.spec.moves]
+    assert made == ["night-2026-05-19-2"] and "night-2026-05-19:" in world.rebalancing.state.trouble
+
+
+def test_a_plan_that_is_being_deleted_and_is_kept_by_a_finalizer_is_nobodys() -> None:
+    world = World(Mode.SHADOW)
+    world.at(3.5)
+    world.api.plans["night-2026-05-19"]["metadata"]["deletionTimestamp"] = "2026-05-19T01:40:00Z"
+    world.at(3.7)
+    world.at(3.8)
+    assert "being deleted" in world.rebalancing.state.trouble
+    assert "night-2026-05-19-2" in world.api.plans
+
+
+def test_what_was_not_foreseen_is_reported_and_all_is_read_again() -> None:
+    world = World(Mode.SHADOW)
+    plan_night = world.rebalancing._plan_night
+
+    def broken(now: datetime, trust: object) -> None:
+        raise ZeroDivisionError("a bug")
+
+    world.rebalancing._plan_night = broken  # type: ignore[method-assign]
+    world.at(3.5)
+    assert "ZeroDivisionError: a bug" in world.rebalancing.state.trouble
+    world.rebalancing._plan_night = plan_night  # type: ignore[method-assign]
+    world.at(3.6)
+    world.at(3.7)
+    assert world.rebalancing.state.trouble == "" and list(world.plans()) == ["night-2026-05-19"]
 
 
 def test_without_a_forecast_it_looks_again_soon() -> None:
