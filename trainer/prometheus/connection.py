@@ -24,12 +24,13 @@ from requests.exceptions import RequestException, SSLError
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 from urllib3.exceptions import HTTPError
 
+from forecast.bounded_reading import ROOM, AnswerTooLarge, AnswerTooSlow, read_whole
 from forecast.errors import InputError
 from forecast.resources import RESOURCES
 from trainer.prometheus.cloud_credentials import cloud_credentials
 from trainer.prometheus.errors import ImpossibleAnswer, TooManySamples, Transient, Unreachable
 from trainer.prometheus.http_answer import interpret
-from trainer.prometheus.matrix import Matrix, Series, matrix_of, vector_of
+from trainer.prometheus.matrix import Matrix, Series, joined, matrix_of, vector_of
 from trainer.prometheus.options import Cloud, ConnectionOptions, SourceOptions
 from trainer.prometheus.selectors import UnreadableQuery, with_labels
 
@@ -45,8 +46,7 @@ _WHOLE_ANSWERS = {"partial_response": "false", "deny_partial_response": "1"}
 _EACH_REPLICA = {"dedup": "false"}
 _USAGE = frozenset(f"{kind}_{resource.name}" for kind in ("pod", "node") for resource in RESOURCES)
 _LONGEST_URL = 4_000  # characters of a query beyond which it travels in the body of a POST
-_LARGEST_ANSWER = 2**29  # bytes; two million samples, the most asked for at a time, take some 60 MB
-_PIECE = 2**20
+_LARGEST_ANSWER = 2**27  # bytes; two million samples, the most asked for at a time, take some 60 to 90 MB
 _REPORT_SECONDS = 10.0
 
 
@@ -83,7 +83,7 @@ class Connection:
         self._reported = -math.inf  # monotonic seconds of the last line about a retry
         self._whole = _WHOLE_ANSWERS if options.cloud is Cloud.OFF else {}
         self._own = _USAGE - set(options.queries if isinstance(options, SourceOptions) else ())
-        self._current = threading.local()  # name and query of the request under way in this thread
+        self._current = threading.local()  # name, query and decoder of the request under way in this thread
         session = _Session(url, options, self._current)
         if options.ca_file is not None:
             session.verify = str(_readable(options.ca_file, "ca_file"))
@@ -146,9 +146,10 @@ class Connection:
             ) from error
 
     def _ask(
-        self, name: str, query: str, request: Callable[[], list[Series]], decode: Callable[[list[Series]], Matrix]
+        self, name: str, query: str, request: Callable[[], Matrix], decode: Callable[[list[Series]], Matrix]
     ) -> Matrix:
-        self._current.name, self._current.query = name, query
+        """request: by way of the client, whose session decodes the answer"""
+        self._current.name, self._current.query, self._current.decode = name, query, decode
         patience = self.options.patience
         if not self._reached.is_set():
             patience = min(patience, self.options.first_patience)
@@ -164,14 +165,14 @@ class Connection:
             result = retrying(request)
         except Transient as error:
             raise Unreachable(f"{error.found} (tried for {patience:.0f} s): {error.way_out}") from error
-        self._reached.set()
-        try:
-            return decode(result)
         except ImpossibleAnswer as error:
+            self._reached.set()
             raise ImpossibleAnswer(
                 f"{self.url} answers query {name} with {error}: no Prometheus says that, look at what is behind the "
                 f"URL; the query is {' '.join(query.split())}"
             ) from error
+        self._reached.set()
+        return result
 
     def _report(self, name: str, patience: float, state: RetryCallState) -> None:
         """Log a line every ten seconds, whatever the number of threads, so that a run that waits shows why."""
@@ -216,15 +217,22 @@ class _Session(requests.Session):
     def __init__(self, url: str, options: ConnectionOptions, current: threading.local) -> None:
         super().__init__()
         self._url, self._query, self._timeout = url, current, options.timeout
+        self.hooks["response"].append(_end_redirect)
 
     def request(self, method: str, url: str | bytes, *args: Any, **kwargs: Any) -> requests.Response:
         params = kwargs.get("params") or {}
         if len(str(params.get("query", ""))) > _LONGEST_URL:
             method, kwargs["params"], kwargs["data"] = "POST", None, params
-        begun = time.monotonic()
         try:
-            response = super().request(method, url, *args, **{**kwargs, "stream": True})
-            body = self._body(response, begun)
+            with super().request(method, url, *args, **{**kwargs, "stream": True}) as response, ROOM.reading() as hold:
+                # read1 returns what has come: read would wait for a whole piece, however slowly it drips.
+                body = read_whole(
+                    lambda most: response.raw.read1(most, decode_content=True),
+                    hold,
+                    most=_LARGEST_ANSWER,
+                    seconds=self._timeout,
+                )
+                found = self._decoded(response, body)
         except SSLError as error:
             if "EOF" in str(error):
                 raise Transient(f"{self._url} broke off the TLS handshake", "is the server up?") from error
@@ -232,11 +240,20 @@ class _Session(requests.Session):
                 f"{self._url}: no secure connection ({_reason(error)}): give prometheus.ca_file the authority that "
                 "signed the server's certificate, or check cert_file and key_file"
             ) from error
+        except AnswerTooLarge as error:
+            raise TooManySamples(self._query.name, str(error)) from error
+        except AnswerTooSlow as error:
+            raise Transient(f"{self._url} {error}", "is the server overloaded?") from error
         except (RequestException, HTTPError) as error:
             raise Transient(
                 f"{self._url} cannot be reached ({_reason(error)})", "is the URL right and the server up?"
             ) from error
-        document = interpret(
+        response.json = lambda **_: {"data": {"result": found}}  # type: ignore[method-assign]
+        return response
+
+    def _decoded(self, response: requests.Response, body: bytearray) -> Matrix:
+        """What the query's decoder makes of the answer, piece by piece."""
+        result = interpret(
             response.status_code,
             response.headers.get("Content-Type", ""),
             body,
@@ -244,26 +261,15 @@ class _Session(requests.Session):
             query=self._query.query,
             url=self._url,
         )
-        warnings = document.get("warnings")
-        for warning in warnings if isinstance(warnings, list) else ():
-            logger.warning("the server warns", extra={"query": self._query.name, "warning": str(warning)[:200]})
-        response.json = lambda **_: document  # type: ignore[method-assign]
-        return response
+        for warning in result.warnings:
+            logger.warning("the server warns", extra={"query": self._query.name, "warning": warning[:200]})
+        return joined([self._query.decode(piece) for piece in result.pieces])
 
-    def _body(self, response: requests.Response, begun: float) -> bytes:
-        """All of it, decompressed. An answer without end, in bytes or in time, must not hold the run for ever."""
-        body = bytearray()
-        with response:
-            # read1 returns what has come: read would wait for a whole piece, however slowly it drips.
-            while piece := response.raw.read1(_PIECE, decode_content=True):
-                body += piece
-                if len(body) > _LARGEST_ANSWER:
-                    raise TooManySamples(self._query.name, f"its answer is larger than {_LARGEST_ANSWER:,} bytes")
-                if time.monotonic() - begun > self._timeout:
-                    raise Transient(
-                        f"{self._url} did not end its answer within {self._timeout:g} s", "is the server overloaded?"
-                    )
-        return bytes(body)
+
+def _end_redirect(response: requests.Response, *args: Any, **kwargs: Any) -> None:
+    """Hang up on an answer that sends us elsewhere: requests would read all of it, however much that is."""
+    if response.is_redirect:
+        response.close()
 
 
 def _readable(path: Path, setting: str) -> Path:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import accumulate, chain
 from operator import itemgetter
 from sys import intern
 from typing import Any
@@ -64,6 +64,20 @@ def vector_of(result: Sequence[Series]) -> Matrix:
     """Result of an instant query; every sample lies at tick 0. Raises ImpossibleAnswer."""
     lengths, _, values = _decoded(result, "value")
     return _matrix(result, np.arange(len(lengths)), np.zeros(len(lengths), dtype=np.int64), values)
+
+
+def joined(parts: Sequence[Matrix]) -> Matrix:
+    """Matrices of different series as one."""
+    if len(parts) == 1:
+        return parts[0]
+    ends = accumulate(len(part.labels) for part in parts)
+    series = [part.series + (end - len(part.labels)) for part, end in zip(parts, ends, strict=True)]
+    return Matrix(
+        tuple(chain.from_iterable(part.labels for part in parts)),
+        np.concatenate([np.zeros(0, np.int64), *series]),
+        np.concatenate([np.zeros(0, np.int64), *(part.tick for part in parts)]),
+        np.concatenate([np.zeros(0), *(part.values for part in parts)]),
+    )
 
 
 def _matrix(result: Sequence[Series], series: Ints, tick: Ints, values: Floats) -> Matrix:

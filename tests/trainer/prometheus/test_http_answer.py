@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import gc
-from typing import Any
 
 import orjson
 import pytest
 
 from forecast.errors import InputError
 from trainer.prometheus.errors import TooManySamples, Transient
-from trainer.prometheus.http_answer import interpret
+from trainer.prometheus.http_answer import Result, interpret
 
 _URL = "http://prometheus:9090"
 
 
-def _answer(status: int, body: object, content_type: str = "application/json; charset=utf-8") -> dict[str, Any]:
+def _answer(status: int, body: object, content_type: str = "application/json; charset=utf-8") -> Result:
     raw = body if isinstance(body, bytes) else orjson.dumps(body)
     return interpret(status, content_type, raw, name="pod_cpu", query="up", url=_URL)
 
@@ -26,8 +25,9 @@ def _error(text: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("result_type", ["matrix", "vector"])
 def test_a_good_answer_is_decoded(result_type: str) -> None:
-    document = {"status": "success", "data": {"resultType": result_type, "result": []}}
-    assert _answer(200, document) == document
+    document = {"status": "success", "data": {"resultType": result_type, "result": [1]}, "warnings": ["slow"]}
+    found = _answer(200, document)
+    assert list(found.pieces) == [[1]] and found.warnings == ["slow"]
     assert gc.isenabled()
 
 
