@@ -11,6 +11,7 @@ import msgspec
 import urllib3
 
 from forecast.errors import ForecastError, InputError
+from kube.client.bounded_answer import read_answer
 
 _CONNECTIONS: Final = 16
 
@@ -85,13 +86,14 @@ class RemoteService:
         """Return the body of an answer 200. Raises ServiceUnavailable."""
         url, name = self._remote.url.rstrip("/") + path, self._name
         try:
-            response = self._pool.request(method, url, body=body, headers=self._headers())
+            response = self._pool.request(method, url, body=body, headers=self._headers(), preload_content=False)
+            answer = read_answer(response, seconds=self._remote.seconds)
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:  # ValueError: a token that is no header
             raise ServiceUnavailable(f"the {name} {self._remote.url} does not answer: {_one_line(error)}") from error
         if response.status != 200:
             kind = ServiceRefused if 400 <= response.status < 500 else ServiceUnavailable
-            raise kind(f"the {name} {self._remote.url} answered {response.status}: {error_words(response.data)}")
-        return response.data
+            raise kind(f"the {name} {self._remote.url} answered {response.status}: {error_words(answer)}")
+        return answer
 
     def close(self) -> None:
         self._pool.clear()

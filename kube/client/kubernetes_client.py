@@ -18,6 +18,7 @@ from kubernetes.config.config_exception import ConfigException
 from kubernetes.config.kube_config import KUBE_CONFIG_DEFAULT_LOCATION
 
 from forecast.errors import ForecastError, InputError
+from kube.client.bounded_answer import WholeAnswer, read_answer
 from kube.client.kubernetes_requests import Request, list_request
 from kube.decoding.decoding import SCORED_KINDS, WATCHED, Kind
 
@@ -118,23 +119,25 @@ def send(
     content_type: str = "application/json",
     seconds: float,
     headers: Mapping[str, str] | None = None,
-) -> urllib3.BaseHTTPResponse:
+) -> WholeAnswer:
     """Send one request and return its whole answer, whatever the status. seconds: timeout; headers: further ones.
 
-    No retries and no redirects: the writer must know what became of the request. Raises urllib3's HTTPError and
-    OSError.
+    No retries and no redirects: the writer must know what became of the request. Raises urllib3's HTTPError (of an
+    answer that is too large, too) and OSError.
     """
     sent = {"Accept": "application/json", "User-Agent": "forecast-scheduler", **(headers or {})} | authorization(api)
     pool: urllib3.PoolManager = api.rest_client.pool_manager
-    return pool.request(
+    answer = pool.request(
         method,
         api.configuration.host + path,
         body=body,
         headers=sent if body is None else sent | {"Content-Type": content_type},
         retries=False,
         redirect=False,
+        preload_content=False,
         timeout=urllib3.Timeout(total=seconds),
     )
+    return WholeAnswer(answer.status, read_answer(answer, seconds=seconds), answer.headers)
 
 
 def authorization(api: client.ApiClient) -> dict[str, str]:
@@ -154,8 +157,7 @@ def check_access(api: client.ApiClient, kinds: Iterable[Kind] = SCORED_KINDS) ->
     for kind in kinds:
         try:
             answer = open_request(api, list_request(WATCHED[kind], limit=1), read_seconds=_CONNECT_SECONDS)
-            body = answer.data
-            answer.release_conn()
+            body = read_answer(answer, seconds=_CONNECT_SECONDS)
         except (urllib3.exceptions.HTTPError, OSError) as error:
             host = api.configuration.host
             raise UnreachableApiServer(f"the API server {host} does not answer: {_one_line(error)}") from error

@@ -17,6 +17,7 @@ import msgspec
 import urllib3
 from kubernetes.client import ApiClient
 
+from kube.client.bounded_answer import OversizedAnswer, read_answer
 from kube.client.kubernetes_client import open_request
 from kube.client.kubernetes_contract import OptionalSink, ResourceSink, Timing, WatchStatus
 from kube.client.kubernetes_requests import Request, list_request, watch_request
@@ -30,6 +31,13 @@ T = TypeVar("T")
 
 _LONGEST_RETRY_AFTER = 60.0
 _CHUNK_BYTES = 1 << 16
+_LARGEST_PAGE = 1 << 26
+_LARGEST_LIST = 1 << 28  # in one page, as it is asked for after a list in pages has expired
+_LARGEST_LINE = 1 << 24
+"""Bytes. An API server takes requests of at most 3 MiB, so a page of few objects always fits."""
+_FEWER = 8
+_LISTS_PER_READ = 10
+"""A page may take so many times the silence after which its connection counts as dead."""
 
 
 class LineSplitter:
@@ -92,6 +100,7 @@ class ResourceWatcher(Generic[T]):
         self._clock, self._rng = clock, rng or random.Random()
         self._stopping, self._wake = threading.Event(), threading.Event()
         self._lists_asked = self._lists_answered = 0  # see `list_again`
+        self._counting = threading.Lock()  # two threads that ask at once count as two
         self._answer: urllib3.BaseHTTPResponse | None = None
         self._last_contact: float | None = None
         self._lists = self._watches = self._events = self._undecodable = self._failures = 0
@@ -127,8 +136,9 @@ class ResourceWatcher(Generic[T]):
 
         Returns a function that says whether a list that began after this moment has been applied.
         """
-        self._lists_asked += 1
-        asked = self._lists_asked
+        with self._counting:
+            self._lists_asked += 1
+            asked = self._lists_asked
         self._interrupt()
         return lambda: self._lists_answered >= asked
 
@@ -183,7 +193,15 @@ class ResourceWatcher(Generic[T]):
         while True:
             request = list_request(self.watched, limit=limit, continue_token=token)
             with self._opened(request, self._timing.list_read_seconds) as answer:
-                body = answer.data
+                try:
+                    body = self._read_page(answer, limit)
+                except OversizedAnswer as error:
+                    if limit == 1:
+                        return self._failed(Result.UNUSABLE, f"an object of {self.watched.plural}: {error}")
+                    if not limit:  # everything at once: begin again, in pages
+                        token, objects, undecodable = "", [], ()
+                    limit = limit // _FEWER or (1 if limit else self._page_size)
+                    continue
                 if result := result_of_status(answer.status):
                     if answer.status == 404 and self.watched.optional:
                         self.watched = self.watched.at_next_path()
@@ -222,6 +240,11 @@ class ResourceWatcher(Generic[T]):
         logger.info("listed %d %s at %s", len(objects), self.watched.plural, page.resource_version)
         return StepOutcome(Result.LISTED)
 
+    def _read_page(self, answer: urllib3.BaseHTTPResponse, limit: int) -> bytes:
+        """limit: objects, 0 = all there are"""
+        seconds = _LISTS_PER_READ * self._timing.list_read_seconds
+        return read_answer(answer, most=_LARGEST_PAGE if limit else _LARGEST_LIST, seconds=seconds)
+
     def _not_installed(self, result: Result) -> StepOutcome:
         """Ask for the resource again and again, as it may be installed later, and log it once."""
         if not self._is_absent:
@@ -235,7 +258,7 @@ class ResourceWatcher(Generic[T]):
         request = watch_request(self.watched, self._resource_version, timeout_seconds=seconds)
         with self._opened(request, self._timing.watch_read_seconds) as answer:
             if result := result_of_status(answer.status):
-                return self._refused(result, answer, answer.data)
+                return self._refused(result, answer, self._read_page(answer, 1))
             self._watches += 1
             self._last_contact, self._last_error = self._clock(), ""
             if self._is_list_asked_for():  # before there was a stream to end
@@ -246,6 +269,8 @@ class ResourceWatcher(Generic[T]):
                 for line in lines.feed(chunk):
                     if outcome := self._apply(line):
                         return outcome
+                if lines.unfinished > _LARGEST_LINE:
+                    return self._failed(Result.UNUSABLE, f"a watch event has more than {_LARGEST_LINE:,} bytes")
                 self._last_contact = self._clock()
                 if self._stopping.is_set() or self._is_relist_due() or self._is_list_asked_for():
                     break

@@ -20,6 +20,7 @@ from kubernetes import client
 from yarl import URL
 
 from kube.client.api_answer import Answer, answered, not_sent, unanswered
+from kube.client.bounded_answer import LARGEST_ANSWER
 from kube.client.kubernetes_client import authorization
 from kube.session.connection import connection_of, session_of
 from kube.session.event_loop import GOODBYE_SECONDS, loop_factory
@@ -32,6 +33,18 @@ _TOKEN_SECONDS: Final = 10.0
 """How often the token is read again: one that is rotated is valid for minutes more."""
 _UNAUTHORIZED: Final = 401
 _MOST_TIMEOUTS: Final = 256
+
+
+async def _whole(response: aiohttp.ClientResponse) -> bytes:
+    """The body; raises aiohttp.ClientPayloadError beyond LARGEST_ANSWER. It is as sent: nothing is decompressed."""
+    parts: list[bytes] = []
+    size = 0
+    while part := await response.content.readany():
+        size += len(part)
+        if size > LARGEST_ANSWER:
+            raise aiohttp.ClientPayloadError(f"the answer is larger than {LARGEST_ANSWER:,} bytes")
+        parts.append(part)
+    return b"".join(parts)
 
 
 class SessionOver(RuntimeError):
@@ -109,7 +122,7 @@ class ApiSession:
     ) -> Answer:
         """Send one request and return its whole answer, whatever the status; never raises for a failure.
 
-        path : with its query, escaped as it is to be sent; seconds: timeout
+        path : with its query, escaped as it is to be sent; seconds: timeout. An answer that is too large counts as none
 
         No retries and no redirects: the writer must know what became of the request.
         """
@@ -127,7 +140,7 @@ class ApiSession:
                 timeout=self._timeout(seconds),
                 **self._connection.arguments,
             ) as response:
-                content, status, headers = await response.read(), response.status, response.headers
+                content, status, headers = await _whole(response), response.status, response.headers
         except (aiohttp.ClientError, OSError, ValueError, TimeoutError) as error:
             if isinstance(error, TimeoutError):
                 self._given_up_at = self._loop_time()

@@ -89,6 +89,31 @@ def test_pages_are_applied_as_one_list(tmp_path: Path) -> None:
         assert eventually(lambda: status().resource_version == "99")
 
 
+def test_a_page_that_is_too_large_is_asked_for_with_fewer_objects(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kube.client.kubernetes_watcher._LARGEST_PAGE", 2_000)
+    padded = pod_json("a", spec={"containers": [{"name": "c", "args": ["x" * 1_500]}]})
+    sink = StoredObjects()
+    script = in_order(page(padded, padded, token="next"), page(padded, token="next"), page(pod_json("b"), version="7"))
+    with pods_from(script, tmp_path, sink) as (server, _):
+        assert eventually(lambda: names(sink) == {"a", "b"})
+        assert [query["limit"] for query in server.queries[:3]] == ["2", "1", "1"]
+
+
+def test_an_object_and_an_event_without_end_are_given_up_and_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kube.client.kubernetes_watcher._LARGEST_PAGE", 1_000)
+    monkeypatch.setattr("kube.client.kubernetes_watcher._LARGEST_LINE", 1_000)
+    endless = Answer(chunks=[b"x" * 2_000], hold=30.0)
+    script = in_order(endless, endless, page(pod_json("a")), endless)
+    with pods_from(script, tmp_path, StoredObjects()) as (server, status):
+        assert eventually(lambda: "an object of pods: the answer is larger than 1,000 bytes" in status().last_error)
+        assert eventually(lambda: "a watch event has more than 1,000 bytes" in status().last_error)
+        assert eventually(lambda: len(server.queries) > 4)
+
+
 def test_a_resource_that_need_not_be_installed_has_no_objects_while_it_is_not(tmp_path: Path) -> None:
     """Synced all the same; and back again once it is installed."""
     sink = StoredObjects()
