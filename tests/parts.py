@@ -50,10 +50,11 @@ JOURNEYS: Final = (
 """Files of the default run however long they take, first a journey with real servers for each command that touches a
 cluster. In these files, too, `long` marks what the default run leaves out."""
 
-_NEVER_IN_DEFAULT: Final = ("browser/", "differential/", "image/", "nights/", "soak/")
+_NEVER_IN_DEFAULT: Final = ("attacks/", "browser/", "differential/", "image/", "nights/", "soak/")
 """They need programs that nothing else needs, or are parts of their own."""
 
 PARTS: Final = {
+    "attacks": ("attacks/",),
     "soak": ("soak/", "schedule/test_replicas.py"),
     "differential": ("differential/", "scheduler/profiles/job/cron/test_robfig.py"),
     "models": ("forecast/", "trainer/", "nights/", "data/", "scorer/replay/", "rebalancer/", "contracts/"),

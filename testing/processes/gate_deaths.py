@@ -21,7 +21,10 @@ from placement.advice_gate import ADVICE
 from testing.clusters.advised_site import Site, advised_site, pod_of
 from testing.processes.scorer_process import ScorerProcess
 from testing.processes.webhook_process import Api, WebhookProcess, configuration
+from testing.servers.applying import Applier
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
+from testing.servers.kustomize import built
+from testing.servers.shipped_rights import ShippedRights
 from testing.servers.watching import PODS, Watching
 from testing.waiting import eventually
 
@@ -68,7 +71,7 @@ class HeldTimes:
 
 @dataclass
 class Advised:
-    """An installation as it is shipped, but for the addresses and `advise`. advisors: the first leads"""
+    """An installation with the rights and policies that are shipped. advisors: the first leads"""
 
     site: Site
     api: Api
@@ -169,12 +172,13 @@ def advised(directory: Path, advise: Mapping[str, Any]) -> Iterator[Advised]:
     with ExitStack() as stack:
         site = stack.enter_context(advised_site(directory))
         api = stack.enter_context(Api(site.plane))
-        api.install_crds()
+        applier = stack.enter_context(Applier(site.plane))
+        shipped = ShippedRights(site.plane, applier, built("overlays/advisor"))
         stack.enter_context(KubeScheduler(site.plane))
         settings = {"scorer": {"model_every": "1s"}, "advise": dict(advise)}
         advisors, webhooks = list[ScorerProcess](), list[WebhookProcess]()
         for number in range(2):
-            arguments = ("--kubeconfig", site.plane.kubeconfig, "--models", site.models)
+            arguments = ("--kubeconfig", shipped.kubeconfig("advisor"), "--models", site.models)
             place = directory / f"advisor-{number}"
             one = ScorerProcess(place, *arguments, settings=settings, command="advise", forked=True)
             advisors.append(stack.enter_context(one))
@@ -182,7 +186,7 @@ def advised(directory: Path, advise: Mapping[str, Any]) -> Iterator[Advised]:
             _await(advisors[0], "forecast_leader", lambda leads: leads == 1)
         for number in range(2):
             place = directory / f"webhook-{number}"
-            webhook = WebhookProcess(place, site.plane.kubeconfig, settings=settings, forked=True)
+            webhook = WebhookProcess(place, shipped.kubeconfig("webhook"), settings=settings, forked=True)
             webhooks.append(stack.enter_context(webhook))
         for owner in site.sets:
             namespace = {"kind": "Namespace", "metadata": {"name": owner["metadata"]["namespace"]}}

@@ -41,7 +41,9 @@ def test_pods_are_held_while_an_advisor_is_alive_and_placed_by_it(site: Site, st
         site.await_bound(12, "held", log=lambda: process.log)
     assert all(note_of(one)["node"] == one["spec"]["nodeName"] for one in site.stored("held"))
     process.kill()
+    site.pods("left", 12)
     assert eventually(lambda: not _would_be_held(site, api)), "the advisor is dead"
+    assert eventually(lambda: not site.held()), "the webhook releases what it has left behind"
 
 
 def _would_be_held(

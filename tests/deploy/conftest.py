@@ -13,8 +13,9 @@ from testing.servers.audit import Audit
 from testing.servers.cluster_objects import ClusterWriter
 from testing.servers.control_plane.pool import control_plane
 from testing.servers.kustomize import built_from
+from testing.servers.shipped_rights import Account
 from testing.waiting import eventually
-from tests.deploy.rights import Account, Installed
+from tests.deploy.rights import Installed
 
 JSON: Final = "application/json"
 _PARTS: Final = ("webhook", "advisor", "rebalancer", "autoscaler", "autoscaler-writes", "shards")

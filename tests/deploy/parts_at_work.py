@@ -27,10 +27,11 @@ from testing.servers.applying import NotApplied
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod, replica_set, running
 from testing.servers.control_plane.binaries import kubernetes_version
 from testing.servers.kustomize import DEPLOY
+from testing.servers.shipped_rights import NAMESPACE
 from testing.waiting import eventually
 from tests.cluster.test_schedule_volumes import claim, storage_class, using, volume
 from tests.deploy import rebalancer_at_work
-from tests.deploy.rights import NAMESPACE, Installed, command_of
+from tests.deploy.rights import Installed, command_of
 from tests.schedule.test_native_gangs import GROUPS as NATIVE_GROUPS
 from tests.schedule.test_native_gangs import native_group, native_member
 

@@ -5,18 +5,16 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 from testing.servers.applying import Applier
 from testing.servers.audit import Audit, Right
 from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.shipped_rights import NAMESPACE, ShippedRights
 from testing.waiting import eventually
 
 Manifest = dict[str, Any]
 
-NAMESPACE: Final = "forecast-scheduler"
 DELEGATED: Final = frozenset(
     {
         ("create", "authentication.k8s.io", "tokenreviews"),
@@ -49,41 +47,12 @@ def granted(manifests: Iterable[Manifest], part: str) -> set[Right]:
     return rights | (DELEGATED if ("ClusterRole", "system:auth-delegator") in bound else set())
 
 
-@dataclass(frozen=True)
-class Account:
-    """Plane as Applier takes it, with the token of an account."""
-
-    url: str
-    token: str
-    ca_file: Path
-
-
-class Installed:
-    """What of the manifests is needed to run parts outside the cluster with the rights of their accounts."""
+class Installed(ShippedRights):
+    """With what the API server notes of requests."""
 
     def __init__(self, plane: ControlPlane, applier: Applier, audit: Audit, manifests: list[Manifest]) -> None:
-        self.plane, self.applier, self.audit, self.manifests = plane, applier, audit, manifests
-        kinds = (
-            "Namespace",
-            "CustomResourceDefinition",
-            "ServiceAccount",
-            *_ROLES,
-            "RoleBinding",
-            "ClusterRoleBinding",
-            "ValidatingAdmissionPolicy",
-            "ValidatingAdmissionPolicyBinding",
-        )
-        applier.apply_all(one for one in manifests if one["kind"] in kinds)
-
-    def kubeconfig(self, part: str) -> Path:
-        """With a token of its account."""
-        return self.plane.write_kubeconfig(part, self.token(f"forecast-scheduler-{part}"))
-
-    def token(self, account: str) -> str:
-        """Of a service account in our namespace."""
-        path = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{account}/token"
-        asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
-        return str(self.applier.send("POST", path, asked, kind="application/json")["status"]["token"])
+        super().__init__(plane, applier, manifests)
+        self.audit = audit
 
     @contextmanager
     def without(self, right: Right, part: str) -> Iterator[None]:

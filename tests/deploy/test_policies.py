@@ -21,8 +21,8 @@ from placement.gate_removal import release_body
 from scheduler.preemption.eviction_requests import condition_body
 from testing.authority import Authority
 from testing.servers.kustomize import DEPLOY
+from testing.servers.shipped_rights import NAMESPACE
 from tests.deploy.conftest import JSON, Policed
-from tests.deploy.rights import NAMESPACE
 
 LATER: Final = "example.com/later"
 """A scheduling gate of somebody else."""

@@ -15,8 +15,8 @@ from scheduler.shards.node_shards import HANDED_OVER, SHARD_LABEL, HandedOver, W
 from scheduler.shards.options import ShardOptions
 from scheduler.shards.passed_on import PASSED_ON
 from testing.servers.cluster_objects import node, pod
+from testing.servers.shipped_rights import NAMESPACE
 from tests.deploy.conftest import JSON, Policed
-from tests.deploy.rights import NAMESPACE
 
 NODE: Final = "/api/v1/nodes/a"
 STATUS: Final = "/api/v1/namespaces/default/pods/waits/status"
