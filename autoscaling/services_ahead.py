@@ -9,6 +9,7 @@ import numpy as np
 
 from forecast.arrays import Bools, Floats
 from forecast.calendar import SLOT_MINUTES
+from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
 from scorer.degradation import Level
@@ -28,7 +29,8 @@ class ServicesAhead:
 
     examples   : one pod of each service
     replicas   : (n_services,) pods that serve now
-    requests   : (n_services, 2) of one pod, cores and bytes
+    requests   : (n_services, 2) of one pod, cores and bytes; no more than the largest node has, whatever it says: no
+                 pod of it will run, and what others need is not to drown in it
     autoscaled : (n_services,) whether the number of replicas follows the load
     expected_replicas : (n_services, n_slots)
     load, std  : (n_services, n_resources, n_slots) all pods of a service together, and the forecast error; base units
@@ -77,6 +79,8 @@ def services_ahead(tables: LiveTables) -> ServicesAhead | None:
         found = example_pods(state, runs_on)
         replicas = np.array([state.replicas(service) for service in found], dtype=np.float64)
         services = tuple(state.services[service] for service in found)
+        columns = [state.kinds[RESOURCES[resource].name] for resource in (CPU, MEMORY)]
+        largest = state.allocatable[state.alive][:, columns].max(axis=0, initial=0.0)  # (2,)
     # Profiles never change, and those of 5,000 services take most of a second: without the lock.
     days = horizon.days[:_DAYS]
     examples = tuple(found.values())
@@ -84,7 +88,7 @@ def services_ahead(tables: LiveTables) -> ServicesAhead | None:
         services=services,
         examples=examples,
         replicas=replicas,
-        requests=requests_of(examples),
+        requests=np.minimum(requests_of(examples), np.where(largest > 0, largest, np.inf)),
         autoscaled=np.array([profiles.autoscaled(service) for service in services], dtype=np.bool_),
         expected_replicas=profiles.expected_replicas(services, days),
         load=profiles.total(services, days),

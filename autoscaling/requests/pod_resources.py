@@ -4,21 +4,26 @@ Rules of the API server for PATCH pods/NAME/resize (KEP-1287, validation of pod 
 only CPU and memory of containers; no request is added or removed; a request stays at or below its limit; the QoS class
 stays. So a Guaranteed pod, whose limits would have to move along, and a BestEffort pod, which has no requests, are
 left alone.
+
+Whoever may write a pod may write what is read here. So a pod that cannot be read costs no other its turn, and the
+record of its original requests counts only with a proof (proven_records.py).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
 import msgspec
+from msgspec import Raw
 
 from forecast.errors import InputError
 from forecast.resources import CPU, MEMORY
 from forecast.service_key import Owner, ServiceKey, owner_from_references, service_of_pod
+from kube.decoding.watched_kinds import Watched, decode_page
 from kube.objects.objects import ANNOTATION_PREFIX
 from kube.objects.quantity import parse_quantity
 
@@ -28,10 +33,19 @@ RESIZED_LABEL: Final = f"{ANNOTATION_PREFIX}resized"
 """On pods that bear the annotation, so that they are found again."""
 ORIGINAL: Final = f"{ANNOTATION_PREFIX}original-requests"
 """Annotation: requests by container before the first resize, as JSON."""
+PROOF: Final = f"{ANNOTATION_PREFIX}original-requests-proof"
+"""Annotation: that ORIGINAL is ours, see proven_records.py."""
+
+NOT_OURS: Final = f"the record in its annotation {ORIGINAL} is not ours"
 
 NAMES: Final = {CPU: "cpu", MEMORY: "memory"}
 _MIRROR: Final = "kubernetes.io/config.mirror"
 _TERMINAL: Final = frozenset({"Succeeded", "Failed"})
+_MOST: Final = 1e15
+"""Cores or bytes beyond any node: kube-scheduler's own sums overflow there."""
+
+IsOurs = Callable[[str, str, str], bool]
+"""UID of a pod, record, proof -> whether we wrote the record: RecordKey.is_ours."""
 
 Requests = Mapping[str, Mapping[str, float]]
 """Base units by container and name of the resource."""
@@ -42,7 +56,8 @@ class OptedPod:
     """A pod with a node, as it was listed. Implements kube.client.pod_writes.PodIdentity.
 
     requests, limits : of its containers; sidecars and init containers stay as they are
-    original  : of its containers before the first resize; None = it was never resized
+    original  : of its containers before the first resize, as we recorded it; None = it was never resized
+    is_foreign: it bears a record that is not ours, and is left alone
     kept      : why it may not be resized; '' = it may
     refused_at: unix seconds since when its node cannot carry out the last resize; None = it can
     moving    : a resize is under way
@@ -58,6 +73,7 @@ class OptedPod:
     requests: Requests
     limits: Requests
     original: Requests | None
+    is_foreign: bool = False
     kept: str = ""
     refused_at: float | None = None
     refused_why: str = ""
@@ -138,37 +154,30 @@ class _Pod(msgspec.Struct):
     status: _Status = msgspec.field(default_factory=_Status)
 
 
-class _ListMetadata(msgspec.Struct):
-    token: str = msgspec.field(default="", name="continue")
-
-
-class _PodList(msgspec.Struct):
-    items: list[_Pod] = []
-    metadata: _ListMetadata = msgspec.field(default_factory=_ListMetadata)
-
-
-_list_decoder = msgspec.json.Decoder(_PodList)
 _pod_decoder = msgspec.json.Decoder(_Pod)
 
 
-def read_pods(body: bytes, *, asking_namespaces: frozenset[str] = frozenset()) -> tuple[list[OptedPod], str]:
-    """The pods of a list that have a node and go on, and the token of the next page; '' = the last one.
+@dataclass(frozen=True, slots=True)
+class PodReader:
+    """Reads pods in JSON. asking: namespaces that ask for their pods"""
 
-    Raises InputError where the body is no list of pods.
-    """
-    try:
-        listed = _list_decoder.decode(body)
-    except msgspec.DecodeError as error:
-        raise InputError(f"the API server's list of pods cannot be read: {error}") from error
-    return [found for pod in listed.items if (found := _seen(pod, asking_namespaces))], listed.metadata.token
+    is_ours: IsOurs = lambda uid, record, proof: False
+    asking: frozenset[str] = frozenset()
 
+    def page(self, body: bytes) -> tuple[list[OptedPod], str, tuple[str, ...]]:
+        """The pods of a list that have a node and go on, the token of the next page ('' = the last one), and why others
+        cannot be read. Raises InputError where the body is no list.
+        """
+        page = decode_page(Watched("pods", "Pod", "/api/v1/pods", self._decode), body)
+        return [pod for pod in page.objects if pod is not None], page.continue_token, page.undecodable
 
-def read_pod(body: bytes) -> OptedPod | None:
-    """One pod; None = it has no node, or its time is over. Raises InputError."""
-    try:
-        return _seen(_pod_decoder.decode(body), frozenset())
-    except msgspec.DecodeError as error:
-        raise InputError(f"the API server's pod cannot be read: {error}") from error
+    def pod(self, body: bytes) -> OptedPod | None:
+        """One pod; None = it has no node, or its time is over. Raises InputError."""
+        return Watched("pods", "Pod", "/api/v1/pods", self._decode).decoded(body)[0]
+
+    def _decode(self, body: bytes | Raw) -> tuple[OptedPod | None, str]:
+        pod = _pod_decoder.decode(body)
+        return _seen(pod, self), pod.metadata.resource_version
 
 
 def read_containers(body: bytes) -> PodContainers:
@@ -185,7 +194,7 @@ def original_text(requests: Requests) -> str:
     return msgspec.json.encode({name: dict(of_one) for name, of_one in requests.items()}, order="sorted").decode()
 
 
-def _seen(pod: _Pod, asking: frozenset[str]) -> OptedPod | None:
+def _seen(pod: _Pod, reader: PodReader) -> OptedPod | None:
     meta, status = pod.metadata, pod.status
     if not pod.spec.node_name or status.phase in _TERMINAL or meta.deletion_timestamp is not None:
         return None
@@ -194,7 +203,9 @@ def _seen(pod: _Pod, asking: frozenset[str]) -> OptedPod | None:
     conditions = {one.type: one for one in status.conditions or () if one.status == "True"}
     pending = conditions.get("PodResizePending")
     owner: Owner = owner_from_references(meta.owner_references)
-    original, why = _original(annotations.get(ORIGINAL))
+    record = annotations.get(ORIGINAL)
+    is_ours = record is not None and reader.is_ours(meta.uid, record, annotations.get(PROOF, ""))
+    original = msgspec.json.decode(record, type=dict[str, dict[str, float]]) if record is not None and is_ours else None
     requests, limits = _containers(pod)
     return OptedPod(
         namespace=meta.namespace,
@@ -203,11 +214,12 @@ def _seen(pod: _Pod, asking: frozenset[str]) -> OptedPod | None:
         version=meta.resource_version,
         node=pod.spec.node_name,
         service=service_of_pod(meta.namespace, meta.name, owner, pod_labels=labels),
-        asks=asked == "true" or (asked is None and meta.namespace in asking),
+        asks=asked == "true" or (asked is None and meta.namespace in reader.asking),
         requests=requests,
         limits=limits,
         original=original,
-        kept=why or _kept(pod, annotations),
+        is_foreign=record is not None and not is_ours,
+        kept=(NOT_OURS if record is not None and not is_ours else "") or _kept(pod, annotations, requests),
         refused_at=_since(pending),
         refused_why=f"{pending.reason}: {pending.message}" if pending is not None else "",
         moving="PodResizeInProgress" in conditions,
@@ -222,11 +234,13 @@ def _containers(pod: _Pod) -> tuple[Requests, Requests]:
     }
 
 
-def _kept(pod: _Pod, annotations: Mapping[str, str]) -> str:
+def _kept(pod: _Pod, annotations: Mapping[str, str], requests: Requests) -> str:
     if pod.status.qos_class != "Burstable":
         return f"its QoS class is {pod.status.qos_class or 'unknown'}: only Burstable pods keep theirs in a resize"
     if _MIRROR in annotations:
         return "its kubelet owns it"
+    if any(value > _MOST for of_one in requests.values() for value in of_one.values()):
+        return "it requests more than any node has"
     if pod.spec.resources is not None and (pod.spec.resources.requests or pod.spec.resources.limits):
         return "it has requests of the pod as a whole"
     restarts = [
@@ -235,16 +249,6 @@ def _kept(pod: _Pod, annotations: Mapping[str, str]) -> str:
         if any(policy.restart_policy == "RestartContainer" for policy in one.resize_policy or ())
     ]
     return f"a resize restarts its container {restarts[0]}" if restarts else ""
-
-
-def _original(text: str | None) -> tuple[Requests | None, str]:
-    """Of the annotation, and why it cannot be read."""
-    if text is None:
-        return None, ""
-    try:
-        return msgspec.json.decode(text, type=dict[str, dict[str, float]]), ""
-    except msgspec.DecodeError:
-        return None, f"its annotation {ORIGINAL} cannot be read: remove it, and the label {RESIZED_LABEL}"
 
 
 def _amounts(quantities: Mapping[str, str | int | float] | None) -> dict[str, float]:
@@ -273,6 +277,34 @@ def scaled(pod: OptedPod, resource: str, wanted: float) -> Requests:
         value = math.ceil(wanted * share / unit - 1e-6) * unit
         changed[name] = {**now, resource: min(value, pod.limits[name].get(resource, math.inf))}
     return changed
+
+
+def restored(pod: OptedPod, room: Sequence[float]) -> tuple[Requests, bool]:
+    """The original requests of a pod, as far as its node has room, and whether that is all of them.
+
+    room : cores and bytes that no request takes on its node
+    """
+    assert pod.original is not None
+    recorded = {
+        name: {
+            resource: min(pod.original.get(name, {}).get(resource, value), pod.limits[name].get(resource, math.inf))
+            for resource, value in of_one.items()
+        }
+        for name, of_one in pod.requests.items()
+    }
+    target: dict[str, Mapping[str, float]] = dict(recorded)
+    is_whole = True
+    for column, resource in NAMES.items():
+        if total(recorded, resource) - pod.total(resource) <= max(room[column], 0.0) + 1e-9:
+            continue
+        is_whole = False
+        # Each container is rounded up to a millicore; of memory there is all or nothing.
+        more = max(room[column] - 0.001 * len(pod.requests), 0.0) if resource == "cpu" else 0.0
+        part = scaled(pod, resource, pod.total(resource) + more) if more > 0 else pod.requests
+        for name, of_one in target.items():
+            if resource in of_one:
+                target[name] = {**of_one, resource: part[name][resource]}
+    return target, is_whole
 
 
 def stays_burstable(pod: OptedPod, requests: Requests) -> bool:

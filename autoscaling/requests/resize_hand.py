@@ -1,12 +1,15 @@
 """Carries resizes out, as one of the hands of the service `autoscale`.
 
     act      list the pods that ask, decide (resizing.py); record the original requests, then resize
-    retreat  resize to the original requests, then remove the record
+    retreat  resize to the original requests, as far as nodes have room, then remove the record
+
+Records are on the pods, whose users can write them too: one without our proof is reported, and its pod left alone. What
+goes wrong with one pod keeps no other from its turn.
 
 Each write is safe to end at: a record without a resize is used by the next step or removed by a retreat, and a resize
 without an end is a request that the next step reads again. So nothing is kept in memory but refusals of the API server.
 
-Needs list on pods and namespaces, patch on pods, patch on pods/resize.
+Needs list on pods and namespaces, patch on pods, patch on pods/resize; get on one Secret, and create on Secrets.
 """
 
 from __future__ import annotations
@@ -21,7 +24,15 @@ import msgspec
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from autoscaling.requests.options import RequestOptions
-from autoscaling.requests.pod_resources import RESIZE_LABEL, RESIZED_LABEL, OptedPod, read_pod, read_pods
+from autoscaling.requests.pod_resources import (
+    NAMES,
+    RESIZE_LABEL,
+    RESIZED_LABEL,
+    OptedPod,
+    PodReader,
+    restored,
+)
+from autoscaling.requests.proven_records import RecordKey, read_key
 from autoscaling.requests.resize_requests import (
     mark_body,
     namespaces_path,
@@ -45,8 +56,11 @@ _SECONDS: Final = 10.0
 _TRIES: Final = 3
 _CONFLICT: Final = 409
 _FORBIDDEN: Final = 403
-"""RBAC lacks a right, or a quota, a policy or a webhook of the cluster refuses this pod."""
+"""RBAC lacks a right, or a quota or a webhook of the cluster refuses this pod."""
+_INVALID: Final = 422
+"""Or an admission policy does."""
 _MOST_REFUSALS: Final = 10_000
+_NO_ROOM: Final = "its node has no room for its original request"
 
 Free = Callable[[], Mapping[str, tuple[float, float]]]
 
@@ -54,11 +68,14 @@ Free = Callable[[], Mapping[str, tuple[float, float]]]
 class ResizeHand:
     """Implements autoscaling.hand.Hand. For the event loop of the session.
 
-    free     : node -> cores and bytes that no request takes (resize_room.free_on_nodes)
+    namespace: of the Secret with the key of the records
+    free     : node -> cores and bytes that no request takes (resize_room.free_on_nodes); no pod grows beyond it
     measured : cores that a pod uses now; None = not measured: then the forecast of now stands for it
     services : service of each pod by UID, as the live tables know it; of others their own labels say it
     done     : resizes so far, by direction; `restored`, `refused` and `conflict` in addition
     kept     : why pods kept their requests in the last step
+    foreign  : pods with a record that is not ours, when last seen
+    unread   : why pods could not be read then
     """
 
     name: Final = "resizes"
@@ -69,14 +86,19 @@ class ResizeHand:
         options: RequestOptions,
         *,
         free: Free,
+        namespace: str = "forecast-scheduler",
         measured: Callable[[OptedPod], float | None] = lambda pod: None,
         services: Callable[[Collection[str]], Mapping[str, ServiceKey]] = lambda uids: {},
     ) -> None:
         self._session, self._options, self._free, self._measured = session, options, free, measured
-        self._services = services
+        self._services, self._namespace = services, namespace
+        self._key = RecordKey()
+        self._room: dict[str, list[float]] = {}  # what is left of it in this turn
         self._refused: dict[str, float] = {}  # UID -> when the API server refused a resize
         self.done: Final[Counter[str]] = Counter()
         self.kept: Counter[str] = Counter()
+        self.foreign: frozenset[str] = frozenset()
+        self.unread: tuple[str, ...] = ()
 
     async def act(self, ahead: ServicesAhead, now: float) -> None:
         """Resize the pods that ask, and restore those that ask no more. Raises ForecastError, see Hand.
@@ -86,19 +108,21 @@ class ResizeHand:
         if not self._options.resize.enabled:
             await self.retreat()
             return
+        await self._begin(create_key=True)
         pods, errors = await self._listed(), list[ForecastError]()
         for pod in pods:
-            if not pod.asks and pod.original is not None:
-                await self._collect(errors, self._restore(pod))
+            if not pod.asks and pod.original is not None and not self._was_refused(pod, now):
+                await self._collect(errors, self._restore(pod, now))
         asking = self._of_services([pod for pod in pods if pod.asks and not self._was_refused(pod, now)])
-        found, self.kept = resizes(
+        found, kept = resizes(
             asking,
             needs_of(ahead, self._options, now),
             self._options,
             now=now,
-            free=self._free(),
+            free={node: (cores, size) for node, (cores, size) in self._room.items()},
             measured=self._measured,
         )
+        self.kept += kept
         for resize in found:
             await self._collect(errors, self._carry_out(resize, now))
         if errors:
@@ -106,10 +130,11 @@ class ResizeHand:
 
     async def retreat(self) -> None:
         """Restore all pods that bear the record. Raises ForecastError where some could not be: ask again."""
+        await self._begin(create_key=False)
         errors = list[ForecastError]()
         left = [pod.name for pod in await self._resized() if not await self._collect(errors, self._restore(pod))]
         if left:
-            why = f" ({errors[0]})" if errors else ""
+            why = f" ({errors[0]})" if errors else f" ({_NO_ROOM})" if self.kept[_NO_ROOM] else ""
             raise ForecastError(
                 f"{len(left)} pods keep our requests for now, such as {left[0]}{why}: they are tried again"
             )
@@ -130,8 +155,23 @@ class ResizeHand:
         for why, count in list(self.kept.items()):
             kept.add_metric([why], count)
         yield kept
+        yield GaugeMetricFamily(
+            "forecast_autoscale_foreign_records",
+            "Pods with a record of original requests that is not ours; they are left alone.",
+            value=float(len(self.foreign)),
+        )
+        yield GaugeMetricFamily(
+            "forecast_autoscale_unreadable_pods",
+            "Pods that could not be read in the last turn.",
+            value=float(len(self.unread)),
+        )
 
     # Inside
+
+    async def _begin(self, *, create_key: bool) -> None:
+        self._key = await read_key(self._session, self._namespace, create=create_key)
+        self._room = {node: list(amounts) for node, amounts in self._free().items()}
+        self.unread, self.kept = (), Counter()
 
     async def _collect(self, errors: list[ForecastError], work: Coroutine[Any, Any, bool]) -> bool:
         """Return what the work on one pod returns; False = it failed, and `errors` has one more."""
@@ -139,7 +179,13 @@ class ResizeHand:
             return await work
         except ForecastError as error:
             errors.append(error)
-            return False
+        except Exception as error:  # what nobody thought of in one pod is no reason to leave the others
+            logger.exception("a pod could not be resized")
+            errors.append(ForecastError(f"a pod could not be resized: {type(error).__name__}: {error}: see the log"))
+        return False
+
+    def _reader(self, asking: frozenset[str] = frozenset()) -> PodReader:
+        return PodReader(self._key.is_ours, asking)
 
     def _of_services(self, pods: list[OptedPod]) -> list[OptedPod]:
         known = self._services([pod.uid for pod in pods])
@@ -153,10 +199,25 @@ class ResizeHand:
         found |= {pod.uid: pod for pod in await self._pods(f"{RESIZED_LABEL}=true", asking=asking)}
         for namespace in sorted(asking):
             found |= {pod.uid: pod for pod in await self._pods("", namespace=namespace, asking=asking)}
+        self._report(found.values())
         return list(found.values())
 
     async def _resized(self) -> list[OptedPod]:
-        return await self._pods(f"{RESIZED_LABEL}=true")
+        found = await self._pods(f"{RESIZED_LABEL}=true")
+        self._report(found)
+        return found
+
+    def _report(self, pods: Collection[OptedPod]) -> None:
+        """Tell of records that are not ours, once each, and of pods that cannot be read."""
+        foreign = frozenset(f"{pod.namespace}/{pod.name}" for pod in pods if pod.is_foreign)
+        if new := foreign - self.foreign:
+            logger.warning(
+                "records of original requests are not ours: their pods keep the requests that they have",
+                extra={"pods": len(foreign), "such_as": min(new)},
+            )
+        self.foreign = foreign
+        if self.unread:
+            logger.warning("pods were left out", extra={"pods": len(self.unread), "why": self.unread[0]})
 
     async def _pods(
         self, selector: str, *, namespace: str = "", asking: frozenset[str] = frozenset()
@@ -165,8 +226,9 @@ class ResizeHand:
         token = ""
         while True:
             answer = await self._get(pods_path(selector, namespace=namespace, token=token))
-            pods, token = read_pods(self._usable(answer, "list on pods").body, asking_namespaces=asking)
+            pods, token, unread = self._reader(asking).page(self._usable(answer, "list on pods").body)
             found += pods
+            self.unread = tuple(dict.fromkeys((*self.unread, *unread)))
             if not token:
                 return found
 
@@ -174,12 +236,12 @@ class ResizeHand:
         """Whether it was; raises as `_went_well` does."""
         pod = resize.pod
         if pod.original is None:
-            marked = await self._patch(pod_path(pod), mark_body(pod), MERGE)
-            if marked.status == _FORBIDDEN:
+            marked = await self._patch(pod_path(pod), mark_body(pod, self._key), MERGE)
+            if marked.status in (_FORBIDDEN, _INVALID):
                 self._remember(pod, now)
             if not self._went_well(marked, "patch on pods"):
                 return False
-            again = read_pod(marked.body)
+            again = self._reader().pod(marked.body)
             if again is None or again.requests != pod.requests:
                 return False  # another client changed it in the meantime: the next step looks again
             pod = again
@@ -194,41 +256,55 @@ class ResizeHand:
             logger.warning("a pod was not resized", extra={"pod": f"{pod.namespace}/{pod.name}", "why": answer.text})
         return False
 
-    async def _restore(self, pod: OptedPod) -> bool:
-        """Restore the original requests of a pod and remove the record; whether nothing is left to do."""
+    async def _restore(self, pod: OptedPod, now: float | None = None) -> bool:
+        """Restore the original requests of a pod and remove the record; whether nothing is left to do.
+
+        now : to remember that the API server refuses it; None = it is asked again at once
+        """
         current: OptedPod | None = pod
         for _ in range(_TRIES):
             if current is None or current.original is None:
                 return True
-            answer = await self._one_step_back(current)
+            step = self._step_back(current)
+            if step is None:
+                self.kept[_NO_ROOM] += 1
+                return False
+            path, body, content_type = step
+            answer = await self._patch(path, body, content_type)
             if is_gone(answer):
                 return True
             if answer.is_success:
-                current = read_pod(answer.body)
+                after = self._reader().pod(answer.body)
+                self._note_restored(current, after)
+                current = after
             elif answer.status == _CONFLICT:
                 self.done["conflict"] += 1
                 answer = await self._get(pod_path(pod))
                 if is_gone(answer):
                     return True
-                current = read_pod(self._usable(answer, "get on pods").body)
+                current = self._reader().pod(self._usable(answer, "get on pods").body)
                 current = current if current is not None and current.uid == pod.uid else None
             else:
+                if now is not None:
+                    self._remember(pod, now)
                 self._went_well(answer, "patch on pods and pods/resize")
                 return False
         return current is None or current.original is None
 
-    async def _one_step_back(self, pod: OptedPod) -> Answer:
-        """The next of the two writes that restore a pod."""
-        assert pod.original is not None
-        target = {
-            name: {**of_one, **{r: v for r, v in pod.original.get(name, {}).items() if r in of_one}}
-            for name, of_one in pod.requests.items()
-        }
+    def _step_back(self, pod: OptedPod) -> tuple[str, bytes, str] | None:
+        """The next of the two writes that restore a pod; None = its node has no room for more."""
+        target, is_whole = restored(pod, self._room.get(pod.node, (0.0, 0.0)))
         if target != pod.requests:
-            return await self._patch(resize_path(pod), resize_body(pod, target), STRATEGIC_MERGE)
-        answer = await self._patch(pod_path(pod), unmark_body(pod), MERGE)
-        self.done["restored"] += answer.is_success
-        return answer
+            return resize_path(pod), resize_body(pod, target), STRATEGIC_MERGE
+        return (pod_path(pod), unmark_body(pod), MERGE) if is_whole else None
+
+    def _note_restored(self, before: OptedPod, after: OptedPod | None) -> None:
+        """What a pod has grown, no other may have in this turn; what it shrank is free once the kubelet has done it."""
+        self.done["restored"] += after is not None and after.original is None
+        room = self._room.get(before.node)
+        if after is not None and room is not None:
+            for column, resource in NAMES.items():
+                room[column] -= max(after.total(resource) - before.total(resource), 0.0)
 
     def _went_well(self, answer: Answer, right: str) -> bool:
         """Whether it was carried out. Raises ForecastError where the API server is not there or forbids it."""

@@ -12,7 +12,16 @@ from urllib.parse import quote, urlencode
 
 import orjson
 
-from autoscaling.requests.pod_resources import NAMES, ORIGINAL, RESIZED_LABEL, OptedPod, Requests, original_text
+from autoscaling.requests.pod_resources import (
+    NAMES,
+    ORIGINAL,
+    PROOF,
+    RESIZED_LABEL,
+    OptedPod,
+    Requests,
+    original_text,
+)
+from autoscaling.requests.proven_records import RecordKey
 from autoscaling.requests.rounding import cpu_text, memory_text
 from kube.client.pod_writes import pod_path
 
@@ -50,18 +59,19 @@ def resize_body(pod: OptedPod, requests: Requests) -> bytes:
     return orjson.dumps({"metadata": _identity(pod), "spec": {"containers": containers}})
 
 
-def mark_body(pod: OptedPod) -> bytes:
+def mark_body(pod: OptedPod, key: RecordKey) -> bytes:
     """A merge patch that records the requests as they are."""
-    return _metadata(pod, original_text(pod.requests), "true")
+    record = original_text(pod.requests)
+    return _metadata(pod, record, key.proof(pod.uid, record), "true")
 
 
 def unmark_body(pod: OptedPod) -> bytes:
     """A merge patch that takes the record away."""
-    return _metadata(pod, None, None)
+    return _metadata(pod, None, None, None)
 
 
-def _metadata(pod: OptedPod, annotation: str | None, label: str | None) -> bytes:
-    change = {"annotations": {ORIGINAL: annotation}, "labels": {RESIZED_LABEL: label}}
+def _metadata(pod: OptedPod, record: str | None, proof: str | None, label: str | None) -> bytes:
+    change = {"annotations": {ORIGINAL: record, PROOF: proof}, "labels": {RESIZED_LABEL: label}}
     return orjson.dumps({"metadata": _identity(pod) | change})
 
 

@@ -45,8 +45,8 @@ class ShippedRights:
         """With a token of its account."""
         return self.plane.write_kubeconfig(part, self.token(f"forecast-scheduler-{part}"))
 
-    def token(self, account: str) -> str:
-        """Of a service account in our namespace."""
-        path = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{account}/token"
+    def token(self, account: str, namespace: str = NAMESPACE) -> str:
+        """Of a service account, in our namespace if not said otherwise."""
+        path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token"
         asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
         return str(self.applier.send("POST", path, asked, kind="application/json")["status"]["token"])

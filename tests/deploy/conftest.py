@@ -7,10 +7,11 @@ from typing import Any, Final
 
 import pytest
 
+from autoscaling.requests.pod_resources import RESIZED_LABEL
 from kube.client.pod_writes import MERGE
 from testing.servers.applying import Applier, NotApplied
 from testing.servers.audit import Audit
-from testing.servers.cluster_objects import ClusterWriter
+from testing.servers.cluster_objects import ClusterWriter, pod
 from testing.servers.control_plane.pool import control_plane
 from testing.servers.kustomize import built_from
 from testing.servers.shipped_rights import Account
@@ -26,7 +27,7 @@ class Policed:
 
     def __init__(self, installed: Installed, writer: ClusterWriter) -> None:
         self.admin, self.writer, self.manifests = installed.applier, writer, installed.manifests
-        self._installed, self._of = installed, dict[str, Applier]()
+        self._installed, self._of, self._tenants = installed, dict[str, Applier](), dict[str, Applier]()
 
     def by(self, part: str) -> Applier:
         """Sends requests with the token of its account."""
@@ -34,6 +35,30 @@ class Policed:
             plane, token = self._installed.plane, self._installed.token(f"forecast-scheduler-{part}")
             self._of[part] = Applier(Account(plane.url, token, plane.ca_file))
         return self._of[part]
+
+    def tenant(self, namespace: str) -> Applier:
+        """Sends requests with the token of an account that has the rights of the ClusterRole edit in a namespace."""
+        if namespace not in self._tenants:
+            name = {"namespace": namespace, "name": "tenant"}
+            account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": name}
+            self.admin.apply(account)
+            self.admin.apply(
+                {
+                    "apiVersion": "rbac.authorization.k8s.io/v1",
+                    "kind": "RoleBinding",
+                    "metadata": name,
+                    # Of these a controller makes `edit`, which no process runs here.
+                    "roleRef": {
+                        "apiGroup": "rbac.authorization.k8s.io",
+                        "kind": "ClusterRole",
+                        "name": "system:aggregate-to-edit",
+                    },
+                    "subjects": [{"kind": "ServiceAccount", **name}],
+                }
+            )
+            plane, token = self._installed.plane, self._installed.token("tenant", namespace)
+            self._tenants[namespace] = Applier(Account(plane.url, token, plane.ca_file))
+        return self._tenants[namespace]
 
     def write(self, part: str, path: str, body: Any, kind: str = MERGE, method: str = "PATCH") -> dict[str, Any]:
         """What the part writes; raises NotApplied."""
@@ -69,3 +94,18 @@ def policed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Policed]:
     manifests = built_from(place / "all", resources=["overlays/gpu"], components=components)
     with control_plane() as plane, Applier(plane) as admin, ClusterWriter(plane) as writer:
         yield Policed(Installed(plane, admin, Audit(place, []), manifests), writer)
+        for one in manifests:
+            if one["kind"] == "ValidatingAdmissionPolicyBinding":
+                admin.send("DELETE", admin.path(one))
+        # A policy counts a moment longer than it is there, for whoever has the control plane next, too.
+        assert eventually(lambda: _is_free(admin))
+
+
+def _is_free(admin: Applier) -> bool:
+    try:
+        admin.send(
+            "POST", "/api/v1/namespaces/default/pods?dryRun=All", pod("p", labels={RESIZED_LABEL: "x"}), kind=JSON
+        )
+    except NotApplied as error:
+        return "ValidatingAdmissionPolicy" not in error.message
+    return True

@@ -7,7 +7,8 @@ from typing import Any, Final
 import pytest
 
 from autoscaling.nodes.node_marks import KEPT_UNTIL
-from autoscaling.requests.pod_resources import ORIGINAL, RESIZE_LABEL, RESIZED_LABEL
+from autoscaling.requests.pod_resources import ORIGINAL, PROOF, RESIZE_LABEL, RESIZED_LABEL
+from autoscaling.requests.proven_records import SECRET
 from kube.client.pod_writes import MERGE
 from kube.status.pod_conditions import STRATEGIC_MERGE
 from testing.servers.applying import NotApplied
@@ -20,7 +21,7 @@ NODE: Final = "/api/v1/nodes/a"
 PODS: Final = "/api/v1/namespaces/default/pods"
 KARPENTER: Final = "karpenter.sh/do-not-disrupt"
 MARK: Final = {"metadata": {"annotations": {KEPT_UNTIL: "2026-01-01T00:00:00Z", KARPENTER: "true"}}}
-RECORD: Final = {"metadata": {"annotations": {ORIGINAL: "{}"}, "labels": {RESIZED_LABEL: "true"}}}
+RECORD: Final = {"metadata": {"annotations": {ORIGINAL: "{}", PROOF: "0"}, "labels": {RESIZED_LABEL: "true"}}}
 
 
 @pytest.fixture
@@ -76,6 +77,7 @@ POD_ATTACKS: Final[dict[str, dict[str, Any]]] = {
         "metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "gone", "uid": "gone"}]}
     },
     "a record of requests": RECORD,
+    "a proof": {"metadata": {"annotations": {PROOF: "0"}}},
 }
 
 
@@ -117,7 +119,56 @@ def test_a_pod_of_a_namespace_that_asks_may_be_recorded(world: Policed) -> None:
     assert world.refuses(PART, declines, RECORD), "the pod's own label wins"
     world.admin.send("PATCH", space, {"metadata": {"labels": {RESIZE_LABEL: None}}}, kind=MERGE)
     assert world.refuses(PART, path, {"metadata": {"annotations": {ORIGINAL: "{ }"}}})
-    world.write(PART, path, {"metadata": {"annotations": {ORIGINAL: None}, "labels": {RESIZED_LABEL: None}}})
+    world.write(
+        PART, path, {"metadata": {"annotations": {ORIGINAL: None, PROOF: None}, "labels": {RESIZED_LABEL: None}}}
+    )
+
+
+TENANTS_REFUSAL: Final = "only the autoscaler of forecast-scheduler may record requests"
+
+
+def _is_refused_to_tenants(world: Policed, path: str) -> bool:
+    """Policies count a moment after they were made."""
+    try:
+        world.tenant("default").send("PATCH", f"{path}?dryRun=All", RECORD, kind=MERGE)
+    except NotApplied as error:
+        return TENANTS_REFUSAL in error.message
+    return False
+
+
+def test_no_tenant_records_requests_and_a_pod_with_half_a_record_is_not_resized(world: Policed) -> None:
+    path = _pod(world, "quiet", asks=False)
+    assert eventually(lambda: _is_refused_to_tenants(world, path))
+    tenant = world.tenant("default")
+    made = pod("with-a-record", labels={RESIZED_LABEL: "true"}, annotations={ORIGINAL: "{}"})
+    with pytest.raises(NotApplied, match=TENANTS_REFUSAL):
+        tenant.send("POST", PODS, made, kind="application/json")
+    tenant.send("POST", PODS, pod("copied", labels={"app": "t"}, annotations={ORIGINAL: "{}"}), kind="application/json")
+    tenant.send("PATCH", path, {"metadata": {"annotations": {ORIGINAL: '{"main":{"cpu":5}}'}}}, kind=MERGE)
+    assert world.refuses(PART, f"{path}/resize", _resized(requests={"cpu": "3"}), STRATEGIC_MERGE), "it never asked"
+
+
+def test_a_tenant_changes_a_recorded_pod_and_may_remove_the_record(world: Policed) -> None:
+    assert eventually(lambda: _is_refused_to_tenants(world, _pod(world, "quiet", asks=False)))
+    path = _pod(world, "asking", asks=True)
+    world.write(PART, path, RECORD)
+    tenant = world.tenant("default")
+    tenant.send("PATCH", path, {"metadata": {"labels": {"app": "x"}}}, kind=MERGE)
+    with pytest.raises(NotApplied, match=TENANTS_REFUSAL):
+        tenant.send("PATCH", path, {"metadata": {"annotations": {ORIGINAL: '{"main":{"cpu":5}}'}}}, kind=MERGE)
+    tenant.send("PATCH", path, {"metadata": {"annotations": {ORIGINAL: None, PROOF: None}}}, kind=MERGE)
+
+
+def test_of_secrets_the_autoscaler_makes_one(world: Policed) -> None:
+    secrets = "/api/v1/namespaces/forecast-scheduler/secrets"
+
+    def secret(name: str, kind: str) -> dict[str, Any]:
+        account = {"kubernetes.io/service-account.name": "forecast-scheduler-schedule"}
+        return {"metadata": {"name": name, "annotations": account}, "type": kind}
+
+    for made in (secret("other", "Opaque"), secret(SECRET, "kubernetes.io/service-account-token")):
+        assert world.refuses(PART, secrets, made, "application/json", "POST")
+    world.write(PART, secrets, secret(SECRET, "Opaque"), "application/json", "POST")
 
 
 def test_sidecars_are_not_resized(world: Policed) -> None:

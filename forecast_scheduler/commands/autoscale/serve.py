@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
@@ -46,6 +47,7 @@ from serving.upkeep import Background, running
 _CONNECTIONS: Final = 16
 _STOP_SECONDS: Final = 5.0
 _RELEASE_SECONDS: Final = 300.0
+_READ_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +87,13 @@ def serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
 def release_all(shell: Shell, settings: Settings, inputs: Inputs) -> None:
     """Take back all that any autoscaler has written, whatever is enabled now.
 
-    Raises ForecastError where something is left; every hand is tried before.
+    Raises ForecastError where something is left; every hand is tried before. Raises InputError, see PreparedScorer.
     """
     session = ApiSession(api_client(inputs.kubeconfig or settings.scorer.kubeconfig), connections=_CONNECTIONS)
-    scorer = prepare_scorer(settings, inputs, predicts=False).scorer
-    with running([session]):
+    prepared = prepare_scorer(settings, inputs, predicts=False)
+    scorer = prepared.scorer
+    with prepared.following(), running([session]):
+        _await_cluster(scorer)  # requests grow only into what nodes have left
         left: list[str] = []
         for hand, _ in _hands(settings, session, scorer, None):
             try:
@@ -102,6 +106,13 @@ def release_all(shell: Shell, settings: Settings, inputs: Inputs) -> None:
                 shell.say(f"{hand.name}: taken back")
     if left:
         raise ForecastError("; ".join(left))
+
+
+def _await_cluster(scorer: Scorer) -> None:
+    """Wait until nodes and pods are read. Without them all the same: then no request grows, and that is told."""
+    until = time.monotonic() + _READ_SECONDS
+    while not scorer.tables.synced and time.monotonic() < until:
+        time.sleep(0.1)
 
 
 @contextmanager
@@ -147,7 +158,12 @@ def _hands(
         (GuardHand(session, lambda: nodes_now(tables), ours.guard), ours.guard.enabled),
         (
             ResizeHand(
-                session, settings.requests, free=lambda: free_on_nodes(tables), measured=cores, services=services
+                session,
+                settings.requests,
+                free=lambda: free_on_nodes(tables),
+                namespace=ours.lease.namespace,
+                measured=cores,
+                services=services,
             ),
             settings.requests.resize.enabled,
         ),

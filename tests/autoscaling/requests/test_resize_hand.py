@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from autoscaling.hand import Hand
 from autoscaling.requests.options import RequestOptions, ResizeOptions
-from autoscaling.requests.pod_resources import ORIGINAL, RESIZE_LABEL, RESIZED_LABEL
+from autoscaling.requests.pod_resources import ORIGINAL, PROOF, RESIZE_LABEL, RESIZED_LABEL
+from autoscaling.requests.proven_records import SECRET, RecordKey, read_key
 from autoscaling.requests.resize_hand import ResizeHand
 from forecast.errors import ForecastError
 from forecast.service_key import ServiceKey
@@ -64,10 +65,12 @@ class Site:
         metadata = self.stored(name)["metadata"]
         return metadata.get("annotations", {}).get(ORIGINAL), metadata.get("labels", {}).get(RESIZED_LABEL)
 
-    def hand(self, recorder: Requests | None = None, **options: Any) -> ResizeHand:
+    def hand(
+        self, recorder: Requests | None = None, *, free: Mapping[str, tuple[float, float]] = FREE, **options: Any
+    ) -> ResizeHand:
         """A new one, as after a restart."""
         asked = RequestOptions(resize=ResizeOptions(**{"enabled": True, "service_share": 1.0, **options}))
-        return ResizeHand(recorder or self.session, asked, free=lambda: FREE)
+        return ResizeHand(recorder or self.session, asked, free=lambda: free)
 
     def act(self, hand: Hand, now: float) -> None:
         self.session.submit(hand.act(AHEAD, now)).result(LONG)
@@ -93,8 +96,10 @@ def site() -> Iterator[Site]:
     with control_plane() as plane, ClusterWriter(plane) as writer:
         session = ApiSession(api_client(plane.kubeconfig))
         session.start()
-        writer.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "own"}})
+        for name in ("own", "forecast-scheduler"):
+            writer.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         writer.create(node("a"))
+        session.submit(read_key(session, "forecast-scheduler", create=True)).result(LONG)
         try:
             yield Site(plane, writer, session)
         finally:
@@ -254,3 +259,60 @@ def test_a_pod_that_the_cluster_refuses_keeps_no_other_from_its_turn(site: Site)
     assert site.cores() == pytest.approx(0.2) and site.cores("cart-default-1") == 1.0
     site.retreat(site.hand())
     assert site.cores() == 1.0
+
+
+FIVE_CORES: Final = json.dumps({"main": {"cpu": 5.0, "memory": 2.0**30}})
+PROOF_OF_OTHERS: Final = RecordKey(b"of a tenant").proof("uid", FIVE_CORES)
+
+
+@pytest.mark.parametrize("labels", [{}, ASKS], ids=["never asked", "asks"])
+@pytest.mark.parametrize("record", [FIVE_CORES, '{"main":{"cpu":1e308}}'])
+def test_a_record_that_a_user_wrote_is_reported_and_neither_raises_nor_stops_anything(
+    site: Site, labels: dict[str, str], record: str
+) -> None:
+    site.pods(labels={**labels, RESIZED_LABEL: "true"}, annotations={ORIGINAL: record, PROOF: PROOF_OF_OTHERS})
+    site.pods(namespace="own")
+    before = site.stored()
+    hand = site.hand()
+    site.act(hand, VALLEY)
+    assert site.cores("cart-own-0") == pytest.approx(0.2), "the honest one"
+    assert hand.foreign == {"default/cart-default-0"}
+    site.retreat(hand)
+    assert site.cores("cart-own-0") == 1.0
+    assert site.stored()["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"], "nothing is written"
+
+
+def test_a_record_counts_in_its_own_pod_only(site: Site) -> None:
+    site.pods(1)
+    site.act(site.hand(), VALLEY)
+    stolen = {key: site.stored()["metadata"]["annotations"][key] for key in (ORIGINAL, PROOF)}
+    site.pods(1, namespace="own", cpu="500m", annotations=stolen, labels={RESIZED_LABEL: "true"})
+    site.retreat(hand := site.hand())
+    assert (site.cores(), site.cores("cart-own-0")) == (1.0, 0.5)
+    assert hand.foreign == {"own/cart-own-0"}
+
+
+def test_nothing_is_restored_beyond_the_room_of_its_node(site: Site) -> None:
+    site.pods(2)
+    site.act(site.hand(), VALLEY)
+    hand = site.hand(free={"a": (1.0, 0.0)})
+    with pytest.raises(ForecastError, match=r"1 pods keep our requests .*\(its node has no room for its original"):
+        site.retreat(hand)
+    assert site.cores() == 1.0
+    assert site.cores("cart-default-1") == pytest.approx(0.4, abs=0.002), "as far as there is room"
+    site.act(site.hand(), VALLEY)
+    with pytest.raises(ForecastError, match="2 pods keep"):
+        site.retreat(site.hand(free={}))
+    site.retreat(site.hand())
+    assert site.cores() == site.cores("cart-default-1") == 1.0
+
+
+def test_without_the_key_nothing_is_written(site: Site) -> None:
+    site.pods()
+    path = f"/api/v1/namespaces/forecast-scheduler/secrets/{SECRET}"
+    assert site.session.submit(site.session.request("DELETE", path, None, seconds=LONG)).result(LONG).is_success
+    with pytest.raises(ForecastError, match=rf"needs create on secrets, forecast-scheduler/{SECRET}"):
+        site.act(site.hand(Counting(site.session, refuses="/secrets")), VALLEY)
+    assert site.cores() == 1.0 and site.marks() == (None, None)
+    site.act(site.hand(), VALLEY)
+    assert site.cores() == pytest.approx(0.2)
