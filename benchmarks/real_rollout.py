@@ -73,14 +73,13 @@ def roll_out(
     *,
     weight: int = 1,
     point: float = 0.2,
-    gate_timeout: str = "20s",
+    gate_timeout: str = "",
     prefer_timeout: str = "5s",
 ) -> RolloutOutcome:
     """Place the pods by kube-scheduler alone, and in each of these ways.
 
     weight, point : of the extender; as shipped
-    gate_timeout  : of the advisor. Shipped are 2 s: where all share two cores that is too short for 300 pods at once,
-                    and the smallest of them are released without advice
+    gate_timeout  : of the advisor; '' = as shipped
     prefer_timeout : for an answer of the advisor to the webhook. Shipped are 0.3 s
     """
     said = list[str]()
@@ -92,7 +91,8 @@ def roll_out(
             return placed
 
     def by_advisor(cluster: Cluster) -> Ints:
-        with cluster.advisor(ADVISOR, gate_timeout=gate_timeout) as process:
+        settings = {"gate_timeout": gate_timeout} if gate_timeout else {}
+        with cluster.advisor(ADVISOR, **settings) as process:
             placed = cluster.place([], schedulingGates=[{"name": ADVICE}])
             said.append(f"{process.metric('forecast_advice_pods_total'):.0f} pods released: " + _outcomes(process.http))
             return placed
@@ -155,7 +155,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="one of the histories")
     parser.add_argument("--weights", default="1", help="weights of the extender to try, by commas")
     parser.add_argument("--points", default="0.2", help="score_per_point of the extender to try, by commas")
-    parser.add_argument("--gate-timeout", default="20s", help="of the advisor; shipped are 2s")
+    parser.add_argument("--gate-timeout", default="", help="of the advisor; as shipped if not said")
     parser.add_argument(
         "--prefer-timeout", default="5s", help="for an answer about a pod that prefers nodes; shipped are 300ms"
     )
