@@ -48,6 +48,7 @@ class Reservation:
     node, since : of the status; since: unix seconds from which the room is held, 0 = it is not
     devices     : annotations that say which cards the room has
     taken_by    : UID of the pod that has taken it, by the status; '' = none
+    problem     : what of its spec cannot be read: it holds no room, and waits for no node; '' = nothing
     """
 
     uid: str
@@ -64,10 +65,11 @@ class Reservation:
     message: str = ""
     devices: Mapping[str, str] = field(default_factory=dict)
     taken_by: str = ""
+    problem: str = ""
 
     def room(self) -> HeldRoom | None:
         """Return the room on its node; None = it holds none."""
-        if self.phase is not ReservationPhase.AVAILABLE or not self.node:
+        if self.problem or self.phase is not ReservationPhase.AVAILABLE or not self.node:
             return None
         stand_in = replace(
             self.shape,

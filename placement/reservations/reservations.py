@@ -109,5 +109,5 @@ class Reservations:
 
     def _waiting(self, one: Reservation) -> PodInfo | None:
         """Return the stand-in that this process has to find a node for; None = none."""
-        is_due = one.phase is ReservationPhase.PENDING and self._clock() < one.until
+        is_due = not one.problem and one.phase is ReservationPhase.PENDING and self._clock() < one.until
         return one.shape if is_due and one.shape.scheduler_name in self._places else None

@@ -48,6 +48,12 @@ def status_change(one: Reservation, situation: Situation, now: float) -> Mapping
             "message": "its lifetime is over, and no pod took it",
             "devices": None,
         }
+    if one.problem:
+        message = one.problem[:LONGEST_MESSAGE]
+        if one.phase is ReservationPhase.PENDING and one.message == message:
+            return None
+        waits = {"phase": ReservationPhase.PENDING, "node": None, "since": None, "devices": None}
+        return {**waits, "message": message}
     if one.phase is ReservationPhase.AVAILABLE and not situation.has_node:
         message = f"node {one.node} is gone: it waits for another one"
         return {

@@ -1,10 +1,12 @@
 """JSON of a Reservation -> what matters of it.
 
-The definition may not be installed: then there are no Reservations.
+One whose spec cannot be read is a Reservation with a problem, which its status says: the API server takes more than can
+be held. The definition may not be installed: then there are no Reservations.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -16,8 +18,8 @@ from kube.decoding import wire
 from kube.decoding.constraint_decoding import label_selector
 from kube.decoding.job_templates import TemplateMetadata
 from kube.decoding.object_decoding import created_at, namespace_of, pod_info, uid_of
-from kube.decoding.watched_kinds import Watched
-from kube.decoding.wire_base import Amounts, Name, Text, Time, Wire
+from kube.decoding.watched_kinds import REFUSED, Watched
+from kube.decoding.wire_base import NOTHING, Amounts, Name, Text, Time, Wire
 from kube.decoding.wire_scheduling import LabelSelectorJson
 from kube.objects.constraints import LabelSelector
 from kube.objects.objects import PodInfo
@@ -25,6 +27,10 @@ from placement.reservations.reservation import KIND, PATH, Reservation, Reservat
 from placement.reservations.stand_in import stand_in_of
 
 DEFAULT_LIFETIME: Final = "24h"
+DEFAULT_LIFETIME_SECONDS: Final = 86_400.0
+LONGEST_LIFETIME_SECONDS: Final = 366 * 86_400.0
+
+_LONGEST_PROBLEM: Final = 512
 
 
 class _TemplateJson(Wire):
@@ -39,6 +45,9 @@ class _SpecJson(Wire):
     lifetime: Text = DEFAULT_LIFETIME
     node: Name | None = None
     scheduler_name: Text = ""
+
+
+_NO_SPEC: Final = _SpecJson(owners=LabelSelectorJson())
 
 
 class _TakenByJson(Wire):
@@ -57,27 +66,44 @@ class _StatusJson(Wire):
 
 class _ReservationJson(Wire):
     metadata: wire.Metadata
-    spec: _SpecJson
-    status: _StatusJson | None = None
+    spec: Raw = NOTHING
+    status: Raw = NOTHING
 
 
 _DECODER: Final = msgspec.json.Decoder(_ReservationJson)
+_SPEC: Final = msgspec.json.Decoder(_SpecJson)
+_STATUS: Final = msgspec.json.Decoder(_StatusJson | None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What a spec says; see Reservation."""
+
+    pod: PodInfo
+    owners: LabelSelector
+    only_node: str = ""
+    scheduler_name: str = ""
+    lifetime: float = DEFAULT_LIFETIME_SECONDS
+    problem: str = ""
 
 
 def _decode(body: bytes | Raw) -> tuple[Reservation, str]:
     json = _DECODER.decode(body)
-    metadata, spec, status = json.metadata, json.spec, json.status or _StatusJson()
-    lifetime = duration_seconds(spec.lifetime)
-    if lifetime is None:
-        raise InputError(f"spec.lifetime is {spec.lifetime[:40]!r}: write a duration such as {DURATION_EXAMPLES}")
+    metadata, status = json.metadata, _status(json.status)
+    try:
+        read = _read(metadata, json.spec)
+    except REFUSED as error:
+        why = str(error) if isinstance(error, InputError) else f"spec: {error}"
+        problem = f"it cannot be read, so it holds no room: {why}"[:_LONGEST_PROBLEM]
+        read = _Read(_pod(metadata, _NO_SPEC), LabelSelector(), problem=problem)
     uid, created, version = uid_of(metadata), created_at(metadata), metadata.resource_version or ""
     shape = stand_in_of(
-        _pod(metadata, spec),
+        read.pod,
         uid=uid,
         name=metadata.name,
         created=created,
-        scheduler_name=spec.scheduler_name,
-        only_node=spec.node or "",
+        scheduler_name=read.scheduler_name,
+        only_node=read.only_node,
     )
     return (
         Reservation(
@@ -86,9 +112,10 @@ def _decode(body: bytes | Raw) -> tuple[Reservation, str]:
             name=metadata.name,
             version=version,
             shape=shape,
-            owners=label_selector(spec.owners) or LabelSelector(),
-            only_node=spec.node or "",
-            until=created + lifetime,
+            owners=read.owners,
+            only_node=read.only_node,
+            until=created + read.lifetime,
+            problem=read.problem,
             phase=status.phase,
             node=status.node,
             since=0.0 if status.since is None else status.since.timestamp(),
@@ -98,6 +125,31 @@ def _decode(body: bytes | Raw) -> tuple[Reservation, str]:
         ),
         version,
     )
+
+
+def _read(metadata: wire.Metadata, body: Raw) -> _Read:
+    """Raises what REFUSED names."""
+    spec = _SPEC.decode(body)
+    lifetime = duration_seconds(spec.lifetime)
+    if lifetime is None or lifetime > LONGEST_LIFETIME_SECONDS:
+        raise InputError(
+            f"spec.lifetime is {spec.lifetime[:40]!r}: write a duration of at most 366d, such as {DURATION_EXAMPLES}"
+        )
+    return _Read(
+        _pod(metadata, spec),
+        label_selector(spec.owners) or LabelSelector(),
+        spec.node or "",
+        spec.scheduler_name,
+        lifetime,
+    )
+
+
+def _status(body: Raw) -> _StatusJson:
+    """A client that may write statuses may write anything: an unreadable one counts as missing."""
+    try:
+        return _STATUS.decode(body) or _StatusJson()
+    except REFUSED:
+        return _StatusJson()
 
 
 def _pod(metadata: wire.Metadata, spec: _SpecJson) -> PodInfo:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from kube.decoding.watched_kinds import UndecodableObject
 from kube.objects.constraints import Operator, Requirement
 from placement.pod_groups.labels import group_of
 from placement.reservations.reservation import HIGHEST_PRIORITY, Reservation, ReservationPhase
+from placement.reservations.status_change import Situation, status_change
 from placement.reservations.watched_reservations import WATCHED_RESERVATIONS
 
 CREATED = 1_800_000_000.0
@@ -108,7 +108,30 @@ def test_the_node_is_added_to_each_term(has_terms: bool) -> None:
     assert [len(term.expressions) for term in terms] == [int(has_terms)]
 
 
-@pytest.mark.parametrize("spec", [{"lifetime": "soon"}, {"resources": {"cpu": "a lot"}}, {"owners": None}])
-def test_what_cannot_be_read_is_refused_with_its_name(spec: dict[str, Any]) -> None:
-    with pytest.raises(UndecodableObject, match="shop/release"):
-        reservation(spec)
+UNREADABLE: dict[str, dict[str, Any]] = {
+    "spec.lifetime": {"lifetime": "soon"},
+    "at most 366d": {"lifetime": "999999999h"},
+    "'a lot' cannot be read": {"resources": {"cpu": "a lot"}},
+    "beyond 1e30": {"resources": {"cpu": "1e99999"}},
+    "node": {"node": "../../x"},
+    "owners": {"owners": None},
+    "containers": {"resources": None, "template": {"spec": {"containers": 7}}},
+    "template": {"resources": None, "template": [[]]},
+}
+
+
+@pytest.mark.parametrize("why", UNREADABLE)
+def test_what_cannot_be_read_holds_no_room_and_its_status_says_why(why: str) -> None:
+    one = reservation(UNREADABLE[why], **AVAILABLE)
+    assert why in one.problem and one.room() is None
+    change = status_change(one, Situation(), CREATED)
+    assert change is not None and change["phase"] == "Pending" and why in change["message"]
+    said = reservation(UNREADABLE[why], phase="Pending", message=change["message"])
+    assert status_change(said, Situation(why_waiting="no room"), CREATED) is None
+    over = status_change(said, Situation(), CREATED + 24 * 3600)
+    assert over is not None and over["phase"] == "Expired"
+
+
+def test_a_status_that_cannot_be_read_counts_as_missing() -> None:
+    one = reservation(phase="Free", node=7)
+    assert (one.problem, one.phase, one.node) == ("", ReservationPhase.PENDING, "")
