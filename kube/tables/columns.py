@@ -53,7 +53,9 @@ def nonzero_units(pod: PodInfo) -> tuple[int, int]:
 class NodeColumns:
     """The tables. Rows of nodes that went are free, their name is '', all else in them 0, until used again.
 
-    What a node does not state is 0, as if it had none. A row stays while a Node object or a pod is there.
+    What a node does not state is 0, as if it had none. A row stays while a Node object or a pod is there. Columns are
+    of resources that some node has named: what only pods name is kept apart, since anybody names what he likes, and
+    each column costs memory for every node.
     """
 
     def __init__(self) -> None:
@@ -62,6 +64,7 @@ class NodeColumns:
         self.nodes: list[NodeInfo | None] = []
         self.kinds: dict[str, int] = {kind: column for column, kind in enumerate(NODE_KINDS)}
         self._free: list[int] = []
+        self._without_column: dict[str, dict[int, int]] = {}  # units by row, of resources that no node has named yet
         self._scale: list[float] = [per_unit(kind) for kind in NODE_KINDS]
         n_rows, n_kinds = 64, 8
         self._alive = np.zeros(n_rows, dtype=bool)
@@ -132,7 +135,7 @@ class NodeColumns:
         return np.flatnonzero(self._version_of[: self.n_rows] > version)
 
     def request_vector(self, pod: PodInfo) -> Floats:
-        """(n_kinds,) what a pod adds to `requested`; resources that no node and no pod here has named are left out."""
+        """(n_kinds,) what a pod adds to `requested`; resources that no node has named are left out."""
         requests = np.zeros(len(self.kinds))
         for kind, amount in pod.requests.items():
             column = self.kinds.get(kind)
@@ -199,8 +202,12 @@ class NodeColumns:
         self._version_of[rows] = self.version + 1 + np.arange(len(rows))
         self.version += len(rows)
         for kind, amount in pod.requests.items():
-            column = self._column(kind)
-            self._units[at, column] += pods * request_units(kind, amount)
+            units, column = request_units(kind, amount), self.kinds.get(kind)
+            if column is None:
+                for row, n in zip(at.tolist(), pods.tolist(), strict=True):
+                    self._count_apart(kind, row, n * units)
+                continue
+            self._units[at, column] += pods * units
             self._requested[at, column] = self._units[at, column] / self._scale[column]
         self._nonzero_units[at] += pods[:, None] * np.array(nonzero_units(pod), dtype=np.int64)
         self._nonzero[at] = self._nonzero_units[at] / _NONZERO_SCALE
@@ -215,7 +222,10 @@ class NodeColumns:
     def _count(self, row: int, pod: PodInfo, sign: int) -> None:
         self._changed(row)
         for kind, amount in pod.requests.items():
-            column = self._column(kind)
+            column = self.kinds.get(kind)
+            if column is None:
+                self._count_apart(kind, row, sign * request_units(kind, amount))
+                continue
             units = int(self._units[row, column]) + sign * request_units(kind, amount)
             self._units[row, column] = units
             self._requested[row, column] = units / self._scale[column]
@@ -228,7 +238,19 @@ class NodeColumns:
         self._requested[row, _PODS] = self._pod_count[row]
         self._qos_pods[row, pod.qos] += sign
 
+    def _count_apart(self, kind: str, row: int, units: int) -> None:
+        """Count a resource that no node has named."""
+        if not units:
+            return
+        of_row = self._without_column.setdefault(kind, {})
+        of_row[row] = of_row.get(row, 0) + units
+        if not of_row[row]:
+            del of_row[row]
+        if not of_row:
+            del self._without_column[kind]
+
     def _column(self, kind: str) -> int:
+        """Return the column of a resource that a node names."""
         column = self.kinds.get(kind)
         if column is None:
             column = self.kinds[kind] = len(self.kinds)
@@ -236,6 +258,9 @@ class NodeColumns:
             if column == self._capacity.shape[1]:
                 for table in ("_capacity", "_allocatable", "_requested", "_units", "_allocatable_units"):
                     setattr(self, table, _doubled(getattr(self, table), axis=1))
+            for row, units in self._without_column.pop(kind, {}).items():
+                self._units[row, column] = units
+                self._requested[row, column] = units / self._scale[column]
         return column
 
     def _grow_rows(self) -> None:

@@ -169,7 +169,8 @@ def _column_drifts(o: Observed) -> Iterable[str]:
             continue
         row = o.row_of[pod.node]
         for kind, amount in pod.requests.items():
-            units[row, o.kinds[kind]] += request_units(kind, amount)
+            if (column := o.kinds.get(kind)) is not None:
+                units[row, column] += request_units(kind, amount)
         nonzero[row] += nonzero_units(pod)
         qos[row, pod.qos] += 1
     pod_count = qos.sum(axis=1)

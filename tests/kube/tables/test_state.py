@@ -162,3 +162,20 @@ def test_all_seats_as_arrays(state: ClusterState) -> None:
     seats = state.seats()
     assert sorted(zip(seats.node, seats.service, seats.weight, strict=True)) == [(0, 0, 1.0), (1, 1, 0.0)]
     assert len(ClusterState().seats().node) == 0
+
+
+def test_resources_that_only_pods_name_make_no_columns_and_count_once_a_node_names_them(state: ClusterState) -> None:
+    """Anybody may name a thousand of them, and each column has a place for every node."""
+    before = dict(state.kinds)
+    many = pod("p", node="n1", requests={f"example.com/r{at}": float(at % 2) for at in range(1000)} | {"cpu": 1.0})
+    like = [pod(f"q{at}", node="n1", requests={"example.com/r1": 2.0}) for at in range(2)]
+    for one in (many, *like):
+        state.put_pod(one)
+    assert state.kinds == before and state.requested[0, state.kinds["cpu"]] == 1.0
+    extended: dict[str, float] = {"example.com/r1": 8.0}
+    state.put_node(node("n2", cpu=4.0, memory=GIB, **extended))
+    assert requested(state, "n1", "example.com/r1") == 5.0 and requested(state, "n2", "example.com/r1") == 0.0
+    for one in (many, *like):
+        state.delete_pod(one.uid)
+    assert not state.requested.any()
+    assert not self_check(state)
