@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from forecast.arrays import Bools
 from kube.objects.objects import PodInfo
@@ -11,6 +12,9 @@ from placement.filters.filter import ClusterView, Filter
 from placement.what_if import WithoutPods
 from scorer.assuming_cluster import AssumingCluster
 from scorer.held_rooms import HeldRoom
+
+_MOST_TRIED: Final = 512
+"""Rooms that are tried for one pod: thousands of one owner would keep all other pods waiting."""
 
 Passes = Callable[[], Bools]
 """(n_rows,) nodes that the pod passes as the tables are now."""
@@ -33,6 +37,7 @@ def rows_with_own_room(rooms: Sequence[HeldRoom], view: ClusterView, passes: Pas
 
     most : rows at most
     """
+    rooms = rooms[:_MOST_TRIED]
     if len(rooms) > 1:
         # Nearly always the filters have to be asked twice only: with all of them free, and with the first that fits.
         with WithoutPods(view) as free:
