@@ -1,9 +1,9 @@
 """Bind plugin of the advisor: in place of a binding, the pod's node is nominated and our gate removed.
 
     PATCH status: nominated --> PATCH pod: gate gone, advice noted --> kube-scheduler binds
-         |  no                        | not known
-         v                            v
-    released without advice      looked at later
+         |  refused, or not followed  ^           | not known
+         +--> preferred node affinity-+           v
+              in the same PATCH              looked at later
 
 A pod that is still not bound later is looked at: while kube-scheduler has not tried it the nomination stays; once it
 has tried in vain, room is reserved for nothing, and the nomination is withdrawn.
@@ -13,15 +13,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from advisor.advice_notes import AdviceNotes
-from advisor.advice_requests import advice_note, pending_pod, withdraw_body
+from advisor.advice_requests import advice_note, own_terms, pending_pod, withdraw_body
+from advisor.following import Following, Way, as_canary
 from advisor.gated_pods import GatedPods
+from advisor.preferred_pods import preferred_nodes
 from kube.binding.binder import BindingRequest
 from kube.binding.binding_steps import BindingResult, BindingVerdict, Seen, what_is_seen
 from kube.client.api_answer import Answer, is_gone
@@ -30,7 +33,9 @@ from kube.failure_notice import FailureNotice
 from kube.objects.objects import PodInfo
 from kube.session.request_retries import Requests, is_passing, is_passing_or_conflict, request_with_retries
 from kube.status.pod_conditions import STRATEGIC_MERGE
-from placement.gate_removal import remove_gate
+from placement.decisions.advice import Advice
+from placement.gate_removal import may_go_without_note, remove_gate
+from placement.preferred_nodes import preferred_terms
 from scheduler.binding.in_flight_limit import InFlightLimit
 from scheduler.binding.outcome import BindStatus, bind_status
 
@@ -38,13 +43,19 @@ logger = logging.getLogger(__name__)
 
 _TRIES: Final = 2
 _THROTTLED: Final = 429
+_REFUSED: Final = (403, 422)
+_MOST_CANARIES: Final = 100
+
+_SEEN_WHOLE: Final = 100
+"""Nodes that fit a pod, of which kube-scheduler looks at all (minFeasibleNodesToFind in its schedule_one.go)."""
 
 
 @dataclass(slots=True)
 class AdviceFigures:
-    """Since the start: pods with advice, and nominations that were taken back."""
+    """Since the start: pods that were nominated, pods that only prefer nodes, and nominations that were taken back."""
 
     advised: int = 0
+    preferred: int = 0
     withdrawn: int = 0
 
 
@@ -56,6 +67,10 @@ class AdviceBinder:
     gated   : says who writes about a pod
     seconds : for one request
     figures : counted up; the exporter reads them
+    following  : says how a pod is advised
+    ranking_of : nodes for a pod, the best first; called in a thread, as is
+    share_of   : predicted share of a node's capacity at its peak with the pod; None = not known
+    n_nodes    : that a pod prefers at most
     released : called in a thread with each pod whose gate was removed; None = no part has to know
     """
 
@@ -70,6 +85,10 @@ class AdviceBinder:
         gated: GatedPods,
         seconds: float,
         figures: AdviceFigures,
+        following: Following,
+        ranking_of: Callable[[PodInfo], Sequence[str]],
+        share_of: Callable[[PodInfo, str], float | None],
+        n_nodes: int,
         released: Callable[[PodInfo], None] | None = None,
     ) -> None:
         self._session, self._limit, self._seconds = session, limit, seconds
@@ -78,6 +97,9 @@ class AdviceBinder:
             logger, "no node was nominated (grant patch on pods/status)", "nodes are nominated again"
         )
         self.figures: Final = figures
+        self._following, self._n_nodes = following, n_nodes
+        self._ranking_of, self._share_of = ranking_of, share_of
+        self._canaries: OrderedDict[str, str] = OrderedDict()  # by UID, nominated to another node than they got here
         self._released = released
 
     async def bind(self, pod: PodInfo, node: str) -> BindStatus:
@@ -85,37 +107,96 @@ class AdviceBinder:
         advice = self._notes.take(pod.uid)
         if not self._gated.claim(pod.uid):
             return self._status(BindingVerdict.GONE, "the pod has been released without advice, or is gone")
-        is_released = False
+        is_released, way = False, self._following.way(pod.uid, advice)
         try:
-            status = await self._write(pod, node, advice_note(advice, "not known any more", nominated=node))
+            found = await self._nominate(pod, node, advice, way)
+            if isinstance(found, BindStatus):
+                return found
+            if found is Way.CANARY and advice is not None and advice.runner_up is not None:
+                advice = as_canary(advice, await asyncio.to_thread(self._share_of, pod, advice.runner_up))
+            status = await self._release(pod, node, advice, found)
             is_released = status.is_success
         finally:
             self._gated.released(pod.uid, is_gone=is_released)
+            if not is_released:
+                self._following.given_up(pod.uid)
         if is_released:
             if self._released is not None:
                 await asyncio.to_thread(self._released, pod)
             self._notes.written(advice)
         return status
 
-    async def _write(self, pod: PodInfo, node: str, note: str) -> BindStatus:
-        path = pod_path(pod)
-        answer = await self._patch(f"{path}/status", nomination_body(pod, node), MERGE)
-        if answer.is_success:
-            self._notice.succeeded()
-            self._gated.nominated(pod.uid, node)
-            answer = await remove_gate(lambda body: self._patch(path, body, STRATEGIC_MERGE), pod, note)
-            if answer.is_success:
-                self._limit.went_well()
-                self.figures.advised += 1
-                return self._status(BindingVerdict.BOUND)
-            if not is_gone(answer):
-                return self._status(BindingVerdict.UNKNOWN, f"our gate was not removed: {answer.text}")
+    async def _nominate(self, pod: PodInfo, node: str, advice: Advice | None, way: Way) -> Way | BindStatus:
+        """Return how the pod is advised then: without a nomination, if the API server does not take it. Or why not."""
+        if way is Way.CANARY and advice is not None and advice.runner_up is not None:
+            node = self._canaries[pod.uid] = advice.runner_up
+            if len(self._canaries) > _MOST_CANARIES:
+                self._canaries.popitem(last=False)
+        elif not way.nominates:
+            return way
+        answer = await self._patch(f"{pod_path(pod)}/status", nomination_body(pod, node), MERGE)
         if is_gone(answer):
             return self._status(BindingVerdict.GONE, f"the pod is gone: {answer.text}")
-        self._notice.failed(answer.text)
+        if _is_stored(answer, node):
+            self._notice.succeeded()
+            self._gated.nominated(pod.uid, node)
+            self._following.nominated(pod.uid, pod.namespace, node, way)
+            return way
+        self._notice.failed(answer.text or "the API server dropped status.nominatedNodeName")
+        if answer.is_success or answer.status in _REFUSED:
+            self._following.refused(pod.uid, pod.namespace)
+            return Way.PREFER
         # After no answer it may be nominated all the same: the pod is looked at again.
         verdict = BindingVerdict.UNKNOWN if is_passing(answer) else BindingVerdict.REFUSED
         return self._status(verdict, f"{node} was not nominated: {answer.text}")
+
+    async def _release(self, pod: PodInfo, node: str, advice: Advice | None, way: Way) -> BindStatus:
+        """Remove the gate, and say what was advised; node: the best."""
+        terms = await self._terms(pod, node, advice, is_canary=way is Way.CANARY) if way.prefers else []
+        mode = way.value if way in (Way.CANARY, Way.PREFER) else ""
+        note = advice_note(advice, "not known any more", nominated=node, mode=mode)
+
+        def patch(body: bytes) -> Awaitable[Answer]:
+            return self._patch(pod_path(pod), body, STRATEGIC_MERGE)
+
+        answer = await remove_gate(patch, pod, note, preferred=terms)
+        if terms and may_go_without_note(answer):
+            # An admission policy of an earlier release allows the removal of the gate alone.
+            if not way.nominates:
+                note = advice_note(None, f"preferred node affinity was refused: {answer.text}")
+            answer = await remove_gate(patch, pod, note)
+        if answer.is_success:
+            self._limit.went_well()
+            if way.nominates:
+                self.figures.advised += 1
+            else:
+                self.figures.preferred += 1
+            return self._status(BindingVerdict.BOUND)
+        if is_gone(answer):
+            return self._status(BindingVerdict.GONE, f"the pod is gone: {answer.text}")
+        return self._status(BindingVerdict.UNKNOWN, f"our gate was not removed: {answer.text}")
+
+    async def _terms(self, pod: PodInfo, node: str, advice: Advice | None, *, is_canary: bool) -> list[Any]:
+        """Return all terms of preferred node affinity for a pod, its own in front.
+
+        node      : the best
+        advice    : of a canary, which prefers all nodes but the one that it is nominated to: as it was written
+        """
+        ranking, nominated = [node], advice.best if is_canary and advice is not None else ""
+        if advice is not None and advice.runner_up not in (None, node):
+            ranking.append(advice.runner_up or "")
+        if advice is None or advice.n_nodes > _SEEN_WHOLE:
+            others = await asyncio.to_thread(self._ranking_of, pod)
+            ranking += [one for one in others if one not in (*ranking, nominated)]
+        terms = preferred_terms(preferred_nodes(ranking, self._n_nodes))
+        if not pod.constraints.preferred_node_terms:
+            return terms
+        # As they are written in the pod: the list is replaced as a whole.
+        answer = await self._session.request("GET", pod_path(pod), None, seconds=self._seconds)
+        try:
+            return [*own_terms(answer.body), *terms] if answer.is_success else []
+        except msgspec.DecodeError:
+            return []
 
     async def look(self, pod: PodInfo, node: str) -> BindStatus:
         """What became of the advice; UNSCHEDULABLE = the pod is not bound there, and the nomination is no more."""
@@ -135,7 +216,7 @@ class AdviceBinder:
             return self._status(BindingVerdict.REFUSED, "our gate is still there")
         if not now.is_tried:
             return self._status(BindingVerdict.UNKNOWN, "kube-scheduler has not tried the pod yet")
-        if now.nominated == node:
+        if now.nominated in (node, self._canaries.get(pod.uid, node)):
             withdrawn = await self._session.request(
                 "PATCH",
                 f"{pod_path(pod)}/status",
@@ -167,3 +248,13 @@ class AdviceBinder:
 
     def _status(self, verdict: BindingVerdict, reason: str = "") -> BindStatus:
         return bind_status(self.name, BindingResult(verdict, reason))
+
+
+def _is_stored(answer: Answer, node: str) -> bool:
+    """Return whether a nomination was taken: a policy of the API server may drop the field and say 200."""
+    if not answer.is_success:
+        return False
+    try:
+        return pending_pod(answer.body).nominated == node
+    except msgspec.DecodeError:
+        return False

@@ -1,10 +1,15 @@
 """What the advisor asks of the API server: bodies of patches, without I/O. The UID in each is a precondition: a later
 pod of the same name is left alone.
 
-    nominate : status.nominatedNodeName, which kube-scheduler tries before all other nodes (KEP-5278;
-               evaluateNominatedNode in pkg/scheduler/schedule_one.go)
+    nominate : status.nominatedNodeName, which kube-scheduler tries before all other nodes (PreferNominatedNode,
+               KEP-1923; evaluateNominatedNode in pkg/scheduler/schedule_one.go). KEP-5278, as narrowed in 1.35, means
+               the field for kube-scheduler alone and keeps nobody from writing it: following.py asks whether it is
+               still heeded
     release  : our gate goes (placement/gate_removal.py); what was advised, or why nothing was, comes with it
     withdraw : the nomination goes, if the pod has not changed since it was read
+
+Nomination and release are two requests: a write to the pod keeps the old status, and a write to the status the old spec
+(podStrategy and podStatusStrategy, PrepareForUpdate in pkg/registry/core/pod/strategy.go).
 """
 
 from __future__ import annotations
@@ -18,6 +23,7 @@ import orjson
 from kube.objects.objects import PodInfo
 from placement.advice_gate import ADVICE
 from placement.decisions.advice import Advice
+from placement.preferred_nodes import PREFERRED
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +42,15 @@ class PendingPod:
     is_tried: bool
 
 
-def advice_note(advice: Advice | None, because: str = "", *, nominated: str = "") -> str:
-    """Return the text of the annotation. because: why there is no advice; nominated: node that is named all the same"""
+def advice_note(advice: Advice | None, because: str = "", *, nominated: str = "", mode: str = "") -> str:
+    """Return the text of the annotation.
+
+    because   : why there is no advice; nominated: node that is named all the same
+    mode      : how the pod was advised, '' = by a nomination
+    """
     if advice is None or advice.best is None:
-        return orjson.dumps({"node": nominated or None, "because": because}).decode()
+        found: dict[str, Any] = {"node": nominated or None, "because": because}
+        return orjson.dumps(found | ({"mode": mode} if mode else {})).decode()
     said: dict[str, Any] = {"node": advice.best}
     if advice.share is not None:
         said["predicted_peak"] = round(advice.share, 4)
@@ -47,7 +58,16 @@ def advice_note(advice: Advice | None, because: str = "", *, nominated: str = ""
         said["runner_up"] = advice.runner_up
     if advice.model_version is not None:
         said["model"] = advice.model_version
+    if mode:
+        said["mode"] = mode
     return orjson.dumps(said).decode()
+
+
+def own_terms(body: bytes) -> list[Any]:
+    """Return terms of preferred node affinity from the answer to a GET of a pod. Raises msgspec.DecodeError."""
+    affinity = msgspec.json.decode(body, type=_Pod).spec.affinity
+    node_affinity = None if affinity is None else affinity.node_affinity
+    return list(node_affinity.preferred or ()) if node_affinity is not None else []
 
 
 def withdraw_body(pod: PodInfo, version: str) -> bytes:
@@ -78,7 +98,16 @@ class _Gate(msgspec.Struct):
     name: str = ""
 
 
+class _NodeAffinity(msgspec.Struct):
+    preferred: list[Any] | None = msgspec.field(default=None, name=PREFERRED)
+
+
+class _Affinity(msgspec.Struct, rename="camel"):
+    node_affinity: _NodeAffinity | None = None
+
+
 class _Spec(msgspec.Struct, rename="camel"):
+    affinity: _Affinity | None = None
     node_name: str | None = None
     scheduling_gates: list[_Gate] | None = None
 

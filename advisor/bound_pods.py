@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Final
 
+from advisor.following import Following
 from kube.objects.objects import PodInfo
 from kube.tables.changes import Change, PodChange, one_by_one
-from placement.decisions.advice import Advice
 from placement.decisions.recorder import DecisionRecorder
 from placement.feasibility import verdict
 from placement.filters.filter import ClusterView, Filter
@@ -24,6 +24,7 @@ class BoundPods(NodesAndPodsOnly):
     """Implements Follower, to be attached after the tables of the view.
 
     filters_of : all filters that a pod has to pass
+    following  : learns where pods went that were nominated; None = nobody asks
     """
 
     def __init__(
@@ -32,8 +33,10 @@ class BoundPods(NodesAndPodsOnly):
         view: ClusterView,
         recorder: DecisionRecorder,
         filters_of: Callable[[PodInfo], Sequence[Filter]],
+        following: Following | None = None,
     ) -> None:
         self._cluster, self._view, self._recorder, self._filters_of = cluster, view, recorder, filters_of
+        self._following = following
         self._awaited: set[str] = set()  # assumed at the last look
 
     def apply(self, changes: Sequence[Change]) -> None:
@@ -49,17 +52,20 @@ class BoundPods(NodesAndPodsOnly):
             is_new = change.before is None or uid in self._awaited
             self._awaited.discard(uid)
             if is_new and change.after is not None:
-                self._recorder.bound(change.pod, partial(self._why_elsewhere, change.pod))
+                why = cache(partial(self._why_not_on, change.pod))  # two ask, and it takes all filters
+                self._recorder.bound(change.pod, lambda advice, why=why: why(advice.best))  # type: ignore[misc]
+                if self._following is not None:
+                    self._following.bound(uid, change.pod.node, lambda node, why=why: why(node) != _KUBE_SCHEDULER)  # type: ignore[misc]
 
     def rebuild(self) -> None:
         """Look anew at what is assumed. Pods that were bound unseen expire in the recorder."""
         self._awaited = set(self._cluster.assumed.uids())
 
-    def _why_elsewhere(self, pod: PodInfo, advice: Advice) -> str:
+    def _why_not_on(self, pod: PodInfo, node: str | None) -> str:
         """As the cluster is now: what kept the pod from the node may have gone again."""
-        row = None if advice.best is None else self._view.state.row_of.get(advice.best)
+        row = None if node is None else self._view.state.row_of.get(node)
         if row is None:
-            return f"node {advice.best} is gone"
+            return f"node {node} is gone"
         waiting, at = replace(pod, node=""), self._view.state.row_of.get(pod.node)
         with WithoutPods(self._view) as without:
             # Where it sits it would keep itself away, by a term or a volume. A row without a Node would be given up.

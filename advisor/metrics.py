@@ -4,15 +4,26 @@ placement/decisions/metrics.py."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import nan
+from typing import Final
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from advisor.advice_binder import AdviceFigures
+from advisor.following import Following, Nominations
+from advisor.following import Outcome as CanaryOutcome
 from advisor.gated_pods import GatedPods
 from advisor.preferred_pods import PreferenceFigures, PreferenceOutcome
 from advisor.quota_gate import QuotaGate
 from advisor.releases import Outcome, Releases
+
+_FOLLOWED: Final = {
+    Nominations.UNKNOWN: nan,
+    Nominations.FOLLOWED: 1.0,
+    Nominations.DOUBTED: 0.5,
+    Nominations.IGNORED: 0.0,
+}
 
 
 class AdviceCollector(Collector):
@@ -26,12 +37,14 @@ class AdviceCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         pods = CounterMetricFamily(
             "forecast_advice_pods",
-            "Pods whose gate this replica removed: advised, or without advice because no node passed the filters "
-            "(no_node), none was named in time (overdue), none could have been (too_many), there was no usable "
-            "forecast (no_forecast), or the advisor shut down and no other replica led (ending).",
+            "Pods whose gate this replica removed: with a nomination (advised), with preferred node affinity because "
+            "nominations are not followed (preferred), or without advice because no node passed the filters (no_node), "
+            "none was named in time (overdue), none could have been (too_many), there was no usable forecast "
+            "(no_forecast), or the advisor shut down and no other replica led (ending).",
             labels=["outcome"],
         )
         pods.add_metric(["advised"], self._figures.advised)
+        pods.add_metric(["preferred"], self._figures.preferred)
         for outcome in Outcome:
             pods.add_metric([outcome.value], self._releases.released[outcome])
         yield pods
@@ -79,3 +92,29 @@ class PreferenceCollector(Collector):
         charges.add_metric(["came"], self._figures.came)
         charges.add_metric(["never_came"], self._figures.never_came)
         yield charges
+
+
+class FollowingCollector(Collector):
+    """Reads the figures at each scrape."""
+
+    def __init__(self, following: Following) -> None:
+        self._following = following
+
+    def collect(self) -> Iterator[Metric]:
+        yield GaugeMetricFamily(
+            "forecast_nominations_followed",
+            "Whether kube-scheduler follows nominations: 1 = it does, 0.5 = pods or a canary went elsewhere for no "
+            "reason that is known, 0 = it does not, and held pods prefer nodes, NaN = before the first canary.",
+            _FOLLOWED[self._following.state],
+        )
+        canaries = CounterMetricFamily(
+            "forecast_canaries",
+            "Pods that were nominated to their second-best node to see whether nominations are followed: they went "
+            "there (followed) or elsewhere, the API server did not store the nomination (refused), or the pod says "
+            "nothing (untold), as a filter kept it away or it was not bound within a minute. Refused nominations of "
+            "other pods count, too.",
+            labels=["outcome"],
+        )
+        for outcome in CanaryOutcome:
+            canaries.add_metric([outcome.value], self._following.canaries[outcome])
+        yield canaries

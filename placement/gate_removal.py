@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Final
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final
 
 import orjson
 
@@ -13,6 +13,7 @@ from kube.client.pod_writes import PodIdentity, pod_path
 from kube.session.request_retries import Requests, is_passing, is_passing_or_conflict, request_with_retries
 from kube.status.pod_conditions import STRATEGIC_MERGE
 from placement.advice_gate import ADVICE
+from placement.preferred_nodes import PREFERRED
 
 _MOST_AT_ONCE: Final = 64
 _NOTE_REFUSED: Final = frozenset({400, 403, 413, 422})
@@ -20,19 +21,24 @@ _SECONDS: Final = 2.0
 _TRIES: Final = 3
 
 
-def release_body(pod: PodIdentity, note: str | None, *, version: str = "") -> bytes:
+def release_body(pod: PodIdentity, note: str | None, *, preferred: Sequence[Any] = (), version: str = "") -> bytes:
     """Return a strategic merge patch that removes our gate and no other.
 
     The UID in it is a precondition: a later pod of the same name is left alone.
-    note    : text of the annotation; None = the annotations stay as they are
-    version : resourceVersion, a further precondition; '' = whatever the pod has become
+    note      : text of the annotation; None = the annotations stay as they are
+    preferred : all terms of preferred node affinity that the pod is to have, its own among them; none = as it is. They
+                may change while a pod is gated (KEP-3838)
+    version   : resourceVersion, a further precondition; '' = whatever the pod has become
     """
     metadata: dict[str, object] = {"uid": pod.uid}
     if note is not None:
         metadata["annotations"] = {ADVICE: note}
     if version:
         metadata["resourceVersion"] = version
-    return orjson.dumps({"metadata": metadata, "spec": {"schedulingGates": [{"$patch": "delete", "name": ADVICE}]}})
+    spec: dict[str, Any] = {"schedulingGates": [{"$patch": "delete", "name": ADVICE}]}
+    if preferred:
+        spec["affinity"] = {"nodeAffinity": {PREFERRED: list(preferred)}}
+    return orjson.dumps({"metadata": metadata, "spec": spec})
 
 
 def may_go_without_note(answer: Answer) -> bool:
@@ -45,11 +51,18 @@ def may_go_without_note(answer: Answer) -> bool:
 
 
 async def remove_gate(
-    patch: Callable[[bytes], Awaitable[Answer]], pod: PodIdentity, note: str, *, version: str = ""
+    patch: Callable[[bytes], Awaitable[Answer]],
+    pod: PodIdentity,
+    note: str,
+    *,
+    preferred: Sequence[Any] = (),
+    version: str = "",
 ) -> Answer:
-    """Patch the pod: with the note, or else without it. version: see release_body."""
-    answer = await patch(release_body(pod, note, version=version))
-    return await patch(release_body(pod, None, version=version)) if may_go_without_note(answer) else answer
+    """Patch the pod: with the note, or else without it. preferred, version: see release_body."""
+    answer = await patch(release_body(pod, note, preferred=preferred, version=version))
+    if not may_go_without_note(answer):
+        return answer
+    return await patch(release_body(pod, None, preferred=preferred, version=version))
 
 
 class GateRemover:

@@ -160,6 +160,16 @@ def _advisor() -> list[Alert]:
             "No advisor renewed its Lease, or the webhook may not remove gates: new pods that ask for advice are not "
             "held for it, and kube-scheduler places them alone.",
         ),
+        Alert(
+            "ForecastNominationsIgnored",
+            Severity.WARNING,
+            f"min {_PROCESS} (forecast_nominations_followed and on {_REPLICA} forecast_leader == 1) == 0",
+            "5m",
+            "{{ $labels.job }}: nominations are not followed; held pods prefer their nodes",
+            "Three canaries in a row went elsewhere, or the API server did not store nominations. Held pods get "
+            "preferred node affinity instead, which other scores may outweigh. Canaries go on: one that is followed "
+            "brings nominations back.",
+        ),
     ]
 
 

@@ -1,4 +1,6 @@
-"""While a pod of ours waits for volumes or devices, its status says which node it will get (KEP-5278).
+"""While a pod of ours waits for volumes or devices, its status says which node it will get.
+
+KEP-5278, as narrowed in 1.35, has kube-scheduler alone write that: of these pods we are the scheduler.
 
     wait begins --1 s--> status.nominatedNodeName --bound--> the API server clears it
          |                         +-----it fails--> withdrawn

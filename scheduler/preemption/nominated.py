@@ -5,8 +5,9 @@
 
 Until its victims are gone they are counted on the node, and so is the nominated pod, by this filter: a later pod that
 is no more important finds no room there, and preempts further pods if need be. Pods of other schedulers count by what
-their status says (KEP-5278): their volumes may still be bound, or their room made. Where our pods are nominated only
-this process decides; their status is read once, at the start.
+their status says (KEP-1923, and KEP-5278 as narrowed in 1.35: kube-scheduler alone writes it): their room may still be
+made, or their volumes bound. Where our pods are nominated only this process decides; their status is read once, at the
+start.
 
 Members of a gang are nominated together: what is kept for one of them, the others may take, and if the nomination of
 one ends before it sits, all of them end.

@@ -19,7 +19,7 @@ from testing.objects import pod_info
 
 OTHER_GATE = "kueue.x-k8s.io/admission"
 
-DONE = answered(200, b"{}")
+DONE = answered(200, b'{"status":{"nominatedNodeName":"n1"}}')
 MISSING = answered(404, b'{"reason":"NotFound","message":"pods not found"}')
 ANOTHER_UID = answered(422, b'{"message":"is invalid","details":{"causes":[{"field":"metadata.uid"}]}}')
 UID_CONFLICT = answered(409, b'{"message":"the UID in the precondition (a) does not match"}')

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from typing import Any
 
 import orjson
 import pytest
 
 from advisor.advice_binder import AdviceBinder, AdviceFigures
 from advisor.advice_notes import AdviceNotes
+from advisor.following import Following, Nominations, Outcome
 from advisor.gated_pods import GatedPods
 from kube.binding.binding_steps import BindingVerdict
 from kube.client.api_answer import Answer, answered, not_sent, unanswered
 from kube.client.pod_writes import MERGE
+from kube.objects.constraints import NodeSelectorTerm, Operator, PreferredNodeTerm, Requirement
 from kube.objects.objects import PodInfo
 from kube.status.pod_conditions import STRATEGIC_MERGE
 from placement.advice_gate import ADVICE
 from placement.decisions.recorder import DecisionRecorder
+from placement.preferred_nodes import PREFERRED
 from placement.status import Code
 from scheduler.binding.in_flight_limit import InFlightLimit
 from scheduler.binding.outcome import BindStatus, Ending, outcome_of_binding
@@ -43,6 +47,7 @@ POD = gated("a")
 PATH = "/api/v1/namespaces/shop/pods/a"
 THROTTLED, BUSY, SILENT = answered(429, b""), answered(503, b"busy"), unanswered(TimeoutError())
 CONFLICT = answered(409, b'{"message":"the object has been modified"}')
+AT_N2 = answered(200, b'{"status":{"nominatedNodeName":"n2"}}')
 GONE = (MISSING, ANOTHER_UID, UID_CONFLICT)
 
 
@@ -56,11 +61,34 @@ class Scene:
         self.gated = GatedPods(cluster, clock=SettableClock(0.0))
         cluster.listeners.append(self.gated.apply)
         self.notes = AdviceNotes(DecisionRecorder([], version="1.2.3"))
+        self.clock, self.ranked = SettableClock(0.0), list[str]()
+        self.following = Following(lambda: (1, 37), clock=self.clock)
         self.binder = AdviceBinder(
-            self.session, self.limit, notes=self.notes, gated=self.gated, seconds=5.0, figures=self.figures
+            self.session,
+            self.limit,
+            notes=self.notes,
+            gated=self.gated,
+            seconds=5.0,
+            figures=self.figures,
+            following=self.following,
+            ranking_of=self._ranking,
+            share_of=lambda pod, node: {"n2": 0.7}.get(node),
+            n_nodes=4,
         )
         if held:
             cluster.put_pod(POD)
+
+    def _ranking(self, pod: PodInfo) -> list[str]:
+        self.ranked.append(pod.name)
+        return ["n2", "n1", "n3", "n4", "n5"]
+
+    def knows(self, state: Nominations) -> None:
+        """This is known of nominations, and no canary is due."""
+        self.following._state, self.following._due, self.following._known_version = state, 1.0, (1, 37)
+
+    def advise(self, **changes: Any) -> None:
+        """There is advice on the pod: n1, then n2."""
+        self.notes.advised(advice({"n1": 3, "n2": 1}, uid=POD.uid, share=0.5, model_version=None, **changes))
 
     def bind(self, pod: PodInfo = POD, node: str = "n1") -> BindStatus:
         return asyncio.run(self.binder.bind(pod, node))
@@ -89,7 +117,8 @@ def _verdict(status: BindStatus) -> BindingVerdict:
 
 def test_first_the_node_is_nominated_then_the_gate_removed_with_a_note_if_one_is_known() -> None:
     scene = Scene()
-    scene.notes.advised(advice({"n1": 3, "n2": 1}, uid=POD.uid, share=0.5, model_version=None))
+    scene.knows(Nominations.FOLLOWED)
+    scene.advise()
     assert scene.bind().is_success
     nominated, released = scene.asked
     assert nominated == Asked(
@@ -122,7 +151,7 @@ def test_whose_gate_is_being_removed_or_is_gone_is_asked_nothing_about(claimed: 
         assert scene.gated.held_for(0.0) == [], "the claim of the other one stays"
 
 
-@pytest.mark.parametrize("answer", [FORBIDDEN, INVALID, BUSY, SILENT, THROTTLED, CONFLICT, not_sent("does not lead")])
+@pytest.mark.parametrize("answer", [BUSY, SILENT, THROTTLED, CONFLICT, not_sent("does not lead")])
 def test_nothing_is_released_if_the_nomination_fails(answer: Answer) -> None:
     scene = Scene(*[answer] * 9)
     status = scene.bind()
@@ -187,6 +216,102 @@ def test_the_limit_is_told_and_a_binding_that_is_cut_off_gives_its_claim_back() 
     with pytest.raises(asyncio.CancelledError):
         scene.bind()
     assert scene.is_free
+
+
+# Where nominations are not followed, or that is to be seen
+
+
+def _preferred(asked: Asked) -> list[tuple[int, str]]:
+    """Weights and nodes of a patch of a pod."""
+    terms = asked.body["spec"]["affinity"]["nodeAffinity"][PREFERRED]
+    return [(one["weight"], *one["preference"]["matchFields"][0]["values"]) for one in terms]
+
+
+def test_a_canary_is_nominated_to_the_second_best_node_and_prefers_the_best() -> None:
+    scene = Scene(AT_N2, DONE)
+    scene.advise()
+    assert scene.bind().is_success
+    nominated, released = scene.asked
+    assert nominated.body["status"] == {"nominatedNodeName": "n2"}
+    assert _preferred(released) == [(100, "n1")]
+    note = orjson.loads(released.body["metadata"]["annotations"][ADVICE])
+    assert note == {"node": "n2", "predicted_peak": 0.7, "runner_up": "n1", "mode": "canary"}
+    scene.following.bound(POD.uid, "n2", lambda node: False)
+    assert scene.following.state is Nominations.FOLLOWED and scene.counts == (1, 0)
+    scene.session.answers = [pod_answer(replace(NOMINATED, nominated_node="n2"), **TRIED)]
+    assert _verdict(scene.look()) is BindingVerdict.REFUSED
+    assert scene.counts == (1, 1), "it is withdrawn as other nominations are, which name the node that the loop chose"
+
+
+def test_where_nominations_are_ignored_one_patch_removes_the_gate_and_says_what_the_pod_prefers() -> None:
+    scene = Scene()
+    scene.knows(Nominations.IGNORED)
+    scene.advise()
+    assert scene.bind().is_success
+    (released,) = scene.asked
+    assert released.body["spec"]["schedulingGates"] == [{"$patch": "delete", "name": ADVICE}]
+    assert _preferred(released) == [(100, "n1"), (40, "n2")] and scene.ranked == []
+    assert orjson.loads(released.body["metadata"]["annotations"][ADVICE])["mode"] == "prefer"
+    assert (scene.figures.preferred, scene.counts) == (1, (0, 0))
+    doubted = Scene()
+    doubted.knows(Nominations.DOUBTED)
+    doubted.advise()
+    assert doubted.bind().is_success
+    assert [one.path for one in doubted.asked] == [f"{PATH}/status", PATH] and doubted.counts == (1, 0)
+    assert _preferred(doubted.asked[1]) == [(100, "n1"), (40, "n2")]
+
+
+def test_of_many_nodes_kube_scheduler_sees_a_part_so_more_are_named() -> None:
+    scene = Scene()
+    scene.knows(Nominations.IGNORED)
+    scene.advise(n_nodes=101)
+    assert scene.bind().is_success
+    assert _preferred(scene.asked[0]) == [(100, "n1"), (40, "n2"), (16, "n3"), (6, "n4")]
+    canary = Scene(AT_N2, DONE)
+    canary.advise(n_nodes=101)
+    assert canary.bind().is_success
+    assert _preferred(canary.asked[1]) == [(100, "n1"), (40, "n3"), (16, "n4"), (6, "n5")]
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_terms_that_the_pod_has_stay_in_front(reads: bool) -> None:
+    own = {"weight": 3, "preference": {"matchExpressions": [{"key": "disk", "operator": "Exists"}]}}
+    spec = {"affinity": {"nodeAffinity": {PREFERRED: [own]}}}
+    scene = Scene(answered(200, orjson.dumps({"spec": spec})) if reads else BUSY)
+    scene.knows(Nominations.IGNORED)
+    scene.advise()
+    terms = (PreferredNodeTerm(3, NodeSelectorTerm((Requirement("disk", Operator.EXISTS),))),)
+    pod = replace(POD, constraints=replace(POD.constraints, preferred_node_terms=terms))
+    assert scene.bind(pod).is_success
+    assert [one.method for one in scene.asked] == ["GET", "PATCH"]
+    if reads:
+        assert scene.asked[1].body["spec"]["affinity"]["nodeAffinity"][PREFERRED][0] == own
+    else:
+        assert "affinity" not in scene.asked[1].body["spec"], "what it has is not known"
+
+
+@pytest.mark.parametrize("answer", [FORBIDDEN, INVALID, answered(200, b'{"status":{}}'), answered(200, b"<html>")])
+def test_a_pod_whose_nomination_is_not_taken_prefers_its_node(answer: Answer) -> None:
+    scene = Scene(answer)
+    scene.advise()
+    assert scene.bind().is_success
+    assert [one.path for one in scene.asked] == [f"{PATH}/status", PATH]
+    assert _preferred(scene.asked[1])[0] == (100, "n1"), "the best, also of a canary"
+    assert orjson.loads(scene.asked[1].body["metadata"]["annotations"][ADVICE])["node"] == "n1"
+    assert scene.following.canaries[Outcome.REFUSED] == 1 and scene.figures.preferred == 1
+
+
+def test_the_gate_goes_without_preferences_where_these_are_refused() -> None:
+    scene = Scene(FORBIDDEN, FORBIDDEN)  # the second without the note
+    scene.knows(Nominations.IGNORED)
+    scene.advise()
+    assert scene.bind().is_success
+    assert [list(one.body["spec"]) for one in scene.asked] == [
+        *[["schedulingGates", "affinity"]] * 2,
+        ["schedulingGates"],
+    ]
+    note = orjson.loads(scene.asked[2].body["metadata"]["annotations"][ADVICE])
+    assert note == {"node": None, "because": "preferred node affinity was refused: 403 pods/status is forbidden"}
 
 
 # A later look

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from advisor.bound_pods import BoundPods
+from advisor.following import Following, Outcome, Way
 from kube.decoding.decoding import Kind
 from kube.objects.objects import NodeInfo, Phase, PodInfo
 from kube.tables.changes import Change
@@ -37,7 +38,8 @@ class World:
             view = ClusterView(cluster, PlacementIndex(cluster.state))
             self.tables.attach(INDEXED_KINDS, view.index)
             filters = (NodeUnschedulable(), NodeResourcesFit(), InterPodAffinity())
-            self.bound = BoundPods(cluster, view, self.recorder, lambda pod: filters)
+            self.following = Following(lambda: "1.37")
+            self.bound = BoundPods(cluster, view, self.recorder, lambda pod: filters, self.following)
             self.tables.attach((), self.bound)
         self.tables.replace(Kind.NODES, [node_named("n1"), node_named("n2")])
         self.see(*pods)
@@ -230,3 +232,17 @@ def test_after_tables_were_made_anew_pods_that_are_assumed_are_still_awaited() -
     world.bound.rebuild()
     world.see(on("n1"), replace(on("n1"), phase=Phase.RUNNING))
     assert world.said() == [("a", "n1", "")] and world.not_advised() == 0
+
+
+@pytest.mark.parametrize(
+    ("at", "others_cores", "outcome"),
+    [("n2", 0.0, Outcome.FOLLOWED), ("n1", 0.0, Outcome.ELSEWHERE), ("n1", 64.0, Outcome.UNTOLD)],
+)
+def test_where_a_canary_went_is_reported_and_whether_a_filter_kept_it_away(
+    at: str, others_cores: float, outcome: Outcome
+) -> None:
+    world = World(WAITING, pod_info("other", uid="other", node="n2", requests={"cpu": others_cores}))
+    assert world.following.way(WAITING.uid, advice({"n1": 3, "n2": 1}, uid=WAITING.uid)) is Way.CANARY
+    world.following.nominated(WAITING.uid, WAITING.namespace, "n2", Way.CANARY)
+    world.see(replace(WAITING, node=at))
+    assert world.following.canaries == {outcome: 1}

@@ -36,6 +36,7 @@ def test_names_and_values() -> None:
     nothing = shown()
     assert nothing == {
         'forecast_advice_pods_total{outcome="advised"}': 0.0,
+        'forecast_advice_pods_total{outcome="preferred"}': 0.0,
         'forecast_advice_pods_total{outcome="no_node"}': 0.0,
         'forecast_advice_pods_total{outcome="overdue"}': 0.0,
         'forecast_advice_pods_total{outcome="no_forecast"}': 0.0,
@@ -49,9 +50,7 @@ def test_names_and_values() -> None:
     for pod in (gated("a"), gated("b")):
         cluster.put_pod(pod)
     clock.now = 1.5
-    figures.advised, figures.withdrawn = 7, 3
+    figures.advised, figures.preferred, figures.withdrawn = 7, 5, 3
     releases.released.update({Outcome.NO_NODE: 1, Outcome.OVERDUE: 2, Outcome.NO_FORECAST: 4})
-    assert (
-        list(shown().values()) == [7.0, 1.0, 2.0, 4.0, 0.0, 0.0, 3.0, 2.0, 0.0, 1.5]
-        and shown().keys() == nothing.keys()
-    )
+    assert list(shown().values()) == [7.0, 5.0, 1.0, 2.0, 4.0, 0.0, 0.0, 3.0, 2.0, 0.0, 1.5]
+    assert shown().keys() == nothing.keys()

@@ -390,6 +390,29 @@ _LOOPS = (
         at=10,
     ),
     Scene(
+        "ForecastNominationsIgnored",
+        "the leader's canaries went elsewhere; another replica led before",
+        (
+            steady("forecast_nominations_followed", 0, **LOOP),
+            steady("forecast_leader", 1, **LOOP),
+            steady("forecast_nominations_followed", 1, **LOOP_JOB, instance="b"),
+            steady("forecast_leader", 0, **LOOP_JOB, instance="b"),
+        ),
+        {WARNING: "forecast-scheduler-schedule: nominations are not followed; held pods prefer their nodes"},
+        at=10,
+    ),
+    Scene(
+        "ForecastNominationsIgnored",
+        "in doubt; a replica that led before found that they were not followed",
+        (
+            steady("forecast_nominations_followed", 0.5, **LOOP),
+            steady("forecast_leader", 1, **LOOP),
+            steady("forecast_nominations_followed", 0, **LOOP_JOB, instance="b"),
+            steady("forecast_leader", 0, **LOOP_JOB, instance="b"),
+        ),
+        at=10,
+    ),
+    Scene(
         "ForecastGangStarving",
         "for more than an hour",
         (steady("forecast_gang_longest_wait_seconds", 3660, **LOOP),),

@@ -18,6 +18,7 @@ from kube.objects.objects import PodInfo
 from kube.status.pod_conditions import STRATEGIC_MERGE, WaitingCondition, condition_patch
 from placement.advice_gate import ADVICE
 from placement.gate_removal import release_body
+from placement.preferred_nodes import PREFERRED, PreferredNode, preferred_terms
 from scheduler.preemption.eviction_requests import condition_body
 from testing.authority import Authority
 from testing.servers.kustomize import DEPLOY
@@ -26,6 +27,11 @@ from tests.deploy.conftest import JSON, Policed
 
 LATER: Final = "example.com/later"
 """A scheduling gate of somebody else."""
+
+OWN_TERM: Final = {"weight": 7, "preference": {"matchExpressions": [{"key": "disk", "operator": "Exists"}]}}
+NODE_TERM: Final = preferred_terms([PreferredNode("node", 100)])[0]
+_AFFINITY: Final = "/spec/affinity"
+_TERMS: Final = f"{_AFFINITY}/nodeAffinity/{PREFERRED}"
 
 JSON_PATCH: Final = "application/json-patch+json"
 LOOPS: Final = "schedule"
@@ -56,7 +62,7 @@ def world(policed: Policed) -> Policed:
         policed.create(_path(resource).rpartition("/")[0], _workload(resource))
     policed.create(SECRETS, _secret(SECRET))
     policed.create(PODS, _pod("train"))
-    _held(policed, "held")
+    _held(policed, "held", affinity={"nodeAffinity": {PREFERRED: [OWN_TERM]}})
     return policed
 
 
@@ -200,6 +206,16 @@ HELD_ATTACKS: Final[dict[str, list[dict[str, Any]]]] = {
     ],
     "an annotation of others": [{"op": "remove", "path": "/metadata/annotations/kept"}],
     "another annotation": [{"op": "add", "path": "/metadata/annotations/forecast-scheduler.io~1opt-out", "value": "x"}],
+    "a node that it must have": [
+        {
+            "op": "add",
+            "path": f"{_AFFINITY}/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution",
+            "value": {"nodeSelectorTerms": [NODE_TERM["preference"]]},
+        }
+    ],
+    "no affinity": [{"op": "remove", "path": _AFFINITY}],
+    "without what it prefers": [{"op": "replace", "path": _TERMS, "value": [NODE_TERM]}],
+    "what it prefers, by labels": [{"op": "add", "path": f"{_TERMS}/-", "value": OWN_TERM | {"weight": 8}}],
 }
 
 
@@ -228,6 +244,16 @@ def test_our_gate_is_removed_with_its_annotation_also_again_and_of_a_large_pod(a
             body = json.loads(release_body(pod, note))
             now = world.write(account, path, body, STRATEGIC_MERGE)
             assert (_gates(now), now["metadata"]["annotations"]) == ([LATER], {"kept": "yes", ADVICE: note})
+
+
+@pytest.mark.parametrize("own", [[], [OWN_TERM]])
+def test_the_advisor_adds_nodes_that_a_pod_prefers_together_with_the_release(
+    own: list[dict[str, Any]], world: Policed
+) -> None:
+    path, pod = _held(world, "preferring", **({"affinity": {"nodeAffinity": {PREFERRED: own}}} if own else {}))
+    terms = [*own, *preferred_terms([PreferredNode(f"node-{i}", 100 - i) for i in range(16)])]
+    now = world.write(ADVISOR, path, json.loads(release_body(pod, "{}", preferred=terms)), STRATEGIC_MERGE)
+    assert (_gates(now), now["spec"]["affinity"]) == ([LATER], {"nodeAffinity": {PREFERRED: terms}})
 
 
 STATUS_ATTACKS: Final[dict[str, dict[str, Any]]] = {

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from advisor.advice_binder import AdviceBinder, AdviceFigures
 from advisor.advice_notes import AdviceNotes
 from advisor.bound_pods import BoundPods
+from advisor.following import Following
 from advisor.gated_pods import GatedPods
-from advisor.metrics import AdviceCollector, PreferenceCollector
+from advisor.metrics import AdviceCollector, FollowingCollector, PreferenceCollector
 from advisor.options import AdviseOptions
 from advisor.placed_together import PlacedTogether
 from advisor.preference_route import preferences_router
@@ -22,6 +23,7 @@ from advisor.shadow import ShadowBinder, asks_for_advice
 from forecast_scheduler.commands.schedule.live import Driven, Process
 from kube.client.right_to_patch_pods import LOOK_SECONDS, RightToPatchPods
 from kube.leader_election.lease import Lease
+from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession
 from placement.advice_gate import ADVICE
 from placement.plugins import Bind
@@ -68,10 +70,15 @@ class Advising:
             return forecast() is Forecast.USABLE
 
         with scorer.tables.reading() as cluster:
-            gated = GatedPods(cluster)
+            gated, state = GatedPods(cluster), cluster.state
+            following = Following(lambda: state.version)
             filters = process.tables.rules.profile_filters
             bound = BoundPods(
-                cluster, process.tables.view, recorder, lambda pod: filters.by_scheduler_name[pod.scheduler_name](pod)
+                cluster,
+                process.tables.view,
+                recorder,
+                lambda pod: filters.by_scheduler_name[pod.scheduler_name](pod),
+                following,
             )
             tenants = process.tables.tenants
             if tenants is not None:
@@ -111,9 +118,18 @@ class Advising:
             seconds=self._options.gate_timeout,
             forecast=forecast,
             leads=process.leads,
-            n_advised=lambda: figures.advised,
+            n_advised=lambda: figures.advised + figures.preferred,
             quotas=quota_gate,
         )
+
+        def ranking_of(pod: PodInfo) -> Sequence[str]:
+            with scorer.tables.reading():
+                judged = scorer.judge(pod)
+            return () if judged is None else judged.ranking
+
+        def share_of(pod: PodInfo, node: str) -> float | None:
+            with scorer.tables.reading():
+                return scorer.peak_share(pod, node)
 
         def bind(parts: LoopParts, limit: InFlightLimit) -> Bind:
             return AdviceBinder(
@@ -123,6 +139,10 @@ class Advising:
                 gated=gated,
                 seconds=_REQUEST_SECONDS,
                 figures=figures,
+                following=following,
+                ranking_of=ranking_of,
+                share_of=share_of,
+                n_nodes=self._options.prefer.nodes,
                 released=quota_gate.released if quota_gate is not None else None,
             )
 
@@ -155,7 +175,11 @@ class Advising:
             AdviceReports(releases),
             notes,
             jobs,
-            [AdviceCollector(gated, releases, figures, quota_gate), PreferenceCollector(preferred.figures)],
+            [
+                AdviceCollector(gated, releases, figures, quota_gate),
+                PreferenceCollector(preferred.figures),
+                FollowingCollector(following),
+            ],
             [preferences_router(preferred)],
             [PreferencesRequest, PreferencesBody, PreferredNode],
             lambda: {
