@@ -21,10 +21,11 @@ from typing import Any, Final
 import msgspec
 
 from advisor.advice_notes import AdviceNotes
-from advisor.advice_requests import advice_note, own_terms, pending_pod, withdraw_body
+from advisor.advice_requests import advice_note, own_terms, pending_pod
 from advisor.following import Following, Way, as_canary
 from advisor.gated_pods import GatedPods
 from advisor.preferred_pods import preferred_nodes
+from advisor.stale_nominations import withdraw
 from kube.binding.binder import BindingRequest
 from kube.binding.binding_steps import BindingResult, BindingVerdict, Seen, what_is_seen
 from kube.client.api_answer import Answer, is_gone
@@ -70,6 +71,7 @@ class AdviceBinder:
     following  : says how a pod is advised
     ranking_of : nodes for a pod, the best first; called in a thread, as is
     share_of   : predicted share of a node's capacity at its peak with the pod; None = not known
+    makes_room : whether kube-scheduler may have evicted pods of the node for this one, whose nomination stays then
     n_nodes    : that a pod prefers at most
     released : called in a thread with each pod whose gate was removed; None = no part has to know
     """
@@ -88,6 +90,7 @@ class AdviceBinder:
         following: Following,
         ranking_of: Callable[[PodInfo], Sequence[str]],
         share_of: Callable[[PodInfo, str], float | None],
+        makes_room: Callable[[PodInfo, str], bool],
         n_nodes: int,
         released: Callable[[PodInfo], None] | None = None,
     ) -> None:
@@ -98,7 +101,7 @@ class AdviceBinder:
         )
         self.figures: Final = figures
         self._following, self._n_nodes = following, n_nodes
-        self._ranking_of, self._share_of = ranking_of, share_of
+        self._ranking_of, self._share_of, self._makes_room = ranking_of, share_of, makes_room
         self._canaries: OrderedDict[str, str] = OrderedDict()  # by UID, nominated to another node than they got here
         self._released = released
 
@@ -216,14 +219,10 @@ class AdviceBinder:
             return self._status(BindingVerdict.REFUSED, "our gate is still there")
         if not now.is_tried:
             return self._status(BindingVerdict.UNKNOWN, "kube-scheduler has not tried the pod yet")
-        if now.nominated in (node, self._canaries.get(pod.uid, node)):
-            withdrawn = await self._session.request(
-                "PATCH",
-                f"{pod_path(pod)}/status",
-                withdraw_body(pod, now.version),
-                content_type=MERGE,
-                seconds=self._seconds,
-            )
+        if now.nominated == self._canaries.get(pod.uid, node):
+            if await asyncio.to_thread(self._makes_room, pod, now.nominated):
+                return self._status(BindingVerdict.UNKNOWN, "room may be being made for the pod")
+            withdrawn = await withdraw(self._session, pod, now)
             if not withdrawn.is_success and not is_gone(withdrawn):
                 return self._status(BindingVerdict.UNKNOWN, f"the nomination was not withdrawn: {withdrawn.text}")
             self.figures.withdrawn += 1

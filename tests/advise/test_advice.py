@@ -88,6 +88,21 @@ def test_a_nomination_that_came_to_nothing_is_withdrawn_and_that_of_others_stays
     assert eventually(lambda: process.metric("forecast_advice_withdrawn_total") == 1)
 
 
+def test_what_an_advisor_nominated_that_is_dead_is_withdrawn_by_the_next_one(site: Site, start: Started) -> None:
+    first = start()
+    made = site.pods("left", 2)
+    assert eventually(lambda: not site.held()), first.log
+    first.kill()
+    for one in made:
+        site.writer.patch_status(one, {"conditions": [_UNSCHEDULABLE]})
+    # As after a preemption: another node than the advisor named.
+    site.writer.patch_status(made[1], {"nominatedNodeName": "elsewhere"})
+    second = start(follow_timeout="1s")
+    assert eventually(lambda: "nominatedNodeName" not in site.stored("left-0000")[0]["status"]), second.log
+    assert eventually(lambda: second.metric("forecast_advice_withdrawn_total") == 1)
+    assert site.stored("left-0001")[0]["status"]["nominatedNodeName"] == "elsewhere"
+
+
 _UNSCHEDULABLE = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no node"}
 
 

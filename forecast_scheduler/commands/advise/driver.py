@@ -20,6 +20,7 @@ from advisor.quota_gate import QuotaGate, is_released
 from advisor.releases import Forecast, Releases
 from advisor.reports import AdviceReports
 from advisor.shadow import ShadowBinder, asks_for_advice
+from advisor.stale_nominations import StaleNominations, makes_room
 from forecast_scheduler.commands.schedule.live import Driven, Process
 from kube.client.right_to_patch_pods import LOOK_SECONDS, RightToPatchPods
 from kube.leader_election.lease import Lease
@@ -40,6 +41,7 @@ from serving.upkeep import Background
 CONTROLLER: Final = "forecast-scheduler.io/advisor"
 
 _RELEASE_SECONDS: Final = 0.1
+_STALE_SECONDS: Final = 1.0
 _LEVEL_SECONDS: Final = 0.2
 _RELEASE_CONNECTIONS: Final = 64
 _REQUEST_SECONDS: Final = 5.0
@@ -131,6 +133,24 @@ class Advising:
             with scorer.tables.reading():
                 return scorer.peak_share(pod, node)
 
+        def may_be_made(pod: PodInfo, node: str) -> bool:
+            with scorer.tables.reading() as cluster:
+                return makes_room(cluster, pod, node)
+
+        def withdrawn() -> None:
+            figures.withdrawn += 1
+
+        with scorer.tables.reading() as cluster:
+            stale = StaleNominations(
+                cluster,
+                session,
+                reading=scorer.tables.reading,
+                leads=process.leads,
+                seconds=self._options.follow_timeout,
+                withdrawn=withdrawn,
+            )
+        scorer.tables.attach((), stale)
+
         def bind(parts: LoopParts, limit: InFlightLimit) -> Bind:
             return AdviceBinder(
                 parts.session,
@@ -142,6 +162,7 @@ class Advising:
                 following=following,
                 ranking_of=ranking_of,
                 share_of=share_of,
+                makes_room=may_be_made,
                 n_nodes=self._options.prefer.nodes,
                 released=quota_gate.released if quota_gate is not None else None,
             )
@@ -158,7 +179,8 @@ class Advising:
         upkeep = PeriodicTask("release-gates", _RELEASE_SECONDS, releases.keep_up, after=lambda: scorer.tables.synced)
         self._right = RightToPatchPods(process.api, "this replica does not lead, and no new pod is held")
         looks = PeriodicTask("right-to-release", LOOK_SECONDS, self._right.look)
-        jobs: list[Background] = [session, upkeep, looks]
+        stales = PeriodicTask("stale-nominations", _STALE_SECONDS, stale.keep_up, after=lambda: scorer.tables.synced)
+        jobs: list[Background] = [session, upkeep, looks, stales]
         if process.lease is not None:
             jobs.append(_Farewell(process.lease, process.leads, releases))
         preferred = PreferredPods(
