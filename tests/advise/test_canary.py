@@ -147,3 +147,16 @@ def _is_not_stored(site: Site, api: Api) -> bool:
     except Exception as error:
         return "no-nominations" in str(error)
     return "nominatedNodeName" not in json.dumps(answer["status"])
+
+
+def test_nomination_and_removal_of_the_gate_cannot_go_in_one_request(site: Site) -> None:
+    """As the page says; an API server that takes both would save a write for each pod."""
+    (held,) = site.pods("one", 1)
+    both = {"spec": {"schedulingGates": None}, "status": {"nominatedNodeName": "n"}}
+    path = f"/api/v1/namespaces/{held['metadata']['namespace']}/pods/{held['metadata']['name']}"
+    with Api(site.plane) as api:
+        by_status = api.request("PATCH", f"{path}/status", both)
+        assert by_status["status"].pop("nominatedNodeName") == "n" and by_status["spec"]["schedulingGates"]
+        api.request("PATCH", f"{path}/status", {"status": {"nominatedNodeName": None}})
+        by_pod = api.request("PATCH", path, both)
+        assert "nominatedNodeName" not in by_pod["status"] and "schedulingGates" not in by_pod["spec"]
