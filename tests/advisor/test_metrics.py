@@ -5,8 +5,9 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, generate_latest
 
 from advisor.advice_binder import AdviceFigures
+from advisor.following import Following
 from advisor.gated_pods import GatedPods
-from advisor.metrics import AdviceCollector
+from advisor.metrics import AdviceCollector, FollowingCollector
 from advisor.releases import Forecast, Outcome, Releases
 from scorer.assuming_cluster import AssumingCluster
 from scorer.options import ScorerOptions
@@ -54,3 +55,13 @@ def test_names_and_values() -> None:
     releases.released.update({Outcome.NO_NODE: 1, Outcome.OVERDUE: 2, Outcome.NO_FORECAST: 4})
     assert list(shown().values()) == [7.0, 5.0, 1.0, 2.0, 4.0, 0.0, 0.0, 3.0, 2.0, 0.0, 1.5]
     assert shown().keys() == nothing.keys()
+
+
+def test_what_is_known_of_nominations_is_no_number_before_the_first_canary() -> None:
+    following, registry = Following(lambda: "1.37"), CollectorRegistry()
+    registry.register(FollowingCollector(following))
+    assert str(registry.get_sample_value("forecast_nominations_followed")) == "nan"
+    for name in ("a", "b", "c"):
+        following.refused(name, name)
+    assert registry.get_sample_value("forecast_nominations_followed") == 0
+    assert registry.get_sample_value("forecast_canaries_total", {"outcome": "refused"}) == 3
