@@ -145,7 +145,8 @@ def deployment_seen(body: bytes, autoscalers: bytes) -> DeploymentSeen:
         allows_surge=allowed.get(MOVE_BY_SURGE) == "true",
         scaled_by=_scaled_by(name, autoscalers),
         surged_for=surged_for,
-        recorded=int(recorded) if recorded.isascii() and recorded.isdigit() else None,
+        # Any client may write it, also a number of more digits than Python reads.
+        recorded=int(recorded) if recorded.isascii() and recorded.isdigit() and len(recorded) < 10 else None,
     )
 
 

@@ -17,6 +17,7 @@ import yaml
 
 from autoscaling.nodes.node_marks import KEPT_UNTIL
 from autoscaling.requests.pod_resources import ORIGINAL, RESIZE_LABEL
+from autoscaling.requests.proven_records import SECRET
 from forecast_scheduler.cli import run
 from testing.processes.scorer_process import ScorerProcess
 from testing.servers.applying import Applier
@@ -36,6 +37,7 @@ CAPACITY_BUFFERS: Final = f"/apis/autoscaling.x-k8s.io/v1beta1{BUFFERS}/capacity
 DEPLOYMENTS: Final = f"/apis/apps/v1{BUFFERS}/deployments"
 DEFINITION: Final = Path(__file__).parents[1] / "autoscaling" / "nodes" / "capacitybuffers.yaml"
 DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+KEY: Final = f"/api/v1/namespaces/forecast-scheduler/secrets/{SECRET}"
 LEASES: Final = "/apis/coordination.k8s.io/v1/namespaces/forecast-scheduler/leases"
 QUICK: Final[Mapping[str, Any]] = {
     "scorer": {"usage_every": "1s", "model_every": "1s", "overview_every": "1s"},
@@ -129,7 +131,7 @@ def world(installed: Installed, ramp_models: Path) -> Iterator[World]:
         yield World(installed, writer, resources, ramp_models)
         for plural in ("pods", "nodes", "replicasets"):
             writer.delete_many(writer.list_all(plural))
-        for path in (CAPACITY_BUFFERS, DEPLOYMENTS, f"/api/v1{BUFFERS}/podtemplates", LEASES):
+        for path in (CAPACITY_BUFFERS, DEPLOYMENTS, f"/api/v1{BUFFERS}/podtemplates", LEASES, KEY):
             resources.request("DELETE", path)
 
 
