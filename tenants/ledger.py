@@ -26,8 +26,11 @@ from tenants.pod_amounts import PodAmounts, Units
 from tenants.quota_tree import EMPTY, NO_QUOTA, QuotaTree
 
 _NODES: Final = (NodeAdded, NodeChanged, NodeRemoved)
-_PODS_AT_ONCE: Final = 500
-"""Pods that are counted anew in one go: some milliseconds under the lock."""
+_UNITS_AT_ONCE: Final = 6000
+"""Amounts of pods that are counted anew in one go, one for each resource and some for the pod itself: some milliseconds
+under the lock."""
+
+_UNITS_OF_A_POD: Final = 10
 
 _PAUSE_SECONDS: Final = 0.001
 """Between two of these. A thread that takes a lock again at once leaves it to no other."""
@@ -98,10 +101,11 @@ class QuotaLedger(NodesAndPodsOnly):
             new._is_released = self._is_released
             uids = list(self._state.pods) if tree.quotas else []
             self._next = new
+        at_once = _UNITS_AT_ONCE // (_UNITS_OF_A_POD + len(tree.resources))
         try:
-            for first in range(0, len(uids), _PODS_AT_ONCE):
+            for first in range(0, len(uids), at_once):
                 with reading():
-                    for uid in uids[first : first + _PODS_AT_ONCE]:
+                    for uid in uids[first : first + at_once]:
                         new._look(uid)
                 time.sleep(_PAUSE_SECONDS)
         except BaseException:

@@ -39,7 +39,7 @@ def test_listeners_hear_once_of_quotas_that_came_changed_and_went() -> None:
 def test_quotas_are_exchanged_some_pods_at_a_time_and_pods_that_come_and_go_meanwhile_count(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("tenants.ledger._PODS_AT_ONCE", 2)
+    monkeypatch.setattr("tenants.ledger._UNITS_AT_ONCE", 22)  # two pods of one resource
     pods = [tenant_pod(f"p{at}", "ab"[at % 2], node="n0" if at % 3 else "") for at in range(12)]
     world = TenantWorld(nodes(2), [quota("a", 4)], pods)
     looked, pieces, count = list[str](), list[int](), QuotaLedger._look
