@@ -82,10 +82,6 @@ class AdviseOptions(ServingOptions):
     requests_in_flight: int = Field(default=32, ge=1, le=4096)
     """Pods whose advice is being written at once. Those behind them are decided about when their turn comes."""
 
-    together: int = Field(default=1, ge=1, le=4096)
-    """Pods of all controllers that are held back for 0.5 s at most, if they wait at once, and exchange nodes where that
-    lowers the predicted peaks. 1: none. 256 pays for large releases, fewer do not (docs/use/advisor.md)."""
-
     prefer: PreferOptions = Field(default_factory=PreferOptions)
     tenants: TenantOptions = Field(default_factory=TenantOptions)
     lease: AdviseLease = Field(default_factory=AdviseLease)

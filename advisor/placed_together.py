@@ -35,6 +35,12 @@ MOST_NODES: Final = 1000
 """Nodes that are looked at beyond those of the pods, the ones whose CPU is predicted lowest at its peak: the tables of
 the search have 30 kB a node."""
 
+TOGETHER: Final = 256
+"""Pods of a burst that are looked at at once."""
+
+FEWEST: Final = 16
+"""Copying the tables of the nodes takes as long for a few pods, which gain little."""
+
 _LONGEST_SECONDS: Final = 0.3
 """What a search may take: pods wait for their advice meanwhile."""
 
@@ -76,9 +82,12 @@ class PlacedTogether:
         cluster: AssumingCluster,
         profiles: Mapping[str, SchedulingProfile],
         *,
+        fewest: int = 2,
         stopwatch: Callable[[], float] = time.perf_counter,
     ) -> None:
+        """fewest: pods that are looked at at once; of fewer, all keep their nodes"""
         self._view, self._cluster, self._profiles, self._stopwatch = view, cluster, profiles, stopwatch
+        self._fewest = fewest
         self._parts: list[_Part] = []
         self._fixed: set[int] = set()
 
@@ -105,7 +114,7 @@ class PlacedTogether:
     def question(self) -> Callable[[], Exchange | None] | None:
         parts, fixed, predicted = self._parts, self._fixed, self._cluster.predicted
         self._parts, self._fixed = [], set()
-        if predicted is None:
+        if predicted is None or len(parts) < self._fewest:
             return None
         load, n_rows = predicted.load, self._view.n_rows
         usable, n_known = self._view.state.alive.copy(), min(n_rows, load.n_nodes)

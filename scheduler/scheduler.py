@@ -48,6 +48,9 @@ _LOOK_AHEAD: Final = 15
 """Units for which tables are read together with those of the unit that is placed."""
 
 _HELD_SECONDS: Final = 0.5
+_BURST_PODS, _BURST_SECONDS = 6, 0.05
+"""Pods that come faster than so many in so long are held back; what comes one by one must not wait for others."""
+
 """For which a pod is held back after its cycle, to be looked at with those of later ones."""
 
 _LOST_SECONDS: Final = 60.0
@@ -274,7 +277,7 @@ class Scheduler:
         self._act(decisions)
 
     def _hold(self, decisions: Decisions, placer: Placer, began: float, seconds: float) -> None:
-        """Keep back what is placed until there is enough of it, or nothing more waits."""
+        """Keep back what is placed in a burst until there is enough of it, or nothing more waits."""
         if decisions.placed:
             held = self._held = self._held or _Held(began)
             held.placed += decisions.placed
@@ -282,10 +285,17 @@ class Scheduler:
             held.seconds += seconds
             decisions.placed = []
         held_back = self._held
-        if held_back is not None and (
-            len(held_back.placed) >= self._options.together or self._stopwatch() - held_back.since >= _HELD_SECONDS
-        ):
+        if held_back is None:
+            return
+        since, n_placed = self._stopwatch() - held_back.since, len(held_back.placed)
+        if n_placed >= self._options.together or since >= _HELD_SECONDS or not self._is_burst(held_back):
             self._release_held()
+
+    def _is_burst(self, held: _Held) -> bool:
+        """Whether pods come fast, since the first of these came; a queue that has grown slowly is none."""
+        seconds = self._queue.now() - min(queued.first_seen for queued, _ in held.placed)
+        n_come = len(held.placed) + self._queue.lengths()[Part.ACTIVE.value]
+        return seconds < _BURST_SECONDS or n_come >= _BURST_PODS * seconds / _BURST_SECONDS
 
     def _release_held(self) -> None:
         """Look at what was held back together, and bind it."""

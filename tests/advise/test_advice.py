@@ -26,12 +26,11 @@ def kube_scheduler(site: Site) -> Iterator[KubeScheduler]:
         yield running
 
 
-@pytest.mark.parametrize("together", [1, 60])
 def test_pods_go_where_they_are_advised_to_go(
-    site: Site, start: Started, kube_scheduler: KubeScheduler, tmp_path: Path, together: int
+    site: Site, start: Started, kube_scheduler: KubeScheduler, tmp_path: Path
 ) -> None:
     n_pods, log = 60, tmp_path / "decisions.jsonl"
-    process = start("--decisions", str(log), together=together)
+    process = start("--decisions", str(log))
     site.pods("burst", n_pods)
     site.await_bound(n_pods, log=lambda: process.log)
     for one in site.stored():

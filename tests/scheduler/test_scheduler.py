@@ -238,9 +238,9 @@ class Exchanging:
         return moved
 
 
-def holding(together: int = 9, **fields: Any) -> World:
+def holding(together: int = 9, n_nodes: int = 2, **fields: Any) -> World:
     exchanging = Exchanging(**fields)
-    exchanging.world = World(2, options=LoopOptions(together=together), together=exchanging)
+    exchanging.world = World(n_nodes, options=LoopOptions(together=together), together=exchanging)
     return exchanging.world
 
 
@@ -266,12 +266,24 @@ def test_pods_of_several_cycles_are_bound_where_they_go_once_nothing_more_waits(
             assert choice.total is None and names[choice.runner_up[0]] == before[uid]
 
 
-def test_a_pod_is_held_back_for_half_a_second_at_most() -> None:
+def test_a_pod_of_a_burst_is_held_back_for_half_a_second_at_most() -> None:
+    world = holding(together=99, n_nodes=40)
+    world.arrive(*(f"p-{i}" for i in range(80)))
+    for _ in range(49):
+        world.loop.round()
+        world.seconds += 0.01
+        assert not world.bindings.begun
+    world.seconds += 0.02
+    world.loop.round()
+    assert len(world.bindings.begun) == 50
+
+
+def test_pods_that_come_one_by_one_are_not_held_back_for_each_other() -> None:
     world = holding()
     world.arrive("a", "b", "c")
     world.loop.round()
     assert not world.bindings.begun
-    world.seconds += 0.6
+    world.now += 0.06
     world.loop.round()
     assert {one.pod.uid for one, _ in world.bindings.begun} == {"a", "b"}
 

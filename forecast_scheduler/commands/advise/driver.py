@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 from advisor.advice_binder import AdviceBinder, AdviceFigures
@@ -13,7 +14,7 @@ from advisor.following import Following
 from advisor.gated_pods import GatedPods
 from advisor.metrics import AdviceCollector, FollowingCollector, PreferenceCollector
 from advisor.options import AdviseOptions
-from advisor.placed_together import PlacedTogether
+from advisor.placed_together import FEWEST, TOGETHER, PlacedTogether
 from advisor.preference_route import preferences_router
 from advisor.preferred_pods import PreferredPods
 from advisor.quota_gate import QuotaGate, is_released
@@ -97,8 +98,8 @@ class Advising:
                 looks=False,
                 may_decide=has_forecast,
                 is_shadow=True,
-                looks_together=PlacedTogether,
-                together=self._options.together,
+                looks_together=partial(PlacedTogether, fewest=FEWEST),
+                together=TOGETHER,
             )
             return Driven(role, LoggedReports(), recorder, [], [])
         scorer.tables.attach((), gated)
@@ -172,8 +173,8 @@ class Advising:
             bind,
             writes_volumes=False,
             may_decide=has_forecast,
-            looks_together=PlacedTogether,
-            together=self._options.together,
+            looks_together=partial(PlacedTogether, fewest=FEWEST),
+            together=TOGETHER,
             most_unfinished=self._options.requests_in_flight,
         )
         upkeep = PeriodicTask("release-gates", _RELEASE_SECONDS, releases.keep_up, after=lambda: scorer.tables.synced)
