@@ -30,16 +30,18 @@ from rebalancer.execution.options import ExecutionOptions
 from rebalancer.execution.plan_progress import plan_status, plan_step, stopped
 from rebalancer.execution.plan_records import PlanRecords, RebalancePlan, RecordError
 from rebalancer.execution.requests import MoveRequests
-from rebalancer.execution.step import UNSURE_SECONDS, Act, Step
+from rebalancer.execution.step import UNSURE_SECONDS, WAIT, Act, Step, ended, is_going
 from rebalancer.execution.vanished_plans import VanishedPlans
 from rebalancer.execution.wire import MoveSpec, MoveStatus, PlanStatus
 
 logger = logging.getLogger(__name__)
 
 _NEEDS_ROOM: Final = frozenset({Act.EVICT, Act.SURGE})
+_MAKES_GO: Final = frozenset({Act.EVICT, Act.SURGE, Act.SCALE_BACK})
 _BUSY_SECONDS: Final = 0.2
 _WAIT_SECONDS: Final = 1.0
 _IDLE_SECONDS: Final = 5.0
+_LOOK_SECONDS: Final = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,7 @@ class _Memory:
     attempt: Attempt = field(default_factory=Attempt)
     nominated_at: float = float("-inf")
     failure: str = ""  # of the last request, if the API server refused it or did not answer
+    unobserved_since: float = float("inf")  # unix seconds
 
 
 @dataclass(slots=True)
@@ -113,7 +116,7 @@ class Executor:
         self._plans: dict[str, RebalancePlan] = {}
         self._is_read = False
         self._memory: dict[str, _Memory] = {}
-        self._sure_from = 0.0
+        self._sure_from = self._look_at = 0.0
         self.reset()
 
     def reset(self) -> None:
@@ -122,7 +125,7 @@ class Executor:
         self._vanished.forget()
         if self._rooms is not None:
             self._rooms.forget()
-        self._sure_from = self._clock() + self._unsure_seconds
+        self._sure_from = self._look_at = self._clock() + self._unsure_seconds
 
     async def stop(self, name: str, why: str) -> None:
         """Let nothing more of a plan begin; what is under way ends as it can. Raises RecordError."""
@@ -156,6 +159,9 @@ class Executor:
                 logger.exception("a RebalancePlan cannot be carried out", extra={"plan": plan.name})
                 trouble = f"RebalancePlan {plan.name} cannot be carried out: {type(error).__name__}: {error}"
         try:
+            if self._clock() >= self._look_at:
+                self._look_at = self._clock() + _LOOK_SECONDS
+                await self._vanished.look(self._under_way(), self._clock())
             await self._vanished.step()
         except ForecastError as error:
             trouble = trouble or str(error)
@@ -207,21 +213,40 @@ class Executor:
         decided = _Decided()
         seen = await asyncio.gather(*(self._observe(plan, move) for move in moves), return_exceptions=True)
         for move, one in zip(moves, seen, strict=True):
-            if isinstance(one, Unobserved):
+            if isinstance(one, BaseException):
+                step = self._unobserved(plan, move, one, now)
                 decided.trouble = f"{move.namespace}/{move.pod}: {one}"
-            elif isinstance(one, BaseException):
-                raise one
+                decided.steps[move.uid] = (move, Observation(), step)
             else:
                 step = next_step(move, plan.status_of(move), one, now, self._options)
                 decided.steps[move.uid] = (move, one, step)
         return decided
 
+    def _unobserved(self, plan: RebalancePlan, move: MoveSpec, error: BaseException, now: float) -> Step:
+        """Objects that nobody can read, whoever made them so, do not keep the place of other moves for ever."""
+        if not isinstance(error, Exception):
+            raise error
+        if not isinstance(error, Unobserved):
+            logger.error("a move cannot be observed", exc_info=error, extra={"pod": f"{move.namespace}/{move.pod}"})
+        record, patience = plan.status_of(move), self._options.ready_deadline + self._options.refusal_deadline
+        since = self._memory.setdefault(move.uid, _Memory()).unobserved_since
+        self._memory[move.uid].unobserved_since = since = min(since, now)
+        if now - since < patience:
+            return WAIT
+        self._memory.pop(move.uid)
+        if record.state is MoveState.PLANNED:
+            return ended(record, MoveState.SKIPPED, now, f"it could not be observed: {error}")
+        self._vanished.add(move, record)
+        return ended(record, MoveState.STUCK, now, f"it could not be observed for {patience:g} s: {error}")
+
     async def _observe(self, plan: RebalancePlan, move: MoveSpec) -> Observation:
         record = plan.status_of(move)
         seen = await self._observer.observe(move, record)
         known = self._memory.get(move.uid, _Memory())
+        known.unobserved_since = float("inf")
         return replace(
             seen,
+            is_closed=self._is_closed(plan),
             hindrance=self._hindrance(move) if record.state is MoveState.PLANNED else "",
             attempt=known.attempt,
             nominated_at=known.nominated_at,
@@ -236,7 +261,22 @@ class Executor:
         newest = await self._records.read(plan.name)
         if newest is None or newest.version != plan.version:
             raise RecordError(f"RebalancePlan {plan.name} was changed by another client: it is read again")
-        await asyncio.gather(*(self._send(plan, move, seen, step) for move, seen, step in acting))
+        done = await asyncio.gather(
+            *(self._send(plan, move, seen, step) for move, seen, step in acting), return_exceptions=True
+        )
+        for (move, _, _), error in zip(acting, done, strict=True):
+            if isinstance(error, Exception):
+                # Whatever one pod says fails its own move; the others go on.
+                logger.error("a request was not sent", exc_info=error, extra={"pod": f"{move.namespace}/{move.pod}"})
+                why = f"{move.namespace}/{move.pod}: {type(error).__name__}: {error}"
+                known = self._memory.setdefault(move.uid, _Memory())
+                known.attempt, known.failure = Attempt(Reply.FAILED, self._clock(), why), why
+            elif error is not None:
+                raise error
+
+    def _is_closed(self, plan: RebalancePlan) -> bool:
+        before = plan.spec.start_before
+        return before is not None and self._clock() >= before.timestamp()
 
     async def _send(self, plan: RebalancePlan, move: MoveSpec, seen: Observation, step: Step) -> None:
         assert step.act is not None  # _act sends only steps that ask for something.
@@ -253,6 +293,8 @@ class Executor:
         known.failure = ""
         if self._rooms is not None and step.act in _NEEDS_ROOM and not await self._rooms.hold(plan, move, record):
             return
+        if step.act in _MAKES_GO and not is_going(seen.pod) and self._is_closed(plan):
+            return  # the process stood still between the decision and now
         if step.act is Act.EVICT:
             known.attempt = await requests.evict(move)
             self.figures.count_eviction(known.attempt.reply)
@@ -300,6 +342,8 @@ class Executor:
             record = written.status_of(move)
             if record.state is before.status_of(move).state:
                 continue
+            if before.status_of(move).state is MoveState.WITHDRAWING:
+                self._vanished.add(move, before.status_of(move))  # nothing is left to do, unless it was kept from it
             self._memory.pop(move.uid, None)  # the last request was of the state before
             self.figures.count_state(record)
             self._report(MoveReport(written, move, record))
@@ -314,6 +358,15 @@ class Executor:
                     "why": record.message,
                 },
             )
+
+    def _under_way(self) -> set[str]:
+        """Return the UIDs of moves that are under way."""
+        return {
+            move.uid
+            for plan in self._plans.values()
+            for move in plan.spec.moves
+            if plan.status_of(move).state.is_under_way
+        }
 
     def _failure(self) -> str:
         """Return why a request of a move that is not over failed; '' = none did."""

@@ -6,7 +6,7 @@
        |             withdrawing --replicas as before--> its outcome |
        v                                                             |
     evicting <-------------------------------------------------------+
-       |   |  budgets say no until the deadline --> refused
+       |   |  budgets say no until the deadline --> refused; the window ends --> skipped
        |  the pod terminates or is gone
        v
     evicted --a new pod has a node--> replaced --it is ready--> done, or elsewhere: not on the target
@@ -35,6 +35,7 @@ from rebalancer.execution.step import (
     WAIT,
     Act,
     Step,
+    closed,
     ended,
     entered,
     is_due,
@@ -126,6 +127,8 @@ def _why_not(move: MoveSpec, seen: Observation) -> str:
 def _evicting(record: MoveStatus, seen: Observation, now: float, options: ExecutionOptions) -> Step:
     if is_going(seen.pod):
         return entered(record, MoveState.EVICTED, now, evicted_at=moment(now), message="")
+    if seen.is_closed:
+        return WAIT if is_unsure(seen, now) else ended(record, MoveState.SKIPPED, now, closed(seen))
     if seconds_since(record, now) >= options.refusal_deadline:
         if is_unsure(seen, now):
             return WAIT

@@ -48,11 +48,15 @@ class Reply(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """The last eviction, dry run of one, or change of a Deployment for a move. at: unix seconds."""
+    """The last eviction, dry run of one, or change of a Deployment for a move. at: unix seconds.
+
+    is_conflict : another client wrote the Deployment in the same moment
+    """
 
     reply: Reply = Reply.NONE
     at: float = 0.0
     why: str = ""
+    is_conflict: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,7 @@ class DeploymentSeen:
     scaled_by    : name of a HorizontalPodAutoscaler that targets it; '' = none
     surged_for   : UID of the pod for which we scaled it up; '' = it is not scaled up by us
     recorded     : replicas before we scaled it up, as the Deployment itself says; None = it does not
+    asked_by     : who else asks for this number of replicas, by server-side apply; '' = nobody
     """
 
     name: str
@@ -72,6 +77,11 @@ class DeploymentSeen:
     scaled_by: str = ""
     surged_for: str = ""
     recorded: int | None = None
+    asked_by: str = ""
+
+    def has_ours(self, before: int) -> bool:
+        """Return whether one of its replicas is the one that we added to so many, and nobody else wants it by now."""
+        return self.replicas == before + 1 and self.recorded == before and not (self.scaled_by or self.asked_by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +91,7 @@ class Observation:
     siblings   : other pods of its owner; read once the move begins
     target     : why the target takes no pod; '' = it does
     hindrance  : why the move must not begin, by the rules of the caller; '' = it may
+    is_closed  : the time in which the pod may be made to go is over
     wanted     : pods that the controller of the pod wants; None = not read, or not known
     deployment : of a move by surge; None = not read, or gone
     attempt    : the last request of this executor for the move
@@ -92,6 +103,7 @@ class Observation:
     siblings: tuple[PodSeen, ...] = ()
     target: str = ""
     hindrance: str = ""
+    is_closed: bool = False
     wanted: int | None = None
     deployment: DeploymentSeen | None = None
     attempt: Attempt = Attempt()

@@ -4,7 +4,7 @@ Everything is read from the API server rather than from a watch: an executor tha
 by a state from before. A few moves are under way at a time, so these are a few requests a second.
 
 Needs get and list on pods, get on nodes, replicasets, statefulsets and replicationcontrollers; for surges get on
-deployments and list on horizontalpodautoscalers.
+deployments, list on replicasets and horizontalpodautoscalers.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Final, TypeVar
 from urllib.parse import quote, urlencode
 
 import msgspec
+from msgspec.structs import replace as replace_fields
 
 from forecast.errors import ForecastError
 from kube.client.api_answer import Answer
@@ -22,8 +23,15 @@ from kube.client.pod_writes import pod_path
 from kube.session.request_retries import Requests, request_with_retries
 from placement.reserved_targets.move_state import MoveState
 from rebalancer.execution.observation import DeploymentSeen, Observation, PodSeen
-from rebalancer.execution.wire import MoveSpec, MoveStatus
-from rebalancer.execution.wire_seen import deployment_seen, pod_seen, pods_seen, wanted_replicas, why_no_target
+from rebalancer.execution.wire import MoveSpec, MoveStatus, moment
+from rebalancer.execution.wire_seen import (
+    deployment_seen,
+    marked_deployments,
+    pod_seen,
+    pods_seen,
+    wanted_replicas,
+    why_no_target,
+)
 
 T = TypeVar("T")
 
@@ -34,6 +42,9 @@ _CONTROLLERS: Final = {
     "StatefulSet": "/apis/apps/v1/namespaces/{namespace}/statefulsets/{name}",
     "ReplicationController": "/api/v1/namespaces/{namespace}/replicationcontrollers/{name}",
 }
+_REPLICA_SETS: Final = "/apis/apps/v1/replicasets"
+_PAGE: Final = 200
+_NO_POD: Final = "gone"
 _SURGES: Final = frozenset({MoveState.SURGING, MoveState.EVICTING, MoveState.WITHDRAWING})
 
 
@@ -62,6 +73,36 @@ class Observer:
             target = await self._target(move) if record.state is MoveState.SURGING else ""
             return replace(seen, target=target, deployment=await self._deployment(move, record.owner))
         return seen
+
+    async def surges(self, most: int, now: float) -> list[tuple[MoveSpec, MoveStatus]]:
+        """Return the Deployments that are scaled up by us, as moves that are to be withdrawn.
+
+        They are found by their ReplicaSets, which the rebalancer may list, and then asked themselves.
+        """
+        names, token = dict[tuple[str, str], None](), ""
+        while len(names) < most:
+            answer = await self._get(f"{_REPLICA_SETS}?{urlencode({'limit': _PAGE, 'continue': token})}")
+            if answer is None:
+                break
+            marked, token = _decoded(marked_deployments, answer.body, "a list of ReplicaSets")
+            names |= dict.fromkeys(marked)
+            if not token:
+                break
+        found = [await self._surge(*one, now) for one in list(names)[:most]]
+        return [one for one in found if one is not None]
+
+    async def _surge(self, namespace: str, name: str, now: float) -> tuple[MoveSpec, MoveStatus] | None:
+        owner = f"{namespace}/Deployment/{name}"
+        any_pod = MoveSpec(namespace, _NO_POD, "", f"Deployment/{name}", source="", to="")
+        deployment = await self._deployment(any_pod, owner)
+        if deployment is None or not deployment.surged_for:
+            return None
+        pods = await self._siblings(any_pod, owner, "")
+        pod = next((one for one in pods if one.uid == deployment.surged_for), None)
+        record = MoveStatus(
+            deployment.surged_for, MoveState.WITHDRAWING, moment(now), owner=owner, replicas=deployment.recorded or 0
+        )
+        return replace_fields(any_pod, pod=_NO_POD if pod is None else pod.name, uid=deployment.surged_for), record
 
     async def _before(self, move: MoveSpec, pod: PodSeen | None) -> Observation:
         """What decides whether the move may begin, and what will tell its replacement from other pods."""

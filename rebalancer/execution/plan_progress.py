@@ -7,10 +7,14 @@ Moves begin in the order of the plan, a few at a time. A move waits
 - while as many as may be are under way,
 - while another of its service is under way: it is not known which of two new pods replaces which,
 - while a move before it still takes a pod off the node that it goes to: the room may not be free yet.
+
+Moves that get stuck or end elsewhere stop those of their namespace. Only where a second namespace has the same trouble
+is it the cluster's, and the whole plan stops: pods that never get ready must not take the night from all others.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
@@ -53,7 +57,7 @@ def plan_step(
     """
     records = {move.uid: plan.status_of(move) for move in plan.spec.moves}
     stop = plan.status.stop or _why_stop(plan, records, options)
-    records |= _left_out(plan, records, stop, now)
+    records |= _left_out(plan, records, stop, now, options)
     under_way = tuple(move for move in plan.spec.moves if records[move.uid].state.is_under_way)
     begin: tuple[MoveSpec, ...] = ()
     if may_start:
@@ -87,28 +91,59 @@ def stopped(plan: RebalancePlan, why: str) -> PlanStatus:
 
 def _why_stop(plan: RebalancePlan, records: Mapping[str, MoveStatus], options: ExecutionOptions) -> str:
     """Return why nothing more begins; '' = nothing speaks against it."""
-    n_elsewhere = 0
-    for move in plan.spec.moves:
-        record = records[move.uid]
-        if record.state is MoveState.STUCK:
-            return clipped(f"the move of {move.namespace}/{move.pod} is stuck: {record.message}")
-        n_elsewhere += record.state is MoveState.ELSEWHERE
-    if n_elsewhere >= options.max_elsewhere:
+    stuck, elsewhere = _in_trouble(plan, records)
+    if stuck and (len(stuck) > 1 or stuck.keys() == _namespaces(plan)):
+        return next(iter(stuck.values()))
+    # One namespace alone never makes the number, unless no other has moves.
+    n_elsewhere = sum(elsewhere.values())
+    most = n_elsewhere if len(_namespaces(plan)) == 1 else max(1, options.max_elsewhere - 1)
+    if sum(min(n, most) for n in elsewhere.values()) >= options.max_elsewhere:
         return f"{n_elsewhere} replacements are on other nodes than planned"
     return ""
 
 
+def _stopped_namespaces(
+    plan: RebalancePlan, records: Mapping[str, MoveStatus], options: ExecutionOptions
+) -> Mapping[str, str]:
+    """Return why nothing more begins in a namespace, by its name."""
+    stuck, elsewhere = _in_trouble(plan, records)
+    many = {
+        namespace: f"{n} replacements of {namespace} are on other nodes than planned"
+        for namespace, n in elsewhere.items()
+        if n >= options.max_elsewhere
+    }
+    return many | stuck
+
+
+def _in_trouble(plan: RebalancePlan, records: Mapping[str, MoveStatus]) -> tuple[dict[str, str], Counter[str]]:
+    """Return the first move of each namespace that is stuck, in words, and how many of each ended elsewhere."""
+    stuck, elsewhere = dict[str, str](), Counter[str]()
+    for move in plan.spec.moves:
+        record = records[move.uid]
+        if record.state is MoveState.STUCK:
+            stuck.setdefault(
+                move.namespace, clipped(f"the move of {move.namespace}/{move.pod} is stuck: {record.message}")
+            )
+        elsewhere[move.namespace] += record.state is MoveState.ELSEWHERE
+    return stuck, elsewhere
+
+
+def _namespaces(plan: RebalancePlan) -> set[str]:
+    return {move.namespace for move in plan.spec.moves}
+
+
 def _left_out(
-    plan: RebalancePlan, records: Mapping[str, MoveStatus], stop: str, now: float
+    plan: RebalancePlan, records: Mapping[str, MoveStatus], stop: str, now: float, options: ExecutionOptions
 ) -> Mapping[str, MoveStatus]:
     """Planned moves that will not begin, as they are to be recorded."""
     at, before = moment(now), plan.spec.start_before
+    of_namespace = _stopped_namespaces(plan, records, options)
     found: dict[str, MoveStatus] = {}
     for move in plan.spec.moves:
         record = records[move.uid]
         if record.state is not MoveState.PLANNED:
             continue
-        why = f"the plan was stopped: {stop}" if stop else ""
+        why = f"the plan was stopped: {stop}" if stop else of_namespace.get(move.namespace, "")
         if not why and before is not None and at >= before:
             why = f"it did not begin before {before:%Y-%m-%d %H:%M} UTC"
         if not why and move.partner is not None and move.partner < len(plan.spec.moves):

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from kube.client.api_answer import Answer, is_gone
+from kube.client.api_answer import Answer
 from kube.client.pod_writes import MERGE, PodIdentity, nomination_body, pod_path
 from kube.eviction.eviction import Evicted, eviction_body, eviction_path, read_answer
 from kube.session.request_retries import Requests, is_passing
@@ -23,6 +23,7 @@ from rebalancer.execution.wire_seen import SURGED_FOR
 _DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 _GOES_FIRST: Final = "-1000000"
 _SECONDS: Final = 10.0
+_CONFLICT: Final = 409
 
 _REPLIES: Final[Mapping[Evicted, Reply]] = {
     Evicted.GOING: Reply.ACCEPTED,
@@ -83,18 +84,17 @@ class MoveRequests:
     async def withdraw(
         self, move: MoveSpec, record: MoveStatus, deployment: DeploymentSeen, new: PodSeen | None
     ) -> Attempt:
-        """Scale the Deployment back such that the new pod goes. Where others changed replicas, these stay."""
-        before = record.replicas or 0
-        if deployment.replicas != before + 1:
-            return await self._scale(move, deployment, None, None)
-        cheaper = [self._cost(move, None)]
-        if new is not None:
-            cheaper.append(self._cost(_Named(move.namespace, new.name, new.uid), _GOES_FIRST))
-        for one in cheaper:
-            answer = await one
-            if not answer.is_success and not is_gone(answer):
+        """Scale the Deployment back such that the new pod goes. Where others want these replicas, they stay."""
+        before, is_ours = record.replicas or 0, deployment.has_ours(record.replicas or 0)
+        costs: list[tuple[PodIdentity, str | None]] = [(move, None)]
+        if is_ours and new is not None:
+            costs.append((_Named(move.namespace, new.name, new.uid), _GOES_FIRST))
+        for pod, cost in costs:
+            answer = await self._cost(pod, cost)
+            if is_passing(answer):
                 return self._attempt(answer)
-        return await self._scale(move, deployment, before, None)
+            # Whoever has filled a pod's annotations to their limit loses the choice of the pod, and holds up nothing.
+        return await self._scale(move, deployment, before if is_ours else None, None)
 
     # Inside
 
@@ -121,4 +121,5 @@ class MoveRequests:
     def _attempt(self, answer: Answer) -> Attempt:
         if answer.is_success:
             return Attempt(Reply.ACCEPTED, self._clock())
-        return Attempt(Reply.UNKNOWN if is_passing(answer) else Reply.FAILED, self._clock(), answer.text)
+        reply = Reply.UNKNOWN if is_passing(answer) else Reply.FAILED
+        return Attempt(reply, self._clock(), answer.text, is_conflict=answer.status == _CONFLICT)

@@ -81,6 +81,12 @@ def is_going(pod: PodSeen | None) -> bool:
     return pod is None or pod.is_terminating
 
 
+def closed(seen: Observation) -> str:
+    """Return why a pod is left where it is once the time of its plan is over."""
+    why = f": {seen.attempt.why}" if seen.attempt.why else ""
+    return f"the time in which it may be moved ended before it went{why}"
+
+
 def needs_nomination(move: MoveSpec, pod: PodSeen, seen: Observation, now: float, options: ExecutionOptions) -> bool:
     """Return whether no part of ours has pinned the pod to the target: it waits without a node or a nomination.
 

@@ -7,12 +7,15 @@
     withdrawing   N again, without the mark; the new pod has the lower deletion cost --> the outcome on record
 
 The mark on the Deployment says whether N + 1 is ours: after a kill between the patch and its record the next executor
-finds it. If another client changes the replicas meanwhile, its number stays: only the mark is removed.
+finds it. If another client changes the replicas or the mark meanwhile, or asks for as many replicas itself, its number
+stays: only the mark is removed. Once the time of the plan is over no old pod goes any more, and the new one does.
 
 Source for the order in which a ReplicaSet deletes pods: ActivePodsWithRanks in pkg/controller/controller_utils.go.
 """
 
 from __future__ import annotations
+
+from typing import Final
 
 from placement.reserved_targets.move_state import MoveState
 from rebalancer.execution.observation import DeploymentSeen, Observation, PodSeen, Reply
@@ -22,6 +25,7 @@ from rebalancer.execution.step import (
     WAIT,
     Act,
     Step,
+    closed,
     ended,
     entered,
     is_due,
@@ -31,6 +35,8 @@ from rebalancer.execution.step import (
     seconds_since,
 )
 from rebalancer.execution.wire import MoveSpec, MoveStatus, clipped, moment
+
+_NOT_WITHDRAWN: Final = "the Deployment could not be scaled back yet"
 
 
 def surging(move: MoveSpec, record: MoveStatus, seen: Observation, now: float, options: ExecutionOptions) -> Step:
@@ -42,8 +48,10 @@ def surging(move: MoveSpec, record: MoveStatus, seen: Observation, now: float, o
         return _not_scaled_up(record, deployment, seen, now, options)
     if is_going(seen.pod):
         return _withdraw(record, MoveState.SKIPPED, now, "the pod went before its replacement was ready")
-    if deployment.replicas != _surged(record):
+    if not deployment.has_ours(record.replicas or 0):
         return _withdraw(record, MoveState.SKIPPED, now, _changed(deployment, record))
+    if seen.is_closed:
+        return _withdraw(record, MoveState.SKIPPED, now, closed(seen))
     pod = chosen_replacement(record, seen.siblings, move.to)
     if pod is not None and pod.node and pod.node != move.to:
         return _withdraw(record, MoveState.ELSEWHERE, now, f"its replacement {pod.name} is on {pod.node}")
@@ -67,15 +75,17 @@ def evicting_by_surge(
     deployment, new = seen.deployment, _recorded(record, seen)
     is_marked = deployment is not None and deployment.surged_for == move.uid
     if is_going(seen.pod):
-        if is_marked and deployment is not None and deployment.replicas != _surged(record):
+        if is_marked and deployment is not None and not deployment.has_ours(record.replicas or 0):
             return _withdraw(record, MoveState.SKIPPED, now, _changed(deployment, record))
         if is_marked:
             return Step(act=Act.SCALE_BACK) if is_due(seen, now, options) else WAIT
         return entered(record, MoveState.EVICTED, now, evicted_at=moment(now), message="")
     if deployment is None or not is_marked:
         return _scaled_back(record, new, now, options)
-    if deployment.replicas != _surged(record):
+    if not deployment.has_ours(record.replicas or 0):
         return _withdraw(record, MoveState.SKIPPED, now, _changed(deployment, record))
+    if seen.is_closed:
+        return _withdraw(record, MoveState.SKIPPED, now, closed(seen))
     if new is None:
         return _withdraw(record, MoveState.SKIPPED, now, f"its replacement {record.replacement} is gone")
     is_late = seconds_since(record, now) >= options.refusal_deadline
@@ -94,6 +104,9 @@ def withdrawing(move: MoveSpec, record: MoveStatus, seen: Observation, now: floa
     deployment = seen.deployment
     if deployment is None or deployment.surged_for != move.uid:
         return ended(record, record.outcome or MoveState.SKIPPED, now, record.message)
+    if seconds_since(record, now) >= options.refusal_deadline and not is_unsure(seen, now):
+        # The executor goes on with it without a record: whoever keeps it from writing holds up nobody else's moves.
+        return ended(record, record.outcome or MoveState.SKIPPED, now, f"{_NOT_WITHDRAWN}: {record.message}")
     if not is_due(seen, now, options):
         return WAIT
     return Step(act=Act.WITHDRAW, subject=chosen_replacement(record, seen.siblings, move.to))
@@ -106,6 +119,8 @@ def _not_scaled_up(
         return WAIT
     if is_going(seen.pod):
         return ended(record, MoveState.SKIPPED, now, "the pod went before its Deployment was scaled up")
+    if seen.is_closed:
+        return ended(record, MoveState.SKIPPED, now, closed(seen))
     if deployment.surged_for or deployment.scaled_by or not deployment.allows_surge:
         why = f"Deployment {deployment.name} does not allow a surge any more"
         return ended(record, MoveState.SKIPPED, now, why)
@@ -141,4 +156,10 @@ def _surged(record: MoveStatus) -> int:
 
 
 def _changed(deployment: DeploymentSeen, record: MoveStatus) -> str:
-    return f"replicas of Deployment {deployment.name} were changed to {deployment.replicas} by another client"
+    if deployment.scaled_by:
+        return f"HorizontalPodAutoscaler {deployment.scaled_by} decides the replicas of {deployment.name}"
+    if deployment.replicas != _surged(record):
+        return f"replicas of Deployment {deployment.name} were changed to {deployment.replicas} by another client"
+    if deployment.asked_by:
+        return f"{deployment.asked_by} asks for {deployment.replicas} replicas of Deployment {deployment.name}, too"
+    return f"the mark of the surge on Deployment {deployment.name} was changed by another client"

@@ -1,17 +1,19 @@
-"""Surges whose plan was deleted while they were under way: their Deployments get the recorded replicas back.
+"""Surges without a record: their plan was deleted while they were under way, or they could not be withdrawn in time.
 
-Without the plan there is no record any more, so this is kept in memory: a leader that begins after the deletion does
-not know of it. The mark on the Deployment says that the additional replica is ours.
+Their Deployments get the replicas back that they had. The mark on a Deployment says that the additional replica is
+ours: a leader looks for such marks as it begins, and once an hour. What it cannot take back waits for the next look.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable
+from typing import Final
 
 from msgspec.structs import replace
 
 from placement.reserved_targets.move_state import MoveState
+from rebalancer.execution.observation import Reply
 from rebalancer.execution.observer import Observer
 from rebalancer.execution.plan_records import RebalancePlan
 from rebalancer.execution.replacement import chosen_replacement
@@ -20,6 +22,9 @@ from rebalancer.execution.wire import MoveSpec, MoveStatus
 
 logger = logging.getLogger(__name__)
 
+_MOST_FOUND: Final = 100
+"""Everybody who may write a Deployment may mark it so: the next look finds others."""
+
 
 class VanishedPlans:
     """For the event loop of the session."""
@@ -27,6 +32,14 @@ class VanishedPlans:
     def __init__(self, observer: Observer, requests: MoveRequests) -> None:
         self._observer, self._requests = observer, requests
         self._surges: dict[str, tuple[MoveSpec, MoveStatus]] = {}  # by UID of the pod
+
+    async def look(self, under_way: Collection[str], now: float) -> None:
+        """Find all surges but those of these UIDs, which have a record. now: unix seconds. Raises Unobserved."""
+        for move, record in await self._observer.surges(_MOST_FOUND, now):
+            if move.uid not in under_way and move.uid not in self._surges:
+                fields = {"deployment": f"{move.namespace}/{move.service}", "mark": move.uid}
+                logger.warning("a Deployment is scaled up for a move that no plan has", extra=fields)
+                self.add(move, record)
 
     def __len__(self) -> int:
         """Surges that are still to be withdrawn."""
@@ -44,8 +57,13 @@ class VanishedPlans:
             logger.warning("a RebalancePlan was deleted while it was carried out", extra={"plan": plan.name})
             for move in plan.spec.moves:
                 record = plan.status_of(move)
-                if record.state.is_under_way and record.replicas is not None:
-                    self._surges[move.uid] = move, replace(record, state=MoveState.WITHDRAWING)
+                if record.state.is_under_way:
+                    self.add(move, record)
+
+    def add(self, move: MoveSpec, record: MoveStatus) -> None:
+        """Remember a move; one without a surge leaves nothing behind."""
+        if record.replicas is not None:
+            self._surges[move.uid] = move, replace(record, state=MoveState.WITHDRAWING)
 
     async def step(self) -> None:
         """Withdraw what is left; what does not succeed is tried again in the next step. Raises Unobserved."""
@@ -58,3 +76,5 @@ class VanishedPlans:
             attempt = await self._requests.withdraw(move, record, seen.deployment, new)
             fields = {"pod": f"{move.namespace}/{move.pod}", "reply": attempt.reply.value, "why": attempt.why}
             logger.info("a surge without a plan is withdrawn", extra=fields)
+            if attempt.reply is Reply.FAILED and not attempt.is_conflict:
+                del self._surges[uid]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
@@ -11,7 +12,7 @@ from msgspec import Raw
 
 from forecast.service_key import DEPLOYMENT_HASH_LABEL, NO_OWNER, ROLLOUT_HASH_LABEL, Owner, service_of_pod
 from kube.decoding.shared_json import string_map
-from kube.decoding.wire import GateJson, Metadata, NodeJson
+from kube.decoding.wire import GateJson, ListMetadata, Metadata, MetadataOnly, NodeJson
 from kube.decoding.wire_base import NOTHING, Int32, Text, Wire
 from kube.objects.objects import ANNOTATION_PREFIX
 from kube.objects.pod_shape import IDENTITY_LABELS
@@ -25,6 +26,12 @@ SURGED_FOR: Final = ANNOTATION_PREFIX + "surged-for"
 
 _OF_A_REVISION: Final = frozenset({DEPLOYMENT_HASH_LABEL, ROLLOUT_HASH_LABEL, "controller-revision-hash"})
 _LONGEST_SELECTOR: Final = 2048
+_COUNT: Final = re.compile("0|[1-9][0-9]{0,9}", re.ASCII)
+"""As we write it and deploy/base/rebalancer/policy.yaml compares it: 01 is another text."""
+
+_OURS: Final = "forecast-scheduler"
+"""Field manager of our requests: the User-Agent of kube.session.api_session."""
+
 _BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FINISHED: Final = frozenset({"Succeeded", "Failed"})
 
@@ -77,6 +84,33 @@ class _WorkloadJson(Wire):
     spec: _WorkloadSpec | None = None
 
 
+class _ManagedFields(Wire, rename={"fields": "fieldsV1"}):
+    manager: str = ""
+    fields: Raw = NOTHING
+
+
+class _ManagedMetadata(Metadata):
+    managed_fields: list[_ManagedFields] | None = None
+
+
+class _DeploymentJson(Wire):
+    metadata: _ManagedMetadata
+    spec: _WorkloadSpec | None = None
+
+
+class _ReplicaSetsJson(Wire):
+    items: list[MetadataOnly] | None = None
+    metadata: ListMetadata | None = None
+
+
+class _OwnedSpec(Wire, rename={"replicas": "f:replicas"}):
+    replicas: Raw = NOTHING
+
+
+class _Owned(Wire, rename={"spec": "f:spec"}):
+    spec: _OwnedSpec | None = None
+
+
 class _TargetReference(Wire):
     kind: Text = ""
     name: Text = ""
@@ -99,6 +133,9 @@ _POD: Final = msgspec.json.Decoder(_PodJson)
 _PODS: Final = msgspec.json.Decoder(_PodListJson)
 _NODE: Final = msgspec.json.Decoder(NodeJson)
 _WORKLOAD: Final = msgspec.json.Decoder(_WorkloadJson)
+_DEPLOYMENT: Final = msgspec.json.Decoder(_DeploymentJson)
+_OWNED: Final = msgspec.json.Decoder(_Owned | None)
+_REPLICA_SETS: Final = msgspec.json.Decoder(_ReplicaSetsJson)
 _AUTOSCALERS: Final = msgspec.json.Decoder(_AutoscalerListJson)
 
 
@@ -131,12 +168,13 @@ def wanted_replicas(body: bytes) -> int:
 
 def deployment_seen(body: bytes, autoscalers: bytes) -> DeploymentSeen:
     """Return a Deployment. autoscalers: the list of those of its namespace. Raises msgspec.DecodeError."""
-    json = _WORKLOAD.decode(body)
+    json = _DEPLOYMENT.decode(body)
     spec = json.spec or _WorkloadSpec()
     annotations = string_map(json.metadata.annotations)
     of_template = spec.template.metadata if spec.template is not None else None
     allowed = {**({} if of_template is None else string_map(of_template.annotations)), **annotations}
-    surged_for, _, recorded = annotations.get(SURGED_FOR, "").partition(":")
+    mark = annotations.get(SURGED_FOR, "")
+    recorded = mark.rpartition(":")[2]
     name = json.metadata.name
     return DeploymentSeen(
         name=name,
@@ -144,10 +182,35 @@ def deployment_seen(body: bytes, autoscalers: bytes) -> DeploymentSeen:
         replicas=1 if spec.replicas is None else spec.replicas,
         allows_surge=allowed.get(MOVE_BY_SURGE) == "true",
         scaled_by=_scaled_by(name, autoscalers),
-        surged_for=surged_for,
-        # Any client may write it, also a number of more digits than Python reads.
-        recorded=int(recorded) if recorded.isascii() and recorded.isdigit() and len(recorded) < 10 else None,
+        surged_for=mark.partition(":")[0],
+        recorded=int(recorded) if _COUNT.fullmatch(recorded) else None,
+        asked_by=next((one.manager for one in json.metadata.managed_fields or () if _asks_for_replicas(one)), ""),
     )
+
+
+def marked_deployments(body: bytes) -> tuple[list[tuple[str, str]], str]:
+    """Return namespaces and names of the Deployments of ReplicaSets that have a copy of our mark, and the next page.
+
+    The Deployment controller copies annotations, and never takes a copy away: some of these marks are gone by now.
+    Raises msgspec.DecodeError.
+    """
+    page = _REPLICA_SETS.decode(body)
+    found = [
+        (one.metadata.namespace or "default", owner.name)
+        for one in page.items or ()
+        if SURGED_FOR.encode() in bytes(one.metadata.annotations) and SURGED_FOR in string_map(one.metadata.annotations)
+        for owner in one.metadata.owner_references or ()
+        if owner.controller and owner.kind == "Deployment"
+    ]
+    return found, (page.metadata.continue_ if page.metadata is not None else "") or ""
+
+
+def _asks_for_replicas(one: _ManagedFields) -> bool:
+    """Return whether another client than ours owns spec.replicas. With our last change of it all others lose it."""
+    if one.manager == _OURS:
+        return False
+    owned = _OWNED.decode(one.fields)
+    return owned is not None and owned.spec is not None and bytes(owned.spec.replicas) != bytes(NOTHING)
 
 
 def _scaled_by(deployment: str, body: bytes) -> str:

@@ -51,6 +51,7 @@ class SmallCluster:
     nodes: dict[str, Manifest] = field(default_factory=dict)
     evicted: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
+    copied: dict[str, Manifest] = field(default_factory=dict)
     version: int = 0
     made: int = 0
 
@@ -94,6 +95,8 @@ class SmallCluster:
                 if answer.is_success:
                     self.replicas[name] = self.deployments[name]["spec"]["replicas"]
                 return answer
+            case ["GET", "apis", "apps", "v1", "replicasets"]:
+                return _found({"items": [self._replica_set(one) for one in self.deployments.values()]})
             case ["GET", "apis", "autoscaling", *_]:
                 return _found({"items": self.autoscalers})
             case ["GET", "apis", _, _, "rebalanceplans"]:
@@ -137,6 +140,15 @@ class SmallCluster:
         if (found := self.deployments.get(name)) is not None:
             found["spec"]["replicas"] = self.replicas[name]
         return found
+
+    def _replica_set(self, deployment: Manifest) -> Manifest:
+        """With the annotations of its Deployment, and those that this one had before."""
+        known = self.copied.setdefault(deployment["metadata"]["name"], {})
+        known |= deployment["metadata"].get("annotations") or {}
+        owner = {"kind": "Deployment", "name": deployment["metadata"]["name"], "controller": True}
+        return {
+            "metadata": {"name": "set", "namespace": "shop", "annotations": dict(known), "ownerReferences": [owner]}
+        }
 
     def _evict(self, pod: Manifest | None, body: Manifest) -> Answer:
         if pod is None:

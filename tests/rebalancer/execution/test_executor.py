@@ -10,10 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kube.client.api_answer import NO_ANSWER, Answer
+from placement.reserved_targets.move_state import MoveState
 from rebalancer.execution.executor import Executor, MoveReport, StepResult
+from rebalancer.execution.move_rooms import MoveRooms
 from rebalancer.execution.options import ExecutionOptions
-from rebalancer.execution.plan_records import PlanRecords
-from rebalancer.execution.wire import MoveSpec, Phase, moment
+from rebalancer.execution.plan_progress import plan_step
+from rebalancer.execution.plan_records import PlanRecords, RebalancePlan
+from rebalancer.execution.wire import Mode, MoveSpec, MoveStatus, Phase, PlanSpec, PlanStatus, Trigger, moment
 from tests.rebalancer.execution.small_cluster import Killed, SmallCluster, move_of, spec_of, states
 
 T = TypeVar("T")
@@ -223,6 +227,108 @@ def test_nothing_begins_against_the_caller_or_after_its_time() -> None:
     plan(cluster, move_of(second), name="q")
     play(cluster, executor_of(cluster, hindrance=lambda move: "its owner says never"))
     assert cluster.plans["q"]["status"]["moves"][0]["message"] == "its owner says never"
+
+
+def test_a_budget_that_says_no_until_the_window_ends_keeps_the_pod() -> None:
+    """Failed before: the eviction was tried for five minutes more, whatever the hour."""
+    cluster = small_cluster(disruptions={"cart": 0})
+    (pod,) = cluster.add_app("cart", 1)
+    plan(cluster, move_of(pod), start_before=moment(cluster.now + 5))
+    executor = executor_of(cluster)
+    while cluster.now < 1_800_000_000 + 6:
+        run(executor.step())
+        cluster.tick()
+    cluster.disruptions.clear()
+    play(cluster, executor)
+    (record,) = cluster.plans["p"]["status"]["moves"]
+    assert (record["state"], cluster.evicted) == ("skipped", [])
+    assert record["message"].endswith("ended before it went: needs it"), record
+
+
+@pytest.mark.parametrize("part", ["GET /apis/forecast-scheduler.io/v1alpha1/rebalanceplans/p", "POST /apis/forecast"])
+def test_a_process_that_stands_still_before_a_request_sends_it_no_more(part: str) -> None:
+    """Between the decision and the eviction: while the plan is read once more, or while room is held."""
+    cluster = small_cluster(reservations={})
+    (pod,) = cluster.add_app("cart", 1)
+    plan(cluster, move_of(pod), start_before=moment(cluster.now + 60))
+    room = MoveRooms(cluster, lambda uid: {"cpu": 1.0}, clock=lambda: cluster.now)
+    executor = executor_of(cluster, rooms=room)
+    while list(states(cluster).values()) != ["evicting"]:
+        run(executor.step())
+    cluster.tick(1)
+
+    def stands_still(number: int, when: str) -> bool:
+        if when == "after" and cluster.requests[-1].startswith(part):
+            cluster.now += 8 * 3600
+        return False
+
+    cluster.fault = stands_still
+    play(cluster, executor)
+    assert list(states(cluster).values()) == ["skipped"] and not cluster.evicted
+
+
+def test_pods_that_cannot_be_listed_keep_no_place_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Failed before: a user who writes pods beyond what is read held one of two places until they were gone."""
+    cluster = small_cluster()
+    (first,), (second,) = cluster.add_app("cart", 1), cluster.add_app("mail", 1)
+    plan(cluster, move_of(first), name="p")
+    plan(cluster, move_of(second), name="q")
+    answered = cluster._answer
+
+    def refuses(method: str, path: str, body: dict[str, Any]) -> Answer:
+        if method == "GET" and "pods?labelSelector=app%3Dcart" in path and cluster.evicted:
+            return Answer(NO_ANSWER, text="larger than is read")
+        return answered(method, path, body)
+
+    monkeypatch.setattr(cluster, "_answer", refuses)
+    play(cluster, executor_of(cluster))
+    assert list(states(cluster).values()) == ["stuck"] and list(states(cluster, "q").values()) == ["done"]
+
+
+def test_one_pod_that_breaks_a_request_fails_its_own_move_alone() -> None:
+    cluster = small_cluster(reservations={})
+    (first,), (second,) = cluster.add_app("cart", 1), cluster.add_app("mail", 1)
+    plan(cluster, move_of(first), move_of(second))
+
+    def requests_of(uid: str) -> dict[str, float]:
+        if uid == first["metadata"]["uid"]:
+            raise OverflowError("cannot convert float infinity to integer")
+        return {"cpu": 1.0}
+
+    rooms = MoveRooms(cluster, requests_of, clock=lambda: cluster.now)
+    play(cluster, executor_of(cluster, rooms=rooms))
+    assert list(states(cluster).values()) == ["refused", "done"]
+
+
+@pytest.mark.parametrize(
+    ("ended", "state", "stops"),
+    [
+        ({"a": ["stuck"]}, MoveState.STUCK, False),
+        ({"a": ["stuck"], "b": ["stuck"]}, MoveState.STUCK, True),
+        ({"a": ["elsewhere", "elsewhere", "elsewhere"]}, MoveState.ELSEWHERE, False),
+        ({"a": ["elsewhere"], "b": ["elsewhere"]}, MoveState.ELSEWHERE, True),
+    ],
+)
+def test_one_namespace_in_trouble_takes_the_night_from_no_other(
+    ended: dict[str, list[str]], state: MoveState, stops: bool
+) -> None:
+    """Failed before: one pod that was never ready again stopped the plan of the whole cluster, every night."""
+    moves = [
+        MoveSpec(namespace, f"p{n}", f"{namespace}{n}", "Deployment/cart", source="x", to="y")
+        for namespace in "abc"
+        for n in range(4)
+    ]
+    at = moment(1.8e9)
+    over = tuple(
+        MoveStatus(f"{namespace}{n}", state, at) for namespace, all_ in ended.items() for n in range(len(all_))
+    )
+    spec = PlanSpec(at, Trigger.NIGHT, Mode.ON, tuple(moves))
+    made = RebalancePlan("p", "uid", "1", at, spec, PlanStatus(moves=over))
+    found = plan_step(made, 1.8e9, ExecutionOptions(parallel=9))
+    assert {move.namespace for move in found.begin} == (set() if stops else set("abc") - set(ended))
+    assert bool(found.status.stop) == stops
+    left_out = {one.uid[0] for one in found.status.moves if one.state is MoveState.SKIPPED}
+    assert left_out == (set("abc") if stops else set(ended))
 
 
 def test_a_stopped_plan_ends_what_is_under_way() -> None:
