@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
+from typing import Final
 
 from forecast.calendar import Calendar
 from kube.objects.objects import PodInfo
 from rebalancer.execution.plan_records import RebalancePlan
+from rebalancer.execution.wire import Mode
 from rebalancer.plan_book import PlanBook, why_foreign
 from rebalancer.planning.cooldown import CooldownOptions
 from scorer.live_tables import LiveTables
+
+_REMEMBERED: Final = timedelta(days=1)
 
 
 class KeptPlans:
@@ -19,9 +24,19 @@ class KeptPlans:
         self._tables, self._options = tables, options
         self.book = PlanBook()
 
-    def replace(self, plans: Sequence[RebalancePlan]) -> None:
-        """These are all plans, oldest first."""
-        self.book = PlanBook.of(plans, self.calendar())
+    def replace(self, plans: Sequence[RebalancePlan], going: Sequence[RebalancePlan] = ()) -> None:
+        """These are all plans, oldest first. going: those that are being deleted.
+
+        Plans of the last day that are not there any more are remembered: a deleted record gives no budget back.
+        """
+        there, since = {plan.uid for plan in plans}, self._tables.now() - _REMEMBERED
+        known = {plan.uid: plan for plan in (*self.book.deleted, *self.book.plans, *going)}
+        deleted = [
+            plan
+            for uid, plan in known.items()
+            if uid not in there and plan.spec.mode is Mode.ON and plan.spec.created_at > since
+        ]
+        self.book = PlanBook.of(plans, self.calendar(), deleted)
 
     def why_foreign(self, plan: RebalancePlan) -> str:
         """Return why a plan cannot be one of ours; '' = it may be."""

@@ -42,6 +42,9 @@ _BEGINS_WITHIN: Final = timedelta(days=3)
 _FIRST_DAY: Final = date(2020, 1, 1)
 """No plan is older than the rebalancer."""
 
+_NIGHT_LASTS: Final = timedelta(hours=12)
+"""Plans made so shortly one after the other are of one night, whatever the dates on which their windows end."""
+
 MOST_NAMES: Final = 9
 
 
@@ -96,56 +99,82 @@ def _why_foreign(plan: RebalancePlan, now: datetime, calendar: Calendar) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PlanBook:
-    """plans: all that are kept, oldest first."""
+    """
+    plans   : all that are kept, oldest first
+    deleted : of the last day; what they had begun was done all the same
+    """
 
     plans: tuple[RebalancePlan, ...] = ()
+    deleted: tuple[RebalancePlan, ...] = ()
     _moved: dict[str, tuple[PastMove, ...]] = field(default_factory=dict, compare=False)
 
     @classmethod
-    def of(cls, plans: Sequence[RebalancePlan], calendar: Calendar) -> PlanBook:
+    def of(cls, plans: Sequence[RebalancePlan], calendar: Calendar, deleted: Sequence[RebalancePlan] = ()) -> PlanBook:
         """Read the moves that were made, in the calendar of the cluster."""
         moved: dict[str, tuple[PastMove, ...]] = {}
-        for plan in plans:
+        for plan in sorted((*plans, *deleted), key=lambda plan: plan.spec.created_at):
             for move in plan.spec.moves:
                 record = plan.status_of(move)
                 if record.evicted_at is not None and record.replacement_uid:
                     night = calendar.day_and_slot(record.evicted_at)[0].toordinal()
                     moved[record.replacement_uid] = (*moved.get(move.uid, ()), PastMove(night, move.source))
-        return cls(tuple(plans), moved)
+        return cls(tuple(plans), tuple(deleted), moved)
 
     def find(self, name: str) -> RebalancePlan | None:
         """Return a plan by name."""
         return next((plan for plan in self.plans if plan.name == name), None)
 
-    def beyond_budget(self, move: MoveSpec, options: RebalanceOptions, calendar: Calendar) -> str:
+    def is_planned(self, night: date, now: datetime) -> bool:
+        """Return whether a night has its plan, or had one that was deleted: there is no second budget."""
+        return any(
+            plan.spec.trigger is Trigger.NIGHT
+            and (_night_of(plan) == night or abs(now - plan.spec.created_at) < _NIGHT_LASTS)
+            for plan in (*self.plans, *self.deleted)
+        )
+
+    def beyond_budget(
+        self, move: MoveSpec, options: RebalanceOptions, calendar: Calendar, *, replicas: int | None = None
+    ) -> str:
         """Return why a move must not begin, since those before it use up the budget; '' = it may.
 
+        replicas : of its service now; None = not known
+
         Plans of ours keep within it. This holds for all plans of a night, or of a day because of the unforeseen,
-        together, whoever wrote them.
+        together, whoever wrote them and whether they are still there. A service has one budget for both.
         """
         plan = next((one for one in reversed(self.plans) if move in one.spec.moves), None)
         if plan is None:
             return "no plan that was read has this move"
-        occasion = _occasion(plan, calendar)
-        together = [one for one in self.plans if one.spec.mode is Carried.ON and _occasion(one, calendar) == occasion]
-        before: list[MoveSpec] = []
-        for one in sorted(together, key=lambda one: (one.created, one.name)):
-            moves = one.spec.moves
-            before += moves[: moves.index(move)] if one is plan else moves
-            if one is plan:
-                break
-        of_namespace = [one for one in before if one.namespace == move.namespace]
-        of_service = sum(one.service == move.service for one in of_namespace)
         budget = options.budget
+        before = self._before(plan, move, calendar)
+        of_occasion = [one for is_of_it, one in before if is_of_it]
+        of_namespace = [one for one in of_occasion if one.namespace == move.namespace]
+        n_of_service = sum(_is_same_service(one, move) for _, one in before)
+        of_service = budget.per_service if replicas is None else budget.of_service(replicas)
         if plan.spec.trigger is Trigger.UNFORESEEN:
-            is_over = len(before) >= options.unforeseen.per_day
+            is_over = len(of_occasion) >= options.unforeseen.per_day or n_of_service >= max(
+                of_service, options.unforeseen.per_service
+            )
         else:
             is_over = (
-                len(before) >= budget.most
+                len(of_occasion) >= budget.most
                 or len(of_namespace) >= budget.per_namespace
-                or of_service >= budget.per_service
+                or n_of_service >= of_service
             )
         return "the moves before it use up the budget: rebalance.budget, rebalance.unforeseen" if is_over else ""
+
+    def _before(self, plan: RebalancePlan, move: MoveSpec, calendar: Calendar) -> list[tuple[bool, MoveSpec]]:
+        """Return the moves before one in its plan and in those of the same hours, and whether of one occasion."""
+        occasion, before = _occasion(plan, calendar), list[tuple[bool, MoveSpec]]()
+        for one in sorted((*self.plans, *self.deleted), key=lambda one: (one.created, one.name)):
+            if one is plan:
+                return before + [(True, other) for other in plan.spec.moves[: plan.spec.moves.index(move)]]
+            is_near = abs(plan.spec.created_at - one.spec.created_at) < _NIGHT_LASTS
+            is_night = one.spec.trigger is plan.spec.trigger is Trigger.NIGHT
+            is_of_it = _occasion(one, calendar) == occasion or (is_near and is_night)
+            if one.spec.mode is Carried.ON and (is_of_it or is_near):
+                before += [(is_of_it, other) for other in one.spec.moves]
+        return before
 
     def nights(self) -> Iterator[NightRecord]:
         """Yield the nights that were planned for, graded or not."""
@@ -173,7 +202,7 @@ class PlanBook:
         """Return the service of each pod that was to be moved on a local day because of the unforeseen."""
         return [
             ServiceKey(move.namespace, *move.service.split("/", 1))
-            for plan in self.plans
+            for plan in (*self.plans, *self.deleted)
             if plan.spec.trigger is Trigger.UNFORESEEN and calendar.day_and_slot(plan.spec.created_at)[0] == today
             for move in plan.spec.moves
         ]
@@ -197,6 +226,10 @@ def _night_of(plan: RebalancePlan) -> date | None:
         return date.fromisoformat(found[1])
     except ValueError:
         return None
+
+
+def _is_same_service(one: MoveSpec, other: MoveSpec) -> bool:
+    return (one.namespace, one.service) == (other.namespace, other.service)
 
 
 def _occasion(plan: RebalancePlan, calendar: Calendar) -> tuple[Trigger, date | None]:

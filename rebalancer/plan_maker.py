@@ -119,18 +119,21 @@ class PlanMaker:
         """Return a plan that relieves overloaded nodes of insensitive pods; None = there is no forecast."""
         return self._make(relief)
 
-    def hindrance(self, uid: str) -> str:
-        """Return why a pod must not move now, as it is now; '' = nothing speaks against it, or it is not known."""
+    def hindrance(self, uid: str, of_budget: Callable[[int | None], str] = lambda replicas: "") -> str:
+        """Return why a pod must not move now, as it is now; '' = nothing speaks against it, or it is not known.
+
+        of_budget : says so of the replicas that its service has now; None = it is not known
+        """
         now, sources = self._tables.now(), self._sources
         with self._tables.reading() as cluster:
             pod = cluster.state.pods.get(uid)
             if pod is None:
-                return ""
+                return of_budget(None)
             known = PodFacts(cluster, self._startup, sources.budgets, sources.annotations_of, sources.cooling_until)
             facts = known.of(pod)
         zone = now.tzinfo if isinstance(now.tzinfo, ZoneInfo) else ZoneInfo("UTC")  # without a model
         cost = move_cost(pod, facts, Occasion.at_once(now, zone), self._options.cost)
-        return "" if cost.may_move else cost.because
+        return of_budget(facts.replicas) if cost.may_move else cost.because
 
     def _make(self, relief: Relief | None) -> MadePlan | None:
         copied = snapshot(self._tables, _DAYS_AHEAD * SLOTS_PER_DAY)

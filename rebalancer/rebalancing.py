@@ -154,7 +154,7 @@ class Rebalancing:
         self._is_leading = False
         for part in _OF_THE_LEADER:
             self._troubles.note(part, "")
-        if self._is_due("follow", _LOOK_SECONDS):
+        if self._is_due("follow", _PLANS_SECONDS):
             self._troubles.attempt("plans", self._read_plans)
             self._note(trust=self._trust(), active=0, overloaded=0)
 
@@ -192,9 +192,10 @@ class Rebalancing:
         window = None if made is None else _window_of(made, now)
         if window is None or not self._has_forecast():
             return
-        name = self._name_of_night(window.end.astimezone(self._kept.calendar().zone).date())
-        if self._kept.book.find(name) is not None:
+        night = window.end.astimezone(self._kept.calendar().zone).date()
+        if self._kept.book.is_planned(night, now):
             return
+        name = self._name_of_night(night)
         made = self._maker.for_tonight()
         if made is None:
             return
@@ -296,7 +297,7 @@ class Rebalancing:
 
     def _read_plans(self) -> None:
         plans = self._wait(self._records.list())
-        self._kept.replace(plans)
+        self._kept.replace(plans, self._records.going)
         self._are_plans_read = True
         left_out = self._records.left_out
         first = next((f"{name or 'without a name'}: {why}" for name, why in left_out.items()), "")

@@ -84,6 +84,7 @@ class PlanRecords:
 
     why_foreign : why a plan is none of the rebalancer's; '' = it may be one. Others are not listed
     left_out    : why, by name, of plans that the last list left out: foreign ones, and what cannot be read
+    going       : of these, plans of ours that are being deleted
     """
 
     def __init__(self, session: Requests, *, seconds: float = _SECONDS) -> None:
@@ -91,6 +92,7 @@ class PlanRecords:
         self._session, self._seconds = session, seconds
         self.why_foreign: Callable[[RebalancePlan], str] = lambda plan: ""
         self.left_out: Mapping[str, str] = {}
+        self.going: tuple[RebalancePlan, ...] = ()
 
     async def create(self, name: str, spec: PlanSpec) -> RebalancePlan:
         """Record a new plan. A plan in shadow mode is over from the beginning: nothing of it is carried out.
@@ -121,7 +123,7 @@ class PlanRecords:
 
     async def list(self) -> tuple[RebalancePlan, ...]:
         """Return all plans, the oldest first. Foreign ones and what cannot be read are left out; the log says so."""
-        plans: list[RebalancePlan] = []
+        plans, going = list[RebalancePlan](), list[RebalancePlan]()
         left_out: dict[str, str] = {}
         token = ""
         while True:
@@ -138,6 +140,8 @@ class PlanRecords:
                 plan, why = self._judged(item)
                 if plan is None or why:
                     left_out[_name(item) if plan is None else plan.name] = why
+                    if plan is not None and plan.is_going and not self.why_foreign(plan):
+                        going.append(plan)
                 else:
                     plans.append(plan)
             token = (page.metadata.continue_ if page.metadata is not None else "") or ""
@@ -146,7 +150,7 @@ class PlanRecords:
         for name, why in left_out.items():
             if self.left_out.get(name) != why:
                 logger.warning("a RebalancePlan is left out: delete it", extra={"why": why, "plan": name})
-        self.left_out = left_out
+        self.left_out, self.going = left_out, tuple(going)
         return tuple(sorted(plans, key=lambda plan: (plan.spec.created_at, plan.name)))
 
     async def update_status(self, plan: RebalancePlan, status: PlanStatus) -> RebalancePlan | None:

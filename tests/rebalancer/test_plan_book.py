@@ -152,6 +152,45 @@ def test_plans_of_one_night_have_one_budget_whoever_wrote_them() -> None:
     assert book.beyond_budget(unknown, RebalanceOptions(), BERLIN)
 
 
+def test_a_night_has_one_plan_whatever_the_date_on_which_its_window_ends() -> None:
+    """Failed before: a window that ended at half past eleven, and one that ended at one, were two nights' budgets."""
+    before_midnight = _plan(date(2026, 3, 1), {"p": ""})  # at 02:00 UTC
+    book = PlanBook.of([before_midnight], BERLIN)
+    made = before_midnight.spec.created_at
+    assert book.is_planned(date(2026, 3, 1), made + timedelta(days=3))
+    assert book.is_planned(date(2026, 3, 2), made + timedelta(hours=2))
+    assert not book.is_planned(date(2026, 3, 2), made + timedelta(hours=22))
+
+
+def test_what_a_deleted_plan_has_used_of_a_budget_stays_used() -> None:
+    gone = _plan(date(2026, 3, 1), {f"p{n}": "" for n in range(2)})
+    ours = replace(_plan(date(2026, 3, 1), {"q": ""}), name="night-2026-03-01-2", uid="other", created=NOW)
+    (move,) = ours.spec.moves
+    assert not PlanBook.of([ours], BERLIN).beyond_budget(move, RebalanceOptions(), BERLIN)
+    book = PlanBook.of([ours], BERLIN, deleted=[gone])
+    assert book.beyond_budget(move, RebalanceOptions(), BERLIN)
+    assert book.is_planned(date(2026, 3, 1), NOW + timedelta(days=1)) and book.find(gone.name) is None
+
+
+def test_half_of_a_service_is_that_of_the_replicas_it_has_now() -> None:
+    """Failed before: of a Deployment that was scaled down from ten to two after the plan both pods were moved."""
+    plan = _plan(date(2026, 3, 1), {"p": "", "q": ""})
+    book, (first, second) = PlanBook.of([plan], BERLIN), plan.spec.moves
+    for replicas, is_over in ((None, False), (10, False), (2, True)):
+        assert not book.beyond_budget(first, RebalanceOptions(), BERLIN, replicas=replicas)
+        assert bool(book.beyond_budget(second, RebalanceOptions(), BERLIN, replicas=replicas)) == is_over
+
+
+def test_a_service_has_one_budget_for_the_night_and_for_the_unforeseen() -> None:
+    at_once = _plan(date(2026, 3, 1), {"a": "b"}, name="unforeseen-2026-03-01-010000", trigger=Trigger.UNFORESEEN)
+    earlier = at_once.spec.created_at - timedelta(hours=1)
+    at_once = replace(at_once, created=earlier, spec=msgspec.structs.replace(at_once.spec, created_at=earlier))
+    plan = _plan(date(2026, 3, 1), {"p": "", "q": ""})
+    book = PlanBook.of([at_once, plan], BERLIN)
+    allowed = [move.uid for move in plan.spec.moves if not book.beyond_budget(move, RebalanceOptions(), BERLIN)]
+    assert allowed == ["p"]
+
+
 def test_a_plan_of_no_night_is_no_night_and_is_not_graded() -> None:
     book = PlanBook.of([_plan(date(2026, 3, 1), name="night-soon")], BERLIN)
     assert list(book.nights()) == [] and book.due_for_grade(datetime(2026, 3, 2, 4, tzinfo=UTC)) is None

@@ -246,6 +246,24 @@ def test_a_plan_that_is_being_deleted_and_is_kept_by_a_finalizer_is_nobodys() ->
     assert "night-2026-05-19-2" in world.api.plans
 
 
+def test_who_deletes_the_plan_of_tonight_gets_no_second_one() -> None:
+    """Failed before: another plan was made at once, with the whole budget."""
+    world = World(Mode.ON)
+    world.at(3.5)
+    plan = world.api.plans.pop("night-2026-05-19")
+    for hour in (3.6, 3.7, 4.0):
+        world.at(hour)
+    assert world.plans() == {}
+    world.api.plans["night-2026-05-19"] = plan | {
+        "metadata": plan["metadata"] | {"deletionTimestamp": "2026-05-19T01:40:00Z"}
+    }
+    world.start()  # its finalizer says so to another process, too
+    world.at(4.2)
+    assert list(world.api.plans) == ["night-2026-05-19"]
+    world.at(3.0, day=1)
+    assert "night-2026-05-20" in world.api.plans
+
+
 def test_what_was_not_foreseen_is_reported_and_all_is_read_again() -> None:
     world = World(Mode.SHADOW)
     plan_night = world.rebalancing._plan_night

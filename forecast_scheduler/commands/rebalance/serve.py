@@ -105,7 +105,9 @@ def open_rebalancer(settings: Settings, inputs: Inputs) -> Iterator[LiveRebalanc
         records,
         ours.execution,
         report=ExecutionEvents(events).report,
-        hindrance=lambda move: kept.book.beyond_budget(move, ours, kept.calendar()) or maker.hindrance(move.uid),
+        hindrance=lambda move: maker.hindrance(
+            move.uid, lambda replicas: kept.book.beyond_budget(move, ours, kept.calendar(), replicas=replicas)
+        ),
         figures=figures,
         rooms=MoveRooms(session, partial(_requests_of, scorer), count=figures.count_room, clock=time.time),
     )
