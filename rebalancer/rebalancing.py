@@ -16,12 +16,12 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 from forecast.errors import ForecastError, InputError
+from kube.session.calls import Submits, call
 from kube.troubles import Troubles
 from rebalancer.execution.executor import Executor
 from rebalancer.execution.plan_records import PlanRecords, RebalancePlan
@@ -55,15 +55,9 @@ _SETTLING_SECONDS: Final = 600.0
 _OF_THE_LEADER: Final = ("grade", "moves", "night", "unforeseen")
 """Parts of the work that a replica which does not lead leaves to the one that does."""
 
+_PLANS_SECONDS: Final = 60.0
 _AT_ONCE: Final = timedelta(minutes=30)
 """Moves because of the unforeseen that have not begun within this time are left out."""
-
-
-class Submits(Protocol):
-    """kube.session.api_session.ApiSession."""
-
-    def submit(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
-        """Run it in the event loop of the session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,7 +303,7 @@ class Rebalancing:
         self._note(grade=graded[-1] if graded else None)
 
     def _wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        return self._session.submit(coroutine).result()
+        return call(self._session, coroutine, _PLANS_SECONDS, "reading or writing plans")
 
     def _has_forecast(self) -> bool:
         with self._tables.reading():

@@ -367,7 +367,8 @@ class Scheduler:
             if not rejected.is_passed_on:
                 self._telling.failed(queued.pod, message, reason="SchedulerError" if is_error else "Unschedulable")
             if rejected.retry_seconds > 0:
-                heapq.heappush(self._again, (self._queue.now() + rejected.retry_seconds, queued.pod.uid))
+                with self._scorer.tables.reading():  # under which they are taken
+                    heapq.heappush(self._again, (self._queue.now() + rejected.retry_seconds, queued.pod.uid))
 
     def _look_around(self, now: float) -> None:
         """Report why pods are kept out of the queue, and find pods that were lost."""

@@ -29,6 +29,7 @@ from serving.connections import limited_protocol
 from serving.handshakes import TlsListener
 from serving.options import ServerOptions
 from serving.probes import Heartbeat, probe_app
+from serving.protection_check import check_protection
 from serving.quiet_log import quiet_libraries
 
 logger = logging.getLogger(__name__)
@@ -89,7 +90,7 @@ class ScorerServer:
         # Requests share the interpreter with threads that make tables; this bounds each hand-over. Python's 5 ms,
         # several times a request, are felt.
         sys.setswitchinterval(_SWITCH_SECONDS)
-        with quiet_libraries(), self._answering_probes():
+        with quiet_libraries(), self._answering_probes(), contextlib.closing(self._socket):
             self._uvicorn.run(sockets=[self._socket])
 
     @contextlib.contextmanager
@@ -188,8 +189,12 @@ class _Uvicorn(uvicorn.Server):
         self._handshake_seconds, self._on_signal, self._on_started = handshake_seconds, on_signal, on_started
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Unlike uvicorn's own, does not leave the loop's 60 s to TLS handshakes, and reports when it has started."""
+        """Unlike uvicorn's own, does not leave the loop's 60 s to TLS handshakes, and reports when it has started.
+
+        Raises InputError where clients could not be limited.
+        """
         config, loop = self.config, asyncio.get_running_loop()
+        await check_protection()
         await self.lifespan.startup()
         self.servers = []
 

@@ -188,7 +188,7 @@ def hold_lease(
     finally:
         stop.set()
         if thread.ident is not None:
-            thread.join()
+            thread.join(seconds)  # by then the lease has expired: a store that does not answer holds no run
         try:
             lease.release()
         except StoreError as error:

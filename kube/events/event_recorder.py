@@ -21,6 +21,7 @@ from kube.client.kubernetes_client import send
 from kube.failure_notice import FailureNotice
 from kube.outbox import Outbox
 from kube.session.api_session import ApiSession
+from kube.session.calls import call
 from kube.token_bucket import TokenBucket
 
 logger = logging.getLogger(__name__)
@@ -139,7 +140,7 @@ def session_post(session: ApiSession, *, seconds: float = 5.0) -> Post:
     """Posts through a session, so that a replica that does not lead posts nothing."""
 
     def post(path: str, body: bytes) -> int:
-        answer = session.submit(session.request("POST", path, body, seconds=seconds)).result(seconds + 5.0)
+        answer = call(session, session.request("POST", path, body, seconds=seconds), seconds + 5.0, "posting an event")
         if answer.status <= 0:
             raise OSError(answer.text)
         return answer.status

@@ -33,6 +33,7 @@ _TOKEN_SECONDS: Final = 10.0
 """How often the token is read again: one that is rotated is valid for minutes more."""
 _UNAUTHORIZED: Final = 401
 _MOST_TIMEOUTS: Final = 256
+_START_SECONDS: Final = 60.0
 
 
 async def _whole(response: aiohttp.ClientResponse) -> bytes:
@@ -81,7 +82,8 @@ class ApiSession:
         """Begin; requests may be made once it returns. Once only."""
         self._set_headers(authorization(self._api))
         self._thread.start()
-        self._running.wait()
+        if not self._running.wait(_START_SECONDS):
+            raise SessionOver(f"the session with the API server did not begin within {_START_SECONDS:g} s")
         if self._loop is None:
             raise SessionOver("the session with the API server ended as it began: the log says why")
 

@@ -27,6 +27,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 from kube.objects.objects import PodInfo
 from kube.outbox import Outbox
 from kube.session.api_session import ApiSession, SessionOver
+from kube.session.calls import call
 from placement.plugins import AwaitedPreBind
 from placement.status import SUCCESS, Code, Status
 from scheduler.binding.binding_plugins import (
@@ -174,7 +175,7 @@ class BindingCycles:
         with self._lock:
             self._is_over = True
         try:
-            self._session.submit(self._end(seconds)).result(seconds + 5.0)
+            call(self._session, self._end(seconds), seconds + 5.0, "ending the bindings under way")
         except SessionOver:
             pass
         except Exception:

@@ -26,9 +26,11 @@ from kube.client.kubernetes_client import api_client
 from kube.client.pod_writes import pod_path
 from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession
+from kube.session.calls import call
 
 _SYNC_SECONDS: Final = 120.0
 _SECONDS: Final = 10.0
+_READ_SECONDS: Final = 600.0
 _AT_ONCE: Final = 16
 
 
@@ -57,7 +59,7 @@ def report_from_cluster(
         containers = containers_in_file(inputs.cluster, wanted)
     else:
         with _session(inputs.kubeconfig or settings.scorer.kubeconfig) as session:
-            containers = session.submit(_containers(session, wanted)).result()
+            containers = call(session, _containers(session, wanted), _READ_SECONDS, "reading the pods of all services")
     if manifests is ManifestFormat.VPA:
         objects = list(vertical_pod_autoscalers(report.found, containers, datetime.now(UTC)))
     else:

@@ -16,15 +16,15 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
-from typing import Any, Final, Protocol, TypeVar
+from typing import Final, Protocol
 
 import numpy as np
 
 from forecast.arrays import Floats
+from kube.session.calls import call
 from kube.session.request_retries import Session
 from placement.cluster_events import ClusterEvent, EventKind
 from scheduler.profiles.gpu.tide.demand import Demand, demand_ahead, held_demand
@@ -47,7 +47,6 @@ from scorer.readable_tables import ReadableTables
 
 logger = logging.getLogger(__name__)
 
-T = TypeVar("T")
 
 _READ_SECONDS: Final = 60.0
 _ACT_SECONDS: Final = 120.0
@@ -186,7 +185,7 @@ class Tide:
             return await self._reader.read(wanted)
 
         try:
-            self._read = self._done(read(), _READ_SECONDS)
+            self._read = call(self._session, read(), _READ_SECONDS, "reading what trainings there are")
         except (RuntimeError, TimeoutError) as error:
             logger.warning("workloads of training cannot be read", extra={"why": str(error) or type(error).__name__})
             return False
@@ -256,18 +255,9 @@ class Tide:
             return told
         by_key = {one.training.key: one for one in known}
         try:
-            return self._done(self._carry_out(told, by_key, pools), _ACT_SECONDS)
+            return call(self._session, self._carry_out(told, by_key, pools), _ACT_SECONDS, "scaling trainings")
         except (RuntimeError, TimeoutError) as error:
             return [replace(one, outcome=f"failed: {error or type(error).__name__}") for one in told]
-
-    def _done(self, work: Coroutine[Any, Any, T], seconds: float) -> T:
-        """Raises RuntimeError where the session is over, TimeoutError."""
-        future: Future[T] = self._session.submit(work)
-        try:
-            return future.result(seconds)
-        except TimeoutError:
-            future.cancel()
-            raise
 
     async def _carry_out(
         self, told: list[ReportedMove], by_key: dict[str, KnownTraining], pools: Sequence[str]

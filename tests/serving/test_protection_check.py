@@ -1,0 +1,63 @@
+"""A uvicorn that would serve without the limits of connections.py is refused at the start."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from forecast.errors import InputError
+from serving.options import ServerOptions
+from serving.protection_check import check_protection
+from serving.server import ScorerServer
+
+
+def _started_without_its_hook(self: Any, *, _of_uvicorn: Any = HttpToolsProtocol._start_asgi_task) -> None:
+    """As uvicorn 0.30 begins a request: it makes the task by itself."""
+    hooked = type(self)._start_asgi_task
+    try:
+        type(self)._start_asgi_task = _of_uvicorn
+        _ON_HEADERS(self)
+    finally:
+        type(self)._start_asgi_task = hooked
+
+
+_ON_HEADERS = HttpToolsProtocol.on_headers_complete
+
+
+def test_the_installed_uvicorn_keeps_all_limits() -> None:
+    asyncio.run(check_protection())
+
+
+@pytest.mark.parametrize(
+    ("name", "replaced", "what"),
+    [
+        ("on_headers_complete", _started_without_its_hook, "answers that are not read"),
+        ("on_response_complete", None, "requests that follow one another"),
+        ("_unset_keepalive_if_required", None, "AttributeError"),
+    ],
+    ids=["starts requests by itself", "has no answers that end", "has another timer"],
+)
+def test_another_one_is_refused_and_the_service_does_not_start(
+    monkeypatch: pytest.MonkeyPatch, name: str, replaced: Any, what: str
+) -> None:
+    if replaced is None:
+        monkeypatch.delattr(HttpToolsProtocol, name)
+    else:
+        monkeypatch.setattr(HttpToolsProtocol, name, replaced)
+    started: list[str] = []
+
+    def on_started(url: str) -> None:
+        started.append(url)
+        server.stop()
+
+    app = FastAPI()
+    app.state.service = SimpleNamespace(draining=False)
+    server = ScorerServer(app, ServerOptions(port=0, drain=0.0), on_started)
+    with pytest.raises(InputError, match=f"does not let this service limit .*{what}.*install the version"):
+        server.run()
+    assert not started
