@@ -9,7 +9,6 @@ import numpy as np
 
 from forecast.arrays import Bools, Floats
 from forecast.calendar import SLOT_MINUTES
-from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
 from scorer.degradation import Level
@@ -78,9 +77,7 @@ def services_ahead(tables: LiveTables) -> ServicesAhead | None:
 
         found = example_pods(state, runs_on)
         replicas = np.array([state.replicas(service) for service in found], dtype=np.float64)
-        services = tuple(state.services[service] for service in found)
-        columns = [state.kinds[RESOURCES[resource].name] for resource in (CPU, MEMORY)]
-        largest = state.allocatable[state.alive][:, columns].max(axis=0, initial=0.0)  # (2,)
+        services, most = tuple(state.services[service] for service in found), predicted.bounds.of(None)
     # Profiles never change, and those of 5,000 services take most of a second: without the lock.
     days = horizon.days[:_DAYS]
     examples = tuple(found.values())
@@ -88,7 +85,7 @@ def services_ahead(tables: LiveTables) -> ServicesAhead | None:
         services=services,
         examples=examples,
         replicas=replicas,
-        requests=np.minimum(requests_of(examples), np.where(largest > 0, largest, np.inf)),
+        requests=requests_of(examples, most),
         autoscaled=np.array([profiles.autoscaled(service) for service in services], dtype=np.bool_),
         expected_replicas=profiles.expected_replicas(services, days),
         load=profiles.total(services, days),

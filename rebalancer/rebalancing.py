@@ -55,7 +55,6 @@ _SETTLING_SECONDS: Final = 600.0
 _OF_THE_LEADER: Final = ("grade", "moves", "night", "unforeseen")
 """Parts of the work that a replica which does not lead leaves to the one that does."""
 
-_PLANS_SECONDS: Final = 60.0
 _AT_ONCE: Final = timedelta(minutes=30)
 """Moves because of the unforeseen that have not begun within this time are left out."""
 

@@ -350,6 +350,9 @@ class Status(Struct, frozen=True, kw_only=True):
     unread_capacities: Annotated[
         int, Meta(description="Nodes whose capacity annotation has entries that cannot be read.")
     ] = 0
+    pods_beyond_nodes: Annotated[
+        int, Meta(description="Pods that request or declare more than their node has, or than any node.")
+    ] = 0
     neutral_scores: Annotated[
         Mapping[str, str], Meta(description="Scores that are the same for all nodes now, with the reason.")
     ] = field(default_factory=dict)

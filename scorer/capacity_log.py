@@ -19,6 +19,7 @@ class CapacityLog:
     def __init__(self) -> None:
         self._gaps = ""
         self._unread: tuple[UnreadCapacity, ...] = ()
+        self._beyond: tuple[str, ...] = ()
 
     def tell_gaps(self, gaps: str) -> None:
         """Log which resources have no capacity. gaps: see forecast.capacity_gaps, "" = none."""
@@ -35,3 +36,14 @@ class CapacityLog:
                 extra={"nodes": "; ".join(f"{one.node}: {'; '.join(one.mistakes)}" for one in unread[:_UNREAD_SHOWN])},
             )
         self._unread = tuple(unread)
+
+    def tell_beyond(self, pods: Sequence[str]) -> None:
+        """Log which pods request or declare more than any node could give them."""
+        if pods and tuple(pods) != self._beyond:
+            logger.warning(
+                "%d pods request or declare more than their node has, or than any node: they count as what it has; "
+                "correct their requests or the annotation virtual-request",
+                len(pods),
+                extra={"pods": ", ".join(pods[:_UNREAD_SHOWN])},
+            )
+        self._beyond = tuple(pods)

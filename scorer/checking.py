@@ -21,6 +21,7 @@ from scorer.predicted.capacity import KnownCapacities
 from scorer.predicted.declared_use import declared_amounts
 from scorer.predicted.load import LoadSnapshot
 from scorer.predicted.placed_pods import PlacedPod, Sums
+from scorer.predicted.pod_bounds import PodBounds, bounded_amounts
 from scorer.predicted.profiles import ProfileKey, Profiles
 from scorer.predicted.run_windows import under_way
 from scorer.tracking import TrackedCluster
@@ -49,7 +50,9 @@ def check(cluster: TrackedCluster, lock: AbstractContextManager[object] | thread
     if load is not None and sums is not None:
         drift += _placed_drifts(observed.seat_of, placed)
         if predicted is not None:
-            drift += islice(_profile_drifts(observed, placed, keys, replicas, predicted.profiles, half_hour), _SHOWN)
+            drift += islice(
+                _profile_drifts(observed, placed, keys, replicas, predicted.profiles, half_hour, capacity), _SHOWN
+            )
         drift += _load_drifts(load, placed, observed.names)
         drift += _sum_drifts(sums, placed, observed.names)
     drift += islice(_capacity_drifts(observed, capacity, capacities), _SHOWN)
@@ -82,19 +85,24 @@ def _profile_drifts(
     replicas: Sequence[float],
     profiles: Profiles,
     half_hour: int,
+    capacity: Floats,
 ) -> Iterator[str]:
     """Pods counted with the curve of another service, or of a run that is over; curves for another number of replicas.
 
     half_hour : the one under way, as `scorer.predicted.run_windows` counts them
+    capacity  : (n_rows, n_resources), NaN = unknown
     """
     wrong = over = 0
+    bounds = PodBounds()
+    for row, amount in enumerate(capacity):
+        bounds.put(row, amount)
     for uid, pod in placed.items():
         seat = observed.seat_of.get(uid)
         if seat is not None:
             key, service = keys[pod.profile], observed.services[seat.service]
             wrong += (key.service, key.declared) != (
                 profiles.known_as(service) if profiles.knows(service) else None,
-                declared_amounts(observed.pods[uid]),
+                bounded_amounts(declared_amounts(observed.pods[uid]), bounds.of(seat.node)),
             )
             over += key.run is not None and key.run.end <= half_hour
     if over:

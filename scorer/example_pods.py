@@ -10,6 +10,7 @@ from forecast.arrays import Floats
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
 from kube.tables.state import ClusterState
+from scorer.predicted.pod_bounds import NO_NODE, Most, bounded_requests
 
 
 def example_pods(state: ClusterState, is_wanted: Callable[[ServiceKey], bool]) -> dict[int, PodInfo]:
@@ -28,7 +29,7 @@ def example_pods(state: ClusterState, is_wanted: Callable[[ServiceKey], bool]) -
     return {service: state.pods[found[service]] for service in sorted(found)}
 
 
-def requests_of(pods: Sequence[PodInfo]) -> Floats:
-    """Cores and bytes that each pod requests: (n_pods, 2)."""
-    rows = [[pod.requests.get(kind, 0.0) for kind in ("cpu", "memory")] for pod in pods]
+def requests_of(pods: Sequence[PodInfo], most: Most = NO_NODE) -> Floats:
+    """Cores and bytes that each pod requests, as far as it can use them: (n_pods, 2). most: see PodBounds"""
+    rows = [bounded_requests(pod.requests, most) for pod in pods]
     return np.array(rows, dtype=np.float64).reshape(len(rows), 2)

@@ -175,7 +175,7 @@ def status(tables: LiveTables) -> Status:
         n_services = len({seat.service for seat in state.seat_of.values()})
         unknown = n_pods if predicted is None else predicted.unknown_pods
         measured = int((cluster.measured_nodes() & state.alive).sum())
-        unread = len(cluster.unread_capacities())
+        unread, beyond = len(cluster.unread_capacities()), len(cluster.beyond_nodes())
         neutral = {name: why.value for name, why in neutral_scores(cluster, level).items()}
         water = [PoolLevel(pool, level, stack) for pool, (level, stack) in sorted(cluster.water_levels().items())]
         now = tables.now()
@@ -219,6 +219,7 @@ def status(tables: LiveTables) -> Status:
         sources=sources,
         last_check=tables.last_check,
         unread_capacities=unread,
+        pods_beyond_nodes=beyond,
         neutral_scores=neutral,
         water_levels=water,
     )

@@ -269,6 +269,7 @@ class LiveTables:
         with self._changing():
             self._cluster.tick(self._clock())
             self._capacity_log.tell_unread(self._cluster.unread_capacities())
+            self._capacity_log.tell_beyond(self._cluster.beyond_nodes())
             predicted = self._cluster.predicted
             if predicted is None:
                 return

@@ -16,6 +16,7 @@ from forecast.arrays import AnyFloats, Bools, Floats, Floats32, Ints
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
 from scorer.example_pods import example_pods, requests_of
+from scorer.predicted.pod_bounds import Most
 from scorer.predicted.profiles import Profiles
 from scorer.predicted.soft_load import soft_load
 from scorer.tracking import TrackedCluster
@@ -36,6 +37,7 @@ class ScaleOut:
     allocatable : (n_nodes, 2) of the empty node
     usable      : (n_masks, n_nodes) nodes that pods could use
     mask_of     : (n_services,) row of `usable`
+    most        : that a pod can use
     """
 
     profiles: Profiles
@@ -48,6 +50,7 @@ class ScaleOut:
     allocatable: Floats
     usable: Bools
     mask_of: Ints
+    most: Most
 
     def load(self) -> AnyFloats | None:
         """(n_nodes, n_resources, n_slots) base units; None = no service is expected to grow."""
@@ -71,7 +74,7 @@ class ScaleOut:
         if not growing.any():
             return None
         grown = block[growing]
-        keys = [self.profiles.key_of(self.examples[i], self.services[i], None) for i in grown.tolist()]
+        keys = [self.profiles.key_of(self.examples[i], self.services[i], None, self.most) for i in grown.tolist()]
         usage: Floats32 = self.profiles.mean_of(keys, self.replicas[grown], self.days)
         large_enough = (self.allocatable[:, None] >= self.requests[grown]).all(axis=2)  # (n_nodes, n_grown)
         return soft_load(
@@ -108,7 +111,8 @@ def expected_scale_out(cluster: TrackedCluster) -> ScaleOut | None:
         services=[state.services[service] for service in services],
         examples=pods,
         replicas=np.array([state.replicas(service) for service in services]),
-        requests=requests_of(pods),
+        requests=requests_of(pods, predicted.bounds.of(None)),
+        most=predicted.bounds.of(None),
         free=np.maximum(allocatable - state.requested[:n, columns], 0.0),
         allocatable=allocatable,
         usable=usable[:, :n],

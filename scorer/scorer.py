@@ -44,6 +44,7 @@ from scorer.options import ScorerOptions
 from scorer.overview import day_peak, heat_map_of, hottest_first
 from scorer.policy import OnePolicy, ScoringPolicies, ScoringPolicy, scoring_policy
 from scorer.predicted.node_curves import gather
+from scorer.predicted.pod_bounds import bounded_requests
 from scorer.scorer_api import NodeFigures, Scored
 from scorer.scores.capacity import NEUTRAL_SCORE
 from scorer.scoring import PodScores, score_pod
@@ -297,7 +298,7 @@ class Scorer:
                 chosen = self._policies.scoring(pods[0])
                 if chosen.because:
                     remarks = (f"policy {chosen.policy.name} ({chosen.because})",)
-                requests = (pods[0].requests.get("cpu", 0.0), pods[0].requests.get("memory", 0.0))
+                requests = bounded_requests(pods[0].requests, cluster.most_of(pods[0]))
         profiles = None if self.tables.model is None else self.tables.model.profiles
         forecast = service_usage_forecast(
             key,

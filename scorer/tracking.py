@@ -35,6 +35,7 @@ from scorer.predicted.capacity import KnownCapacities, UnreadCapacity
 from scorer.predicted.cluster import PredictedCluster
 from scorer.predicted.growing_arrays import grown
 from scorer.predicted.placed_pods import PlacedPod
+from scorer.predicted.pod_bounds import Most, PodBounds, beyond
 from scorer.predicted.profiles import Profiles
 from scorer.predicted.run_windows import Run, expected_run, lasting
 from scorer.runs.expected import ExpectedRuns
@@ -77,7 +78,8 @@ class TrackedCluster:
         # Tables that follow the same changes.
         self.listeners: list[Callable[[Sequence[Change]], None]] = [self.observed_runs.apply]
         # One row per node, more rows than used.
-        self._capacity = CapacityColumns()
+        self._capacity, self._bounds = CapacityColumns(), PodBounds()
+        self._beyond: dict[str, None] = {}  # pods that request or declare more than they can use
         self._usage = np.full((0, len(RESOURCES)), np.nan)
         self._sampled = np.full(0, np.nan)
         self._live_nodes: Bools = np.zeros(0, dtype=bool)
@@ -100,6 +102,11 @@ class TrackedCluster:
     def unread_capacities(self) -> tuple[UnreadCapacity, ...]:
         """Nodes whose capacity annotation has entries that cannot be read; the others of its entries are in use."""
         return self._capacity.unread()
+
+    def beyond_nodes(self) -> tuple[str, ...]:
+        """Pods that request or declare more than their node has, or than any node where they have none, by name."""
+        pods = (self.state.pods[uid] for uid in self._beyond)
+        return tuple(sorted(f"{pod.namespace}/{pod.name}" for pod in pods))
 
     @property
     def sampled(self) -> Floats:
@@ -145,6 +152,7 @@ class TrackedCluster:
     def apply(self, changes: Iterable[Change]) -> None:
         """Let the other tables follow what happened to the cluster's."""
         changes = list(changes)
+        other: set[int] = set()  # rows of nodes that have another capacity now, and pods
         for change in changes:
             match change:
                 case PodChange():
@@ -154,7 +162,8 @@ class TrackedCluster:
                 case NodeAdded(row) | NodeChanged(row):
                     if self.state.nodes[row] is None:
                         self._end_shadows_on(row)
-                    self._node_changed(row)
+                    if self._node_changed(row) and self.state.pod_count[row]:
+                        other.add(row)
                 case NodeRemoved(row):
                     self._end_shadows_on(row)
                     self._node_changed(row)
@@ -163,6 +172,8 @@ class TrackedCluster:
                     self._job_changed(change)
                 case _:
                     pass
+        if other:
+            self._look_again_at_pods_on(other)
         if changes:
             for listener in self.listeners:
                 listener(changes)
@@ -217,9 +228,14 @@ class TrackedCluster:
         then = {} if since is None else dict(since.nodes)
         same = [row for row, node in then.items() if row < self.state.n_rows and self.state.nodes[row] is node]
         self._capacity.put_all(same, predicted.capacity, predicted.capacity_assumed)
-        for row in set(range(self.state.n_rows)).difference(same):
+        for row in same:
+            self._bounds.put(row, self._capacity.amount[row])
+        other = set(range(self.state.n_rows)).difference(same)
+        for row in other:
             if self.state.nodes[row] is not None or predicted.name_of(row):
                 self._node_changed(row)
+        if since is not None and other:
+            self._look_again_at_pods_on(other)
         # After a start pods come before the first model and are charged what they request.
         for uid in self.charges.open():
             if (pod := self.state.pods.get(uid)) is not None:
@@ -294,22 +310,30 @@ class TrackedCluster:
         """What a pod is taken to use now. profile: of the pod, where it is known already."""
         predicted = self.predicted
         if predicted is None:
-            return virtual_request(pod, None)
+            return virtual_request(pod, None, self.most_of(pod))
         if profile is None:
             profile = self.profile(pod)
         known = predicted.keys[profile].service is not None
-        return virtual_request(pod, predicted.use_now(profile) if known else None)
+        expected = predicted.use_now(profile) if known else None
+        return virtual_request(pod, expected, self.most_of(pod))
+
+    def most_of(self, pod: PodInfo) -> Most:
+        """What the pod can use at most: (n_resources,), what its node has, or the largest node if it waits."""
+        return self._bounds.of(self._row_of(pod))
 
     def profile(self, pod: PodInfo) -> int:
         """Profile of a pod, be it in the cluster or not. Needs a model."""
         assert self.predicted is not None
         key = self.state.service_key(pod)
-        return self.predicted.profile(pod, key, self.state.replicas_with(key), self.expected_run(pod, key))
+        run, row = self.expected_run(pod, key), self._row_of(pod)
+        return self.predicted.profile(pod, key, self.state.replicas_with(key), run, row)
 
     def known_profile(self, pod: PodInfo) -> int | None:
         """Profile of a pod, if there is one already."""
         key = self.state.service_key(pod)
-        return None if self.predicted is None else self.predicted.known_profile(pod, key, self.expected_run(pod, key))
+        if self.predicted is None:
+            return None
+        return self.predicted.known_profile(pod, key, self.expected_run(pod, key), self._row_of(pod))
 
     def expected_run(self, pod: PodInfo, service: ServiceKey) -> Run | None:
         """When a pod runs; None = on and on. One that waits would start now, one that is bound has since it was."""
@@ -321,6 +345,7 @@ class TrackedCluster:
         pod, after = change.pod, change.after
         if self._following is not None:
             self._following.changed[pod.uid] = None
+        self._note_beyond(pod, None if after is None else after.node)
         if after is None:
             if change.before is not None or pod.uid not in self.state.pods or pod.phase in FINISHED:
                 self._pod_left(pod)
@@ -358,6 +383,10 @@ class TrackedCluster:
         """As `_pod_changed` of each. Pods that wait are in no other table, these have not started, and the profile of
         the first is that of all."""
         pod, seat = change.pods[0], change.seats[0]
+        if any(beyond(pod, self._bounds.of(row)) for row in {one.node for one in change.seats}):
+            for one, its_seat in zip(change.pods, change.seats, strict=True):  # each is bounded by its own node
+                self._pod_changed(PodChange(one, None, its_seat))
+            return
         uids, nodes = [one.uid for one in change.pods], [one.node for one in change.seats]
         if self._following is not None:
             self._following.changed.update(dict.fromkeys(uids))
@@ -407,18 +436,40 @@ class TrackedCluster:
             use = self.predicted.use_at(placed.profile, self._position(self.options.usage_window / 2))
             self.departed.add(placed.node, use, pod.started, self.now)
 
-    def _node_changed(self, row: int) -> None:
+    def _row_of(self, pod: PodInfo) -> int | None:
+        return self.state.row_of.get(pod.node) if pod.node else None
+
+    def _note_beyond(self, pod: PodInfo, row: int | None) -> None:
+        if pod.uid in self.state.pods and pod.phase not in FINISHED and beyond(pod, self._bounds.of(row)):
+            self._beyond[pod.uid] = None
+        else:
+            self._beyond.pop(pod.uid, None)
+
+    def _look_again_at_pods_on(self, rows: set[int]) -> None:
+        """Bound the pods on nodes by what these have now."""
+        for uid, seat in self.state.seat_of.items():
+            if seat.node in rows:
+                pod = self.state.pods[uid]
+                self._note_beyond(pod, seat.node)
+                self._place(uid, seat, pod)
+                if self.charges.left(uid):
+                    self.charges.reprice(uid, self.expected_use(pod).amount)
+
+    def _node_changed(self, row: int) -> bool:
+        """Follow what the node of a row has; whether that has changed."""
         self._ensure(row + 1)
         node = self.state.nodes[row]
         if node is None:
             self._capacity.clear(row)
+            self._bounds.clear(row)
             if self.predicted is not None:
                 self.predicted.clear_node(row)
-            return
+            return False
         known = self.capacities.look_up(node)
         self._capacity.put(row, node.name, known)
         if self.predicted is not None:
             self.predicted.set_node(row, node.name, known.amount, known.assumed)
+        return self._bounds.put(row, known.amount)
 
     def _correct(self) -> None:
         """Hand the difference between what is measured and what is expected to the predicted load."""

@@ -159,8 +159,7 @@ def nodes_now(tables: LiveTables) -> NodesNow:
     return NodesNow(
         names=tuple(node.name for _, node in there),
         allocatable=allocatable,
-        # A pod that requests more than there is runs on no node: what the others need is not to drown in it.
-        requested=np.clip(requested, 0.0, allocatable),
+        requested=np.clip(requested, 0.0, allocatable),  # a node is full at most, whatever one pod requests
         usable=np.array([_is_usable(node) for _, node in there], dtype=np.bool_),
         until=np.array([kept_until(node.annotations) for _, node in there], dtype=np.float64),
     )

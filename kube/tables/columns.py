@@ -23,7 +23,8 @@ _PODS: Final = NODE_KINDS.index("pods")
 
 _NONZERO_SCALE: Final = np.array([1000.0, 1.0])
 
-_MOST_UNITS = 10**15  # per pod: a petabyte, or a million million cores; thousands of such pods still add up exactly
+_MOST_UNITS = 10**15  # per pod: a petabyte, or a million million cores
+MOST_SUM: Final = 2**62  # of a column: differences of two fit into 64 bits; what is beyond it is kept apart
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -75,6 +76,7 @@ class NodeColumns:
         self._allocatable_units = np.zeros((n_rows, n_kinds), dtype=np.int64)
         self._nonzero = np.zeros((n_rows, 2))
         self._nonzero_units = np.zeros((n_rows, 2), dtype=np.int64)
+        self._beyond: dict[tuple[str, int, int], int] = {}  # sums beyond MOST_SUM, by table, row and column
         self._pod_count = np.zeros(n_rows, dtype=np.int64)
         self._qos_pods = np.zeros((n_rows, 3), dtype=np.int64)
         self.version = 0  # of all rows together
@@ -197,6 +199,11 @@ class NodeColumns:
 
     def add_pods(self, rows: Ints, pod: PodInfo) -> None:
         """Count one such pod on the node of each row; a row may be named more than once."""
+        largest = max([*(request_units(*one) for one in pod.requests.items()), *nonzero_units(pod)])
+        if self._beyond or len(rows) * largest > MOST_SUM // 2:
+            for row in rows.tolist():
+                self._count(row, pod, 1)
+            return
         at, pods = np.unique(rows, return_counts=True)
         # As one by one: of a row that is named twice the later number stays.
         self._version_of[rows] = self.version + 1 + np.arange(len(rows))
@@ -226,12 +233,10 @@ class NodeColumns:
             if column is None:
                 self._count_apart(kind, row, sign * request_units(kind, amount))
                 continue
-            units = int(self._units[row, column]) + sign * request_units(kind, amount)
-            self._units[row, column] = units
+            units = self._add("_units", row, column, sign * request_units(kind, amount))
             self._requested[row, column] = units / self._scale[column]
-        milli_cores, memory = nonzero_units(pod)
-        self._nonzero_units[row, 0] += sign * milli_cores
-        self._nonzero_units[row, 1] += sign * memory
+        for column, amount in enumerate(nonzero_units(pod)):
+            self._add("_nonzero_units", row, column, sign * amount)
         self._nonzero[row, 0] = self._nonzero_units[row, 0] / 1000.0
         self._nonzero[row, 1] = self._nonzero_units[row, 1]
         self._pod_count[row] += sign
@@ -249,6 +254,15 @@ class NodeColumns:
         if not of_row:
             del self._without_column[kind]
 
+    def _add(self, table: str, row: int, column: int, units: int) -> int:
+        """Add to a sum of whole units and return it. Ten thousand absurd pods do not overflow it, nor leave a trace."""
+        sums: Ints = getattr(self, table)
+        total = self._beyond.pop((table, row, column), int(sums[row, column])) + units
+        if total > MOST_SUM:
+            self._beyond[table, row, column] = total
+        sums[row, column] = min(total, MOST_SUM)
+        return min(total, MOST_SUM)
+
     def _column(self, kind: str) -> int:
         """Return the column of a resource that a node names."""
         column = self.kinds.get(kind)
@@ -259,8 +273,7 @@ class NodeColumns:
                 for table in ("_capacity", "_allocatable", "_requested", "_units", "_allocatable_units"):
                     setattr(self, table, _doubled(getattr(self, table), axis=1))
             for row, units in self._without_column.pop(kind, {}).items():
-                self._units[row, column] = units
-                self._requested[row, column] = units / self._scale[column]
+                self._requested[row, column] = self._add("_units", row, column, units) / self._scale[column]
         return column
 
     def _grow_rows(self) -> None:

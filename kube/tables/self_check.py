@@ -19,7 +19,7 @@ from kube.objects.objects import NodeInfo, PodInfo, ReplicaSetInfo
 from kube.objects.pod_accounting import seat_weight, serves, sits
 from kube.objects.rollout import deployment_of, is_superseded, newest_revision, replicas_wanted
 from kube.tables.changes import Seat
-from kube.tables.columns import nonzero_units, per_unit, request_units
+from kube.tables.columns import MOST_SUM, nonzero_units, per_unit, request_units
 from kube.tables.state import ClusterState
 
 _AT_MOST = 100  # drifts of one kind worth reading
@@ -161,8 +161,8 @@ def _seat_drifts(o: Observed, services: Mapping[str, ServiceKey], weights: Mappi
 
 def _column_drifts(o: Observed) -> Iterable[str]:
     n_rows, n_kinds = len(o.names), len(o.kinds)
-    units = np.zeros((n_rows, n_kinds), dtype=np.int64)
-    nonzero = np.zeros((n_rows, 2), dtype=np.int64)
+    exact = np.zeros((n_rows, n_kinds), dtype=object)  # sums of absurd requests pass 64 bits
+    exact_nonzero = np.zeros((n_rows, 2), dtype=object)
     qos = np.zeros((n_rows, 3), dtype=np.int64)
     for pod in o.pods.values():
         if not sits(pod):
@@ -170,9 +170,10 @@ def _column_drifts(o: Observed) -> Iterable[str]:
         row = o.row_of[pod.node]
         for kind, amount in pod.requests.items():
             if (column := o.kinds.get(kind)) is not None:
-                units[row, column] += request_units(kind, amount)
-        nonzero[row] += nonzero_units(pod)
+                exact[row, column] += request_units(kind, amount)
+        exact_nonzero[row] += nonzero_units(pod)
         qos[row, pod.qos] += 1
+    units, nonzero = (np.minimum(sums, MOST_SUM).astype(np.int64) for sums in (exact, exact_nonzero))
     pod_count = qos.sum(axis=1)
     units[:, o.kinds["pods"]] = pod_count
     requested = units / np.array([per_unit(kind) for kind in o.kinds])

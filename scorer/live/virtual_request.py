@@ -14,8 +14,9 @@ from forecast.arrays import AnyFloats, Floats
 from forecast.errors import InputError
 from forecast.resources import CPU, MEMORY, RESOURCES
 from kube.objects.objects import PodInfo
-from scorer.predicted.capacity import LARGEST, amounts_in, amounts_row
+from scorer.predicted.capacity import amounts_in, amounts_row
 from scorer.predicted.declared_use import VIRTUAL_REQUEST_ANNOTATION
+from scorer.predicted.pod_bounds import NO_NODE, Most, bounded_requests
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +28,11 @@ class VirtualRequest:
     mistake: str | None = None
 
 
-def virtual_request(pod: PodInfo, expected_now: AnyFloats | None) -> VirtualRequest:
+def virtual_request(pod: PodInfo, expected_now: AnyFloats | None, most: Most = NO_NODE) -> VirtualRequest:
     """What the pod is taken to use now.
 
     expected_now : (n_resources,) by the service's profile in this half hour; None = the service is not known
+    most         : that it can use
     """
     if expected_now is not None:
         amount, source = (
@@ -39,8 +41,7 @@ def virtual_request(pod: PodInfo, expected_now: AnyFloats | None) -> VirtualRequ
         )
     else:
         amount, source = np.zeros(len(RESOURCES)), "requests"
-        amount[CPU], amount[MEMORY] = pod.requests.get("cpu", 0.0), pod.requests.get("memory", 0.0)
-        amount = np.minimum(amount, LARGEST)
+        amount[CPU], amount[MEMORY] = bounded_requests(pod.requests, most)
     annotation = pod.annotations.get(VIRTUAL_REQUEST_ANNOTATION)
     if annotation is None:
         return VirtualRequest(amount, source)
@@ -50,6 +51,6 @@ def virtual_request(pod: PodInfo, expected_now: AnyFloats | None) -> VirtualRequ
         return VirtualRequest(amount, source, mistake=str(error))
     given = np.isfinite(said)
     return VirtualRequest(
-        np.where(given, np.minimum(said, LARGEST), amount),
+        np.where(given, np.minimum(said, most), amount),
         "annotation" if given.all() else f"annotation, else {source}",
     )

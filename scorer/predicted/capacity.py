@@ -33,11 +33,6 @@ _NAMES = {resource.name: index for index, resource in enumerate(RESOURCES)}
 _MOST_SIZES = 1000
 _MOST_MISTAKES = 5
 
-LARGEST = np.array([1e6 if resource.unit == "cores" else 1e15 for resource in RESOURCES])
-"""More of a resource than any machine has. Any client may write any figure into a pod, and larger ones would drown all
-others in sums that are kept up to date by adding and subtracting.
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class NodeCapacity:

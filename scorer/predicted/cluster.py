@@ -24,6 +24,7 @@ from scorer.predicted.growing_arrays import grown
 from scorer.predicted.horizon import Horizon, between_slots
 from scorer.predicted.load import PredictedLoad
 from scorer.predicted.placed_pods import PlacedPod, Sums
+from scorer.predicted.pod_bounds import PodBounds
 from scorer.predicted.profiles import ProfileKey, Profiles
 from scorer.predicted.repeated_rows import add_to_rows
 from scorer.predicted.run_windows import Run, RunHours, half_hours, under_way
@@ -38,7 +39,7 @@ class PredictedCluster:
 
     def __init__(self, profiles: Profiles, horizon: Horizon) -> None:
         self.profiles, self.horizon = profiles, horizon
-        self.bases = NodeBases(profiles.model)
+        self.bases, self.bounds = NodeBases(profiles.model), PodBounds()
         self.load = PredictedLoad(horizon.weights(), RESOURCE_WEIGHTS)
         self.keys: list[ProfileKey] = []
         self._profile_of: dict[ProfileKey, int] = {}
@@ -75,6 +76,7 @@ class PredictedCluster:
         if self._names.get(row) == name and np.array_equal(capacity, self._capacity[row], equal_nan=True):
             return
         self._names[row], self._capacity[row] = name, capacity
+        self.bounds.put(row, capacity)
         base = self.bases.mean(name, capacity, self.horizon.days)
         self._base_today[row] = base[:, :SLOTS_PER_DAY]
         self.load.set_node(row, capacity, base)
@@ -84,6 +86,7 @@ class PredictedCluster:
         self._ensure(row)
         self._names.pop(row, None)
         self._capacity[row], self._assumed[row] = np.nan, False
+        self.bounds.clear(row)
         self._base_today[row] = 0.0
         self.load.clear_node(row)
 
@@ -101,7 +104,7 @@ class PredictedCluster:
         run: Run | None = None,
     ) -> None:
         """The pod is on a node, whatever was known of it before. shadow: see PlacedPod; run: None = on and on."""
-        profile = self.profile(pod, service, replicas, run)
+        profile = self.profile(pod, service, replicas, run, node)
         present = self.is_present(service)
         self._place(pod.uid, PlacedPod(node, profile, weight, present, int(pod.qos), shadow=shadow))
 
@@ -122,7 +125,7 @@ class PredictedCluster:
         declares = key.declared or VIRTUAL_REQUEST_ANNOTATION in pod.annotations
         if key.service is not None and key.run is None and run is None and not declares:
             return key.service == service
-        return placed.present == self.is_present(service) and key == self._key(pod, service, run)
+        return placed.present == self.is_present(service) and key == self._key(pod, service, run, node)
 
     def is_present(self, service: ServiceKey) -> bool:
         """Whether pods of the service use something now that the base load of nodes does not have already."""
@@ -156,9 +159,11 @@ class PredictedCluster:
         if placed is not None:
             self._count(placed, -1)
 
-    def profile(self, pod: PodInfo, service: ServiceKey, replicas: float, run: Run | None = None) -> int:
-        """The profile of a pod, made if it is new."""
-        key = self._key(pod, service, run)
+    def profile(
+        self, pod: PodInfo, service: ServiceKey, replicas: float, run: Run | None = None, row: int | None = None
+    ) -> int:
+        """The profile of a pod, made if it is new. row: of the node that it is on; None = it waits"""
+        key = self._key(pod, service, run, row)
         known = self._profile_of.get(key)
         if known is not None:
             if known in self._idle:
@@ -171,9 +176,11 @@ class PredictedCluster:
         self._idle[profile] = None
         return profile
 
-    def known_profile(self, pod: PodInfo, service: ServiceKey, run: Run | None = None) -> int | None:
+    def known_profile(
+        self, pod: PodInfo, service: ServiceKey, run: Run | None = None, row: int | None = None
+    ) -> int | None:
         """The profile of a pod if there is one already."""
-        return self._profile_of.get(self._key(pod, service, run))
+        return self._profile_of.get(self._key(pod, service, run, row))
 
     def add_services(self, services: Sequence[ServiceKey], replicas: Mapping[ServiceKey, float]) -> None:
         """Make the profiles of many services at once, which is much faster than one by one; their pods follow."""
@@ -304,8 +311,9 @@ class PredictedCluster:
 
     # Inside
 
-    def _key(self, pod: PodInfo, service: ServiceKey, run: Run | None = None) -> ProfileKey:
-        return self.profiles.key_of(pod, service, None if run is None else half_hours(run, self.horizon))
+    def _key(self, pod: PodInfo, service: ServiceKey, run: Run | None, row: int | None) -> ProfileKey:
+        hours = None if run is None else half_hours(run, self.horizon)
+        return self.profiles.key_of(pod, service, hours, self.bounds.of(row))
 
     def _place(self, uid: str, placed: PlacedPod) -> None:
         before = self.placed.get(uid)
@@ -420,9 +428,8 @@ class PredictedCluster:
             today = self.profiles.mean(services, replicas, days[:1])
         else:
             (key,) = keys
-            requests = (key.cpu_cores, key.memory_bytes)
-            curves = self.profiles.placement_from_requests(*requests, days)[None]
-            today = self.profiles.mean_from_requests(*requests, days[:1])[None]
+            curves = self.profiles.placement_of_requests(key, days)[None]
+            today = self.profiles.mean_of_requests(key, days[:1])[None]
         for position, key in enumerate(keys):
             self.profiles.with_declared(key, curves[position], days)
             self.profiles.with_declared(key, today[position], days[:1])

@@ -1,7 +1,7 @@
 """What a pod declares to use: its annotation forecast-scheduler.io/virtual-request, {"cpu": "800m", "network": "20M"}.
 
-Any client may write any annotation: amounts are limited by `capacity.LARGEST`, and an unreadable one counts as none
-(`live.virtual_request` says so to people).
+Any client may write any annotation: amounts are limited by LARGEST here and by the pod's node where they are used
+(pod_bounds.py), and an unreadable one counts as none (`live.virtual_request` says so to people).
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from functools import lru_cache
 import numpy as np
 
 from forecast.errors import InputError
+from forecast.pod_bounds import LARGEST
 from forecast.resources import RESOURCES
 from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
-from scorer.predicted.capacity import LARGEST, amounts_in
+from scorer.predicted.capacity import amounts_in
 
 VIRTUAL_REQUEST_ANNOTATION = ANNOTATION_PREFIX + "virtual-request"
 

@@ -24,9 +24,9 @@ from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.scenarios import dilate
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
-from scorer.predicted.capacity import LARGEST
 from scorer.predicted.declared_use import DeclaredAmounts, declared_amounts
 from scorer.predicted.horizon import Horizon
+from scorer.predicted.pod_bounds import Most, bounded_amounts, bounded_requests
 from scorer.predicted.run_levels import RunLevels
 from scorer.predicted.run_windows import RunHours, slots_of
 from scorer.runs.model_runs import model_runs
@@ -42,6 +42,7 @@ class ProfileKey:
     run      : the half hours in which the pod runs; None = it runs on and on. Requests count for a known service, too,
                where something of a run was never measured
     declared : amounts of the pod's annotation
+    most     : cores and bytes beyond which its curve is cut, where what its requests suggest is more than it can use
     """
 
     service: ServiceKey | None = None
@@ -49,6 +50,7 @@ class ProfileKey:
     memory_bytes: float = 0.0
     run: RunHours | None = None
     declared: DeclaredAmounts = ()
+    most: tuple[float, float] | None = None
 
 
 class Profiles:
@@ -61,6 +63,7 @@ class Profiles:
         self._measured: Bools = np.any(np.isfinite(model.usage_day_type), axis=(1, 2, 3))
         self._levels = RunLevels(model)
         self.runs = model_runs(model)
+        self._most_per_request = np.nan_to_num(model.request_ratio).max(axis=(1, 2))[[CPU, MEMORY]].tolist()
 
     def known_as(self, service: ServiceKey) -> ServiceKey | None:
         """What the model calls a service: itself, or the group of owners that it is one of; None = it does not know
@@ -81,13 +84,20 @@ class Profiles:
         known = self.known_as(service) if self._has_groups else None
         return known is not None and known.is_group
 
-    def key_of(self, pod: PodInfo, service: ServiceKey, hours: RunHours | None) -> ProfileKey:
-        """The profile of a pod of the service. hours: those in which it runs; None = it runs on and on."""
-        known, declared = self.known_as(service) if self.knows(service) else None, declared_amounts(pod)
+    def key_of(self, pod: PodInfo, service: ServiceKey, hours: RunHours | None, most: Most) -> ProfileKey:
+        """The profile of a pod of the service.
+
+        hours : those in which it runs; None = it runs on and on
+        most  : that it can use, see PodBounds
+        """
+        known = self.known_as(service) if self.knows(service) else None
+        declared = bounded_amounts(declared_amounts(pod), most)
         if known is not None and (hours is None or not self.requests_count(known)):
             return ProfileKey(known, run=hours, declared=declared)
-        cores, memory = (min(pod.requests.get(RESOURCES[r].name, 0.0), float(LARGEST[r])) for r in (CPU, MEMORY))
-        return ProfileKey(known, cores, memory, hours, declared)
+        cores, memory = bounded_requests(pod.requests, most)
+        of_cores, of_memory = self._most_per_request
+        cut = of_cores * cores > most[CPU] or of_memory * memory > most[MEMORY]
+        return ProfileKey(known, cores, memory, hours, declared, (most[CPU], most[MEMORY]) if cut else None)
 
     def autoscaled(self, service: ServiceKey) -> bool:
         """Whether the replica count follows the load."""
@@ -118,15 +128,23 @@ class Profiles:
         empty = np.zeros((0, len(self.model.cluster_std), SLOTS_PER_DAY), dtype=np.float32)
         return np.concatenate([empty, *own]), np.concatenate([empty, *shared])
 
-    def mean_from_requests(self, cpu_cores: float, memory_bytes: float, days: tuple[date, ...]) -> Floats32:
-        """The same as `mean` for a pod of an unknown service: (n_resources, n_days * 48)."""
+    def mean_from_requests(
+        self, cpu_cores: float, memory_bytes: float, days: tuple[date, ...], most: tuple[float, float] | None = None
+    ) -> Floats32:
+        """The same as `mean` for a pod of an unknown service: (n_resources, n_days * 48). most: as of its key"""
         usage = self.model.usage_from_requests(cpu_cores, memory_bytes, days)
+        if most is not None:
+            usage[[CPU, MEMORY]] = np.minimum(usage[[CPU, MEMORY]], np.array(most)[:, None, None])
         cost = self.model.per_pod_cost[:, self.model.calendar.describe(days).day_type]
         return (usage + cost).reshape(len(usage), -1).astype(np.float32)
 
-    def placement_from_requests(self, cpu_cores: float, memory_bytes: float, days: tuple[date, ...]) -> Floats32:
+    def mean_of_requests(self, key: ProfileKey, days: tuple[date, ...]) -> Floats32:
+        """The same by the requests of a key."""
+        return self.mean_from_requests(key.cpu_cores, key.memory_bytes, days, key.most)
+
+    def placement_of_requests(self, key: ProfileKey, days: tuple[date, ...]) -> Floats32:
         """The same as `placement` for a pod of an unknown service: (n_resources, n_days * 48)."""
-        return dilate(self.mean_from_requests(cpu_cores, memory_bytes, days)).astype(np.float32)
+        return dilate(self.mean_of_requests(key, days)).astype(np.float32)
 
     def with_declared(self, key: ProfileKey, curve: Floats32, days: tuple[date, ...]) -> Floats32:
         """The curve of one pod, (n_resources, n_days * 48), changed where it is, by what its key declares.
@@ -146,6 +164,8 @@ class Profiles:
     def run_level(self, key: ProfileKey) -> Floats:
         """What a node is expected to feel of one pod while it runs: (n_resources,), finite. key: of a run"""
         requested = self._levels.from_requests(key.cpu_cores, key.memory_bytes)
+        if key.most is not None:
+            requested[[CPU, MEMORY]] = np.minimum(requested[[CPU, MEMORY]], key.most)
         measured = np.full(len(RESOURCES), np.nan)
         if key.service is not None:
             measured = self._levels.of(self.row_of[key.service]).mean
@@ -172,7 +192,7 @@ class Profiles:
                 out[i] = self.run_curve(key, days)
                 continue
             if key.service is None:
-                out[i] = self.mean_from_requests(key.cpu_cores, key.memory_bytes, days)
+                out[i] = self.mean_of_requests(key, days)
             self.with_declared(key, out[i], days)
         return out
 
@@ -203,7 +223,7 @@ class Profiles:
                 own_of_run, shared_of_run = self._run_std(key)
                 own[i], shared[i] = own_of_run[:, None], shared_of_run[:, None]
             elif key.service is None:
-                shared[i] = self.mean_from_requests(key.cpu_cores, key.memory_bytes, (day,))
+                shared[i] = self.mean_of_requests(key, (day,))
                 shared[i, [resource for resource, _ in key.declared]] = 0.0
         return own, shared
 

@@ -25,7 +25,9 @@ def water_level(requested: AnyFloats, allocatable: AnyFloats, weights: AnyFloats
     for kind in np.flatnonzero(weights > 0):
         counted = limited(allocatable[:, kind])
         if (there_is := float(allocatable[counted, kind].sum())) > 0:
-            level = max(level, float(requested[counted, kind].sum()) / there_is)
+            # A node is full at most: what a pod requests beyond it takes nothing of the others.
+            asked = np.minimum(requested[counted, kind], allocatable[counted, kind]).sum()
+            level = max(level, float(asked) / there_is)
     return min(level, 1.0)
 
 

@@ -98,6 +98,11 @@ class StateCollector(Collector):
             "Nodes whose capacity annotation has entries that cannot be read; its other entries count.",
             value=status.unread_capacities,
         )
+        yield GaugeMetricFamily(
+            "forecast_pods_beyond_nodes",
+            "Pods that request or declare more than their node has, or than any node: they count as what it has.",
+            value=status.pods_beyond_nodes,
+        )
         losses = GaugeMetricFamily(
             "forecast_backtest_loss",
             "Pinball loss of the daily peaks of services, relative to the peaks, as published with the model in use.",

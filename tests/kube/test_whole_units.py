@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from kube.tables.columns import whole_units
+from kube.tables.self_check import drifts, observe
 from kube.tables.state import ClusterState
 from tests.kube.api_objects import node, pod
 
@@ -39,3 +43,28 @@ def test_nodes_and_pods_in_the_same_units() -> None:
 
     state.delete_pod("uid-a")
     assert state.requested_units[0, [cpu, memory]].tolist() == [200, 0]
+
+
+def test_ten_thousand_absurd_pods_on_a_node_overflow_nothing_and_leave_no_trace() -> None:
+    state = ClusterState()
+    state.put_node(node("n", cpu=4.0))
+    state.put_pod(pod("honest", node="n", requests={"cpu": 1.0, "memory": 2.0}))
+    absurd = [pod(f"a{i}", node="n", requests={"cpu": 1e18, "memory": 2.0**63 - 1}) for i in range(10_000)]
+    for one in absurd:
+        state.put_pod(one)
+    requested = state.requested_units[0, :2]
+    assert (requested == 2**62).all() and (state.allocatable_units[0, :2] - requested < 0).all()
+    assert np.isfinite(state.requested).all() and not list(drifts(observe(state)))
+    for one in absurd:
+        state.delete_pod(one.uid)
+    assert state.requested_units[0, :2].tolist() == [1000, 2] and not list(drifts(observe(state)))
+
+
+def test_absurd_pods_that_are_seated_together_overflow_nothing() -> None:
+    state = ClusterState()
+    waiting = [pod(f"a{i}", requests={"cpu": 1e18}) for i in range(10_000)]
+    for one in waiting:
+        state.put_pod(one)
+    state.put_node(node("n", cpu=4.0))
+    state.seat_all([replace(one, node="n") for one in waiting], [0] * len(waiting))
+    assert state.requested_units[0, 0] == 2**62 and state.pod_count[0] == 10_000

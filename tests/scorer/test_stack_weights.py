@@ -46,7 +46,9 @@ def test_each_pool_stacks_by_its_own_fullness_and_hysteresis() -> None:
 
 
 def test_the_water_level_is_in_the_status_and_a_metric() -> None:
-    tested = LiveScorer(pods=[pod_of(0, "large", "node-0", cpu=80.0)], without_model=True)
+    # Two of four nodes are full, however much the pod of one requests beyond it.
+    pods = [pod_of(0, "large", "node-0", cpu=40.0), pod_of(0, "absurd", "node-1", cpu=1e18)]
+    tested = LiveScorer(pods=pods, without_model=True)
     (pool,) = tested.scorer.status().water_levels
     assert (pool.pool, pool.water_level, pool.stack_weight) == ("", 0.5, 0.5)
     text = ServiceMetrics(tested.scorer, ServiceOptions(node_metrics=False, service_metrics=False)).render().decode()

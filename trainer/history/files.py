@@ -124,7 +124,7 @@ class HistoryFiles:
         days = _whole_days(calendar, usage_stock, step, until, tally)
         seen = {*usage_stock.places, *node_stock.places}
         nodes = node_table(read_capacity(capacity_file, tally), seen, calendar, days, tally)
-        pods, rank = pod_table(usage_stock, read_requests(pod_file, tally), tally)
+        pods, rank = pod_table(usage_stock, read_requests(pod_file, tally), nodes, tally)
         return cls(
             directory=directory,
             calendar=calendar,

@@ -16,7 +16,8 @@ from forecast.arrays import Floats, Ints
 from forecast.calendar import Calendar
 from forecast.errors import InputError
 from forecast.one_off_owners import group_of_each
-from forecast.resources import RESOURCES
+from forecast.pod_bounds import bounded_by_nodes
+from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.service_key import ServiceKey
 from trainer.history.capacity_file import COLUMNS, NodeCapacity, daily_capacities
 from trainer.history.cleaning import Cause, Tally
@@ -60,8 +61,12 @@ def node_table(
     return NodeTable(nodes, capacity=last, allocatable=values[:, len(RESOURCES) :], daily_capacity=daily)
 
 
-def pod_table(stock: Inventory, requests: Mapping[tuple[str, str], Floats], tally: Tally) -> tuple[PodTable, Ints]:
+def pod_table(
+    stock: Inventory, requests: Mapping[tuple[str, str], Floats], nodes: NodeTable, tally: Tally
+) -> tuple[PodTable, Ints]:
     """Return all pods with samples, sorted by service and name, and the row of each series of the file (-1 = left out).
+
+    Requests are bounded by the largest node: a pod that requests more can use no more.
 
     Pods of DaemonSets and static pods are left out: they come with their node, and what they use is its base load.
     Owners that ran once under generated names are one service together (forecast.one_off_owners).
@@ -91,7 +96,10 @@ def pod_table(stock: Inventory, requests: Mapping[tuple[str, str], Floats], tall
             pods=tuple(f"{namespace}/{pod}" for namespace, pod in names),
             services=services,
             service=np.array([service for service, _, _ in rows], dtype=np.int64),
-            requests=np.array([requests.get(name, unknown) for name in names]).reshape(len(rows), len(_REQUESTS)),
+            requests=bounded_by_nodes(
+                np.array([requests.get(name, unknown) for name in names]).reshape(len(rows), len(_REQUESTS)),
+                nodes.capacity[:, [CPU, MEMORY]],
+            ),
         ),
         rank,
     )

@@ -83,6 +83,25 @@ def nodes_below_their_pods(nodes: tuple[str, ...], pod_sums: AnyFloats, node_usa
             )
 
 
+def requests_beyond_nodes(pods: PodsOfDay, asked: Floats, bounded: Floats) -> list[Remark]:
+    """Single pods that request more than their node can give; they count as requesting that.
+
+    asked, bounded : (n_pods, 2) as stated, and as far as a node can serve them; NaN = unknown
+    """
+    beyond = np.flatnonzero((asked > bounded).any(axis=1)).tolist()
+    if not beyond:
+        return []
+    last = [pods.lives[i] for i in pods.last_life()]
+    return [
+        Remark(
+            "requests beyond nodes",
+            f"{len(beyond):,} pods request more than their node can give "
+            f"({some([f'{last[i].namespace}/{last[i].pod}' for i in beyond])}): they count as requesting that, correct "
+            "their requests",
+        )
+    ]
+
+
 def requests_against_nodes(pods: PodsOfDay, requests: Floats, limits: Floats, nodes: tuple[str, ...]) -> list[Remark]:
     """Requests that no scheduler would have let in, that no program could run with, or that are not there at all.
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from forecast.arrays import Bools, Floats, Floats32
+from forecast.pod_bounds import bounded_by_nodes
 from forecast.resources import CPU, DISK, LOG, MEMORY, NETWORK, RESOURCES
 from trainer.history.cleaning import Cause, Tally
 from trainer.history.layout import Layout
@@ -21,7 +22,12 @@ from trainer.prometheus.account import (
     unmatched_nodes,
     unowned_pods,
 )
-from trainer.prometheus.balance import nodes_below_their_pods, pods_against_nodes, requests_against_nodes
+from trainer.prometheus.balance import (
+    nodes_below_their_pods,
+    pods_against_nodes,
+    requests_against_nodes,
+    requests_beyond_nodes,
+)
 from trainer.prometheus.coverage import unknown_of_nodes, unmeasured_pods
 from trainer.prometheus.day_grid import DayGrid
 from trainer.prometheus.gauge_reading import LogOfGauge
@@ -89,15 +95,17 @@ def assemble(options: SourceOptions, grid: DayGrid, read: DayRead, tally: Tally)
     sums = _sums_by_node(pods, rows, usage, nodes)
     _check_units(sums, usage, node_usage, capacity)
     allocatable = read.facts.allocatable(nodes, read.names)
-    requests = tables.requests_of(pods, read.requests)
+    asked = tables.requests_of(pods, read.requests)
     with_pods = {life.node for life in pods.lives}
     may_ask = np.where(np.isnan(allocatable), capacity[:, [CPU, MEMORY]], allocatable)
+    requests = bounded_by_nodes(asked, may_ask, tables.last_nodes(pods, nodes))
     remarks = (
         *_account(read, rows, usage, nodes, node_usage),
         *unknown_of_nodes(nodes, node_usage, capacity, allocatable, with_pods),
         *pods_against_nodes(sums, node_usage, len(pods.pods)),
         *nodes_below_their_pods(nodes, sums, node_usage),
-        *requests_against_nodes(pods, requests, may_ask, nodes),
+        *requests_against_nodes(pods, asked, may_ask, nodes),
+        *requests_beyond_nodes(pods, asked, requests),
     )
     limits = ((DISK, options.disk_capacity), (NETWORK, options.network_capacity), (LOG, options.log_capacity))
     for index, limit in limits:

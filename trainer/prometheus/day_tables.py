@@ -125,6 +125,12 @@ def requests_of(pods: PodsOfDay, requests: Mapping[tuple[str, str, str], Floats]
     return np.array(values, dtype=np.float64).reshape(len(values), 2)
 
 
+def last_nodes(pods: PodsOfDay, nodes: Sequence[str]) -> Ints:
+    """(n_pods,) row of the node that each pod was on last; -1 = of none of them."""
+    row = {node: number for number, node in enumerate(nodes)}
+    return np.array([row.get(pods.lives[i].node, -1) for i in pods.last_life()], dtype=np.int64)
+
+
 def pods_table(pods: PodsOfDay, requests: Floats) -> pa.Table:
     """One row per pod. requests: (n_pods, 2)."""
     lives = [pods.lives[i] for i in pods.last_life()]

@@ -157,11 +157,15 @@ def test_nodes_of_the_live_tables() -> None:
     requests = {"cpu": 2.0, "memory": GIB}
     tables.replace(
         Kind.PODS,
-        [pod_info("p", node="a", requests=requests), pod_info("q", node="a", requests=requests, **placeholder)],
+        [
+            pod_info("p", node="a", requests=requests),
+            pod_info("q", node="a", requests=requests, **placeholder),
+            pod_info("absurd", node="b", requests={"cpu": 1e18, "memory": 1e15}),  # its node is full, and no more
+        ],
     )
     found = nodes_now(tables)
     assert found.names == ("a", "b", "c", "d", "e")
     assert found.usable.tolist() == [True, False, False, False, True]
     assert found.until.tolist() == [at(11), 0, 0, 0, 0]
-    assert found.requested[0].tolist() == [2.0, GIB] and not found.requested[1:].any()
+    assert found.requested[:2].tolist() == [[2.0, GIB], [10.0, 20 * GIB]] and not found.requested[2:].any()
     assert np.array_equal(found.allocatable, np.tile([10.0, 20 * GIB], (5, 1)))

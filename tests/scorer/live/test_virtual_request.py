@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from forecast.pod_bounds import LARGEST
 from forecast.resources import CPU, MEMORY
 from scorer.live.virtual_request import virtual_request
-from scorer.predicted.capacity import LARGEST
 from scorer.predicted.declared_use import VIRTUAL_REQUEST_ANNOTATION
 from tests.scorer.live_cluster import pod_of
 

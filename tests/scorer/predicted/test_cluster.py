@@ -152,7 +152,7 @@ def test_a_pod_leaves_nothing_behind_however_large_it_was() -> None:
     asked = predicted.profile(pod_of(None, "asked", cpu=1e29), UNKNOWN, 1.0)
     assert np.isfinite(predicted.load.growth(asked)).all()
     assert np.isfinite(predicted.load.power_growth(asked, np.array([0]))).all()  # without an overflow
-    np.testing.assert_allclose(curve(predicted, 0), before, rtol=1e-6)
+    np.testing.assert_allclose(curve(predicted, 0), before, rtol=1e-5)
 
 
 def test_a_pod_weighs_what_the_model_says_in_base_units_and_now_what_this_half_hour_says() -> None:
@@ -227,9 +227,9 @@ def test_idle_profiles_are_bounded_and_profiles_of_pods_are_not_given_away(monke
     favourite = pod_of(None, "asked", cpu=0.01)
     kept = predicted.profile(favourite, UNKNOWN, 1.0)
     for number in range(600):
-        asked = pod_of(None, "asked", cpu=10.0 + number)
+        asked = pod_of(None, "asked", cpu=10.0 + number / 100)
         profile = predicted.profile(asked, UNKNOWN, 1.0)
-        assert predicted.keys[profile].cpu_cores == 10.0 + number
+        assert predicted.keys[profile].cpu_cores == 10.0 + number / 100
         assert predicted.profile(favourite, UNKNOWN, 1.0) == kept  # what is asked for again and again is kept
     assert len(predicted.keys) <= 514
     assert predicted.placed["uid-a"].profile == mine

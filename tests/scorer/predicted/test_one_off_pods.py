@@ -11,6 +11,7 @@ from forecast.service_key import Owner, ServiceKey
 from scorer.predicted.cluster import PredictedCluster
 from scorer.predicted.horizon import Horizon
 from scorer.predicted.node_curves import gather
+from scorer.predicted.pod_bounds import NO_NODE
 from scorer.predicted.profiles import Profiles
 from scorer.predicted.run_windows import Run
 from scorer.runs.expected import ExpectedRuns, Source
@@ -35,7 +36,7 @@ POD = replace(pod_of(0, "etl-a1b2c-1"), owner=Owner("Workflow", "etl-a1b2c"))
 
 def test_both_roads_end_at_the_same_service() -> None:
     assert PROFILES.known_as(NEW) == GROUP and PROFILES.knows(NEW) and PROFILES.is_expected(NEW)
-    assert PROFILES.key_of(POD, NEW, None).service == GROUP
+    assert PROFILES.key_of(POD, NEW, None, NO_NODE).service == GROUP
     assert PROFILES.known_as(service(1)) == service(1) and not PROFILES.is_expected(service(1))
     stranger = ServiceKey("other", "Workflow", "etl-a1b2c")
     assert PROFILES.known_as(stranger) is None and not PROFILES.knows(stranger)

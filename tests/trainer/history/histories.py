@@ -80,7 +80,7 @@ def tables(
                 "service": [service for service, _ in names],
                 "pod": [pod for _, pod in names],
                 "request_cpu_cores": np.arange(1.0, len(names) + 1),
-                "request_memory_bytes": 1e9,
+                "request_memory_bytes": 1e6,
             }
         ),
         capacity=pd.DataFrame({"node": nodes, **CAPACITY}),

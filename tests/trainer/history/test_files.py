@@ -56,7 +56,7 @@ def test_a_history_without_flaws_is_read_as_it_is(tmp_path: Path) -> None:
     ]
     assert set(history.placements.first) == {0}
     assert set(history.placements.end) == {3 * 48}
-    np.testing.assert_allclose(history.requests, [[2.0, 1e9], [4.0, 1e9]])
+    np.testing.assert_allclose(history.requests, [[2.0, 1e6], [4.0, 1e6]])
     np.testing.assert_allclose(history.allocatable, history.capacity[:, :2])
 
 
@@ -216,7 +216,7 @@ def test_pod_usage_of_a_range_holds_the_pods_of_that_range(tmp_path: Path) -> No
     assert early.services == late.services == read_history(directory).services
     assert (late.present == 1).all()
     assert late.node.tolist() == [1]
-    np.testing.assert_allclose(late.requests, [[2.0, 1e9]])
+    np.testing.assert_allclose(late.requests, [[2.0, 1e6]])
 
 
 @pytest.mark.parametrize(("first", "last"), [(1, 2), (3, 40), (4, 3)])

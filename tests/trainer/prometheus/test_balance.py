@@ -9,10 +9,16 @@ import pytest
 
 from forecast.arrays import Floats
 from forecast.errors import InputError
+from forecast.pod_bounds import bounded_by_nodes
 from forecast.resources import CPU, MEMORY, NETWORK, RESOURCES
 from tests.trainer.prometheus.reading import N_TICKS, NODES, facts, pods_on_nodes
 from trainer.prometheus.account import check_places, check_pods, unowned_pods
-from trainer.prometheus.balance import nodes_below_their_pods, pods_against_nodes, requests_against_nodes
+from trainer.prometheus.balance import (
+    nodes_below_their_pods,
+    pods_against_nodes,
+    requests_against_nodes,
+    requests_beyond_nodes,
+)
 
 
 def usage(value: float = 1.0) -> Floats:
@@ -99,3 +105,13 @@ def test_pods_on_one_node_of_several_are_refused_and_those_of_a_cluster_of_one_a
     overwritten = {f"10.0.0.{number}": ("n1",) for number in range(3)}
     with pytest.raises(InputError, match="honorLabels"):
         check_places(on_one, {"n1"}, replace(facts(), nodes_of=overwritten))
+
+
+def test_pods_that_request_more_than_a_node_are_named() -> None:
+    asked = np.full((12, 2), 2.0)
+    asked[[3, 5], CPU] = 1e18
+    bounded = bounded_by_nodes(asked, np.full((3, 2), 32.0), np.zeros(12, dtype=np.int64))
+    assert bounded.max() == 32.0
+    [remark] = requests_beyond_nodes(pods_on_nodes(), asked, bounded)
+    assert remark.text.startswith("2 pods request more than their node can give (") and remark.wrong
+    assert requests_beyond_nodes(pods_on_nodes(), bounded, bounded) == []

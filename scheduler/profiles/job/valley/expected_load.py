@@ -16,6 +16,7 @@ from kube.objects.objects import NodeInfo
 from placement.virtual_nodes.node_ownership import is_labelled_virtual
 from scheduler.profiles.job.valley.start_plan import ExpectedLoad
 from scorer.predicted.cluster import PredictedCluster
+from scorer.predicted.pod_bounds import bounded_requests
 from scorer.tracking import TrackedCluster
 
 _NODES_AT_ONCE: Final = 1_000
@@ -95,8 +96,7 @@ def _room(cluster: TrackedCluster, rows: Ints, moments: Floats) -> Floats:
             continue
         point = max(0, int(np.ceil(min((run.end - moments[0]) / step, len(moments)))))
         if point < len(moments):
-            for at, name in enumerate(_REQUESTED):
-                given_back[at, point] += pod.requests.get(name, 0.0)
+            given_back[:, point] += bounded_requests(pod.requests, cluster.most_of(pod))
     return np.asarray(room + np.cumsum(given_back, axis=1))
 
 

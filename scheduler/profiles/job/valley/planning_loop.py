@@ -28,6 +28,7 @@ from scheduler.profiles.job.valley.start_plan import ExpectedLoad, PlannedStart,
 from scheduler.profiles.job.valley.valley_gate import HeldPod, ValleyGate, held_as
 from scorer.periodic_task import PeriodicTask
 from scorer.predicted.cluster import PredictedCluster
+from scorer.predicted.pod_bounds import bounded_requests
 from scorer.readable_tables import ReadableTables
 from scorer.tracking import TrackedCluster
 
@@ -65,9 +66,11 @@ class PlannedPod:
 
 @dataclass(frozen=True, slots=True)
 class _Looked:
-    """What is needed of one pod. due: unix seconds, its latest start."""
+    """What is needed of one pod. due: unix seconds, its latest start; requests: cores and bytes, as far as a node has
+    them."""
 
     pod: PodInfo
+    requests: tuple[float, float]
     use: Floats
     run_seconds: float
     due: float
@@ -195,7 +198,7 @@ class Planner:
             start = now if start is None else min(start, now)
         due = min(one.due for one in together)
         may_wait = min(one.due - one.pod.created for one in together)
-        cpu, memory = (sum(one.pod.requests.get(name, 0.0) for one in together) for name in ("cpu", "memory"))
+        cpu, memory = (sum(one.requests[at] for one in together) for at in range(2))
         return WaitingJob(
             uid=key,
             use=together[0].use if len(together) == 1 else np.sum([one.use for one in together], axis=0),
@@ -229,7 +232,8 @@ class Planner:
                     if pod is None or not waits(pod) or pod.terminating or uid in cluster.state.seat_of:
                         continue
                     use, seconds = self._use_of(pod, cluster, cache)
-                    looked.append(_Looked(pod, use, seconds, self._gate.due_of(pod)))
+                    requests = bounded_requests(pod.requests, cluster.most_of(pod))
+                    looked.append(_Looked(pod, requests, use, seconds, self._gate.due_of(pod)))
         return load, looked
 
     def _use_of(
