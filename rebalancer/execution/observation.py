@@ -81,7 +81,17 @@ class DeploymentSeen:
 
     def has_ours(self, before: int) -> bool:
         """Return whether one of its replicas is the one that we added to so many, and nobody else wants it by now."""
-        return self.replicas == before + 1 and self.recorded == before and not (self.scaled_by or self.asked_by)
+        return self._is_scaled_up(before) and not (self.scaled_by or self.asked_by)
+
+    def is_taken_over(self, before: int) -> bool:
+        """Return whether others want the replica that we added: it stays, and with it the mark.
+
+        deploy/base/rebalancer/policy.yaml lets the mark go with the replica only, or once the replicas are others'.
+        """
+        return self._is_scaled_up(before) and bool(self.scaled_by or self.asked_by)
+
+    def _is_scaled_up(self, before: int) -> bool:
+        return self.replicas == before + 1 and self.recorded == before
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,7 @@ class Observer:
         owner = f"{namespace}/Deployment/{name}"
         any_pod = MoveSpec(namespace, _NO_POD, "", f"Deployment/{name}", source="", to="")
         deployment = await self._deployment(any_pod, owner)
-        if deployment is None or not deployment.surged_for:
+        if deployment is None or not deployment.surged_for or deployment.is_taken_over(deployment.recorded or 0):
             return None
         pods = await self._siblings(any_pod, owner, "")
         pod = next((one for one in pods if one.uid == deployment.surged_for), None)

@@ -94,6 +94,8 @@ class MoveRequests:
             if is_passing(answer):
                 return self._attempt(answer)
             # Whoever has filled a pod's annotations to their limit loses the choice of the pod, and holds up nothing.
+        if deployment.is_taken_over(before):
+            return Attempt(Reply.ACCEPTED, self._clock())
         return await self._scale(move, deployment, before if is_ours else None, None)
 
     # Inside

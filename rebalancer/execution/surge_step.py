@@ -8,7 +8,8 @@
 
 The mark on the Deployment says whether N + 1 is ours: after a kill between the patch and its record the next executor
 finds it. If another client changes the replicas or the mark meanwhile, or asks for as many replicas itself, its number
-stays: only the mark is removed. Once the time of the plan is over no old pod goes any more, and the new one does.
+stays: only the mark is removed, as soon as it may be. Once the time of the plan is over no old pod goes any more: the
+new one does.
 
 Source for the order in which a ReplicaSet deletes pods: ActivePodsWithRanks in pkg/controller/controller_utils.go.
 """
@@ -103,6 +104,8 @@ def withdrawing(move: MoveSpec, record: MoveStatus, seen: Observation, now: floa
     """Return the next step of a move that failed after its Deployment was scaled up."""
     deployment = seen.deployment
     if deployment is None or deployment.surged_for != move.uid:
+        return ended(record, record.outcome or MoveState.SKIPPED, now, record.message)
+    if deployment.is_taken_over(record.replicas or 0) and seen.attempt.reply is Reply.ACCEPTED:
         return ended(record, record.outcome or MoveState.SKIPPED, now, record.message)
     if seconds_since(record, now) >= options.refusal_deadline and not is_unsure(seen, now):
         # The executor goes on with it without a record: whoever keeps it from writing holds up nobody else's moves.

@@ -76,5 +76,6 @@ class VanishedPlans:
             attempt = await self._requests.withdraw(move, record, seen.deployment, new)
             fields = {"pod": f"{move.namespace}/{move.pod}", "reply": attempt.reply.value, "why": attempt.why}
             logger.info("a surge without a plan is withdrawn", extra=fields)
-            if attempt.reply is Reply.FAILED and not attempt.is_conflict:
+            is_refused = attempt.reply is Reply.FAILED and not attempt.is_conflict
+            if is_refused or seen.deployment.is_taken_over(record.replicas or 0):
                 del self._surges[uid]
