@@ -23,6 +23,9 @@ from scheduler.profiles.gpu.tide.tide_plan import Move
 
 MOVES: Final = ANNOTATION_PREFIX + "tide-moves"
 
+_LATEST: Final = 253_000_000_000.0
+"""Unix seconds of the year 9987: each zone has a local time then."""
+
 _Count = Annotated[int, Meta(ge=0, le=1_000_000)]
 
 
@@ -85,6 +88,8 @@ def read_record(text: str | None) -> MoveRecord:
         at = said.at.timestamp() if said.at.tzinfo is not None else said.at.replace(tzinfo=UTC).timestamp()
     except (msgspec.MsgspecError, ValueError, OverflowError):
         return NOTHING_DONE
+    if not 0 <= at <= _LATEST:
+        return NOTHING_DONE  # a user can write any: some have no local day in some zones
     return MoveRecord(
         at, said.moves, said.before, said.after, said.size, said.gpus, said.pool, said.gang, said.generation
     )

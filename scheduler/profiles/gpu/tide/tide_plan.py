@@ -127,7 +127,8 @@ def decide(
     """Moves to be made now, and (n_pools,) GPUs that will be lacking all the same."""
     moves: list[Move] = []
     lacking = np.zeros(len(demand.capacity))
-    spent = sum(moves_today(one, now, zone) for one in trainings)
+    # Who owns a training can write that it was moved a million times: it cannot use up what is everybody's.
+    spent = sum(min(moves_today(one, now, zone), options.moves_per_job) for one in trainings)
     for pool in range(len(demand.capacity)):
         mine = [one for one in trainings if one.pool == pool]
         if mine:

@@ -83,6 +83,12 @@ def test_the_cap_of_all_together() -> None:
     assert len(moves(some, demand([10] * ALL_DAY), options=capped)) == 6
 
 
+def test_who_writes_a_million_moves_on_his_training_uses_up_no_others() -> None:
+    """Failed before: nobody's training grew until the next day."""
+    liar, honest = training("a/Job/liar", moved=NOON - 7200, moves=1_000_000), training("b/Job/b", replicas=1)
+    assert levels([liar, honest], demand([4] * ALL_DAY))[1] > 1
+
+
 def test_the_last_move_of_a_day_lasts_the_day() -> None:
     """Else the evening needs one more, and the next hour again."""
     rising = demand([9] * 4 + [11] * 8 + [14] * ALL_DAY)

@@ -70,7 +70,16 @@ def test_records_come_back(
     assert read_record(written(record)) == record
 
 
-@given(st.one_of(st.none(), st.text(max_size=50), st.just('{"at":"9999-99-99","moves":1}'), st.just('{"moves":-1}')))
+_NO_RECORDS = [
+    '{"at":"9999-99-99","moves":1}',
+    '{"moves":-1}',
+    # Failed before: in a zone ahead of UTC the day of this one has no number, and the tide decided nothing any more.
+    '{"at":"9999-12-31T23:59:59Z","moves":1}',
+    '{"at":"0001-01-01T00:00:00Z","moves":1}',
+]
+
+
+@given(st.one_of(st.none(), st.text(max_size=50), st.sampled_from(_NO_RECORDS)))
 def test_what_is_no_record_is_none(text: str | None) -> None:
     assert read_record(text) == NOTHING_DONE
 
