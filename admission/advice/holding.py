@@ -29,8 +29,8 @@ class NotHeld(StrEnum):
 
 _IN_WORDS: Final = {
     NotHeld.NO_ADVISOR: "no advisor is alive",
-    NotHeld.CANNOT_RELEASE: "this process does not see which pods are held, or may not remove gates (grant list, watch "
-    "and patch on pods)",
+    NotHeld.CANNOT_RELEASE: "this process does not see which pods are held or wait for a quota, or may not remove "
+    "gates (grant list, watch and patch on pods, list and watch on elasticquotas)",
 }
 
 

@@ -55,7 +55,8 @@ def longest_hold(gate_timeout: float, silent_for: float) -> float:
 class SecondHands(Collector):
     """`keep_up` is to be called every KEEP_UP_SECONDS by one thread.
 
-    held         : follows the unbound pods; is_synced: whether it has read them
+    held         : follows the unbound pods
+    is_synced    : whether these, and the quotas, have been read
     may_patch    : whether this process may patch pods
     gate_timeout : of the advisors, seconds
     has_quota    : whether pods of a namespace may be waiting for the quota of their tenant. They are left to the

@@ -149,7 +149,7 @@ def _advice(
         held,
         lease,
         gate_timeout=advise.gate_timeout,
-        is_synced=lambda: pods.synced,
+        is_synced=lambda: all(source.synced for source in sources),
         may_patch=right.is_granted,
         has_quota=quotas.has if advise.tenants.enabled else lambda namespace: False,
     )

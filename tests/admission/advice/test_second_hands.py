@@ -194,7 +194,7 @@ def test_a_pod_is_held_only_if_an_advisor_is_alive_and_this_process_could_releas
     scene.lease.seen = scene.clock()
     webhook.holding.report()
     first, second, third = caplog.records
-    assert "grant list, watch and patch on pods" in vars(first)["why"]
+    assert "grant list, watch and patch on pods, list" in vars(first)["why"]
     assert vars(second)["why"] == "no advisor is alive"
     assert third.getMessage() == "new pods are held for advice again" and vars(third)["came_without_advice"] == 3
 
