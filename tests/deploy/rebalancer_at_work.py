@@ -8,10 +8,12 @@ from typing import Any, Final
 import msgspec
 
 from rebalancer.execution.wire import Mode, MoveSpec, Phase, PlanSpec, Trigger
+from rebalancer.plan_book import unforeseen_name
 from testing.clusters.own_nodes import QUICK_LEASE
 from testing.processes.scorer_process import settings_of
-from testing.servers.applying import NotApplied
+from testing.servers.applying import Applier, NotApplied
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod, running
+from testing.servers.shipped_rights import Account
 from testing.waiting import eventually
 from tests.deploy.rights import Installed
 
@@ -22,6 +24,7 @@ SETTINGS: Final[dict[str, Any]] = settings_of() | {
         "metrics_open": True,
         "lease": QUICK_LEASE,
         "cost": {"least_age": 0},
+        "unforeseen": {"per_day": 10},
         # Any load counts as flat, so that now is one of its lowest hours.
         "window": {"flat_share": 0.99, "flat_hours": 24, "freeze": 0, "peak_hours": []},
         "execution": {"parallel": 10, "pin": 0, "retry": "1s", "ready_deadline": "20s", "keep_plans": 1},
@@ -54,10 +57,10 @@ def prepare(installed: Installed, writer: ClusterWriter) -> None:
             _make_ready(writer, one)
         moves.append(_move(service, made[0]))
     now = datetime.now(UTC)
-    _create_plan(installed, "moves", PlanSpec(now, Trigger.UNFORESEEN, Mode.ON, tuple(moves)), Phase.PLANNED)
+    _create_plan(installed, PlanSpec(now, Trigger.UNFORESEEN, Mode.ON, tuple(moves)), Phase.PLANNED)
     for number in (1, 2):
         spec = PlanSpec(now - timedelta(days=number), Trigger.UNFORESEEN, Mode.SHADOW)
-        _create_plan(installed, f"over-{number}", spec, Phase.REPORTED)
+        _create_plan(installed, spec, Phase.REPORTED)
 
 
 def replace_one(writer: ClusterWriter, seconds: float) -> None:
@@ -136,13 +139,17 @@ def _move(service: str, made: Manifest) -> MoveSpec:
     )
 
 
-def _create_plan(installed: Installed, name: str, spec: PlanSpec, phase: Phase) -> None:
+def _create_plan(installed: Installed, spec: PlanSpec, phase: Phase) -> None:
+    """As the rebalancer itself: nobody else may."""
+    name = unforeseen_name(spec.created_at)
     made = {
         "apiVersion": "forecast-scheduler.io/v1alpha1",
         "kind": "RebalancePlan",
         "metadata": {"name": name},
         "spec": msgspec.to_builtins(spec),
     }
-    installed.applier.send("POST", PLANS, made, kind="application/json")
+    account = Account(installed.plane.url, installed.token("forecast-scheduler-rebalancer"), installed.plane.ca_file)
     merge = "application/merge-patch+json"
-    installed.applier.send("PATCH", f"{PLANS}/{name}/status", {"status": {"phase": phase.value}}, kind=merge)
+    with Applier(account) as rebalancer:
+        rebalancer.send("POST", PLANS, made, kind="application/json")
+        rebalancer.send("PATCH", f"{PLANS}/{name}/status", {"status": {"phase": phase.value}}, kind=merge)
