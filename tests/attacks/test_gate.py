@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from advisor.options import AdviseOptions
-from testing.processes.gate_deaths import ALLOWED_MORE, DEATHS, held_through
+from testing.clusters.advised_site import pod_of
+from testing.processes.gate_deaths import ALLOWED_MORE, DEATHS, advised, held_through
+from testing.waiting import eventually
 
 LIMIT = AdviseOptions().gate_timeout + ALLOWED_MORE
 _CASES = [
@@ -24,3 +27,25 @@ def test_no_pod_is_held_too_long(name: str, drain: str, rate: int, tmp_path: Pat
     held = held_through(DEATHS[name], tmp_path, rate=rate, limit=LIMIT, advise={"drain": drain})
     assert held.n_pods, "no pod was held"
     assert held.n_over == 0, (held, *held.logs)
+
+
+ABSURD: dict[str, dict[str, Any]] = {
+    "full": {"metadata": {"annotations": {"x": "y" * (256 * 1024 - 1)}}},
+    "huge": {"spec": {"containers": [{"name": "main", "image": "app:1", "resources": {"requests": {"cpu": "1e18"}}}]}},
+    "many": {"metadata": {"annotations": {f"forecast-scheduler.io/{n}": "1e308" for n in range(3000)}}},
+    "words": {"metadata": {"annotations": {"forecast-scheduler.io/virtual-request": "cpu=1e308,memory=-0,x=nan"}}},
+}
+"""By name: what of a pod is not as it is with others."""
+
+
+def test_pods_that_say_absurd_things_are_released_and_hold_nobody(tmp_path: Path) -> None:
+    """Failed before: a pod whose annotations were full stayed held for ever, its advice refused again and again."""
+    with advised(tmp_path, {}) as of:
+        for number, (name, said) in enumerate(ABSURD.items()):
+            made = pod_of(f"absurd-{name}", of.site.sets[number % len(of.site.sets)])
+            for part, fields in said.items():
+                made[part] = {**made[part], **fields}
+            of.site.writer.create(made)
+        of.create("honest", 20, 2)
+        assert eventually(lambda: of.times.n_held() == 0, 4 * LIMIT), [one.log[-2000:] for one in of.advisors]
+        assert len(of.times.all()) >= len(ABSURD)
