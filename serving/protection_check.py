@@ -8,7 +8,9 @@ that exist in memory only, and does not start where one of them fails.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import uvicorn
@@ -93,8 +95,24 @@ class _Tried:
             protocol.connection_lost(None)
 
 
+@contextmanager
+def _in_silence() -> Iterator[None]:
+    """What the tried connections send is no news for the log."""
+    log = logging.getLogger("uvicorn.error")
+    before, log.disabled = log.disabled, True
+    try:
+        yield
+    finally:
+        log.disabled = before
+
+
 async def check_protection() -> None:
     """To be called in an event loop, before anything is served. Raises InputError where a limit does not hold."""
+    with _in_silence():
+        await _check()
+
+
+async def _check() -> None:
     for what, holds in _LIMITS.items():
         tried, failed = _Tried(**_SETTINGS.get(what, {})), ""
         try:

@@ -36,9 +36,14 @@ class NotApplied(Exception):
 class Applier:
     """Context manager. warnings: those of all answers so far."""
 
-    def __init__(self, plane: _Plane, *, manager: str = "kubectl") -> None:
+    def __init__(self, plane: _Plane, *, manager: str = "kubectl", agent: str = "kubectl") -> None:
+        """agent: User-Agent, by which the API server names who manages what other writes change."""
         self._url, self._manager = plane.url, manager
-        self._headers = {"Authorization": f"Bearer {plane.token}", "Accept": "application/json"}
+        self._headers = {
+            "Authorization": f"Bearer {plane.token}",
+            "Accept": "application/json",
+            "User-Agent": agent,
+        }
         # As kubectl: Retry-After is obeyed, such as that of a definition whose storage is being set up.
         retries = urllib3.Retry(
             connect=0, read=0, redirect=0, other=0, status=30, allowed_methods=None, raise_on_status=False

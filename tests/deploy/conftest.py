@@ -33,7 +33,7 @@ class Policed:
         """Sends requests with the token of its account."""
         if part not in self._of:
             plane, token = self._installed.plane, self._installed.token(f"forecast-scheduler-{part}")
-            self._of[part] = Applier(Account(plane.url, token, plane.ca_file))
+            self._of[part] = Applier(Account(plane.url, token, plane.ca_file), agent="forecast-scheduler")
         return self._of[part]
 
     def tenant(self, namespace: str) -> Applier:

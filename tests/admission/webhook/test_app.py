@@ -66,7 +66,11 @@ def test_the_page_about_it_lists_every_metric_and_outcome(client: AppClient) -> 
     page = (ROOT / "docs" / "operate" / "webhook.md").read_text()
     documented = set(re.findall(r"`(forecast_webhook_[a-z_]+)[`{]", page))
     exported = set(re.findall(r"^# TYPE (forecast_webhook_\w+) ", client.get("/metrics").text, re.MULTILINE))
-    of_parts = {"forecast_webhook_certificate_expiry_timestamp_seconds", "forecast_webhook_preferences_total"}
+    of_parts = {
+        *("forecast_webhook_certificate_expiry_timestamp_seconds", "forecast_webhook_preferences_total"),
+        *("forecast_webhook_holds_pods", "forecast_webhook_unadvised_pods_total"),
+        "forecast_webhook_released_pods_total",
+    }
     # prometheus_client adds a series with the time of creation to each counter and histogram.
     assert documented - of_parts == {name for name in exported if not name.endswith("_created")}
     assert all(f"`{outcome.value}`" in page for outcome in (*AdmissionOutcome, *AskOutcome))

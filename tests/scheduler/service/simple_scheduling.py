@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -57,6 +57,9 @@ class SimpleScheduling:
 
     def waiting(self) -> Sequence[QueuedPod]:
         return tuple(self.pods)
+
+    def can(self) -> Mapping[str, Any]:
+        return {"leads": True}
 
     def queues(self) -> Sequence[QueueShare]:
         return tuple(self.owners)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -117,7 +118,7 @@ class Client:
         for request in late:
             self._server.answer(*request)
 
-    def _request(self, method: str, path: str, *, body: bytes | None, **_: object) -> SimpleNamespace:
+    def _request(self, method: str, path: str, *, body: bytes | None, **_: object) -> urllib3.BaseHTTPResponse:
         fate = self._fate()
         if fate is Fate.REFUSED:
             raise urllib3.exceptions.ProtocolError("refused")
@@ -128,7 +129,7 @@ class Client:
         self._after()
         if fate is Fate.ANSWER_LOST:
             raise urllib3.exceptions.ProtocolError("connection closed")
-        return SimpleNamespace(status=status, data=data)
+        return urllib3.HTTPResponse(io.BytesIO(data), status=status, preload_content=False)
 
 
 def _status(message: str) -> dict[str, Any]:

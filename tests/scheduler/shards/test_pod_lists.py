@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+import urllib3
 from kubernetes.client import ApiClient
 
 from forecast.service_key import Owner
@@ -70,11 +72,12 @@ class World:
     def lists_pod(self, name: str, version: int, node: str = "") -> None:
         self.pods.append(json.loads(line("ADDED", name, version, node))["object"])
 
-    def _request(self, method: str, path: str, **_: object) -> SimpleNamespace:
+    def _request(self, method: str, path: str, **_: object) -> urllib3.BaseHTTPResponse:
         self.paths.append(path)
         body = {"kind": "PodList", "apiVersion": "v1", "metadata": {"resourceVersion": "99"}, "items": [*self.pods]}
         self.while_listing()
-        return SimpleNamespace(status=self.status, data=json.dumps(body).encode())
+        answer = io.BytesIO(json.dumps(body).encode())
+        return urllib3.HTTPResponse(answer, status=self.status, preload_content=False)
 
 
 def line(event: str, name: str, version: int, node: str = "") -> bytes:

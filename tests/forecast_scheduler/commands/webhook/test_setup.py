@@ -1,47 +1,63 @@
-"""The webhook holds pods while the Lease of an advisor changes, and none otherwise."""
+"""The webhook holds pods while the Lease of an advisor changes and it could release them, and none otherwise."""
 
 from __future__ import annotations
 
-import time
+from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
 import urllib3
-from kubernetes import client
 
 from admission.advice import advisor_lease
+from admission.advice.holding import Holding
 from admission.advice.options import AdviceGateOptions
+from advisor.options import AdviseOptions
 from forecast_scheduler.commands.webhook import setup
+from kube.client.kubernetes_client import api_client
 from kube.leader_election.record import lease_body
 from placement.advice_gate import ADVICE
+from testing.waiting import eventually
+from tests.kube.scripted_server import Answer, ScriptedServer, page
 
 POD: dict[str, Any] = {"metadata": {"labels": {ADVICE: "advise"}}, "spec": {}}
+MAY = Answer(201, [b'{"status":{"allowed":true}}'])
 
 
-@pytest.mark.parametrize("is_renewed", [True, False])
-def test_pods_are_held_while_an_advisor_renews_its_lease(is_renewed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[float] = []
+@pytest.fixture
+def is_renewed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Of the Lease that is looked at."""
+    looks = iter(range(1_000_000))
 
     def send(*arguments: Any, **options: Any) -> urllib3.HTTPResponse:
-        seen.append(float(len(seen)) if is_renewed else 0.0)
-        return urllib3.HTTPResponse(lease_body("ns", "l", holder="a", seconds=10, now=seen[-1]), status=200)
+        now = float(next(looks)) if request.param else 0.0
+        return urllib3.HTTPResponse(lease_body("ns", "l", holder="a", seconds=10, now=now), status=200)
 
     monkeypatch.setattr(advisor_lease, "send", send)
     monkeypatch.setattr(setup, "LOOK_SECONDS", 0.01)
-    with ExitStack() as stack:
-        gates_of, _, _ = setup._advice(AdviceGateOptions(), client.ApiClient(client.Configuration()), stack)
-        until = time.monotonic() + 30
-        while len(seen) < 5 and time.monotonic() < until:
-            time.sleep(0.01)
-        assert gates_of(POD, "shop", {}) == ([{"name": ADVICE}] if is_renewed else None)
-        assert gates_of({"metadata": {}, "spec": {}}, "shop", {}) is None
+    return bool(request.param)
 
 
-def test_an_advice_that_is_turned_off_looks_at_no_lease(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(advisor_lease, "send")
-    with ExitStack() as stack:
-        gates_of, _, _ = setup._advice(
-            AdviceGateOptions(enabled=False), client.ApiClient(client.Configuration()), stack
-        )
-        assert gates_of(POD, "shop", {ADVICE: "advise"}) is None
+@pytest.fixture
+def holding(is_renewed: bool, tmp_path: Path) -> Iterator[Holding]:
+    def answer(number: int, query: Any) -> Answer:
+        return page()
+
+    with ScriptedServer(answer) as server, ExitStack() as stack:
+        api = api_client(server.kubeconfig(tmp_path))
+        made, _, _ = setup._advice(AdviceGateOptions(), AdviseOptions(), api, stack, setup._nothing)
+        yield made
+
+
+@pytest.mark.parametrize("is_renewed", [False], indirect=True)
+def test_no_pod_is_held_without_an_advisor(holding: Holding) -> None:
+    assert holding(POD, "shop", {}, dry_run=True) is None
+    assert holding.abilities()["holds_none_because"] == "no advisor is alive"
+
+
+@pytest.mark.parametrize("is_renewed", [True], indirect=True)
+def test_no_pod_is_held_that_could_not_be_released(holding: Holding) -> None:
+    """The API server answers the question for the right with a list."""
+    assert eventually(lambda: "may not remove" in (holding.abilities()["holds_none_because"] or ""))
+    assert holding(POD, "shop", {}, dry_run=True) is None
