@@ -19,11 +19,13 @@ class AdviceNotes:
         self._recorder = recorder
         self._lock = threading.Lock()
         self._notes: OrderedDict[str, Advice] = OrderedDict()
+        self.n_advised = 0  # so far
 
     def advised(self, advice: Advice) -> None:
         """Keep it until it is written."""
         with self._lock:
             self._notes[advice.uid] = advice
+            self.n_advised += 1
             if len(self._notes) > _MOST:
                 self._notes.popitem(last=False)
 

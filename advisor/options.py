@@ -65,7 +65,7 @@ class AdviseOptions(ServingOptions):
 
     gate_timeout: Duration = Field(default=20, gt=0, le=60)
     """The longest time for which our gate alone holds a pod. After it any replica, or the webhook, releases the pod
-    without advice. While no advice is written the advisor holds pods for 2 s only (docs/use/advisor.md)."""
+    without advice. While nothing is decided the advisor holds pods for 5 s only (docs/use/advisor.md)."""
 
     follow_timeout: Duration = Field(default=10, gt=0, le=300)
     """A pod that is not bound so long after its advice is looked at: if kube-scheduler found no place for it, the

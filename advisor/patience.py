@@ -1,6 +1,6 @@
 """How long a pod may wait for its advice, and which pods need not wait for one that cannot come in time. Pure.
 
-no advice was written for 2 s    pods that were held for 2 s are released: they must not wait for what is wrong
+nothing was decided for 5 s      pods that were held for 5 s are released: they must not wait for what is wrong
 advice is being written          pods wait up to the ceiling; where more are held than can be advised on until then,
                                  those that need advice least are released at once
 """
@@ -13,7 +13,7 @@ from typing import Final
 
 from kube.objects.objects import PodInfo
 
-STALLED_SECONDS: Final = 2.0
+STALLED_SECONDS: Final = 5.0
 _RATE_SECONDS: Final = 4.0
 _SPARE: Final = 2.0
 """A rate that was low for a moment must not cost pods their advice."""
@@ -28,15 +28,16 @@ class Patience:
     def __init__(self, ceiling: float) -> None:
         self._ceiling = ceiling
         self._seen: deque[tuple[float, int]] = deque()
-        self._moved_at = float("-inf")
+        self._moved_at, self._n_decided = float("-inf"), 0
 
-    def see(self, now: float, n_advised: int, n_held: int) -> None:
-        """Note what was done until now. now: seconds, monotonic; n_held: pods that wait."""
-        if not n_held or not self._seen:
-            # A pause without pods says nothing about how fast deciding is.
+    def see(self, now: float, n_advised: int, n_held: int, n_decided: int = 0) -> None:
+        """Note what was done until now. now: seconds, monotonic; n_held: pods that wait; n_decided: about so many."""
+        decided, self._n_decided = n_decided > self._n_decided, n_decided
+        if not n_held or not self._seen or now - self._seen[-1][0] >= STALLED_SECONDS:
+            # A pause without pods, or of this whole process, says nothing about how fast deciding is.
             self._seen.clear()
             self._moved_at = now
-        elif n_advised > self._seen[-1][1]:
+        elif decided or n_advised > self._seen[-1][1]:
             self._moved_at = now
         self._seen.append((now, n_advised))
         while self._seen[0][0] < now - _RATE_SECONDS:
@@ -44,7 +45,7 @@ class Patience:
 
     @property
     def is_stalled(self) -> bool:
-        """Return whether pods wait and nothing was advised for a while."""
+        """Return whether pods wait and nothing was decided for a while."""
         return bool(self._seen) and self._seen[-1][0] - self._moved_at >= STALLED_SECONDS
 
     @property

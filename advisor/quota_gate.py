@@ -54,6 +54,11 @@ class QuotaGate:
         self._most_kept = _MANY  # of which those that are gone are looked for
         self._is_read, self._began, self._has_complained = is_read, clock(), False
 
+    def acts_alone(self) -> None:
+        """At the end, when this replica leads no more and no other does: what it knows of the quotas counts."""
+        self._leads = lambda: True
+        self._kept.clear()
+
     def keeps(self, uid: str) -> bool:
         """Return whether the pod was kept when it was last asked about."""
         return uid in self._kept

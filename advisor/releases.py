@@ -9,7 +9,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from enum import Enum, StrEnum
 from functools import partial
 from typing import Final
@@ -31,6 +31,7 @@ _FAREWELL_SECONDS: Final = 3.5
 """Two seconds more than a webhook takes to see that the Lease was given back: 0.5 s between two looks, 1 s for one."""
 
 _LOOK_SECONDS: Final = 0.25
+_WRITING_SECONDS: Final = 10.0
 
 
 class Outcome(StrEnum):
@@ -58,7 +59,7 @@ class Releases:
     seconds   : after which a pod is overdue
     forecast  : where it is missing no pod waits for the advice of a leader
     leads     : one that does not gives the leader a second more, whose release says what was advised
-    n_advised : pods on which this replica has advised so far
+    n_advised : pods whose advice this replica has written so far; n_decided: about which it has decided
     quotas    : keep pods held whatever else is so; None = there are no tenants
     clock     : seconds, monotonic
     """
@@ -72,14 +73,17 @@ class Releases:
         forecast: Callable[[], Forecast],
         leads: Callable[[], bool],
         n_advised: Callable[[], int],
+        n_decided: Callable[[], int] = lambda: 0,
         quotas: QuotaGate | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._session, self._gated, self._ceiling, self._clock = session, gated, seconds, clock
-        self._forecast, self._leads, self._n_advised, self._quotas = forecast, leads, n_advised, quotas
+        self._forecast, self._leads, self._quotas = forecast, leads, quotas
+        self._n_advised, self._n_decided = n_advised, n_decided
         self._patience = Patience(seconds)
         self._remover = GateRemover(session)
         self._notice = FailureNotice(logger, "our gate was not removed (grant patch on pods)")
+        self._under_way: set[Future[bool]] = set()
         self.released: Final[Counter[Outcome]] = Counter()
 
     def keep_up(self) -> None:
@@ -91,7 +95,7 @@ class Releases:
         waiting = self._gated.held_for(0.0)
         if self._quotas is not None:
             waiting = [pod for pod in waiting if not self._quotas.keeps(pod.uid)]
-        self._patience.see(self._clock(), self._n_advised(), len(waiting))
+        self._patience.see(self._clock(), self._n_advised(), len(waiting), self._n_decided())
         seconds = self._patience.seconds
         self._release(self._gated.held_for(seconds), Outcome.OVERDUE, f"no advice within {seconds:g} s")
         if self._forecast() is Forecast.MISSING:
@@ -105,12 +109,15 @@ class Releases:
     def end(self, is_led: Callable[[], bool]) -> None:
         """Release every pod while the webhook may still hold new ones, unless another replica leads. Takes seconds.
 
-        is_led : whether another replica has taken the Lease, or this one still has it
+        is_led : whether another replica has taken the Lease
         """
         until = self._clock() + _FAREWELL_SECONDS
+        if self._quotas is not None:
+            self._quotas.acts_alone()
         while self._clock() < until and not is_led():
             self._release(self._gated.held_for(0.0), Outcome.ENDING, "the advisor is shutting down")
             time.sleep(_LOOK_SECONDS)
+        wait([*self._under_way], _WRITING_SECONDS)
 
     def without_advice(self, pod: PodInfo, because: str) -> None:
         """Release a pod for which there is no advice, if our gate still holds it."""
@@ -126,7 +133,9 @@ class Releases:
                 continue
             ended = partial(self._ended, pod.uid)
             try:
-                self._session.submit(self._write(pod, outcome, because)).add_done_callback(ended)
+                under_way = self._session.submit(self._write(pod, outcome, because))
+                self._under_way.add(under_way)
+                under_way.add_done_callback(ended)
             except SessionOver:
                 self._ended(pod.uid, None)
 
@@ -141,6 +150,8 @@ class Releases:
 
     def _ended(self, uid: str, done: Future[bool] | None) -> None:
         is_released = False
+        if done is not None:
+            self._under_way.discard(done)
         if done is not None and not done.cancelled():
             if (error := done.exception()) is not None:
                 logger.error("a pod was not released", extra={"uid": uid}, exc_info=error)

@@ -13,7 +13,7 @@ kube-scheduler wrote when it made room, and only once no victim is left there th
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from itertools import islice
 from typing import Final
@@ -71,7 +71,8 @@ class StaleNominations(NodesAndPodsOnly):
             pods = [self._cluster.state.pods[uid] for uid in due]
             for pod in pods:
                 self._since[pod.uid] = now
-            pods = [pod for pod in pods if not makes_room(self._cluster, pod, pod.nominated_node)]
+            ending = ending_pods(self._cluster) if pods else []
+            pods = [pod for pod in pods if not makes_room(ending, pod, pod.nominated_node)]
         try:
             for pod in pods:
                 self._session.submit(self._look(pod))
@@ -112,15 +113,17 @@ class StaleNominations(NodesAndPodsOnly):
             self._since.pop(uid, None)
 
 
-def makes_room(cluster: AssumingCluster, pod: PodInfo, node: str) -> bool:
+def ending_pods(cluster: AssumingCluster) -> list[PodInfo]:
+    """Return the pods that are being deleted on their nodes. Looks at all pods, under the lock."""
+    return [pod for pod in cluster.state.pods.values() if pod.terminating and pod.node]
+
+
+def makes_room(ending: Iterable[PodInfo], pod: PodInfo, node: str) -> bool:
     """Return whether a pod of lower priority is ending on the node: kube-scheduler may have evicted it for this one.
 
-    Its own rule (PodEligibleToPreemptOthers of plugins/defaultpreemption). Looks at all pods, under the lock.
+    Its own rule (PodEligibleToPreemptOthers of plugins/defaultpreemption).
     """
-    return any(
-        other.terminating and other.node == node and other.priority < pod.priority
-        for other in cluster.state.pods.values()
-    )
+    return any(other.node == node and other.priority < pod.priority for other in ending)
 
 
 async def withdraw(session: Requests, pod: PodInfo, read: PendingPod) -> Answer:

@@ -7,7 +7,7 @@
 
 A batch of pods, of 50 services in turn, is created before anything looks at it: the advisor is stopped meanwhile, and
 the scheduler has not begun. pods/s is that of the middle 80 % of the batch's bindings, as a watch sees them. Rounds
-measure both in turn. Four pods sit on each node. `gate_timeout` is a minute here: with the shipped 2 s most pods of
+measure both in turn. Four pods sit on each node. `gate_timeout` is a minute here: with the shipped 20 s many pods of
 such a batch would be released without advice. 'as advised' is the share of pods that went where they were advised.
 
 With --latency pods come at 50/s, for 20 s, to the shipped settings: milliseconds from the request that creates a pod to

@@ -72,18 +72,24 @@ class GateRemover:
         self._session = session
         self._room: asyncio.Semaphore | None = None
 
-    async def remove(self, pod: PodIdentity, note: str, *, version: str = "") -> Answer:
+    async def remove(
+        self, pod: PodIdentity, note: str, *, version: str = "", still_wanted: Callable[[], bool] = lambda: True
+    ) -> Answer:
         """Return the last answer; what may be answered otherwise in a moment is asked again, for some seconds.
 
-        version : see release_body
+        version : see release_body; still_wanted: asked before every request
         """
         if self._room is None:
             self._room = asyncio.Semaphore(_MOST_AT_ONCE)
         async with self._room:
             worth_it = is_passing if version else is_passing_or_conflict
-            return await remove_gate(lambda body: self._patch(pod, body, worth_it), pod, note, version=version)
+            return await remove_gate(
+                lambda body: self._patch(pod, body, worth_it, still_wanted), pod, note, version=version
+            )
 
-    async def _patch(self, pod: PodIdentity, body: bytes, worth_it: Callable[[Answer], bool]) -> Answer:
+    async def _patch(
+        self, pod: PodIdentity, body: bytes, worth_it: Callable[[Answer], bool], still_wanted: Callable[[], bool]
+    ) -> Answer:
         return await request_with_retries(
             self._session,
             "PATCH",
@@ -93,4 +99,5 @@ class GateRemover:
             seconds=_SECONDS,
             tries=_TRIES,
             worth_it=worth_it,
+            still_wanted=still_wanted,
         )

@@ -41,12 +41,16 @@ class AdvisorLease:
 
     def is_alive(self) -> bool:
         """Return whether the Lease is held and was renewed a moment ago."""
-        seen = self._seen
-        return seen is not None and bool(seen.holder) and self._clock() - self._changed_at <= self._alive_for
+        return self.is_renewed(self._alive_for)
 
     def silent_for(self) -> float:
         """Return the seconds since an advisor was last seen to be alive, or since this process began to look."""
         return 0.0 if self.is_alive() else self._clock() - max(self._began, self._changed_at)
+
+    def is_renewed(self, within: float) -> bool:
+        """Return whether the Lease is held and was renewed within so many seconds."""
+        seen = self._seen
+        return seen is not None and bool(seen.holder) and self._clock() - self._changed_at <= within
 
     def look(self) -> None:
         """Read the Lease, and note whether it was renewed since the last look."""

@@ -21,7 +21,7 @@ from advisor.quota_gate import QuotaGate, is_released
 from advisor.releases import Forecast, Releases
 from advisor.reports import AdviceReports
 from advisor.shadow import ShadowBinder, asks_for_advice
-from advisor.stale_nominations import StaleNominations, makes_room
+from advisor.stale_nominations import StaleNominations, ending_pods, makes_room
 from forecast_scheduler.commands.schedule.live import Driven, Process
 from kube.client.right_to_patch_pods import LOOK_SECONDS, RightToPatchPods
 from kube.leader_election.lease import Lease
@@ -122,6 +122,7 @@ class Advising:
             forecast=forecast,
             leads=process.leads,
             n_advised=lambda: figures.advised + figures.preferred,
+            n_decided=lambda: notes.n_advised,
             quotas=quota_gate,
         )
 
@@ -136,7 +137,7 @@ class Advising:
 
         def may_be_made(pod: PodInfo, node: str) -> bool:
             with scorer.tables.reading() as cluster:
-                return makes_room(cluster, pod, node)
+                return makes_room(ending_pods(cluster), pod, node)
 
         def withdrawn() -> None:
             figures.withdrawn += 1

@@ -54,6 +54,7 @@ if TYPE_CHECKING:  # they bring the loops and the scores, which only a webhook w
 
 _STATUS_SECONDS = 1.0
 _RELEASE_CONNECTIONS = 64
+_SILENT_SECONDS = 150.0
 _FREEZE_SECONDS = 600.0
 
 
@@ -149,7 +150,7 @@ def _advice(
         held,
         lease,
         gate_timeout=advise.gate_timeout,
-        is_synced=lambda: all(source.synced for source in sources),
+        is_following=lambda: all(source.synced for source in sources) and _is_fed(pods),
         may_patch=right.is_granted,
         has_quota=quotas.has if advise.tenants.enabled else lambda namespace: False,
     )
@@ -166,6 +167,14 @@ def _advice(
     advisor = PreferencesOfAdvisor(address)
     stack.callback(advisor.close)
     return holding, asks(advisor.ask, options, lease.is_alive, by_policy), (*collectors, advisor)
+
+
+def _is_fed(pods: ResourceSource) -> bool:
+    """Whether the watch is well: bookmarks come about once a minute where nothing changes."""
+    return all(
+        status.failures == 0 and time.time() - (status.last_contact or 0.0) < _SILENT_SECONDS
+        for status in pods.statuses().values()
+    )
 
 
 def _check(settings: WebhookOptions) -> None:
