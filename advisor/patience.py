@@ -14,7 +14,6 @@ from typing import Final
 from kube.objects.objects import PodInfo
 
 STALLED_SECONDS: Final = 5.0
-_RATE_SECONDS: Final = 4.0
 _SPARE: Final = 2.0
 """A rate that was low for a moment must not cost pods their advice."""
 
@@ -40,7 +39,7 @@ class Patience:
         elif decided or n_advised > self._seen[-1][1]:
             self._moved_at = now
         self._seen.append((now, n_advised))
-        while self._seen[0][0] < now - _RATE_SECONDS:
+        while self._seen[0][0] < now - self._ceiling / 2:
             self._seen.popleft()
 
     @property
@@ -55,11 +54,14 @@ class Patience:
 
     @property
     def room(self) -> int | None:
-        """Return how many pods may wait; None = as many as come: it is not known yet how fast deciding is."""
+        """Return how many pods may wait; None = as many as come: it is not known yet how fast deciding is.
+
+        The first seconds of a burst say little: tables are read, and pods are held back for each other.
+        """
         if len(self._seen) < 2:
             return None
         (began, first), (now, last) = self._seen[0], self._seen[-1]
-        if now - began < _RATE_SECONDS / 2 or last == first:
+        if now - began < self._ceiling / 4 or last == first:
             return None
         return int(_SPARE * self._ceiling * (last - first) / (now - began))
 

@@ -35,8 +35,6 @@ _PLACES: Final = f"on {_REPLICA} (forecast_leader == 1 or forecast_shards_owned 
 _HELD_SECONDS: Final = 65
 """The largest advise.gate_timeout, and 5 s."""
 
-"""Fifteen times as long as a pod is to be held."""
-
 
 def loop_alerts() -> list[Alert]:
     """Who is not deployed has no series, and no alert."""
