@@ -285,6 +285,6 @@ def _is_dead(process: str) -> bool:
     """Whether a process was one of this machine (and container) and is no more: a run killed and started again."""
     ours = _process(os.getpid()).split(" ")
     theirs = process.split(" ")
-    if len(ours) != 4 or len(theirs) != 4 or ours[:2] != theirs[:2] or not theirs[2].isdigit():
+    if len(ours) != 4 or len(theirs) != 4 or ours[:2] != theirs[:2] or not theirs[2].isdecimal():
         return False
     return _process(int(theirs[2])) != process

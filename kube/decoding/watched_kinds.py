@@ -5,6 +5,7 @@ The kinds that every scheduler knows are `decoding.Kind`; a resource of ours, or
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -26,6 +27,12 @@ _BOOKMARK: Final = msgspec.json.Decoder(wire.ListMetadata)
 
 REFUSED: Final = (msgspec.DecodeError, RecursionError, UnicodeDecodeError, InputError)
 """What decoding raises when something is not what it should be."""
+
+
+_SURROGATES: Final = re.compile(
+    rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
+)
+"""Halves of a character stand alone in the group: Go reads each as U+FFFD, and one of them would cost a whole list."""
 
 
 class _NameJson(msgspec.Struct):
@@ -174,4 +181,7 @@ def decoded(decoder: msgspec.json.Decoder[D], body: bytes | Raw, what: str) -> D
     try:
         return decoder.decode(body)
     except REFUSED as error:
+        mended = _SURROGATES.sub(lambda match: b"\\ufffd" if match[1] else match[0], bytes(body))
+        if mended != bytes(body):
+            return decoded(decoder, mended, what)
         raise UndecodableObject(what, str(error)) from error

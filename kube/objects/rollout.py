@@ -16,6 +16,10 @@ from kube.objects.objects import ReplicaSetInfo
 
 ROLLOUT_SECONDS: Final = 3600.0
 
+_MOST_TIMES: Final = 32
+"""What a Deployment wants counts up to so many times the pods that are there: its owner may want, or write, any number
+without making a pod, and each of his pods would seem to use nothing. Controllers double the pods that they make."""
+
 
 def deployment_of(replica_set: ReplicaSetInfo) -> ServiceKey | None:
     """The Deployment it belongs to, if any."""
@@ -44,16 +48,18 @@ def is_superseded(replica_set: ReplicaSetInfo, newest: ReplicaSetInfo | None, no
     )
 
 
-def replicas_wanted(replica_sets: Collection[ReplicaSetInfo], now: float) -> int | None:
+def replicas_wanted(replica_sets: Collection[ReplicaSetInfo], there: int, now: float) -> int | None:
     """How many pods a Deployment wants, where counting them would mislead; None = count them.
 
     While its newest ReplicaSet is young, pods are still being made: counted one by one as they come, the first would
     seem to carry the whole service. Old ones may be there as well.
+    there : all its pods, old ones included
     """
     newest = newest_revision(replica_sets)
     if newest is None or now >= newest.created + ROLLOUT_SECONDS:
         return None
-    return newest.desired_replicas
+    wanted = newest.desired_replicas
+    return None if wanted is None else min(wanted, _MOST_TIMES * max(there, 1))
 
 
 class Rollouts:

@@ -35,16 +35,14 @@ class Services:
         if not self.pods[index]:
             self._empty.pop(index, None)
         self.pods[index] += 1
-        if serves:
-            self.serving[index] += 1
-            self._changed.add(index)
+        self.serving[index] += serves
+        self._changed.add(index)
         return index, is_new
 
     def leave(self, index: int, *, served: bool) -> None:
         self.pods[index] -= 1
-        if served:
-            self.serving[index] -= 1
-            self._changed.add(index)
+        self.serving[index] -= served
+        self._changed.add(index)
         if not self.pods[index]:
             self._empty[index] = None
 

@@ -14,6 +14,7 @@ from msgspec import Raw
 
 from forecast.errors import InputError
 from kube.decoding.object_files import ObjectJson
+from kube.objects.resource_version import version_number
 
 _NAMED: Final = 3
 
@@ -98,7 +99,7 @@ def _newer(first: ObjectJson, before: _MetadataJson, second: ObjectJson, after: 
         state.pop("apiVersion", None)
     if states[0] == states[1]:
         return None
-    old, new = (_number_of(one.resource_version) for one in (before, after))
+    old, new = (version_number(one.resource_version) for one in (before, after))
     if old is not None and new is not None and old != new:
         return second if new > old else first
     if old is not None and old == new and first.api_version != second.api_version:
@@ -124,11 +125,6 @@ def _metadata(json: Raw) -> _MetadataJson | None:
 
 def _number(names: list[str]) -> str:
     return f"{len(names)} object{'s' if len(names) > 1 else ''}"
-
-
-def _number_of(version: str | None) -> int | None:
-    """Versions of one resource are numbers that grow (KEP-5504). None = it is none."""
-    return int(version) if version and version.isascii() and version.isdigit() and len(version) < 40 else None
 
 
 def called(json: Raw) -> str:

@@ -6,7 +6,7 @@ and without anything remembered, and says what differs (seconds for a hundred th
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -136,8 +136,9 @@ def _expected_services(o: Observed) -> tuple[dict[str, ServiceKey], dict[str, fl
         services[uid] = service
         weights[uid] = seat_weight(service, serves=pod_serves)
         replicas[service] += pod_serves
+    there = Counter(services.values())
     for deployment, replica_sets in of_deployment.items():
-        wanted = replicas_wanted(replica_sets, o.now)
+        wanted = replicas_wanted(replica_sets, there[deployment], o.now)
         if wanted is not None:
             replicas[deployment] = float(wanted)
     return services, weights, replicas

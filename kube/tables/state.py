@@ -141,7 +141,8 @@ class ClusterState:
 
     def replicas(self, service: int) -> float:
         """Pods that share the service's load: those it wants during a rollout, else those that serve or will."""
-        wanted = replicas_wanted(self._rollouts.of(self.services[service]), self.now)
+        there = self._services.pods[service]
+        wanted = replicas_wanted(self._rollouts.of(self.services[service]), there, self.now)
         return float(self._services.serving[service] if wanted is None else wanted)
 
     def replicas_with(self, service: ServiceKey) -> float:
@@ -149,7 +150,7 @@ class ClusterState:
         known = self.service_of.get(service)
         if known is not None:
             return self.replicas(known)
-        return float(max(replicas_wanted(self._rollouts.of(service), self.now) or 1, 1))
+        return float(max(replicas_wanted(self._rollouts.of(service), 1, self.now) or 1, 1))
 
     def take_changed_services(self) -> set[int]:
         """Services whose replicas may have changed since the last call."""

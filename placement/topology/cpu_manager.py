@@ -21,6 +21,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from forecast.errors import InputError
+from kube.decoding.watched_kinds import REFUSED
 from kube.decoding.wire_base import Wire
 from placement.topology.node_zones import CpuManager
 
@@ -113,7 +114,7 @@ def _threads(attributes: Mapping[str, str], annotations: Mapping[str, str | None
     text = attributes.get(THREADS_PER_CORE)
     if text is None:
         return max(Counter((one.socket, one.core) for one in _cpus(annotations)).values(), default=0)
-    if not (text.isascii() and text.isdigit() and 1 <= int(text[:4]) <= _MOST_THREADS):
+    if not (text.isascii() and text.isdigit() and len(text) <= 4 and 1 <= int(text) <= _MOST_THREADS):
         raise InputError(
             f"attribute {THREADS_PER_CORE} is {text[:60]!r}: it must be a whole number from 1 to {_MOST_THREADS}"
         )
@@ -128,5 +129,5 @@ def _cpus(annotations: Mapping[str, str | None]) -> list[CpuJson]:
 def _decoded(decoder: msgspec.json.Decoder[T], name: str, text: str) -> T:
     try:
         return decoder.decode(text)
-    except msgspec.MsgspecError as error:
+    except REFUSED as error:
         raise InputError(f"annotation {name} cannot be read: {error}") from error

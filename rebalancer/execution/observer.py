@@ -14,12 +14,12 @@ from dataclasses import replace
 from typing import Final, TypeVar
 from urllib.parse import quote, urlencode
 
-import msgspec
 from msgspec.structs import replace as replace_fields
 
 from forecast.errors import ForecastError
 from kube.client.api_answer import Answer
 from kube.client.pod_writes import pod_path
+from kube.decoding.watched_kinds import REFUSED
 from kube.session.request_retries import Requests, request_with_retries
 from placement.reserved_targets.move_state import MoveState
 from rebalancer.execution.observation import DeploymentSeen, Observation, PodSeen
@@ -147,7 +147,7 @@ class Observer:
             return None
         of_namespace = f"/apis/autoscaling/v2/namespaces/{quote(move.namespace, safe='')}/horizontalpodautoscalers"
         autoscalers = await self._get(of_namespace)
-        listed = b"{}" if autoscalers is None else autoscalers.body
+        listed = b'{"items": []}' if autoscalers is None else autoscalers.body
         return _decoded(lambda body: deployment_seen(body, listed), answer.body, "a Deployment")
 
     async def _get(self, path: str) -> Answer | None:
@@ -184,5 +184,5 @@ def _no_body() -> None:
 def _decoded(decode: Callable[[bytes], T], body: bytes, what: str) -> T:
     try:
         return decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except REFUSED as error:
         raise Unobserved(f"{what} cannot be read: {error}") from error

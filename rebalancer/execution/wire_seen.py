@@ -12,7 +12,8 @@ from msgspec import Raw
 
 from forecast.service_key import DEPLOYMENT_HASH_LABEL, NO_OWNER, ROLLOUT_HASH_LABEL, Owner, service_of_pod
 from kube.decoding.shared_json import string_map
-from kube.decoding.wire import GateJson, ListMetadata, Metadata, MetadataOnly, NodeJson
+from kube.decoding.watched_kinds import Watched, decode_page
+from kube.decoding.wire import GateJson, Metadata, MetadataOnly, NodeJson
 from kube.decoding.wire_base import NOTHING, Int32, Text, Wire
 from kube.objects.objects import ANNOTATION_PREFIX
 from kube.objects.pod_shape import IDENTITY_LABELS
@@ -59,10 +60,6 @@ class _PodJson(Wire):
     status: _PodStatus | None = None
 
 
-class _PodListJson(Wire):
-    items: list[_PodJson] | None = None
-
-
 class _Replicas(Wire):
     replicas: Int32 | None = None
 
@@ -98,11 +95,6 @@ class _DeploymentJson(Wire):
     spec: _WorkloadSpec | None = None
 
 
-class _ReplicaSetsJson(Wire):
-    items: list[MetadataOnly] | None = None
-    metadata: ListMetadata | None = None
-
-
 class _OwnedSpec(Wire, rename={"replicas": "f:replicas"}):
     replicas: Raw = NOTHING
 
@@ -125,32 +117,27 @@ class _AutoscalerJson(Wire):
     spec: _AutoscalerSpec | None = None
 
 
-class _AutoscalerListJson(Wire):
-    items: list[_AutoscalerJson] | None = None
-
-
 _POD: Final = msgspec.json.Decoder(_PodJson)
-_PODS: Final = msgspec.json.Decoder(_PodListJson)
 _NODE: Final = msgspec.json.Decoder(NodeJson)
 _WORKLOAD: Final = msgspec.json.Decoder(_WorkloadJson)
 _DEPLOYMENT: Final = msgspec.json.Decoder(_DeploymentJson)
 _OWNED: Final = msgspec.json.Decoder(_Owned | None)
-_REPLICA_SETS: Final = msgspec.json.Decoder(_ReplicaSetsJson)
-_AUTOSCALERS: Final = msgspec.json.Decoder(_AutoscalerListJson)
+_REPLICA_SET: Final = msgspec.json.Decoder(MetadataOnly)
+_AUTOSCALER: Final = msgspec.json.Decoder(_AutoscalerJson)
 
 
-def pod_seen(body: bytes) -> PodSeen:
-    """Return one pod. Raises msgspec.DecodeError."""
+def pod_seen(body: bytes | Raw) -> PodSeen:
+    """Return one pod. Raises REFUSED, as all functions here."""
     return _pod(_POD.decode(body))
 
 
 def pods_seen(body: bytes) -> list[PodSeen]:
-    """Return the pods of a list. Raises msgspec.DecodeError."""
-    return [_pod(one) for one in _PODS.decode(body).items or ()]
+    """Return the pods of a list, without those that cannot be read."""
+    return decode_page(Watched("pods", "Pod", "/api/v1/pods", lambda one: (pod_seen(one), "")), body).objects
 
 
 def why_no_target(body: bytes) -> str:
-    """Return why a node takes no new pods; '' = it does. Raises msgspec.DecodeError."""
+    """Return why a node takes no new pods; '' = it does."""
     node = _NODE.decode(body)
     conditions = node.status.conditions if node.status is not None else None
     if not any(one.type == "Ready" and one.status == "True" for one in conditions or ()):
@@ -161,13 +148,13 @@ def why_no_target(body: bytes) -> str:
 
 
 def wanted_replicas(body: bytes) -> int:
-    """Return how many pods a workload wants. Raises msgspec.DecodeError."""
+    """Return how many pods a workload wants."""
     spec = _WORKLOAD.decode(body).spec
     return 1 if spec is None or spec.replicas is None else spec.replicas
 
 
 def deployment_seen(body: bytes, autoscalers: bytes) -> DeploymentSeen:
-    """Return a Deployment. autoscalers: the list of those of its namespace. Raises msgspec.DecodeError."""
+    """Return a Deployment. autoscalers: the list of those of its namespace."""
     json = _DEPLOYMENT.decode(body)
     spec = json.spec or _WorkloadSpec()
     annotations = string_map(json.metadata.annotations)
@@ -192,17 +179,17 @@ def marked_deployments(body: bytes) -> tuple[list[tuple[str, str]], str]:
     """Return namespaces and names of the Deployments of ReplicaSets that have a copy of our mark, and the next page.
 
     The Deployment controller copies annotations, and never takes a copy away: some of these marks are gone by now.
-    Raises msgspec.DecodeError.
     """
-    page = _REPLICA_SETS.decode(body)
-    found = [
-        (one.metadata.namespace or "default", owner.name)
-        for one in page.items or ()
-        if SURGED_FOR.encode() in bytes(one.metadata.annotations) and SURGED_FOR in string_map(one.metadata.annotations)
-        for owner in one.metadata.owner_references or ()
-        if owner.controller and owner.kind == "Deployment"
-    ]
-    return found, (page.metadata.continue_ if page.metadata is not None else "") or ""
+    page = decode_page(Watched("replicasets", "ReplicaSet", "/apis/apps/v1/replicasets", _marked), body)
+    return [one for of_one in page.objects for one in of_one], page.continue_token
+
+
+def _marked(body: bytes | Raw) -> tuple[list[tuple[str, str]], str]:
+    metadata = _REPLICA_SET.decode(body).metadata
+    if SURGED_FOR.encode() not in bytes(metadata.annotations) or SURGED_FOR not in string_map(metadata.annotations):
+        return [], ""
+    owners = [one for one in metadata.owner_references or () if one.controller and one.kind == "Deployment"]
+    return [(metadata.namespace or "default", owner.name) for owner in owners], ""
 
 
 def _asks_for_replicas(one: _ManagedFields) -> bool:
@@ -213,8 +200,16 @@ def _asks_for_replicas(one: _ManagedFields) -> bool:
     return owned is not None and owned.spec is not None and bytes(owned.spec.replicas) != bytes(NOTHING)
 
 
+_AUTOSCALERS: Final = Watched(
+    "horizontalpodautoscalers",
+    "HorizontalPodAutoscaler",
+    "/apis/autoscaling/v2/horizontalpodautoscalers",
+    lambda body: (_AUTOSCALER.decode(body), ""),
+)
+
+
 def _scaled_by(deployment: str, body: bytes) -> str:
-    for one in _AUTOSCALERS.decode(body).items or ():
+    for one in decode_page(_AUTOSCALERS, body).objects:
         target = one.spec.scale_target_ref if one.spec is not None else None
         if target is not None and (target.kind, target.name) == ("Deployment", deployment):
             return one.metadata.name

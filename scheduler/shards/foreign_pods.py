@@ -18,6 +18,8 @@ from typing import Final
 import msgspec
 from msgspec import Raw
 
+from kube.decoding.watched_kinds import REFUSED
+from kube.objects.resource_version import version_number
 from kube.tables.state import ClusterState
 from placement.pod_groups.by_annotation import MIN_MEMBER
 from scheduler.shards.passed_on import PASSED_ON, read_passed_on
@@ -126,14 +128,14 @@ class ForeignPods:
             return False
         try:
             pod = _EVENT.decode(line).object
-        except msgspec.DecodeError:
+        except REFUSED:
             return False  # a bookmark, an error, or what the real decoder is to complain about
         metadata = pod.metadata
         if is_deleted:
             self._deleted.append(metadata.uid)
             return metadata.uid not in self._state.pods
         if (version := self._listed.get(metadata.uid)) is not None:
-            if _number(metadata.resource_version) <= version:
+            if (version_number(metadata.resource_version) or 0) <= version:
                 return True
             self._listed.pop(metadata.uid, None)
         if follows_all or metadata.uid in self._state.pods or pod.spec.scheduler_name not in self._names:
@@ -173,8 +175,3 @@ def _is_plain(pod: _Pod) -> bool:
         return True
     volumes = bytes(spec.volumes)
     return b'"persistentVolumeClaim"' not in volumes and b'"ephemeral"' not in volumes
-
-
-def _number(version: str) -> int:
-    """Versions of one resource grow (KEP-5504)."""
-    return int(version) if version.isascii() and version.isdigit() else 0

@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from kube.decoding.watched_kinds import REFUSED
 from kube.objects.objects import ANNOTATION_PREFIX, NodeInfo
 
 T = TypeVar("T")
@@ -98,5 +99,5 @@ def _read(annotations: Mapping[str, str], key: str, kind: type[T]) -> T | None:
         return None
     try:
         return msgspec.json.decode(text, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except REFUSED:
         return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kube.binding.binding_steps import BindingResult, BindingVerdict
+from kube.objects.resource_version import is_older
 from kube.objects.storage_objects import ClaimInfo
 from placement.filters.filter import ClusterView
 from placement.filters.volume_binding import reachable
@@ -48,7 +49,7 @@ def _of_volume(one: ChosenVolume, written: Versions, view: ClusterView) -> Statu
     volume = view.index.storage.volume_as_seen(one.volume.name)
     if volume is None:
         return _failed(f"persistentvolume {one.volume.name} is gone")
-    if _is_older(volume.resource_version, written.get(volume.name, "")):
+    if is_older(volume.resource_version, written.get(volume.name, "")):
         return False
     if volume.claim is None or not volume.claim.uid:
         return _failed(f"ClaimRef got reset for pv {volume.name}")
@@ -63,7 +64,7 @@ def _of_node(one: ChosenNode, choice: VolumeChoice, written: Versions, view: Clu
     claim = view.index.storage.claim_as_seen(key)
     if claim is None or claim.uid != one.claim.uid:
         return False  # see _of_claim
-    if _is_older(claim.resource_version, written.get("/".join(key), "")):
+    if is_older(claim.resource_version, written.get("/".join(key), "")):
         return False
     if claim.selected_node != choice.node:
         failures = view.index.storage.failures
@@ -85,15 +86,6 @@ def _of_claim(chosen: ClaimInfo, row: int, view: ClusterView) -> Status | bool:
     if not reachable(volume, view)[row]:
         return _failed(f"persistentvolume {volume.name} cannot be reached from the node")
     return claim.is_bound
-
-
-def _is_older(seen: str, written: str) -> bool:
-    """Of two resourceVersions of one object; they are decimal numbers (KEP-5504)."""
-    return _is_number(seen) and _is_number(written) and int(seen) < int(written)
-
-
-def _is_number(version: str) -> bool:
-    return version.isascii() and version.isdigit() and len(version) < 30
 
 
 def _failed(reason: str) -> Status:

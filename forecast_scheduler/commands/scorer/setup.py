@@ -22,6 +22,7 @@ from forecast_scheduler.settings.scorer_options import scorer_options
 from kube.decoding.decoding import SCORED_KINDS, Kind
 from kube.decoding.watched_kinds import UndecodableObject
 from kube.leader_election.lease import running_time
+from kube.objects.resource_version import version_number
 from kube.tables.cluster_file import ClusterObjects, read_cluster_file
 from placement.policies.provider import PolicyProvider
 from placement.reservations.reservations import Reservations
@@ -239,7 +240,7 @@ def _follow(
         return lambda: done() and (reserved_done() or not reserved.synced)
 
     def number(version: str) -> int:
-        return int(version) if version.isdigit() else 0
+        return version_number(version) or 0
 
     scorer.tables.follow(
         how_it_goes,

@@ -40,7 +40,7 @@ def test_which_revisions_are_being_replaced(
     for one in replica_sets:
         assert rollouts.put(one) == [CART]
     assert {r.revision for r in replica_sets if rollouts.is_superseded(r.uid, now)} == superseded
-    assert replicas_wanted(rollouts.of(CART), now) == wanted
+    assert replicas_wanted(rollouts.of(CART), 1, now) == wanted
 
 
 def test_the_highest_revision_of_a_deployment_is_the_newest() -> None:

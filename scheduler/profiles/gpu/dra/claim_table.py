@@ -19,6 +19,7 @@ import numpy as np
 
 from forecast.arrays import Ints
 from kube.objects.objects import PodInfo
+from kube.objects.resource_version import is_older
 from kube.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange
 from kube.tables.state import ClusterState
 from scheduler.profiles.gpu.dra.allocation_status import MadeAllocation
@@ -388,6 +389,4 @@ class _Sink(Generic[T]):
 
 
 def _is_older(one: ClaimInfo, other: ClaimInfo) -> bool:
-    """Of the same claim; versions that are no numbers say nothing."""
-    versions = (one.resource_version, other.resource_version)
-    return one.uid == other.uid and all(map(str.isdigit, versions)) and int(versions[0]) < int(versions[1])
+    return one.uid == other.uid and is_older(one.resource_version, other.resource_version)

@@ -17,10 +17,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-import msgspec
-
 from kube.client.api_answer import Answer
 from kube.client.pod_writes import MERGE
+from kube.decoding.watched_kinds import REFUSED
 from kube.session.request_retries import Requests, is_passing
 from scheduler.profiles.gpu.tide.workload_reader import WorkloadReader
 from scheduler.profiles.gpu.tide.workloads import (
@@ -104,7 +103,7 @@ async def _write(
         return answer
     try:
         _, version = read_scale(answer.body)  # of any object: its metadata
-    except msgspec.MsgspecError as error:
+    except REFUSED as error:
         return Answer(422, text=f"the API server's answer cannot be read: {error}")
     body = scale_patch(version, replicas)
     return await session.request("PATCH", scale_path(state.kind, state.key), body, content_type=MERGE, seconds=_SECONDS)

@@ -18,6 +18,7 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
+from kube.decoding.watched_kinds import REFUSED
 from kube.objects.objects import ANNOTATION_PREFIX
 from scheduler.profiles.gpu.tide.tide_plan import Move
 
@@ -86,7 +87,7 @@ def read_record(text: str | None) -> MoveRecord:
     try:
         said = _DECODER.decode(text)
         at = said.at.timestamp() if said.at.tzinfo is not None else said.at.replace(tzinfo=UTC).timestamp()
-    except (msgspec.MsgspecError, ValueError, OverflowError):
+    except (*REFUSED, ValueError, OverflowError):
         return NOTHING_DONE
     if not 0 <= at <= _LATEST:
         return NOTHING_DONE  # a user can write any: some have no local day in some zones

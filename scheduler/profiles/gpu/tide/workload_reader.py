@@ -9,11 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-import msgspec
-
-from forecast.errors import ForecastError
 from forecast.service_key import ServiceKey
 from kube.client.api_answer import Answer
+from kube.decoding.watched_kinds import REFUSED
 from kube.session.request_retries import Requests
 from scheduler.profiles.gpu.tide.api_discovery import Discovery
 from scheduler.profiles.gpu.tide.workloads import (
@@ -96,7 +94,7 @@ class WorkloadReader:
                 return found
             try:
                 some, goes_on = read_list(kind, answer.body)
-            except msgspec.MsgspecError as error:
+            except REFUSED as error:
                 failures[kind.plural] = f"the list cannot be read: {error}"
                 return found
             for one in some:
@@ -128,7 +126,7 @@ class WorkloadReader:
             return None, answer
         try:
             return state.scaled(*read_scale(answer.body)), answer
-        except msgspec.MsgspecError:
+        except REFUSED:
             return None, answer
 
     async def _get(self, path: str) -> Answer:
@@ -140,7 +138,7 @@ def _read(kind: WorkloadKind, answer: Answer) -> WorkloadState | None:
         return None
     try:
         return read_workload(kind, answer.body)
-    except (msgspec.MsgspecError, ValueError, ForecastError):
+    except (*REFUSED, ValueError):
         return None
 
 

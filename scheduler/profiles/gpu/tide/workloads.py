@@ -16,9 +16,9 @@ import msgspec
 import orjson
 from msgspec import Raw
 
-from forecast.errors import ForecastError
 from forecast.service_key import ServiceKey
 from kube.decoding.decoding import decode_pod
+from kube.decoding.watched_kinds import REFUSED
 from kube.decoding.wire_base import NOTHING, Int32, Name, StringMap, Text, Time, Wire
 from kube.objects.objects import PodInfo
 from scheduler.profiles.gpu.tide.training_annotations import TIDE, Role
@@ -149,7 +149,7 @@ def scale_path(kind: WorkloadKind, key: ServiceKey) -> str:
 
 
 def read_workload(kind: WorkloadKind, body: bytes) -> WorkloadState:
-    """Raises msgspec.MsgspecError or ValueError for what is none."""
+    """Raises REFUSED or ValueError for what is none."""
     said = _WORKLOAD.decode(body)
     metadata, spec = said.metadata, said.spec or _Spec()
     finished = any(
@@ -210,7 +210,7 @@ def _each(kind: WorkloadKind, items: list[Raw] | tuple[()]) -> Iterator[Workload
     for item in items:
         try:
             yield read_workload(kind, bytes(item))
-        except (msgspec.MsgspecError, ValueError, ForecastError):
+        except (*REFUSED, ValueError):
             continue
 
 

@@ -20,10 +20,11 @@ _QUANTITY: Final = "quantity"
 _SEMVER: Final = "semver"
 _NANO: Final = 9  # digits after the point that a quantity has
 
+_PART: Final = "(?:0|[1-9][0-9]{0,18})"  # 64 bits, as the API server has it
 # https://semver.org, "Is there a suggested regular expression"
 _VERSION: Final = re.compile(
-    r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)"
-    r"(?:-((?:0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)(?:\.(?:0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*))*))?"
+    rf"({_PART})\.({_PART})\.({_PART})"
+    rf"(?:-((?:{_PART}|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)(?:\.(?:{_PART}|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*))*))?"
     r"(?:\+([0-9a-zA-Z-]+(?:\.[0-9a-zA-Z-]+)*))?"
 )
 
@@ -84,11 +85,12 @@ def _order(one: Any, other: Any) -> int:
 def _precedence(version: str) -> tuple[Any, ...]:
     """https://semver.org/#spec-item-11"""
     match = _VERSION.fullmatch(version)
-    assert match is not None  # version_of
+    if match is None:  # a map that the expression made
+        raise InputError(f"{version[:64]!r} is no semantic version: write it as in 1.2.3")
     numbers, before = tuple(int(match[at]) for at in (1, 2, 3)), match[4]
     if before is None:
         return (*numbers, 1, ())
-    parts = tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in before.split("."))
+    parts = tuple((0, int(part), "") if part.isdecimal() else (1, 0, part) for part in before.split("."))
     return (*numbers, 0, parts)
 
 
