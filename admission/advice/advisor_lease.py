@@ -43,6 +43,10 @@ class AdvisorLease:
         """Return whether the Lease is held and was renewed a moment ago."""
         return self.is_renewed(self._alive_for)
 
+    def is_known(self) -> bool:
+        """Return whether the Lease is there: somebody has installed an advisor."""
+        return self._seen is not None
+
     def silent_for(self) -> float:
         """Return the seconds since an advisor was last seen to be alive, or since this process began to look."""
         return 0.0 if self.is_alive() else self._clock() - max(self._began, self._changed_at)

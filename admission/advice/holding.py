@@ -70,6 +70,8 @@ class Holding(Collector):
     def report(self) -> None:
         """Log when new pods are not held any more, and when they are again: how many came without advice."""
         why = self.why_not()
+        if why is NotHeld.NO_ADVISOR and not self._lease.is_known():
+            return  # nobody has installed one
         with self._lock:
             total = self._unadvised.total()
             if why == self._reported:

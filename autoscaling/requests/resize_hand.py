@@ -133,6 +133,9 @@ class ResizeHand:
         await self._begin(create_key=False)
         errors = list[ForecastError]()
         left = [pod.name for pod in await self._resized() if not await self._collect(errors, self._restore(pod))]
+        if self.foreign:
+            fields = {"pods": len(self.foreign), "such_as": next(iter(self.foreign))}
+            logger.warning("pods with a record that is not ours keep their requests", extra=fields)
         if left:
             why = f" ({errors[0]})" if errors else f" ({_NO_ROOM})" if self.kept[_NO_ROOM] else ""
             raise ForecastError(

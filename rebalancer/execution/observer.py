@@ -9,6 +9,7 @@ deployments, list on replicasets and horizontalpodautoscalers.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, TypeVar
@@ -77,10 +78,12 @@ class Observer:
     async def surges(self, most: int, now: float) -> list[tuple[MoveSpec, MoveStatus]]:
         """Return the Deployments that are scaled up by us, as moves that are to be withdrawn.
 
-        They are found by their ReplicaSets, which the rebalancer may list, and then asked themselves.
+        They are found by their ReplicaSets, which the rebalancer may list, and then asked themselves: in any order, as
+        marks that mean nothing any more, or that a tenant made, must not hide those that come after them.
+        most : that are returned; ten times as many Deployments are asked
         """
         names, token = dict[tuple[str, str], None](), ""
-        while len(names) < most:
+        while True:
             answer = await self._get(f"{_REPLICA_SETS}?{urlencode({'limit': _PAGE, 'continue': token})}")
             if answer is None:
                 break
@@ -88,8 +91,11 @@ class Observer:
             names |= dict.fromkeys(marked)
             if not token:
                 break
-        found = [await self._surge(*one, now) for one in list(names)[:most]]
-        return [one for one in found if one is not None]
+        found = list[tuple[MoveSpec, MoveStatus]]()
+        for one in random.sample(list(names), min(len(names), 10 * most)):
+            if len(found) < most and (surge := await self._surge(*one, now)) is not None:
+                found.append(surge)
+        return found
 
     async def _surge(self, namespace: str, name: str, now: float) -> tuple[MoveSpec, MoveStatus] | None:
         owner = f"{namespace}/Deployment/{name}"

@@ -156,7 +156,8 @@ def _advice(
     )
     holding = Holding(options, lease, hands, by_policy)
     every("advisor-lease", LOOK_SECONDS, lease.look)
-    every("right-to-patch-pods", RIGHT_SECONDS, right.look)
+    # An installation without an advisor gives no such right, and needs none.
+    every("right-to-patch-pods", RIGHT_SECONDS, lambda: right.look() if lease.is_known() else None)
     every("release-gates", KEEP_UP_SECONDS, hands.keep_up)
     every("holding", _STATUS_SECONDS, holding.report)
     stack.callback(hands.end)

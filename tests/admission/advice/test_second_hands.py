@@ -39,6 +39,9 @@ class StubLease(AdvisorLease):
     def is_renewed(self, within: float) -> bool:
         return self.is_alive()
 
+    def is_known(self) -> bool:
+        return True
+
     def silent_for(self) -> float:
         return 0.0 if self.is_alive() else self.clock() - self.seen
 
