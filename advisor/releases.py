@@ -92,18 +92,17 @@ class Releases:
             overdue = self._gated.held_for(self._ceiling + _LEADER_SECONDS)
             self._release(overdue, Outcome.OVERDUE, f"no advice within {self._ceiling:g} s")
             return
-        waiting = self._gated.held_for(0.0)
-        if self._quotas is not None:
-            waiting = [pod for pod in waiting if not self._quotas.keeps(pod.uid)]
-        self._patience.see(self._clock(), self._n_advised(), len(waiting), self._n_decided())
+        quotas = self._quotas
+        n_waiting = len(self._gated) if quotas is None else self._gated.number(lambda uid: not quotas.keeps(uid))
+        self._patience.see(self._clock(), self._n_advised(), n_waiting, self._n_decided())
         seconds = self._patience.seconds
         self._release(self._gated.held_for(seconds), Outcome.OVERDUE, f"no advice within {seconds:g} s")
         if self._forecast() is Forecast.MISSING:
-            self._release(waiting, Outcome.NO_FORECAST, "there is no usable forecast")
+            self._release(self._gated.held_for(0.0), Outcome.NO_FORECAST, "there is no usable forecast")
             return
         room = self._patience.room
-        if room is not None and len(waiting) > room:
-            spare = least_in_need(waiting, len(waiting) - room)
+        if room is not None and n_waiting > room:
+            spare = least_in_need(self._gated.held_for(0.0), n_waiting - room)
             self._release(spare, Outcome.TOO_MANY, "more pods wait than can be advised on in time")
 
     def end(self, is_led: Callable[[], bool]) -> None:
