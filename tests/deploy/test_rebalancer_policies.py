@@ -206,7 +206,7 @@ def _seen(world: Policed, name: str) -> tuple[MoveSpec, MoveStatus, PodSeen]:
 
 
 def _read(world: Policed, path: str) -> DeploymentSeen:
-    return deployment_seen(msgspec.json.encode(world.admin.send("GET", path)), b"{}")
+    return deployment_seen(msgspec.json.encode(world.admin.send("GET", path)), b'{"items":[]}')
 
 
 def test_its_own_requests_pass(world: Policed) -> None:
