@@ -48,7 +48,7 @@ _LOOK_AHEAD: Final = 15
 """Units for which tables are read together with those of the unit that is placed."""
 
 _HELD_SECONDS: Final = 0.5
-_BURST_PODS, _BURST_SECONDS = 6, 0.05
+_BURST_PODS, _BURST_SECONDS = 4, 0.03
 """Pods that come faster than so many in so long are held back; what comes one by one must not wait for others."""
 
 """For which a pod is held back after its cycle, to be looked at with those of later ones."""
@@ -230,8 +230,7 @@ class Scheduler:
                 if not self._may_schedule():
                     self._release_held()
                     self._stopping.wait(_IDLE_SECONDS)
-                elif self._backpressure.is_on(self._settling.unfinished):
-                    self._release_held()
+                elif self._is_behind() and not self._holds_more():
                     self._stopping.wait(0.005)
                 else:
                     self.round()
@@ -288,8 +287,19 @@ class Scheduler:
         if held_back is None:
             return
         since, n_placed = self._stopwatch() - held_back.since, len(held_back.placed)
-        if n_placed >= self._options.together or since >= _HELD_SECONDS or not self._is_burst(held_back):
+        is_over = n_placed >= self._options.together or since >= _HELD_SECONDS or not self._is_burst(held_back)
+        if is_over and not self._is_behind():
             self._release_held()
+
+    def _is_behind(self) -> bool:
+        """Whether what was decided is being carried out more slowly than pods come."""
+        return self._backpressure.is_on(self._settling.unfinished)
+
+    def _holds_more(self) -> bool:
+        """Whether pods that would wait for their turn anyway are decided about meanwhile, to be looked at together."""
+        n_held = 0 if self._held is None else len(self._held.placed)
+        is_waited_for = self._queue.lengths()[Part.ACTIVE.value] > 0
+        return self._together is not None and n_held < self._options.together and is_waited_for
 
     def _is_burst(self, held: _Held) -> bool:
         """Whether pods come fast, since the first of these came; a queue that has grown slowly is none."""
