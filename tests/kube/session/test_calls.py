@@ -66,5 +66,5 @@ def test_a_call_that_does_not_end_is_given_up_and_cancelled(loop: Loop) -> None:
         CallTimedOut, match=r"reading plans did not end within 0\.05 s and was given up: look at"
     ) as caught:
         call(loop, never(), 0.05, "reading plans")
-    assert isinstance(caught.value, ForecastError) and isinstance(caught.value, TimeoutError)
+    assert {ForecastError, TimeoutError} <= set(type(caught.value).__mro__)
     assert eventually(cancelled.is_set)
