@@ -24,7 +24,7 @@ class BoundPods(NodesAndPodsOnly):
     """Implements Follower, to be attached after the tables of the view.
 
     filters_of : all filters that a pod has to pass
-    following  : learns where pods went that were nominated; None = nobody asks
+    following  : learns where pods went that were nominated; None = no part asks
     """
 
     def __init__(

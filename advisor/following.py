@@ -2,7 +2,7 @@
 
 Advice rests on KEP-1923 (PreferNominatedNode, since Kubernetes 1.22): kube-scheduler tries the node in
 status.nominatedNodeName before all others. KEP-5278, as narrowed in 1.35, means the field for kube-scheduler alone, and
-keeps nobody from writing it. So it may end with any version, and nothing would say so. Preferred node affinity is the
+keeps no other client from writing it. So it may end with any version, without a word. Preferred node affinity is the
 supported road: less exact, and it takes over.
 
     UNKNOWN, FOLLOWED --a canary or MISSES pods in a row went elsewhere--> DOUBTED --CANARIES in a row--> IGNORED
@@ -76,13 +76,13 @@ class Way(Enum):
         return self is not Way.NOMINATE
 
 
-class Outcome(StrEnum):
-    """What became of a canary. UNTOLD: a filter kept it away, or it was not bound within a minute."""
+class CanaryOutcome(StrEnum):
+    """What became of a canary. UNCLEAR: a filter kept it away, or it was not bound within a minute."""
 
     FOLLOWED = "followed"
     ELSEWHERE = "elsewhere"
     REFUSED = "refused"
-    UNTOLD = "untold"
+    UNCLEAR = "unclear"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class Following:
         self._canaries: dict[str, float] = {}  # by UID, when they were chosen
         self._missed: list[str] = []  # namespaces of canaries that were not followed, in a row
         self._missed_pods = 0
-        self.canaries: Final[Counter[Outcome]] = Counter()
+        self.canaries: Final[Counter[CanaryOutcome]] = Counter()
 
     @property
     def state(self) -> Nominations:
@@ -145,7 +145,7 @@ class Following:
         """The API server refused a nomination, or dropped it."""
         with self._lock:
             self._canaries.pop(uid, None)
-            self._missed_one(namespace, Outcome.REFUSED)
+            self._missed_one(namespace, CanaryOutcome.REFUSED)
 
     def given_up(self, uid: str) -> None:
         """The pod was not nominated, for reasons that say nothing about kube-scheduler; for other pods, nothing."""
@@ -160,15 +160,15 @@ class Following:
         if nominated is None:
             return
         is_followed = nominated.node == node
-        is_told = is_followed or not is_kept_away(nominated.node)
+        is_clear = is_followed or not is_kept_away(nominated.node)
         with self._lock:
-            if not is_told:
+            if not is_clear:
                 if nominated.is_canary:
-                    self._untold()
+                    self._unclear()
             elif nominated.is_canary and is_followed:
                 self._followed()
             elif nominated.is_canary:
-                self._missed_one(nominated.namespace, Outcome.ELSEWHERE)
+                self._missed_one(nominated.namespace, CanaryOutcome.ELSEWHERE)
             else:
                 self._missed_pods = 0 if is_followed else self._missed_pods + 1
                 if self._missed_pods >= MISSES and self._state in (Nominations.UNKNOWN, Nominations.FOLLOWED):
@@ -199,22 +199,22 @@ class Following:
         for uid in [uid for uid, at in self._canaries.items() if now - at > _OPEN_SECONDS]:
             del self._canaries[uid]
             self._open.pop(uid, None)
-            self._untold()
+            self._unclear()
 
-    def _untold(self) -> None:
+    def _unclear(self) -> None:
         # Not the very next pod: what keeps this one away may keep all of its kind away.
-        self.canaries[Outcome.UNTOLD] += 1
+        self.canaries[CanaryOutcome.UNCLEAR] += 1
         self._due = self._clock() + PATIENCE_SECONDS
 
     def _followed(self) -> None:
         if self._state is Nominations.IGNORED:
             logger.warning("kube-scheduler follows nominations again: held pods are nominated")
-        self.canaries[Outcome.FOLLOWED] += 1
+        self.canaries[CanaryOutcome.FOLLOWED] += 1
         self._state, self._due = Nominations.FOLLOWED, self._clock() + EVERY_SECONDS
         self._missed.clear()
         self._missed_pods, self._retry_seconds = 0, RETRY_SECONDS
 
-    def _missed_one(self, namespace: str, outcome: Outcome) -> None:
+    def _missed_one(self, namespace: str, outcome: CanaryOutcome) -> None:
         self.canaries[outcome] += 1
         self._missed.append(namespace)
         now = self._clock()
@@ -224,10 +224,11 @@ class Following:
                 self._due = now + self._retry_seconds
         elif len(self._missed) >= CANARIES:
             self._state, self._due = Nominations.IGNORED, now + self._retry_seconds
+            is_refused = outcome is CanaryOutcome.REFUSED
             logger.error(
                 "nominations are not followed (%s): held pods prefer their nodes from now on; docs/operate/alerts.md, "
                 "ForecastNominationsIgnored",
-                "the API server does not store them" if outcome is Outcome.REFUSED else "kube-scheduler decides itself",
+                "the API server does not store them" if is_refused else "kube-scheduler decides itself",
             )
         else:
             self._doubt()

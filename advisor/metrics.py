@@ -11,8 +11,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from advisor.advice_binder import AdviceFigures
-from advisor.following import Following, Nominations
-from advisor.following import Outcome as CanaryOutcome
+from advisor.following import CanaryOutcome, Following, Nominations
 from advisor.gated_pods import GatedPods
 from advisor.preferred_pods import PreferenceFigures, PreferenceOutcome
 from advisor.quota_gate import QuotaGate
@@ -111,7 +110,7 @@ class FollowingCollector(Collector):
             "forecast_canaries",
             "Pods that were nominated to their second-best node to see whether nominations are followed: they went "
             "there (followed) or elsewhere, the API server did not store the nomination (refused), or the pod says "
-            "nothing (untold), as a filter kept it away or it was not bound within a minute. Refused nominations of "
+            "nothing (unclear), as a filter kept it away or it was not bound within a minute. Refused nominations of "
             "other pods count, too.",
             labels=["outcome"],
         )

@@ -55,7 +55,7 @@ class Forecast(Enum):
 class Releases:
     """For any thread. `keep_up` is to be called several times a second.
 
-    session      : writes whether or not this replica leads
+    session   : writes whether or not this replica leads
     seconds   : after which a pod is overdue
     forecast  : where it is missing no pod waits for the advice of a leader
     leads     : one that does not gives the leader a second more, whose release says what was advised

@@ -79,7 +79,7 @@ class Room:
 
 
 ROOM: Final = Room(2**27)
-"""Of this process."""
+"""Shared by all answers that this process reads at once."""
 
 
 def read_whole(

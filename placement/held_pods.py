@@ -1,5 +1,5 @@
 """Pods without a node and their scheduling gates, read with as little of them as possible: what a user writes into the
-rest of a pod keeps nobody from removing our gate."""
+rest of a pod keeps no part from removing our gate."""
 
 from __future__ import annotations
 

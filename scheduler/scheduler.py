@@ -48,10 +48,10 @@ _LOOK_AHEAD: Final = 15
 """Units for which tables are read together with those of the unit that is placed."""
 
 _HELD_SECONDS: Final = 0.5
+"""For which a pod is held back after its cycle, to be looked at with those of later ones."""
+
 _BURST_PODS, _BURST_SECONDS = 4, 0.03
 """Pods that come faster than so many in so long are held back; what comes one by one must not wait for others."""
-
-"""For which a pod is held back after its cycle, to be looked at with those of later ones."""
 
 _LOST_SECONDS: Final = 60.0
 """Seconds after which a popped pod that is neither assumed nor being bound was lost by a mistake of ours."""

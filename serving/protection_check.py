@@ -47,19 +47,19 @@ class _Recorded(asyncio.Transport):
         self.ended = True
 
     def write(self, data: Any) -> None:
-        """Nobody reads it."""
+        """What is written goes nowhere: this client only listens."""
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """No buffer."""
+        """There is no buffer that could have limits."""
 
     def get_write_buffer_size(self) -> int:
         return 1
 
     def pause_reading(self) -> None:
-        """Nothing is read."""
+        """What this client sends is put into the protocol directly."""
 
     def resume_reading(self) -> None:
-        """Nothing is read."""
+        """What this client sends is put into the protocol directly."""
 
 
 class _Tried:

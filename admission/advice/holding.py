@@ -71,7 +71,7 @@ class Holding(Collector):
         """Log when new pods are not held any more, and when they are again: how many came without advice."""
         why = self.why_not()
         if why is NotHeld.NO_ADVISOR and not self._lease.is_known():
-            return  # nobody has installed one
+            return  # none is installed
         with self._lock:
             total = self._unadvised.total()
             if why == self._reported:

@@ -102,8 +102,8 @@ class SecondHands(Collector):
         self._release(longest_hold(self._gate_timeout, silent_for), because)
 
     def end(self) -> None:
-        """Release every pod that is held, of tenants, too, if no advisor is alive: nobody else may be left. Takes
-        seconds."""
+        """Release every pod that is held, of tenants, too, if no advisor is alive: no other replica may be
+        left. Takes seconds."""
         began = time.monotonic()
         while (since := time.monotonic() - began) < _FAREWELL_SECONDS:
             time.sleep(KEEP_UP_SECONDS)

@@ -4,7 +4,7 @@ document is made from these classes. The names that JSON has stand in `name=` wh
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Protocol
 
@@ -94,8 +94,9 @@ class SchedulingApi(Protocol):
     def queues(self) -> Sequence[QueueShare]:
         """Owners of queues, with what they have and wait for; may take as long as `waiting`."""
 
-    def can(self) -> Mapping[str, Any]:
-        """Return what this replica can do now, for /readyz. Quick."""
+    @property
+    def abilities(self) -> Callable[[], Mapping[str, Any]]:
+        """Return what says what this replica can do now, for /readyz. Quick."""
 
 
 def queue_answer(

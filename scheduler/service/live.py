@@ -110,8 +110,5 @@ class LiveScheduling:
             for one in self.queue.waiting()
         ]
 
-    def can(self) -> Mapping[str, Any]:
-        return self.abilities()
-
     def queues(self) -> Sequence[QueueShare]:
         return self.shares(one.pod for one in self.queue.waiting())

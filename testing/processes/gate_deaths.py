@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+import urllib3
+
 from placement.advice_gate import ADVICE
 from testing.clusters.advised_site import Site, advised_site, pod_of
 from testing.processes.scorer_process import ScorerProcess
@@ -46,7 +48,7 @@ class HeldTimes:
         self.away = (0.0, 0.0)
 
     def seen(self, kind: str, pod: dict[str, Any]) -> None:
-        """Of Watching."""
+        """Note an event of the watch, as Watching tells it."""
         gates = pod["spec"].get("schedulingGates", [])
         is_held = kind != "DELETED" and {"name": ADVICE} in gates
         uid, now = pod["metadata"]["uid"], time.monotonic()
@@ -80,18 +82,20 @@ class Advised:
     times: HeldTimes
 
     def create(self, prefix: str, rate: float, seconds: float) -> float:
-        """Create pods at a rate; returns the rate that was reached. One that is refused is left out."""
+        """Create pods at a rate; returns the rate of those that were stored. The API server may be away meanwhile."""
         n, began = int(rate * seconds), time.monotonic()
 
-        def one(number: int) -> None:
+        def one(number: int) -> int:
             time.sleep(max(0.0, began + number / rate - time.monotonic()))
             made = pod_of(f"{prefix}-{number:05d}", self.site.sets[number % len(self.site.sets)])
-            with suppress(Exception):
+            with suppress(RuntimeError, urllib3.exceptions.HTTPError):
                 self.site.writer.create(made)
+                return 1
+            return 0
 
         with ThreadPoolExecutor(_CREATORS) as pool:
-            list(pool.map(one, range(n)))
-        return n / (time.monotonic() - began)
+            n_stored = sum(pool.map(one, range(n)))
+        return n_stored / (time.monotonic() - began)
 
 
 Death = Callable[[Advised], None]

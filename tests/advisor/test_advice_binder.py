@@ -11,7 +11,7 @@ import pytest
 
 from advisor.advice_binder import AdviceBinder, AdviceFigures
 from advisor.advice_notes import AdviceNotes
-from advisor.following import Following, Nominations, Outcome
+from advisor.following import CanaryOutcome, Following, Nominations
 from advisor.gated_pods import GatedPods
 from kube.binding.binding_steps import BindingVerdict
 from kube.client.api_answer import Answer, answered, not_sent, unanswered
@@ -299,7 +299,7 @@ def test_a_pod_whose_nomination_is_not_taken_prefers_its_node(answer: Answer) ->
     assert [one.path for one in scene.asked] == [f"{PATH}/status", PATH]
     assert _preferred(scene.asked[1])[0] == (100, "n1"), "the best, also of a canary"
     assert orjson.loads(scene.asked[1].body["metadata"]["annotations"][ADVICE])["node"] == "n1"
-    assert scene.following.canaries[Outcome.REFUSED] == 1 and scene.figures.preferred == 1
+    assert scene.following.canaries[CanaryOutcome.REFUSED] == 1 and scene.figures.preferred == 1
 
 
 def test_the_gate_goes_without_preferences_where_these_are_refused() -> None:

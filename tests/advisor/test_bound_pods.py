@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from advisor.bound_pods import BoundPods
-from advisor.following import Following, Outcome, Way
+from advisor.following import CanaryOutcome, Following, Way
 from kube.decoding.decoding import Kind
 from kube.objects.objects import NodeInfo, Phase, PodInfo
 from kube.tables.changes import Change
@@ -236,10 +236,10 @@ def test_after_tables_were_made_anew_pods_that_are_assumed_are_still_awaited() -
 
 @pytest.mark.parametrize(
     ("at", "others_cores", "outcome"),
-    [("n2", 0.0, Outcome.FOLLOWED), ("n1", 0.0, Outcome.ELSEWHERE), ("n1", 64.0, Outcome.UNTOLD)],
+    [("n2", 0.0, CanaryOutcome.FOLLOWED), ("n1", 0.0, CanaryOutcome.ELSEWHERE), ("n1", 64.0, CanaryOutcome.UNCLEAR)],
 )
 def test_where_a_canary_went_is_reported_and_whether_a_filter_kept_it_away(
-    at: str, others_cores: float, outcome: Outcome
+    at: str, others_cores: float, outcome: CanaryOutcome
 ) -> None:
     world = World(WAITING, pod_info("other", uid="other", node="n2", requests={"cpu": others_cores}))
     assert world.following.way(WAITING.uid, advice({"n1": 3, "n2": 1}, uid=WAITING.uid)) is Way.CANARY

@@ -13,9 +13,9 @@ from advisor.following import (
     NEAR_POINTS,
     PATIENCE_SECONDS,
     RETRY_SECONDS,
+    CanaryOutcome,
     Following,
     Nominations,
-    Outcome,
     Way,
     as_canary,
 )
@@ -68,7 +68,7 @@ def test_the_first_pod_is_a_canary_and_so_is_one_every_hour_and_of_a_new_version
     assert [world.pod(), world.pod()] == [Way.CANARY, Way.NOMINATE]
     world.version = (1, 37)
     assert [world.pod(), world.pod()] == [Way.CANARY, Way.NOMINATE]
-    assert world.following.canaries == {Outcome.FOLLOWED: 3}
+    assert world.following.canaries == {CanaryOutcome.FOLLOWED: 3}
 
 
 def test_a_canary_takes_a_node_that_is_nearly_as_good_unless_none_comes_in_time() -> None:
@@ -93,7 +93,7 @@ def test_of_pods_that_come_together_one_is_a_canary_and_one_that_is_never_bound_
     assert world.pod() is Way.NOMINATE, "not the very next pod after one that says nothing"
     world.clock.now += PATIENCE_SECONDS
     assert world.pod() is Way.CANARY
-    assert world.following.canaries == {Outcome.UNTOLD: 1, Outcome.FOLLOWED: 1}
+    assert world.following.canaries == {CanaryOutcome.UNCLEAR: 1, CanaryOutcome.FOLLOWED: 1}
 
 
 def test_preferences_take_over_after_three_canaries_in_a_row_and_canaries_bring_nominations_back() -> None:
@@ -151,7 +151,7 @@ def test_a_pod_that_a_known_filter_kept_away_says_nothing() -> None:
     world.follows = False
     assert [world.pod(kept_away=True) for _ in range(30)] == [Way.CANARY] + [Way.NOMINATE] * 29
     assert world.state() is Nominations.UNKNOWN
-    assert world.following.canaries == {Outcome.UNTOLD: 1}
+    assert world.following.canaries == {CanaryOutcome.UNCLEAR: 1}
 
 
 @pytest.mark.parametrize("is_canary", [False, True])
@@ -164,7 +164,7 @@ def test_nominations_that_the_api_server_refuses_are_as_good_as_ignored(is_canar
         assert (world.following.way(uid, said) is Way.CANARY) or not is_canary
         world.following.refused(uid, name)
     assert world.state() is Nominations.IGNORED
-    assert world.following.canaries[Outcome.REFUSED] == CANARIES
+    assert world.following.canaries[CanaryOutcome.REFUSED] == CANARIES
 
 
 def test_one_tenant_whose_pods_are_kept_away_by_what_nobody_knows_does_not_decide_for_the_others() -> None:

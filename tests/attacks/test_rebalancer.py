@@ -189,7 +189,7 @@ def _fill(cluster: Night, tenant: Applier, app: str) -> None:
 
 
 def _nothing(cluster: Night, tenant: Applier, app: str) -> None:
-    """An honest one."""
+    """The tenant of an honest workload does nothing."""
 
 
 SURGES: dict[str, tuple[Act, int | None, set[str]]] = {

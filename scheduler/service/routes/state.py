@@ -39,4 +39,4 @@ async def readyz(service: TheSchedulingService) -> Response:
     An advisor says what it can do now: whether it leads, may remove gates, and has a forecast.
     """
     reason = service.not_ready_because()
-    return error_response(503, reason) if reason else json_response({"ok": True, **service.scheduling.can()})
+    return error_response(503, reason) if reason else json_response({"ok": True, **service.scheduling.abilities()})

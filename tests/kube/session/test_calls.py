@@ -16,7 +16,7 @@ from testing.waiting import eventually
 
 
 class Loop:
-    """Implements calls.Submits."""
+    """Implements calls.Submits by an event loop in a thread."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()

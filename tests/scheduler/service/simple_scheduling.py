@@ -58,7 +58,7 @@ class SimpleScheduling:
     def waiting(self) -> Sequence[QueuedPod]:
         return tuple(self.pods)
 
-    def can(self) -> Mapping[str, Any]:
+    def abilities(self) -> Mapping[str, Any]:
         return {"leads": True}
 
     def queues(self) -> Sequence[QueueShare]:
