@@ -8,14 +8,14 @@ from functools import cache, partial
 from typing import Final
 
 from advisor.following import Following
+from cluster.assuming_cluster import AssumingCluster
+from cluster.follower import NodesAndPodsOnly
+from cluster.tables.changes import Change, PodChange, one_by_one
 from kube.objects.objects import PodInfo
-from kube.tables.changes import Change, PodChange, one_by_one
 from placement.decisions.recorder import DecisionRecorder
 from placement.feasibility import verdict
 from placement.filters.filter import ClusterView, Filter
 from placement.what_if import WithoutPods
-from scorer.assuming_cluster import AssumingCluster
-from scorer.follower import NodesAndPodsOnly
 
 _KUBE_SCHEDULER: Final = "all filters that are known here pass: kube-scheduler decided otherwise"
 

@@ -16,12 +16,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from cluster.assuming_cluster import AssumingCluster
+from cluster.follower import NodesAndPodsOnly
+from cluster.tables.changes import Change, PodChange, one_by_one
 from kube.objects.objects import PodInfo
 from kube.objects.pod_accounting import waits
-from kube.tables.changes import Change, PodChange, one_by_one
 from placement.advice_gate import ADVICE
-from scorer.assuming_cluster import AssumingCluster
-from scorer.follower import NodesAndPodsOnly
 
 _MODIFIED: Final = b'{"type":"MODIFIED"'
 _UID: Final = b'"uid":"'

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from pydantic import Field, field_validator
 
-from forecast.setting_group import Duration, SettingGroup
+from base.setting_group import Duration, SettingGroup
 from kube.leader_election.options import LeaseOptions
 from placement.decisions.options import DecisionOptions
 from scheduler.gangs.options import GangOptions

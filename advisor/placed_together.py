@@ -1,5 +1,5 @@
 """Pods of several controllers that wait together have their nodes: some of them exchange these before the advice is
-written (scorer/predicted/placed_together.py). The search has copies of the tables, and needs no lock.
+written (cluster/predicted/placed_together.py). The search has copies of the tables, and needs no lock.
 
 A pod takes part if only room, requests and the predicted peak decided between its nodes (Placer.movable). It has no
 topology spread of its own, no room is reserved for it, and it stays in its zone. On a node with a pod that takes no
@@ -15,7 +15,10 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
+from cluster.assuming_cluster import AssumingCluster
+from cluster.predicted.load import PredictedLoad
+from cluster.predicted.placed_together import FilledNodes, Release, rearranged
 from forecast.resources import CPU
 from kube.objects.objects import PodInfo
 from kube.objects.pod_shape import shape_of
@@ -27,9 +30,6 @@ from scheduler.cycle.placing import Placer
 from scheduler.cycle.reserve import reserved, unreserve
 from scheduler.profile import SchedulingProfile
 from scheduler.queue.queued import QueuedPod
-from scorer.assuming_cluster import AssumingCluster
-from scorer.predicted.load import PredictedLoad
-from scorer.predicted.placed_together import FilledNodes, Release, rearranged
 
 MOST_NODES: Final = 1000
 """Nodes that are looked at beyond those of the pods, the ones whose CPU is predicted lowest at its peak: the tables of

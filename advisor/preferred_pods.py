@@ -24,7 +24,9 @@ import numpy as np
 import orjson
 
 from advisor.advice_requests import advice_note
-from forecast.errors import ForecastError
+from base.errors import ForecastError
+from cluster.assuming_cluster import AssumingCluster
+from cluster.opt_out import opts_out
 from kube.objects.objects import PodInfo
 from kube.objects.pod_accounting import waits
 from placement.advice_gate import ADVICE
@@ -33,9 +35,7 @@ from placement.decisions.recorder import DecisionRecorder
 from placement.filters.filter import ClusterView
 from placement.kube_scheduler_choice import expected_choice
 from placement.preferred_nodes import PreferencesBody, PreferredNode, preferring
-from scorer.assuming_cluster import AssumingCluster
 from scorer.judgement import Judgement
-from scorer.opt_out import opts_out
 from scorer.scorer import Scorer
 
 _STAND_IN: Final = "asked/"

@@ -10,7 +10,7 @@ import urllib3
 from kubernetes import client
 
 from advisor.advice_requests import advice_note
-from forecast.errors import ForecastError
+from base.errors import ForecastError
 from kube.client.api_answer import answered, is_gone
 from kube.client.kubernetes_client import send
 from kube.client.kubernetes_requests import list_request

@@ -21,16 +21,16 @@ from typing import Final
 import msgspec
 
 from advisor.advice_requests import PendingPod, pending_pod, withdraw_body
+from cluster.assuming_cluster import AssumingCluster
+from cluster.follower import NodesAndPodsOnly
+from cluster.tables.changes import Change, PodChange, one_by_one
 from kube.client.api_answer import Answer
 from kube.client.pod_writes import MERGE, pod_path
 from kube.objects.objects import PodInfo
 from kube.objects.pod_accounting import waits
 from kube.session.api_session import SessionOver
 from kube.session.request_retries import Requests, Session
-from kube.tables.changes import Change, PodChange, one_by_one
 from placement.advice_gate import ADVICE
-from scorer.assuming_cluster import AssumingCluster
-from scorer.follower import NodesAndPodsOnly
 
 _MOST_AT_ONCE: Final = 32
 _REQUEST_SECONDS: Final = 5.0

@@ -21,11 +21,11 @@ from autoscaling.options import AutoscaleOptions
 from autoscaling.replicas.loads_ahead import LoadsAhead, loads_ahead
 from autoscaling.replicas.used_now import PodUsageSource, used_by_service
 from autoscaling.services_ahead import ServicesAhead, services_ahead
-from forecast.errors import ForecastError
+from base.errors import ForecastError
+from cluster.degradation import Level
+from cluster.live_tables import LiveTables
 from forecast.resources import RESOURCES
 from kube.troubles import Troubles
-from scorer.degradation import Level
-from scorer.live_tables import LiveTables
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from autoscaling.nodes.options import BufferOptions, GuardOptions
 from autoscaling.replicas.options import ReplicaOptions
-from forecast.setting_group import Duration
+from base.setting_group import Duration
 from kube.leader_election.options import LeaseOptions
 from serving.options import ServerOptions, ServingOptions
 

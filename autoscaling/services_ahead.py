@@ -7,14 +7,14 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats
+from base.arrays import Bools, Floats
+from cluster.degradation import Level
+from cluster.example_pods import example_pods, requests_of
+from cluster.live_tables import LiveTables
+from cluster.predicted.horizon import Horizon
 from forecast.calendar import SLOT_MINUTES
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
-from scorer.degradation import Level
-from scorer.example_pods import example_pods, requests_of
-from scorer.live_tables import LiveTables
-from scorer.predicted.horizon import Horizon
 
 _DAYS: Final = 3
 """Today and all of the next 24 hours, also around midnight, with an hour to spare."""

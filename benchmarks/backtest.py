@@ -22,13 +22,13 @@ from pathlib import Path
 
 import numpy as np
 
+from base.arrays import Bools, Floats
+from base.errors import InputError
 from benchmarks.bound_coverage import by_class, coverage_interval, traits
 from benchmarks.clusters.plain import Trace, build_plain
 from benchmarks.harness import command_line
 from benchmarks.rivals import RIVALS
-from forecast.arrays import Bools, Floats
 from forecast.backtest import OURS, Backtest, backtest, origin_days, peak_scores
-from forecast.errors import InputError
 from forecast.fit import fit
 from forecast.history import History
 from forecast.issued_bounds import daily_peaks

@@ -21,10 +21,10 @@ from pathlib import Path
 
 import numpy as np
 
+from base.arrays import Floats, Ints
+from base.errors import InputError
 from benchmarks.clusters.__main__ import main as build_cluster
 from benchmarks.harness import command_line
-from forecast.arrays import Floats, Ints
-from forecast.errors import InputError
 from forecast.fit import fit
 from forecast.history import History
 from forecast.issued_bounds import node_hits, service_hits

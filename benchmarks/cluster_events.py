@@ -26,10 +26,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import command_line, peak_gib
+from cluster.tables.self_check import drifts, observe
+from cluster.tables.state import ClusterState
 from kube.decoding.decoding import Kind, decode_event, decode_list
 from kube.objects.objects import PodInfo
-from kube.tables.self_check import drifts, observe
-from kube.tables.state import ClusterState
 from testing.processes.process_figures import resident_bytes
 
 _PAGE = 500

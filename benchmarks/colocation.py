@@ -25,9 +25,12 @@ from pathlib import Path
 
 import numpy as np
 
+from base.arrays import Bools, Floats, Ints
 from benchmarks.evening_rollout import EveningRollout, evening_rollout
 from benchmarks.harness import command_line
-from forecast.arrays import Bools, Floats, Ints
+from cluster.live.usage import NodeUsage
+from cluster.model_watch import LoadedModel
+from cluster.predicted.declared_use import VIRTUAL_REQUEST_ANNOTATION
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.service_key import NO_OWNER
@@ -38,9 +41,6 @@ from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.index.index import PlacementIndex
 from scheduler.profiles.online.colocation_loop import Colocation
 from scheduler.profiles.online.options import GapOptions
-from scorer.live.usage import NodeUsage
-from scorer.model_watch import LoadedModel
-from scorer.predicted.declared_use import VIRTUAL_REQUEST_ANNOTATION
 from scorer.scorer import Scorer
 from testing.servers.cluster_objects import Manifest
 

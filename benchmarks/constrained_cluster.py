@@ -7,6 +7,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
+from cluster.predicted.capacity import KnownCapacities
+from cluster.predicted.profiles import Profiles
+from cluster.predicting import predict
+from cluster.scorer_options import ScorerOptions
+from cluster.tracking import TrackedCluster
 from kube.decoding.decoding import Kind
 from kube.objects.constraints import (
     LabelSelector,
@@ -33,11 +38,6 @@ from kube.objects.storage_objects import (
 )
 from placement.filters.filter import ClusterView
 from placement.index.index import PlacementIndex
-from scorer.options import ScorerOptions
-from scorer.predicted.capacity import KnownCapacities
-from scorer.predicted.profiles import Profiles
-from scorer.predicting import predict
-from scorer.tracking import TrackedCluster
 from testing.clusters.large_cluster import GIB, LargeCluster, large_cluster
 from testing.placement.per_node import OneNode
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from forecast.losses import pinball_loss
 
 BOOM = (

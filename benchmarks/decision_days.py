@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from base.arrays import Bools, Floats, Ints
+from base.errors import InputError
 from benchmarks.decision_forecasters import (
     FEWEST_DAYS,
     NAIVE,
@@ -23,9 +25,7 @@ from benchmarks.decision_forecasters import (
     ridge,
     seasonal_naive,
 )
-from forecast.arrays import Bools, Floats, Ints
 from forecast.backtest import scored_series
-from forecast.errors import InputError
 from forecast.fit import fit
 from forecast.history import History
 from forecast.model import PeakModel

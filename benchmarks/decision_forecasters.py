@@ -16,7 +16,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.stats import norm
 
-from forecast.arrays import AnyFloats, Floats, Ints
+from base.arrays import AnyFloats, Floats, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.model import PeakModel
 

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from base.arrays import Floats, Ints
 from benchmarks.decision_days import FORECASTERS, Days
 from benchmarks.decision_forecasters import OURS, QUANTILES
 from benchmarks.decision_packing import Demand, Outcome, Rule, mean_outcome, outcome, pack
-from forecast.arrays import Floats, Ints
 from forecast.model import PEAK_QUANTILES
 from forecast.resources import RESOURCES
 

@@ -11,7 +11,7 @@ from enum import Enum
 
 import numpy as np
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
 from forecast.composition import bound_at, with_common_error
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 
 _COLUMNS, _WIDTH, _HEIGHT = 4, 250, 170
 _LEFT, _TOP, _GAP = 46, 74, 22

@@ -8,9 +8,9 @@ from statistics import fmean
 
 import numpy as np
 
+from base.arrays import Floats, Ints
 from benchmarks.decision_lines import Cell
 from benchmarks.decision_packing import at_utilisation
-from forecast.arrays import Floats, Ints
 
 _DRAWS = 1_000
 

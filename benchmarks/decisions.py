@@ -21,6 +21,8 @@ from pathlib import Path
 
 import numpy as np
 
+from base.arrays import Floats
+from base.errors import InputError
 from benchmarks.clusters.history_directory import write_history
 from benchmarks.clusters.plain import Trace, build_plain, plain_cluster
 from benchmarks.clusters.traces import read_azure
@@ -43,8 +45,6 @@ from benchmarks.decision_lines import (
 from benchmarks.decision_picture import Panel, draw
 from benchmarks.decision_tables import Merged, difference, mean_violations, merge, reached_by
 from benchmarks.harness import command_line
-from forecast.arrays import Floats
-from forecast.errors import InputError
 from forecast.model import PEAK_QUANTILES
 from forecast.resources import RESOURCES
 from trainer.history.files import read_history

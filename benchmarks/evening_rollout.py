@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from base.arrays import Bools, Floats, Floats32, Ints
 from benchmarks.night_jobs import NightJobs, history_with_nights, jobs_on_every_second_node
 from benchmarks.zones_and_images import (
     ZONE_LABEL,
@@ -26,15 +27,14 @@ from benchmarks.zones_and_images import (
     protected,
     zone_of,
 )
-from forecast.arrays import Bools, Floats, Floats32, Ints
+from cluster.predicted.capacity import CAPACITY_ANNOTATION
+from cluster.predicted.power_growth import RESOURCE_WEIGHTS, power_growth
 from forecast.calendar import SLOTS_PER_DAY, Calendar
 from forecast.fit import fit
 from forecast.model import PeakModel
 from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.service_key import ServiceKey
-from scorer.predicted.capacity import CAPACITY_ANNOTATION
 from scorer.replay.metrics import daily_peaks, hot_node_slots, peak_variation, shares
-from scorer.scores.predicted_peak import RESOURCE_WEIGHTS, power_growth
 from testing.servers.cluster_objects import Manifest, node, pod, replica_set
 from trainer.history.files import HistoryFiles
 

@@ -13,11 +13,11 @@ import math
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
+from cluster.degradation import Level
 from extender.extender_api import Filtered, Victims
 from extender.service.app import create_app
 from kube.objects.objects import PodInfo
 from scorer.answers import Status
-from scorer.degradation import Level
 from serving.options import ServerOptions
 from serving.server import serve
 

@@ -127,7 +127,7 @@ class _StateSink:
     """A ClusterState under one lock."""
 
     def __init__(self) -> None:
-        from kube.tables.state import ClusterState
+        from cluster.tables.state import ClusterState
 
         self.state, self._lock = ClusterState(), threading.Lock()
 

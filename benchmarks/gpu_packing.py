@@ -26,10 +26,10 @@ from typing import Final
 
 import numpy as np
 
+from base.arrays import Floats
 from benchmarks.gpu_packing_cluster import Cluster, allocation_at
 from benchmarks.gpu_packing_policies import PUBLISHED, by
 from benchmarks.gpu_packing_trace import Trace, arrivals, cards_full_at, find_traces, known_mix, read_trace
-from forecast.arrays import Floats
 from scheduler.profiles.gpu.fragmentation.live_mix import rounded
 from scheduler.profiles.gpu.fragmentation.packing_cost import Packing
 from scheduler.profiles.gpu.fragmentation.shapes import PodShape, ShapeMix, mix_of

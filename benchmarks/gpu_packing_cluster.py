@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from base.arrays import Floats, Ints
 from benchmarks.gpu_packing_policies import CostOf, kind_of
-from forecast.arrays import Floats, Ints
 from scheduler.profiles.gpu.fragmentation.nodes import NodeStates, fits
 from scheduler.profiles.gpu.fragmentation.shapes import WHOLE, PodShape
 

@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from forecast.arrays import Ints
+from base.arrays import Ints
 from scheduler.profiles.gpu.fragmentation.nodes import NodeStates
 from scheduler.profiles.gpu.fragmentation.remainder_value import prices_of_pieces
 from scheduler.profiles.gpu.fragmentation.shapes import PodShape, ShapeMix, mix_of

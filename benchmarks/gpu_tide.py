@@ -36,9 +36,9 @@ from typing import Final
 
 import numpy as np
 
+from base.arrays import Floats
 from benchmarks.gpu_tide_week import DAYS, TideWeek, tide_week
 from benchmarks.harness import command_line
-from forecast.arrays import Floats
 from forecast.calendar import SLOTS_PER_DAY
 from scheduler.profiles.gpu.tide.demand import Demand, ServiceUse, demand_ahead
 from scheduler.profiles.gpu.tide.options import TideOptions

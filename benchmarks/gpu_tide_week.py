@@ -13,13 +13,13 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Floats
+from base.arrays import Floats
+from cluster.predicted.horizon import HORIZON_DAYS
+from cluster.predicted.profiles import Profiles
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.fit import fit
 from forecast.history import History
 from forecast.resources import CPU
-from scorer.predicted.horizon import HORIZON_DAYS
-from scorer.predicted.profiles import Profiles
 
 DAYS: Final = 7
 _REPLICAS: Final = 24.0

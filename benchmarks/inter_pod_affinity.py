@@ -22,9 +22,9 @@ from statistics import median
 
 import numpy as np
 
+from base.arrays import Bools, Ints
 from benchmarks.harness import command_line, microseconds
 from benchmarks.neighbours import HOSTNAME, NAMESPACE, choosing, pod, service_pods, view_of, web_constraints
-from forecast.arrays import Bools, Ints
 from kube.objects.constraints import (
     LabelSelector,
     Operator,

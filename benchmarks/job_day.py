@@ -35,10 +35,16 @@ from typing import Final
 
 import numpy as np
 
+from base.arrays import Floats
 from benchmarks.harness import command_line
 from benchmarks.job_day_cluster import RecordedDay, recorded_day
 from benchmarks.job_day_jobs import SIZE, DrawnRun, drawn_day
-from forecast.arrays import Floats
+from cluster.degradation import Level
+from cluster.live.usage import NodeUsage
+from cluster.model_watch import LoadedModel
+from cluster.predicted.declared_use import VIRTUAL_REQUEST_ANNOTATION
+from cluster.runs.declared_run import EXPECTED_RUN_ANNOTATION, said_run
+from cluster.scorer_options import ScorerOptions
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import CPU, HOT_SHARE, MEMORY
 from forecast.service_key import Owner, ServiceKey
@@ -58,13 +64,7 @@ from scheduler.profiles.job.valley.off_peak import OffPeak
 from scheduler.profiles.job.valley.options import ValleyOptions
 from scheduler.profiles.job.valley.planning_loop import Planner
 from scheduler.profiles.job.valley.valley_gate import ValleyGate
-from scorer.degradation import Level
-from scorer.live.usage import NodeUsage
-from scorer.model_watch import LoadedModel
-from scorer.options import ScorerOptions
-from scorer.predicted.declared_use import VIRTUAL_REQUEST_ANNOTATION
 from scorer.replay.metrics import hot_node_slots, shares
-from scorer.runs.declared_run import EXPECTED_RUN_ANNOTATION, said_run
 from scorer.scorer import Scorer
 
 RULES: Final = ("no jobs", "by requests", "peak-aware", "with the valley")

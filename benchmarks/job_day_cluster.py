@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from base.arrays import Floats
 from benchmarks.job_day_jobs import FIRST_HOUR
-from forecast.arrays import Floats
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.fit import fit
 from forecast.model import PeakModel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forecast.arrays import Floats32
+from base.arrays import Floats32
 from forecast.resources import MEMORY, RESOURCES
 from rebalancer.planning.problem import Budget, PodColumns, Problem
 from testing.rebalancing.random_problems import NODE

@@ -28,12 +28,12 @@ from typing import Final
 
 import numpy as np
 
+from base.arrays import Floats, Ints
 from benchmarks.clusters import Trace, build_plain
 from benchmarks.gpu_tide_week import TideWeek, tide_week
 from benchmarks.harness import command_line
-from forecast.arrays import Floats, Ints
+from cluster.tracking import LIVE_HALF_LIFE_SLOTS
 from forecast.calendar import SLOTS_PER_DAY
-from scorer.tracking import LIVE_HALF_LIFE_SLOTS
 from tenants.admission import Use, committed, denial
 from tenants.elastic_quota import ElasticQuota
 from tenants.need import ServicePods, most_within, needed, pods_of_lasting

@@ -7,6 +7,8 @@ from typing import cast
 
 import numpy as np
 
+from cluster.tables.state import ClusterState
+from cluster.tracking import TrackedCluster
 from forecast.service_key import Owner
 from kube.objects.constraints import (
     UNCONSTRAINED,
@@ -19,10 +21,8 @@ from kube.objects.constraints import (
     TopologySpreadConstraint,
 )
 from kube.objects.objects import NodeInfo, PodInfo
-from kube.tables.state import ClusterState
 from placement.filters.filter import ClusterView
 from placement.index.index import PlacementIndex
-from scorer.tracking import TrackedCluster
 from testing.objects import node_info, pod_info
 
 ZONE, HOSTNAME = "topology.kubernetes.io/zone", "kubernetes.io/hostname"

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
+from base.arrays import Floats, Ints
 from benchmarks.clusters.history_directory import write_history
 from benchmarks.clusters.read_history import read_cluster
 from benchmarks.clusters.scenarios import nightly_jobs
-from forecast.arrays import Floats, Ints
 from forecast.history import History
 from forecast.resources import CPU, MEMORY
 from testing.servers.cluster_objects import Manifest, job, pod, running

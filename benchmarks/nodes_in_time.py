@@ -35,10 +35,10 @@ from autoscaling.nodes.guard import NodesNow, marks, marks_for
 from autoscaling.nodes.options import BufferOptions, GuardOptions
 from autoscaling.nodes.pods_ahead import PodsAhead
 from autoscaling.services_ahead import ServicesAhead
+from base.arrays import Bools, Floats, Ints
 from benchmarks.harness import command_line, finish, print_aims
 from benchmarks.nodes_in_time_cluster import MOST_NODES, Autoscaler, Outcome, Replay
 from benchmarks.nodes_in_time_services import Services, forecast_of, histories, history_in, services_of
-from forecast.arrays import Bools, Floats, Ints
 
 LEAD_SECONDS: Final = 300.0
 """A node starts in 180 s; the autoscaler scans every 10 s, and buffers are written every minute."""

@@ -18,9 +18,9 @@ from typing import Final
 
 import numpy as np
 
+from base.arrays import Bools, Floats
 from benchmarks.clusters.placement import native_scores
 from benchmarks.nodes_in_time_services import Services
-from forecast.arrays import Bools, Floats
 
 SCAN_SECONDS: Final = 7.0
 """From the top of a minute to the autoscaler's scan, which comes every 10 s."""

@@ -16,17 +16,17 @@ from typing import Final
 import numpy as np
 
 from autoscaling.services_ahead import ServicesAhead
+from base.arrays import Floats, Ints
 from benchmarks.clusters import build_asd_cluster, build_bitbrains_cluster
 from benchmarks.clusters.autoscaling import autoscaled_replicas
-from forecast.arrays import Floats, Ints
+from cluster.predicted.horizon import Horizon, start_of_slot
+from cluster.predicted.profiles import Profiles
 from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY
 from forecast.fit import fit
 from forecast.history import History
 from forecast.resources import CPU, MEMORY
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
-from scorer.predicted.horizon import Horizon, start_of_slot
-from scorer.predicted.profiles import Profiles
 from testing.objects import pod_info
 from trainer.history.files import HistoryFiles
 

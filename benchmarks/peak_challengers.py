@@ -20,6 +20,8 @@ from pathlib import Path
 
 import numpy as np
 
+from base.arrays import Floats
+from base.errors import InputError
 from benchmarks.challengers.half_hour_trees import half_hour_trees
 from benchmarks.challengers.known_series import QUANTILES, KnownSeries
 from benchmarks.challengers.pinball_network import pinball_network
@@ -27,9 +29,7 @@ from benchmarks.challengers.ridge_on_lags import ridge_on_lags
 from benchmarks.clusters.plain import Trace, build_plain
 from benchmarks.harness import command_line
 from benchmarks.rivals import light_gbm
-from forecast.arrays import Floats
 from forecast.backtest import OURS, origin_days, peak_scores, scored_series
-from forecast.errors import InputError
 from forecast.history import History
 from forecast.issued_bounds import daily_peaks
 from forecast.peaks import PeakForecaster

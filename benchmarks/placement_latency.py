@@ -21,9 +21,10 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from base.arrays import Bools
 from benchmarks.constrained_cluster import KINDS, ConstrainedCluster, constrained_cluster
 from benchmarks.harness import command_line
-from forecast.arrays import Bools
+from cluster.degradation import Level
 from kube.objects.objects import PodInfo
 from placement.filters.catalogue import standard_filters
 from placement.filters.filter import Filter, Rejection, rejected
@@ -33,7 +34,6 @@ from placement.scores.node_affinity import NodeAffinity
 from placement.scores.pod_topology_spread import PodTopologySpread
 from placement.scores.standard_score import StandardScore
 from placement.scores.taint_toleration import TaintToleration
-from scorer.degradation import Level
 from scorer.policy import ScoringPolicy
 from scorer.scores.catalogue import SCORES
 from scorer.scoring import score_pod

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from base.arrays import Floats, Ints
 from benchmarks.harness import command_line
-from forecast.arrays import Floats, Ints
 from scorer.scores.balanced_allocation import balanced_allocation_score
 from scorer.scores.least_allocated import UNREQUESTED, least_allocated_score
 from scorer.scores.qos_balance import part_of_cluster, qos_balance_score

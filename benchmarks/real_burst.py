@@ -17,13 +17,13 @@ from pathlib import Path
 
 import numpy as np
 
+from base.arrays import Floats, Ints
 from benchmarks.evening_rollout import EveningRollout
 from benchmarks.real_scheduler import Cluster
 from benchmarks.zones_and_images import images_on_nodes
-from forecast.arrays import Floats, Ints
+from cluster.predicted.profiles import Profiles
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import CPU, MEMORY
-from scorer.predicted.profiles import Profiles
 from testing.clusters.large_cluster import large_cluster
 from testing.servers.control_plane.tcp_proxy import TcpProxy
 from testing.servers.shipped_extender import shipped_extender

@@ -33,6 +33,7 @@ from typing import Any, Final
 
 import httpx
 
+from base.arrays import Ints
 from benchmarks.clusters import build_asd_cluster, build_bitbrains_cluster
 from benchmarks.evening_rollout import EveningRollout, Outcome, evening_rollout
 from benchmarks.harness import command_line, numbers
@@ -40,7 +41,6 @@ from benchmarks.night_jobs import day_and_zone_of_four_o_clock
 from benchmarks.preferring_webhook import preferring_webhook
 from benchmarks.real_scheduler import Cluster
 from benchmarks.zones_and_images import Protected
-from forecast.arrays import Ints
 from placement.advice_gate import ADVICE
 from testing.servers.shipped_extender import shipped_extender
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import yaml
 
+from base.arrays import Ints
 from benchmarks.evening_rollout import EveningRollout
 from benchmarks.night_jobs import NAMESPACE, NightJobs
-from forecast.arrays import Ints
 from forecast.model_artefact import artefact_of
 from forecast.published_models import Registry
 from forecast.resources import RESOURCES

@@ -20,8 +20,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import lsq_linear
 
+from base.arrays import Bools, Floats
 from benchmarks.harness import command_line, peak_gib
-from forecast.arrays import Bools, Floats
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.history import History
 from forecast.peak_weights import fit_peak_weights

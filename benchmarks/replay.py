@@ -24,11 +24,11 @@ from typing import Any
 
 import numpy as np
 
+from base.arrays import Floats
+from base.errors import InputError
 from benchmarks.clusters.__main__ import main as build_cluster
 from benchmarks.clusters.scenarios import Scenario
 from benchmarks.replay_together import placed_together, print_summary, summary
-from forecast.arrays import Floats
-from forecast.errors import InputError
 from forecast.fit import fit
 from forecast.history import History
 from forecast.model import PeakModel

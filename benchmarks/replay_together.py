@@ -15,7 +15,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
+from cluster.predicted.limits import limited
 from scorer.replay.curves import CurveForecast
 from scorer.replay.job_pods import job_pods, true_runs
 from scorer.replay.metrics import shares
@@ -26,7 +27,6 @@ from scorer.replay.recording import Recording
 from scorer.replay.replay import Replay
 from scorer.replay.report import RuleFigures, figures_of
 from scorer.replay.rules import Rule
-from scorer.scores.capacity import limited
 
 ONE_BY_ONE: Final = ("last_week", "forecast", "oracle")
 SMALL_RELEASES: Final = (256, 128, 64)

@@ -28,11 +28,11 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from autoscaling.replicas.expected_load import expected_load
 from autoscaling.replicas.options import ReplicaOptions
+from base.arrays import AnyFloats, Bools, Floats
 from benchmarks.clusters import Trace, build_plain
 from benchmarks.clusters.traces import Curves, read_asd, read_bitbrains_cpu
 from benchmarks.harness import command_line, finish, outcome
 from benchmarks.hpa import STEP_SECONDS, TOLERANCE, Played, play_hpa
-from forecast.arrays import AnyFloats, Bools, Floats
 from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY
 from forecast.fit import fit
 from forecast.history import History

@@ -32,12 +32,12 @@ import numpy as np
 from autoscaling.requests.options import RequestOptions
 from autoscaling.requests.recommending import recommend
 from autoscaling.requests.recorded import recorded_use
+from base.arrays import Floats
 from benchmarks.clusters import build_asd_cluster, build_bitbrains_cluster
 from benchmarks.harness import command_line, finish, outcome
 from benchmarks.requests_admission import Admission, admission
 from benchmarks.requests_real import compared
 from benchmarks.requests_vpa import vpa_requests
-from forecast.arrays import Floats
 from forecast.fit import fit
 from forecast.history import History
 from scorer.replay.preparation import Prepared, forecast_with, prepare

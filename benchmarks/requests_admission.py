@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
 from forecast.resources import MEMORY
 from scorer.replay.metrics import hot_node_slots, shares
 from scorer.replay.playback import Playback, play

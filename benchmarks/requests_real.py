@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 
 from autoscaling.requests.rounding import cpu_text
+from base.arrays import Floats
 from benchmarks.requests_admission import arrivals
-from forecast.arrays import Floats
 from forecast.resources import RESOURCES
 from scorer.replay.cluster_state import ClusterState, PendingPod
 from scorer.replay.preparation import ties

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 
 _LAGS = (1, 2, 3, 4, 5, 6, 7, 14)
 _QUANTILES = (0.5, 0.95)

@@ -30,11 +30,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from base.arrays import Floats
 from benchmarks.harness import command_line, finish, machine_load, numbers, outcome, spread
 from benchmarks.schedule_answered import AnsweredLoop, Round, cluster_with_zones, waiting_pods
 from benchmarks.schedule_extender import ExtenderLoop
 from benchmarks.schedule_stages import Stages
-from forecast.arrays import Floats
 from forecast.resources import CPU
 from kube.objects.objects import PodInfo
 from placement.feasibility import verdict

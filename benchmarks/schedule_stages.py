@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Final, Self
 
+from cluster.assuming_cluster import AssumingCluster
 from scheduler.binding.binding_cycles import BindingCycles
 from scheduler.binding_results import BindingResults
 from scheduler.cycle import placing
@@ -17,7 +18,6 @@ from scheduler.cycle.placing import Placer
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue_events import ClusterFollower
 from scheduler.scheduler import Scheduler
-from scorer.assuming_cluster import AssumingCluster
 
 _TIMED: Final[tuple[tuple[Any, str, str], ...]] = (
     (SchedulingQueue, "pop", "queue: pop"),

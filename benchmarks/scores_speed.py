@@ -11,8 +11,8 @@ from functools import partial
 
 import numpy as np
 
+from base.arrays import Floats
 from benchmarks.harness import command_line, microseconds
-from forecast.arrays import Floats
 from forecast.resources import RESOURCES
 from scorer.scores.catalogue import SCORES, combine
 from scorer.scores.columns import ClusterFigures, NodeColumns, PodColumns

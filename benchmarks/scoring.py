@@ -23,21 +23,21 @@ from datetime import UTC, date, datetime
 
 import numpy as np
 
+from base.arrays import Floats
 from benchmarks.harness import command_line
-from forecast.arrays import Floats
+from cluster.degradation import Level
+from cluster.predicted.capacity import KnownCapacities
+from cluster.predicted.power_growth import RESOURCE_WEIGHTS, power_growth
+from cluster.predicted.profiles import Profiles
+from cluster.predicting import predict
+from cluster.scorer_options import ScorerOptions
+from cluster.tracking import TrackedCluster
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
-from scorer.degradation import Level
-from scorer.options import ScorerOptions
 from scorer.policy import ScoringPolicy
-from scorer.predicted.capacity import KnownCapacities
-from scorer.predicted.profiles import Profiles
-from scorer.predicting import predict
 from scorer.scores.catalogue import SCORES
 from scorer.scores.energy import energy_growth
-from scorer.scores.predicted_peak import RESOURCE_WEIGHTS, power_growth
 from scorer.scoring import score_pod
-from scorer.tracking import TrackedCluster
 from testing.clusters.large_cluster import LargeCluster, large_cluster
 
 DAY = date(2026, 6, 1)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from forecast.arrays import Ints
+from base.arrays import Ints
 from testing.servers.openmetrics import MetricSeries, write_blocks
 from testing.servers.prometheus import PrometheusServer
 

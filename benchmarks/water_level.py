@@ -23,8 +23,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from base.arrays import Bools, Floats
 from benchmarks.harness import command_line
-from forecast.arrays import Bools, Floats
 from scorer.scores.least_allocated import least_allocated_score
 from scorer.scores.most_allocated import most_allocated_score
 from scorer.scores.options import WaterLevels

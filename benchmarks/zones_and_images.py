@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Bools, Ints
+from base.arrays import Bools, Ints
 from forecast.service_key import ServiceKey
 from testing.servers.cluster_objects import Manifest
 

@@ -6,10 +6,10 @@ import argparse
 import sys
 from pathlib import Path
 
+from base.errors import InputError
 from dashboards.alerting import RUNBOOKS
 from dashboards.alerting import files as alerting_files
 from dashboards.panels import files as dashboard_files
-from forecast.errors import InputError
 from forecast_scheduler.settings.document import load_settings
 
 HERE = Path(__file__).parent

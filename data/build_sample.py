@@ -17,6 +17,8 @@ import pandas as pd
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from base.arrays import AnyFloats, Floats, Floats32, Ints
+from base.errors import InputError
 from benchmarks.clusters.autoscaling import autoscaled_replicas, lives
 from benchmarks.clusters.cluster import SLOTS_PER_DAY, Cluster, Service
 from benchmarks.clusters.history_directory import write_history
@@ -24,8 +26,6 @@ from benchmarks.clusters.placement import place_natively
 from benchmarks.clusters.pods import log_uniform, pod_name, real_residuals, replica_noise, wrong_requests
 from benchmarks.clusters.traces import Curves, read_asd, read_smd
 from data.sample_services import SERVICES
-from forecast.arrays import AnyFloats, Floats, Floats32, Ints
-from forecast.errors import InputError
 from forecast.resources import CPU, DISK, LOG, MEMORY, NETWORK, RESOURCES
 
 SEED = 6

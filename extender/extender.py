@@ -19,14 +19,14 @@ from typing import TypeVar
 
 import numpy as np
 
+from base.arrays import Bools, Floats, Ints
+from base.errors import ForecastError
+from cluster.tables.changes import Change, PodChange
 from extender.extender_api import Filtered, Victims
 from extender.extender_options import ExtenderOptions
 from extender.points import points_of, shortened
 from extender.score_source import LocalScores, ScoreSource
-from forecast.arrays import Bools, Floats, Ints
-from forecast.errors import ForecastError
 from kube.objects.objects import PodInfo
-from kube.tables.changes import Change, PodChange
 from placement.decisions.advice import Advice
 from placement.decisions.decision import shadow_node
 from placement.decisions.recorder import DecisionRecorder

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats, Ints
+from base.arrays import Bools, Floats, Ints
 
 
 def points_of(scores: Floats, known: Bools, score_per_point: float) -> Ints:

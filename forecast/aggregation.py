@@ -13,7 +13,7 @@ from datetime import date
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats, Floats32, Ints
+from base.arrays import Bools, Floats, Floats32, Ints
 from forecast.calendar import SLOTS_PER_DAY, Calendar
 from forecast.history import History, Placements
 from forecast.job_runs import SampleTimes, collect_runs

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from forecast.errors import InputError
+from base.errors import InputError
 
 FORMAT = "forecast-scheduler/peak-model"
 SCHEMA_VERSION = 1

@@ -18,7 +18,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Bools, Floats, Ints
+from base.arrays import AnyFloats, Bools, Floats, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.history import History
 from forecast.resources import CPU, DISK, LOG, NETWORK

@@ -17,15 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Bools, Floats
+from base.arrays import AnyFloats, Bools, Floats
+from base.errors import InputError, NotEnoughHistory
+from base.progress import Progress, silent
 from forecast.baselines import BASELINES
 from forecast.calendar import SLOTS_PER_DAY
-from forecast.errors import InputError, NotEnoughHistory
 from forecast.history import History
 from forecast.issued_bounds import daily_peaks, node_hits
 from forecast.losses import pinball_loss
 from forecast.model import PEAK_QUANTILES, PeakModel
-from forecast.progress import Progress, silent
 from forecast.resources import RESOURCES
 
 OURS = "forecast-scheduler"

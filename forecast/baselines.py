@@ -17,7 +17,7 @@ from itertools import product
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats
+from base.arrays import AnyFloats, Floats
 from forecast.peak_statistics import smoothed_peaks
 from forecast.quantiles import nan_quantile
 

@@ -17,8 +17,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 
-from forecast.arrays import Bools, Ints
-from forecast.errors import InputError
+from base.arrays import Bools, Ints
+from base.errors import InputError
 
 if TYPE_CHECKING:  # pandas takes 80 MB, which services that only ask for slots need not have
     import holidays

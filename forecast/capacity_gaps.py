@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Bools
+from base.arrays import AnyFloats, Bools
 from forecast.assumed_capacity import ASSUMED_RESOURCES
 from forecast.model import PeakModel
 from forecast.resources import RESOURCES

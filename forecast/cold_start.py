@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Bools, Floats, Ints
+from base.arrays import AnyFloats, Bools, Floats, Ints
 from forecast.calendar import SLOTS_PER_DAY, Days, DayType
 from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.service_key import ServiceKey

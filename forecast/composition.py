@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats, Ints
+from base.arrays import AnyFloats, Floats, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.history import Placements
 

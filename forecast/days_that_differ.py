@@ -11,7 +11,7 @@ from datetime import timedelta
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Bools, Floats
+from base.arrays import AnyFloats, Bools, Floats
 from forecast.calendar import Days, DayType
 from forecast.change_points import LevelChanges
 from forecast.event_effect import EventDays, EventEffect

@@ -12,7 +12,7 @@ from datetime import date
 
 import numpy as np
 
-from forecast.arrays import Floats, Floats32, Ints
+from base.arrays import Floats, Floats32, Ints
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from datetime import date
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Bools, Floats, Ints
+from base.arrays import AnyFloats, Bools, Floats, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.events import Event
 from forecast.ordinary_days import log_effect

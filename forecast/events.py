@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
-from forecast.arrays import Bools
+from base.arrays import Bools
+from base.setting_group import SettingGroup
 from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY
 from forecast.service_key import ServiceKey
-from forecast.setting_group import SettingGroup
 
 _HOURS = re.compile(r"(\d{1,2})(?::(\d{2}))?\s*-\s*(\d{1,2})(?::(\d{2}))?")
 _LONGEST_DAYS = 366

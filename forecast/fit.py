@@ -28,14 +28,15 @@ from typing import Any
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Bools, Floats, Floats32
+from base.arrays import AnyFloats, Bools, Floats, Floats32
+from base.errors import InputError, NotEnoughHistory
+from base.progress import Progress, silent
 from forecast.assumed_capacity import as_now, assumed_capacities
 from forecast.calendar import SLOTS_PER_DAY, Days, DayType
 from forecast.change_points import level_changes
 from forecast.cold_start import borrow_history, request_ratios
 from forecast.composition import plausible_z
 from forecast.days_that_differ import separate_days
-from forecast.errors import InputError, NotEnoughHistory
 from forecast.event_effect import EventDays
 from forecast.events import events_between
 from forecast.foundation.onnx_model import load_model, model_digest
@@ -53,7 +54,6 @@ from forecast.online_calibration import next_offsets
 from forecast.peak_weights import PeakWeights, complete_history, fit_peak_weights, pods_felt_by_nodes
 from forecast.peaks import PeakForecaster, PeakQuantiles
 from forecast.predictors import Predictor, discover
-from forecast.progress import Progress, silent
 from forecast.rehearsal import levels_known, rehearse, spread_of_past
 from forecast.replicas import forecast_replicas
 from forecast.resources import CPU, MEMORY, RESOURCES

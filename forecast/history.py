@@ -13,10 +13,10 @@ from datetime import date, timedelta
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats, Floats32, Ints
+from base.arrays import Bools, Floats, Floats32, Ints
+from base.errors import NotEnoughHistory
 from forecast.calendar import SLOTS_PER_DAY, Calendar, Days
 from forecast.earlier_days import EarlierDays
-from forecast.errors import NotEnoughHistory
 from forecast.events import Event
 from forecast.job_runs import JobRuns
 from forecast.service_key import ServiceKey

@@ -15,7 +15,7 @@ import warnings
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Bools, Floats, Ints
+from base.arrays import AnyFloats, Bools, Floats, Ints
 from forecast.calendar import SLOTS_PER_DAY, Days, DayType
 
 _LEVEL_REACH_DAYS = 7

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats
+from base.arrays import AnyFloats, Floats
 from forecast.history import History
 from forecast.model import PeakModel
 from forecast.node_forecast import node_peaks_of, rows_among

@@ -13,7 +13,7 @@ from datetime import date
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats32, Ints
+from base.arrays import Bools, Floats32, Ints
 from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY, Calendar
 
 _DAY_SECONDS = SLOTS_PER_DAY * SLOT_MINUTES * 60

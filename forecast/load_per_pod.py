@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forecast.arrays import Floats, Floats32
+from base.arrays import Floats, Floats32
 from forecast.history import History
 from forecast.replicas import ReplicaForecast
 from forecast.resources import MEMORY, RESOURCES

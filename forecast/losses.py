@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 
 
 def pinball_loss(actual: Floats, forecast: Floats, quantile: float) -> Floats:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Bools, Floats, Floats32, Ints
+from base.arrays import AnyFloats, Bools, Floats, Floats32, Ints
 from forecast.calendar import SLOTS_PER_DAY, Calendar, DayType
 from forecast.resources import MEMORY, RESOURCES
 from forecast.scenarios import SCENARIO_DAYS, SCENARIO_WEIGHTS, dilate

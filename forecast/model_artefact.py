@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from base.errors import InputError
 from forecast.artefact import ArraySpec, Artefact, CorruptArtefact, ForeignArtefact, Manifest
 from forecast.calendar import SLOTS_PER_DAY, Calendar
 from forecast.composition import plausible_z
-from forecast.errors import InputError
 from forecast.model import PEAK_QUANTILES, PeakModel, no_runs
 from forecast.model_check import AXES, check_model, clip_to_limits
 from forecast.resources import RESOURCES

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats
+from base.arrays import Bools, Floats
 from forecast.artefact import Array, ArraySpec, CorruptArtefact, Manifest
 from forecast.calendar import SLOTS_PER_DAY, DayType
 from forecast.model import DATED_DAYS, PEAK_QUANTILES

@@ -14,7 +14,7 @@ from datetime import date, timedelta
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Bools, Floats, Ints
+from base.arrays import AnyFloats, Bools, Floats, Ints
 from forecast.calendar import Calendar, Days, DayType
 from forecast.events import Event
 from forecast.holiday_effect import as_ordinary

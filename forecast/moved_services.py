@@ -12,7 +12,7 @@ from datetime import timedelta
 
 import numpy as np
 
-from forecast.arrays import AnyFloats
+from base.arrays import AnyFloats
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.history import History
 

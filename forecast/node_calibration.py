@@ -15,7 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.composition import node_load, plausible_z, required_z
 from forecast.history import History

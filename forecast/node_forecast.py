@@ -7,7 +7,7 @@ from datetime import date
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Bools, Floats, Ints
+from base.arrays import AnyFloats, Bools, Floats, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.composition import NodeLoad, node_load, peak_at
 from forecast.history import History, Placements

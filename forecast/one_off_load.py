@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from forecast.calendar import Days
 from forecast.history import History
 from forecast.node_base import NodeBase

@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 
-from forecast.arrays import AnyFloats, Bools
+from base.arrays import AnyFloats, Bools
 from forecast.service_key import GENERATED, ServiceKey
 
 LEAST_MEMBERS = 5

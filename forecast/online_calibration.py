@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from forecast.history import History
 from forecast.issued_bounds import node_hits, service_hits
 from forecast.model import PEAK_QUANTILES, PeakModel

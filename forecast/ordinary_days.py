@@ -10,7 +10,7 @@ import warnings
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats
+from base.arrays import AnyFloats, Floats
 from forecast.calendar import Days, DayType
 
 _REACH_DAYS = 7

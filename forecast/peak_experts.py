@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
 from forecast.calendar import Days, DayType
 from forecast.peak_statistics import DailyStatistics
 from forecast.quantiles import SortedRows, nan_quantile, sort_rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
 from forecast.calendar import Days
 from forecast.peak_experts import (
     EXPERTS,

@@ -9,7 +9,7 @@ from itertools import product
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats, Ints
+from base.arrays import AnyFloats, Floats, Ints
 from forecast.calendar import Days
 from forecast.quantiles import nan_quantile
 

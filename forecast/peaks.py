@@ -19,10 +19,10 @@ from typing import Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from forecast.arrays import AnyFloats, Bools, Floats, Ints
+from base.arrays import AnyFloats, Bools, Floats, Ints
+from base.one_thread import one_thread
 from forecast.calendar import Days
 from forecast.expert_aggregation import LEARNING_DAYS, decayed_sums, expert_losses, series_weights
-from forecast.one_thread import one_thread
 from forecast.peak_experts import EXPERTS, expert_forecasts, known_days
 from forecast.peak_features import describe, relative_features
 from forecast.peak_statistics import DailyStatistics, daily_statistics

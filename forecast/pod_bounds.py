@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats, Ints
+from base.arrays import AnyFloats, Floats, Ints
 from forecast.resources import RESOURCES
 
 LARGEST: Final = np.array([1e6 if resource.unit == "cores" else 1e15 for resource in RESOURCES])

@@ -25,6 +25,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
+from base.errors import ForecastError, PublishError, StoreError
+from base.object_store import LocalStore, open_store
+from base.redaction import redacted
 from forecast import signature
 from forecast.artefact import (
     FORMAT,
@@ -42,9 +45,6 @@ from forecast.artefact import (
     manifest_to_bytes,
     sha256,
 )
-from forecast.errors import ForecastError, PublishError, StoreError
-from forecast.object_store import LocalStore, open_store
-from forecast.redaction import redacted
 
 logger = logging.getLogger(__name__)
 

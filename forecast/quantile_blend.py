@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import minimize
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 
 _SMOOTHING = 0.02  # width of the rounded tip of the pinball loss, in units of the scaled peaks
 _PRIOR_STRENGTH, _PRIOR_ROWS = 0.003, 500.0

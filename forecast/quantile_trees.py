@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 
 
 class QuantileTrees(HistGradientBoostingRegressor):

@@ -8,12 +8,12 @@ from datetime import date
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Bools, Floats
+from base.arrays import AnyFloats, Bools, Floats
+from base.progress import Progress
 from forecast.calendar import SLOTS_PER_DAY, Days
 from forecast.history import History
 from forecast.holiday_effect import as_ordinary
 from forecast.load_per_pod import share_of_reference
-from forecast.progress import Progress
 from forecast.replicas import ReplicaForecast
 from forecast.resources import MEMORY
 from forecast.scenarios import knows_levels

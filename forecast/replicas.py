@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Bools, Floats
+from base.arrays import AnyFloats, Bools, Floats
 from forecast.calendar import Days, DayType
 from forecast.quantiles import nan_quantile
 from forecast.run_forecast import RunForecast, mean_by_day_type

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from forecast.errors import UnknownName
+from base.errors import UnknownName
 
 
 @dataclass(frozen=True, slots=True)

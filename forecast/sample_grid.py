@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from forecast.arrays import Bools, Floats32, Ints
+from base.arrays import Bools, Floats32, Ints
 from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY, Calendar
 from forecast.job_runs import SampleTimes
 

@@ -17,7 +17,7 @@ import warnings
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Bools, Floats
+from base.arrays import AnyFloats, Bools, Floats
 from forecast.quantiles import nan_quantile
 
 SCENARIO_DAYS = 7

@@ -16,13 +16,13 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 
-from forecast.arrays import AnyFloats, Bools, Floats, Floats32, Ints
+from base.arrays import AnyFloats, Bools, Floats, Floats32, Ints
+from base.one_thread import one_thread
+from base.parallel import run_all
+from base.progress import Progress, silent
 from forecast.calendar import SLOTS_PER_DAY, Days
-from forecast.one_thread import one_thread
-from forecast.parallel import run_all
 from forecast.predictors import Predictor, discover
 from forecast.predictors.base import filled_days, nan_mean
-from forecast.progress import Progress, silent
 
 _ORIGINS_BACK = (1, 2, 4, 7)  # days before the end at which past forecasts start
 _FEWEST_DAYS_BEFORE = 3

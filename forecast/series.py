@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats, Floats32, Ints
+from base.arrays import AnyFloats, Floats, Floats32, Ints
 from forecast.service_key import ServiceKey
 
 

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from forecast.errors import InputError
+from base.errors import InputError
 
 GENERATED = "*"
 """Stands for the generated part in the name of a group of owners; no name in Kubernetes has it."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats
+from base.arrays import AnyFloats, Floats
 
 _SMOOTHING = np.array([1.0, 2.0, 3.0, 2.0, 1.0])
 """A slot is seen on a few residual days only; its neighbours of two and a half hours lend it theirs."""

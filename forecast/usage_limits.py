@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats, Floats32, Ints
+from base.arrays import Bools, Floats, Floats32, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import CPU, DISK, LOG, MEMORY, NETWORK, RESOURCES
 

@@ -23,8 +23,8 @@ from typing import Annotated, Final, NoReturn
 
 import typer
 
-from forecast.errors import ForecastError, InputError, PublishError, StoreError
-from forecast.redaction import redacted
+from base.errors import ForecastError, InputError, PublishError, StoreError
+from base.redaction import redacted
 from forecast_scheduler.commands.advise.command import advise
 from forecast_scheduler.commands.autoscale.command import autoscale
 from forecast_scheduler.commands.backtest import backtest

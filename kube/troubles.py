@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from forecast.errors import ForecastError
+from base.errors import ForecastError
 from kube.failure_notice import FailureNotice
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forecast.arrays import Bools
+from base.arrays import Bools
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView, Filter, Rejection
 from scorer.judgement import RejectedNodes

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Ints
+from base.arrays import Ints
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView
 from placement.scores.default_scores import default_scores

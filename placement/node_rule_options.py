@@ -6,7 +6,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from forecast.setting_group import SettingGroup, check_names
+from base.setting_group import SettingGroup, check_names
 from placement.card_types.options import CardOptions
 from placement.devices.options import DeviceOptions
 from placement.machine_groups.options import Group

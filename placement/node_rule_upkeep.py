@@ -7,10 +7,10 @@ from typing import Final
 
 from kubernetes.client import ApiClient
 
+from base.periodic_task import PeriodicTask
 from placement.devices.metrics import DeviceCollector
 from placement.node_rules import NodeRules
 from placement.topology.metrics import TopologyCollector
-from scorer.periodic_task import PeriodicTask
 from scorer.scorer import Scorer
 from serving.upkeep import Upkeep
 

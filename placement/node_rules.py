@@ -21,6 +21,8 @@ from typing import Any
 
 from kubernetes.client import ApiClient
 
+from cluster.assuming_cluster import AssumingCluster
+from cluster.follower import Follower
 from kube.client.kubernetes_contract import Subscription
 from kube.client.kubernetes_source import ResourceSource, source_of
 from kube.objects.objects import PodInfo
@@ -39,8 +41,6 @@ from placement.reserved_targets.reserved_targets import ReservedTargets
 from placement.topology.decoding import node_resource_topologies
 from placement.topology.members import FiltersOf
 from placement.topology.plugins import TopologyPlugins, topology_plugins
-from scorer.assuming_cluster import AssumingCluster
-from scorer.follower import Follower
 
 
 @dataclass(slots=True)

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol, runtime_checkable
 
-from forecast.arrays import Bools, Ints
+from base.arrays import Bools, Ints
 from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.filters.filter import ClusterView, Filter, Rejection

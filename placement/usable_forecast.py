@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from scorer.predicted.cluster import PredictedCluster
-from scorer.tracking import TrackedCluster
+from cluster.predicted.cluster import PredictedCluster
+from cluster.tracking import TrackedCluster
 
 
 def usable_forecast(cluster: TrackedCluster) -> PredictedCluster | None:
-    """None = there is no model, or one past its time (scorer/degradation.py)."""
+    """None = there is no model, or one past its time (cluster/degradation.py)."""
     predicted = cluster.predicted
     if predicted is None:
         return None

@@ -13,10 +13,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from forecast.arrays import Bools, Ints
+from base.arrays import Bools, Ints
+from cluster.follower import NodesAndPodsOnly
+from cluster.opt_out import opts_out
+from cluster.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved
+from cluster.tracking import TrackedCluster
 from kube.decoding.decoding import decode_pod
 from kube.objects.objects import NodeInfo, PodInfo
-from kube.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved
 from placement.card_types.card_type_requests import GPU_TYPE_PREFERRED
 from placement.card_types.listed_cards import ListedCards
 from placement.filters.annotations import GPU_TYPE, comes_with_node, names_in
@@ -33,9 +36,6 @@ from placement.machine_groups.membership import asks_to_borrow
 from placement.pod_groups.labels import group_of
 from placement.policies.policy import Policies, Policy
 from placement.virtual_nodes.virtual_nodes import VirtualNodes
-from scorer.follower import NodesAndPodsOnly
-from scorer.opt_out import opts_out
-from scorer.tracking import TrackedCluster
 
 _STANDARD: Final = (NodeUnschedulable.name, TaintToleration.name, NodeAffinity.name, NodeResourcesFit.name)
 _MOST_MASKS: Final = 4096
@@ -70,7 +70,7 @@ class Placer:
 
 
 class UsableNodes(NodesAndPodsOnly):
-    """Implements scorer.usable_nodes.UsableNodes and scorer.follower.Follower. Masks are kept until nodes change."""
+    """Implements cluster.usable_nodes.UsableNodes and cluster.follower.Follower. Masks are kept until nodes change."""
 
     def __init__(self, cluster: TrackedCluster, placers: Sequence[Placer], virtual: VirtualNodes) -> None:
         """
@@ -90,7 +90,7 @@ class UsableNodes(NodesAndPodsOnly):
     # UsableNodes
 
     def usable_by(self, pods: Sequence[PodInfo]) -> tuple[Bools, Ints]:
-        """See scorer.usable_nodes.UsableNodes."""
+        """See cluster.usable_nodes.UsableNodes."""
         masks: list[Bools] = []
         number_of: dict[_Key, int] = {}
         mask_of = np.zeros(len(pods), dtype=np.int64)

@@ -16,8 +16,8 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Self
 
+from cluster.tables.changes import Change
 from kube.objects.objects import PodInfo
-from kube.tables.changes import Change
 from placement.filters.filter import ClusterView
 
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final
 
+from cluster.live_tables import LiveTables
 from forecast.calendar import Calendar
 from kube.objects.objects import PodInfo
 from rebalancer.execution.plan_records import RebalancePlan
 from rebalancer.execution.wire import Mode
 from rebalancer.plan_book import PlanBook, why_foreign
 from rebalancer.planning.cooldown import CooldownOptions
-from scorer.live_tables import LiveTables
 
 _REMEMBERED: Final = timedelta(days=1)
 

@@ -12,18 +12,18 @@ from typing import TypeVar
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Bools, Floats, Floats32, Ints
+from base.arrays import AnyFloats, Bools, Floats, Floats32, Ints
+from cluster.live_tables import LiveTables
+from cluster.predicted.base import NodeBases
+from cluster.predicted.cluster import PredictedCluster
+from cluster.predicted.node_curves import NodeInputs, gather, node_curves
+from cluster.predicted.profiles import ProfileKey, Profiles
+from cluster.tracking import LIVE_HALF_LIFE_SLOTS
 from forecast.model import PEAK_QUANTILES
 from forecast.resources import RESOURCES
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
 from rebalancer.planning.problem import Budget, PodColumns, Problem
-from scorer.live_tables import LiveTables
-from scorer.predicted.base import NodeBases
-from scorer.predicted.cluster import PredictedCluster
-from scorer.predicted.node_curves import NodeInputs, gather, node_curves
-from scorer.predicted.profiles import ProfileKey, Profiles
-from scorer.tracking import LIVE_HALF_LIFE_SLOTS
 
 Item = TypeVar("Item", bound=Hashable)
 

@@ -8,7 +8,9 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Floats
+from base.arrays import Floats
+from cluster.live.usage import UsageSource
+from cluster.live_tables import LiveTables
 from forecast.calendar import SLOT_MINUTES
 from forecast.resources import RESOURCES
 from forecast.service_key import ServiceKey
@@ -19,8 +21,6 @@ from rebalancer.options import Mode as ConfiguredMode
 from rebalancer.options import TrustOptions
 from rebalancer.planning.heat import penalty
 from rebalancer.trust.grade import Grade, PlanFacts, grade
-from scorer.live.usage import UsageSource
-from scorer.live_tables import LiveTables
 
 _SLOT: Final = timedelta(minutes=SLOT_MINUTES)
 _MOVED: Final = frozenset({MoveState.DONE})

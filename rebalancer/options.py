@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 from pydantic import Field, field_validator
 
-from forecast.errors import InputError
-from forecast.setting_group import Duration, SettingGroup
+from base.errors import InputError
+from base.setting_group import Duration, SettingGroup
 from kube.leader_election.options import LeaseOptions
 from rebalancer.execution.options import ExecutionOptions
 from rebalancer.planning.cooldown import CooldownOptions

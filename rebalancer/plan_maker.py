@@ -12,7 +12,9 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
+from cluster.live_tables import LiveTables
+from cluster.predicted.limits import limited
 from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY, Calendar
 from forecast.resources import HOT_RESOURCES, HOT_SHARE
 from forecast.service_key import ServiceKey
@@ -30,8 +32,6 @@ from rebalancer.planning.problem import Budget, Plan, Problem
 from rebalancer.pod_facts import CoolingUntil, PodFacts
 from rebalancer.timing.windows import MoveWindow, MoveWindows, move_windows
 from rebalancer.trust.grade import gain_of_moves
-from scorer.live_tables import LiveTables
-from scorer.scores.capacity import limited
 
 _DAYS_AHEAD: Final = 3
 _SLOT: Final = timedelta(minutes=SLOT_MINUTES)

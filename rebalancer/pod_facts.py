@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 
+from cluster.assuming_cluster import AssumingCluster
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
 from placement.disruption_budgets import DisruptionBudgets
 from rebalancer.costs.facts import MoveFacts, VolumeBinding
 from rebalancer.costs.startup_times import StartupTimes
-from scorer.assuming_cluster import AssumingCluster
 
 CoolingUntil = Callable[[PodInfo], float | None]
 """Unix seconds until which a pod is not to be moved again; None = it was not moved lately."""

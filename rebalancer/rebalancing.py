@@ -20,7 +20,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final, TypeVar
 
-from forecast.errors import ForecastError, InputError
+from base.errors import ForecastError, InputError
+from cluster.degradation import Level
+from cluster.live_tables import LiveTables
 from kube.session.calls import Submits, call
 from kube.troubles import Troubles
 from rebalancer.execution.executor import Executor
@@ -35,8 +37,6 @@ from rebalancer.plan_specs import spec_of
 from rebalancer.timing.unforeseen import UnforeseenState, moves_left, step
 from rebalancer.timing.windows import MoveWindow
 from rebalancer.trust.mode import Trust, mode_from
-from scorer.degradation import Level
-from scorer.live_tables import LiveTables
 
 logger = logging.getLogger(__name__)
 

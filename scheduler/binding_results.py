@@ -22,8 +22,9 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from cluster.follower import NodesAndPodsOnly
+from cluster.tables.changes import Change, PodChange, one_by_one
 from kube.objects.objects import PodInfo
-from kube.tables.changes import Change, PodChange, one_by_one
 from scheduler.binding.binding_cycles import BindingCycles
 from scheduler.binding.outcome import BindingOutcome, Ending, Reserved
 from scheduler.cache.assumptions import Assumptions
@@ -31,7 +32,6 @@ from scheduler.metrics import AttemptResult, SchedulingMetrics
 from scheduler.queue.queued import QueuedPod
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue_events import ClusterFollower
-from scorer.follower import NodesAndPodsOnly
 from scorer.scorer import Scorer
 
 logger = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ class _NotKnown:
 class BindingResults(NodesAndPodsOnly):
     """For any thread: a thread of the bindings reports outcomes.
 
-    Implements scorer.follower.Follower, to be attached before the ClusterFollower: the queue still knows the pod then.
+    Implements cluster.follower.Follower, to be attached before the ClusterFollower: the queue still knows the pod then.
     """
 
     def __init__(

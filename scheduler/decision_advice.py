@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from cluster.live_tables import LiveTables
+from cluster.opt_out import opts_out
+from cluster.predicted.limits import limited
+from cluster.tracking import TrackedCluster
 from kube.objects.objects import PodInfo
 from placement.decisions.advice import Advice
 from placement.policies.policy import Policy
 from placement.scores.plugin_weights import OURS
 from scheduler.cycle.choice import Choice
-from scorer.live_tables import LiveTables
 from scorer.neutral_scores import WhyNeutral, neutral_reasons, neutral_scores
-from scorer.opt_out import opts_out
-from scorer.scores.capacity import limited
-from scorer.tracking import TrackedCluster
 
 
 def advice_of_cycle(

@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cluster.assuming_cluster import AssumingCluster
+from cluster.follower import Follower
 from kube.client.kubernetes_contract import Subscription
 from kube.client.kubernetes_source import ResourceSource
 from kube.events.event_recorder import Post
@@ -29,8 +31,6 @@ from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue_tables import LatestStarts, QueueTables
 from scheduler.settings import ScheduleSettings
 from scheduler.tenant_tables import TenantTables
-from scorer.assuming_cluster import AssumingCluster
-from scorer.follower import Follower
 from scorer.scorer import Scorer
 from serving.upkeep import Upkeep
 

@@ -8,6 +8,8 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from base.periodic_task import PeriodicTask
+from cluster.assuming_cluster import AssumingCluster
 from kube.leader_election.lease import running_time
 from kube.leader_election.takeover import Takeover
 from kube.objects.objects import PodInfo
@@ -31,8 +33,6 @@ from scheduler.shard_tables import ShardTables
 from scheduler.shards.pass_writer import PassWriter
 from scheduler.shards.placing import Nominations, ShardedCycle
 from scheduler.volumes.volume_binding import VolumeBinding
-from scorer.assuming_cluster import AssumingCluster
-from scorer.periodic_task import PeriodicTask
 
 logger = logging.getLogger(__name__)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from cluster.assuming_cluster import AssumingCluster
 from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession
 from placement.decisions.advice import Advice
@@ -21,7 +22,6 @@ from scheduler.profile import SchedulingProfile
 from scheduler.scheduler import Together
 from scheduler.settings import ScheduleSettings
 from scheduler.tables import ScheduleTables
-from scorer.assuming_cluster import AssumingCluster
 from scorer.scorer import Scorer
 from serving.upkeep import Background
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from cluster.tables.state import ClusterState
 from kube.objects.objects import NodeInfo, PodInfo
-from kube.tables.state import ClusterState
 from placement.status import SUCCESS, Code, Status
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from cluster.assuming_cluster import AssumingCluster
 from kube.objects.objects import PodInfo
 from kube.objects.pod_accounting import waits
 from placement.cluster_events import ClusterEvent, EventKind
@@ -27,7 +28,6 @@ from scheduler.queue.unit import UnitOf, Units, unit_by_owner
 from scheduler.queue_events import ClusterFollower
 from scheduler.shards.placing import ReadOnlyGangs
 from scheduler.tables import ScheduleTables
-from scorer.assuming_cluster import AssumingCluster
 from scorer.scorer import Scorer
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from cluster.assuming_cluster import AssumingCluster
+from cluster.degradation import Level
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView
 from placement.pod_groups.labels import group_of
@@ -16,8 +18,6 @@ from placement.scores.plugin_weights import ScorePart
 from scheduler.cycle.placing import Looked, Placer
 from scheduler.profile import SchedulingProfile
 from scheduler.queue.queued import WaitingPod
-from scorer.assuming_cluster import AssumingCluster
-from scorer.degradation import Level
 from scorer.judgement import Judgement, SumPart
 
 

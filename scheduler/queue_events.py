@@ -11,19 +11,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from cluster.assuming_cluster import AssumingCluster
+from cluster.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, one_by_one
 from kube.decoding.decoding import ApiObject, Kind
 from kube.objects.objects import NodeInfo, PodInfo
-from kube.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, one_by_one
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.index.index import PlacementIndex
 from scheduler.pods_to_place import PodsToPlace
 from scheduler.queue.scheduling_queue import SchedulingQueue
-from scorer.assuming_cluster import AssumingCluster
 
 
 class ClusterFollower:
-    """Implements scorer.follower.Follower. To be attached after all tables that the queue's plugins read, for the kinds
-    of the index, to which it hands them on."""
+    """Implements cluster.follower.Follower. To be attached after all tables that the queue's plugins read, for the
+    kinds of the index, to which it hands them on."""
 
     def __init__(
         self,

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from cluster.assuming_cluster import AssumingCluster
 from kube.objects.objects import NodeInfo, PodInfo
 from placement.devices.options import DeviceOptions
 from placement.filters.domain import DOMAIN_LABEL
@@ -30,7 +31,6 @@ from scheduler.queues.tenant_levels import TenantLevels
 from scheduler.queues.units import QueueUnits
 from scheduler.service.answers import QueueShare
 from scheduler.settings import ScheduleSettings
-from scorer.assuming_cluster import AssumingCluster
 from scorer.scorer import Scorer
 from tenants.ledger import QuotaLedger
 from tenants.quota_tree import NO_QUOTA

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from base.periodic_task import PeriodicTask
 from scheduler.handle import Surroundings
 from scheduler.queue_tables import QueueTables
 from scheduler.queues.metrics import ShareGauges
 from scheduler.reporting.pod_events import PodEvents
-from scorer.periodic_task import PeriodicTask
 from scorer.scorer import Scorer
 from serving.upkeep import Upkeep
 

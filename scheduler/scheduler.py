@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
+from cluster.assuming_cluster import AssumingCluster
 from kube.objects.objects import PodInfo
 from kube.objects.pod_shape import on_node
 from placement.cluster_events import ClusterEvent, EventKind
@@ -34,7 +35,6 @@ from scheduler.metrics import AttemptResult, SchedulingMetrics
 from scheduler.queue.queued import Part, Popped, QueuedPod
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue_events import ClusterFollower
-from scorer.assuming_cluster import AssumingCluster
 from scorer.scorer import Scorer
 
 logger = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from forecast.setting_group import Duration
+from base.setting_group import Duration
 from kube.leader_election.options import LeaseOptions
 from placement.decisions.options import DecisionOptions
 from scheduler.gangs.options import GangOptions

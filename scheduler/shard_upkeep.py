@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from base.periodic_task import PeriodicTask
 from placement.cluster_events import ClusterEvent, EventKind
 from scheduler.placing_core import PlacingCore
 from scheduler.settings import ScheduleSettings
@@ -13,7 +14,6 @@ from scheduler.shards.dispatch import Dispatcher
 from scheduler.shards.keeper import ShardKeeper
 from scheduler.shards.metrics import ShardCollector
 from scheduler.shards.pod_lists import PodLists
-from scorer.periodic_task import PeriodicTask
 from serving.upkeep import Background
 
 _HANGS_SECONDS: Final = 4.0

@@ -12,6 +12,9 @@ from typing import Any
 
 from kubernetes.client import ApiClient
 
+from cluster.assumed_pods import AssumedPods
+from cluster.assuming_cluster import AssumingCluster
+from cluster.held_rooms import HeldRooms
 from kube.client.kubernetes_contract import Subscription
 from kube.client.kubernetes_source import ResourceSource, source_of
 from kube.objects.objects import PodInfo
@@ -40,9 +43,6 @@ from scheduler.queue_tables import QueueTables, latest_starts, queue_tables
 from scheduler.settings import ScheduleSettings
 from scheduler.shard_tables import ShardLeases, ShardTables, shard_tables
 from scheduler.tenant_tables import TenantTables, tenant_tables
-from scorer.assumed_pods import AssumedPods
-from scorer.assuming_cluster import AssumingCluster
-from scorer.held_rooms import HeldRooms
 from scorer.scorer import Scorer
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
+from base.periodic_task import PeriodicTask
 from scheduler.handle import Surroundings
 from scheduler.tenant_tables import TenantTables
-from scorer.periodic_task import PeriodicTask
 from scorer.scorer import Scorer
 from serving.documents import bodies_of
 from serving.upkeep import Background, Upkeep

@@ -15,8 +15,8 @@ import numpy as np
 from msgspec import Meta, Struct, field
 from numpy.typing import NDArray
 
+from cluster.degradation import Level
 from forecast.model_findings import ModelFinding
-from scorer.degradation import Level
 from scorer.judgement import Judgement
 
 _NUMBER_SCHEMA = {"type": ["number", "null"]}

@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable
 from typing import Self
 
-from forecast.errors import InputError
-from scorer.model_watch import ModelWatch
-from scorer.periodic_task import PeriodicTask
+from base.errors import InputError
+from base.periodic_task import PeriodicTask
+from cluster.model_watch import ModelWatch
 from scorer.scorer import Scorer
 from serving.allocator import give_back
 

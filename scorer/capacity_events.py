@@ -7,11 +7,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
+from base.periodic_task import PeriodicTask
+from cluster.predicted.capacity import CAPACITY_ANNOTATION, UnreadCapacity
 from kube.events.api_event import EventSource
 from kube.events.event_recorder import EventRecorder, Post
 from kube.events.node_event import node_event
-from scorer.periodic_task import PeriodicTask
-from scorer.predicted.capacity import CAPACITY_ANNOTATION, UnreadCapacity
 from scorer.scorer import Scorer
 
 _LOOK_SECONDS: Final = 10.0

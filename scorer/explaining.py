@@ -10,18 +10,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
+from cluster.degradation import Level
+from cluster.predicted.base import NodeBases
+from cluster.predicted.horizon import Horizon
+from cluster.predicted.node_curves import NodeInputs, gather, node_curves
+from cluster.predicted.profiles import Profiles
+from cluster.tracking import LIVE_HALF_LIFE_SLOTS, TrackedCluster
 from scorer.answers import ExplainedNode, ExplainedScore, Peak
-from scorer.degradation import Level
 from scorer.highest_peak import bounding_peaks, slots_of_day
 from scorer.judgement import Judgement
-from scorer.predicted.base import NodeBases
-from scorer.predicted.horizon import Horizon
-from scorer.predicted.node_curves import NodeInputs, gather, node_curves
-from scorer.predicted.profiles import Profiles
 from scorer.scores import MAX_NODE_SCORE
 from scorer.scoring import PodScores
-from scorer.tracking import LIVE_HALF_LIFE_SLOTS, TrackedCluster
 
 
 @dataclass(frozen=True, slots=True)

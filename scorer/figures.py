@@ -8,18 +8,18 @@ from typing import Any, Final
 
 import numpy as np
 
-from forecast.arrays import Floats
+from base.arrays import Floats
+from cluster.degradation import level_of_nodes
+from cluster.live_tables import LiveTables
+from cluster.predicted.horizon import Horizon
+from cluster.predicted.limits import limited
 from forecast.backtest import OURS
 from forecast.model_findings import findings_of
 from forecast.resources import RESOURCES
 from kube.objects.objects import PodInfo
 from scorer.answers import ModelStatus, PoolLevel, Status, VirtualAvailability
-from scorer.degradation import level_of_nodes
-from scorer.live_tables import LiveTables
 from scorer.neutral_scores import neutral_scores
-from scorer.predicted.horizon import Horizon
 from scorer.scorer_api import NodeFigures
-from scorer.scores.capacity import limited
 
 _DAYS: Final = 2
 """Days whose peaks are exported: today and tomorrow."""

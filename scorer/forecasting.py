@@ -9,20 +9,20 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Bools, Floats
+from base.arrays import AnyFloats, Bools, Floats
+from base.errors import ForecastError
+from cluster.degradation import Level
+from cluster.live.usage import UsageSource
+from cluster.predicted.cluster import PredictedCluster
+from cluster.predicted.horizon import start_of_slot
+from cluster.predicted.node_curves import NodeInputs, node_curves
+from cluster.predicted.profiles import Profiles
+from cluster.tracking import LIVE_HALF_LIFE_SLOTS
 from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY
-from forecast.errors import ForecastError
 from forecast.resources import RESOURCES
 from forecast.service_key import ServiceKey
 from scorer.answers import Curve, UsageForecast
-from scorer.degradation import Level
 from scorer.highest_peak import day_peaks
-from scorer.live.usage import UsageSource
-from scorer.predicted.cluster import PredictedCluster
-from scorer.predicted.horizon import start_of_slot
-from scorer.predicted.node_curves import NodeInputs, node_curves
-from scorer.predicted.profiles import Profiles
-from scorer.tracking import LIVE_HALF_LIFE_SLOTS
 
 logger = logging.getLogger(__name__)
 

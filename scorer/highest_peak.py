@@ -7,13 +7,13 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Bools, Ints
+from base.arrays import AnyFloats, Bools, Ints
+from cluster.predicted.horizon import Horizon, start_of_slot
+from cluster.predicted.limits import limited
+from cluster.predicted.node_curves import NodeCurves, NodeInputs
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import RESOURCES
 from scorer.answers import DayPeak, Peak
-from scorer.predicted.horizon import Horizon, start_of_slot
-from scorer.predicted.node_curves import NodeCurves, NodeInputs
-from scorer.scores.capacity import limited
 
 
 def bounding_peak(

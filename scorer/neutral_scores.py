@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 
-from scorer.degradation import Level
+from cluster.degradation import Level
+from cluster.tracking import TrackedCluster
 from scorer.scores.catalogue import SCORES
-from scorer.tracking import TrackedCluster
 
 
 class WhyNeutral(Enum):

@@ -15,24 +15,24 @@ from datetime import date
 import numpy as np
 from msgspec.structs import replace
 
-from forecast.arrays import Bools, Floats
+from base.arrays import Bools, Floats
+from base.errors import InputError, UnknownName
+from cluster.degradation import Level, level_of_nodes
+from cluster.live_tables import LiveTables
+from cluster.opt_out import opts_out
+from cluster.predicted.cluster import PredictedCluster
+from cluster.predicted.horizon import Horizon, start_of_slot
+from cluster.predicted.node_curves import NodeCurves, NodeInputs, gather, node_curves
+from cluster.predicted.profiles import ProfileKey
+from cluster.tracking import LIVE_HALF_LIFE_SLOTS, TrackedCluster
 from forecast.calendar import SLOTS_PER_DAY
-from forecast.errors import InputError, UnknownName
 from forecast.resources import resource_index
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
 from scorer.answers import BetterNode, NodeReport, PodOnNode, ServiceOnNode
-from scorer.degradation import Level, level_of_nodes
 from scorer.highest_peak import bounding_peaks, slots_of_day
-from scorer.live_tables import LiveTables
-from scorer.opt_out import opts_out
 from scorer.policy import ScoringPolicies
-from scorer.predicted.cluster import PredictedCluster
-from scorer.predicted.horizon import Horizon, start_of_slot
-from scorer.predicted.node_curves import NodeCurves, NodeInputs, gather, node_curves
-from scorer.predicted.profiles import ProfileKey
 from scorer.scoring import score_pod
-from scorer.tracking import LIVE_HALF_LIFE_SLOTS, TrackedCluster
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,14 @@ from datetime import datetime
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Bools, Floats, Floats32, Ints
+from base.arrays import AnyFloats, Bools, Floats, Floats32, Ints
+from cluster.predicted.horizon import Horizon, start_of_slot
+from cluster.predicted.limits import limited
+from cluster.predicted.node_curves import NodeCurves, NodeInputs
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.model import PEAK_QUANTILES
 from forecast.resources import RESOURCES, resource_index
 from scorer.answers import HeatMap, Peak
-from scorer.predicted.horizon import Horizon, start_of_slot
-from scorer.predicted.node_curves import NodeCurves, NodeInputs
-from scorer.scores.capacity import limited
 
 _SLOTS_PER_HOUR = 2
 

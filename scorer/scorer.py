@@ -10,8 +10,17 @@ from itertools import repeat
 import numpy as np
 from msgspec.structs import replace
 
-from forecast.arrays import Floats, Ints
-from forecast.errors import InputError, UnknownName
+from base.arrays import Floats, Ints
+from base.errors import InputError, UnknownName
+from cluster.assuming_cluster import AssumingCluster
+from cluster.degradation import Level, level_of_nodes
+from cluster.live.usage import UsageSource
+from cluster.live_tables import LiveTables
+from cluster.opt_out import opts_out
+from cluster.predicted.limits import NEUTRAL_SCORE
+from cluster.predicted.node_curves import gather
+from cluster.predicted.pod_bounds import bounded_requests
+from cluster.scorer_options import ScorerOptions
 from forecast.resources import RESOURCES, resource_index
 from forecast.service_key import ServiceKey
 from kube.objects.objects import NodeInfo, PodInfo
@@ -30,23 +39,14 @@ from scorer.answers import (
     VirtualAvailability,
     summary_of,
 )
-from scorer.assuming_cluster import AssumingCluster
-from scorer.degradation import Level, level_of_nodes
 from scorer.explaining import explained_nodes, gather_peaks, listing, peaks_before_and_with
 from scorer.forecasting import node_usage_forecast, service_usage_forecast
 from scorer.judgement import Judge, Judgement, not_judged
-from scorer.live.usage import UsageSource
-from scorer.live_tables import LiveTables
 from scorer.neutral_scores import neutral_reasons, neutral_scores
 from scorer.node_report import day_number, node_report
-from scorer.opt_out import opts_out
-from scorer.options import ScorerOptions
 from scorer.overview import day_peak, heat_map_of, hottest_first
 from scorer.policy import OnePolicy, ScoringPolicies, ScoringPolicy, scoring_policy
-from scorer.predicted.node_curves import gather
-from scorer.predicted.pod_bounds import bounded_requests
 from scorer.scorer_api import NodeFigures, Scored
-from scorer.scores.capacity import NEUTRAL_SCORE
 from scorer.scoring import PodScores, score_pod
 
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Protocol
 
-from forecast.arrays import Bools, Floats, Ints
+from base.arrays import Bools, Floats, Ints
+from cluster.degradation import Level
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
 from scorer.answers import (
@@ -24,7 +25,6 @@ from scorer.answers import (
     UsageForecast,
     VirtualAvailability,
 )
-from scorer.degradation import Level
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class NodeFigures:
 
 
 class ScorerApi(Protocol):
-    """What can be asked. Unknown names raise forecast.errors.UnknownName, other bad arguments InputError."""
+    """What can be asked. Unknown names raise base.errors.UnknownName, other bad arguments InputError."""
 
     def score(
         self, pod: PodInfo, nodes: Sequence[str] | None = None, weights: Mapping[str, float] | None = None

@@ -8,21 +8,21 @@ from functools import lru_cache
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats, Ints
+from base.arrays import Bools, Floats, Ints
+from cluster.degradation import Level, level_of_nodes
+from cluster.live.virtual_request import VirtualRequest
+from cluster.predicted.growth_columns import ResourceWeights
+from cluster.predicted.limits import NEUTRAL_SCORE, limited
+from cluster.predicted.power_growth import BEST_NODES, MEMORY_LIMIT
+from cluster.tracking import TrackedCluster
 from forecast.resources import MEMORY, RESOURCES
 from kube.objects.objects import PodInfo, QosClass
-from scorer.degradation import Level, level_of_nodes
-from scorer.live.virtual_request import VirtualRequest
 from scorer.policy import ScoringPolicy
-from scorer.predicted.growth_columns import ResourceWeights
 from scorer.scores import MAX_NODE_SCORE
-from scorer.scores.capacity import NEUTRAL_SCORE, limited
 from scorer.scores.catalogue import combine, weighted_mean
 from scorer.scores.columns import ClusterFigures, NodeColumns, PodColumns
 from scorer.scores.energy import best_nodes
-from scorer.scores.predicted_peak import BEST_NODES, MEMORY_LIMIT
 from scorer.scores.predicted_peak_score import predicted_peak_ranking
-from scorer.tracking import TrackedCluster
 
 FULL = 1.0
 """Share of capacity in use now from which a node is avoided where nothing but requests decides. Passing over nodes from
@@ -86,7 +86,7 @@ def score_pod(
     """Score a pod on rows of the cluster.
 
     policy : what counts
-    level : of nodes that are not measured (scorer.degradation.level_without_live)
+    level : of nodes that are not measured (cluster.degradation.level_without_live)
     """
     at = _at(cluster, rows)
     levels = level_of_nodes(level, cluster.measured_nodes()[at])

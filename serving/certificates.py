@@ -7,7 +7,7 @@ import ssl
 from dataclasses import dataclass
 from pathlib import Path
 
-from forecast.errors import InputError
+from base.errors import InputError
 
 logger = logging.getLogger(__name__)
 

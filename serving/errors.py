@@ -18,7 +18,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from forecast.errors import ForecastError, InputError
+from base.errors import ForecastError, InputError
 from serving.json_body import json_body
 
 logger = logging.getLogger(__name__)

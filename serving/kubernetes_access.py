@@ -32,7 +32,7 @@ from typing import Any, Final, Generic, TypeVar, cast
 import anyio
 import anyio.to_thread
 
-from forecast.errors import InputError
+from base.errors import InputError
 from serving.kubernetes_reviews import (
     ACCESS_REVIEWS,
     TOKEN_REVIEWS,

@@ -18,7 +18,7 @@ import msgspec
 import urllib3
 from kubernetes.client import ApiClient
 
-from forecast.errors import ForecastError, InputError
+from base.errors import ForecastError, InputError
 from kube.client.kubernetes_client import send
 
 TOKEN_REVIEWS: Final = "/apis/authentication.k8s.io/v1/tokenreviews"

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from forecast.setting_group import Duration, SettingGroup
+from base.setting_group import Duration, SettingGroup
 
 
 class ServerOptions(SettingGroup):

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from forecast.errors import InputError
+from base.errors import InputError
 from serving.connections import MOST_BESIDE_BODY, limited_protocol
 
 _REQUEST: Final = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"

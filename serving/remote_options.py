@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from forecast.setting_group import SettingGroup
+from base.setting_group import SettingGroup
 from serving.remote_service import RemoteAddress
 
 

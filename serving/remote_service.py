@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 import urllib3
 
-from forecast.errors import ForecastError, InputError
+from base.errors import ForecastError, InputError
 from kube.client.bounded_answer import read_answer
 
 _CONNECTIONS: Final = 16

@@ -18,7 +18,7 @@ from fastapi import FastAPI
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from forecast.errors import InputError
+from base.errors import InputError
 from serving.errors import ErrorAnswer, error_response
 from serving.kubernetes_access import AccessVerdict, KubernetesAccess
 from serving.open_paths import OPEN_PATHS

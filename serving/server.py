@@ -23,7 +23,7 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from forecast.errors import InputError
+from base.errors import InputError
 from serving.certificates import CertificateFiles, ReloadedCertificates
 from serving.connections import limited_protocol
 from serving.handshakes import TlsListener

@@ -18,7 +18,7 @@ from enum import Enum
 
 import numpy as np
 
-from forecast.arrays import Ints
+from base.arrays import Ints
 from tenants.quota_tree import NO_QUOTA, QuotaTree
 
 

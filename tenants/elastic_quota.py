@@ -17,13 +17,13 @@ from typing import Final
 import msgspec
 from msgspec import Raw
 
-from forecast.errors import InputError
+from base.errors import InputError
+from cluster.tables.columns import NODE_KINDS
 from forecast.resources import DISK, LOG, NETWORK, RESOURCES
 from kube.decoding.watched_kinds import Watched
 from kube.decoding.wire_base import NOTHING, Amounts, Name, StringMap, Text, Wire
 from kube.objects.objects import ANNOTATION_PREFIX
 from kube.objects.quantity import parse_quantity
-from kube.tables.columns import NODE_KINDS
 
 _KOORDINATOR: Final = "quota.scheduling.koordinator.sh/"
 PARENT_LABEL: Final = _KOORDINATOR + "parent"

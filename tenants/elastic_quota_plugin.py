@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Ints
+from base.arrays import Ints
 from forecast.calendar import SLOT_MINUTES
 from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind

@@ -18,13 +18,13 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from forecast.arrays import Ints
+from base.arrays import Ints
+from cluster.live_tables import LiveTables
+from cluster.predicted.profiles import Profiles
+from cluster.tracking import TrackedCluster
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
 from placement.usable_forecast import usable_forecast
-from scorer.live_tables import LiveTables
-from scorer.predicted.profiles import Profiles
-from scorer.tracking import TrackedCluster
 from tenants.admission import Use, committed, denial
 from tenants.need import held, most_within, needed, with_parents
 from tenants.need_inputs import STEP_SECONDS, Copied, asleep_in, copied, gathered, grouped, without_pods

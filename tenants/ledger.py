@@ -16,12 +16,12 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Ints
+from base.arrays import Ints
+from cluster.follower import NodesAndPodsOnly
+from cluster.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, PodsSeated
+from cluster.tables.state import ClusterState
 from kube.objects.objects import PodInfo
 from kube.objects.pod_accounting import waits
-from kube.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, PodsSeated
-from kube.tables.state import ClusterState
-from scorer.follower import NodesAndPodsOnly
 from tenants.pod_amounts import PodAmounts, Units
 from tenants.quota_tree import EMPTY, NO_QUOTA, QuotaTree
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scorer.live_tables import LiveTables
+from cluster.live_tables import LiveTables
 from tenants.admission import Use
 from tenants.expected_need import ExpectedNeed
 from tenants.quotas import Quotas

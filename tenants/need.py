@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats, Ints
+from base.arrays import Bools, Floats, Ints
 from tenants.quota_tree import NO_QUOTA, QuotaTree
 
 _ROUNDING = 1e-6

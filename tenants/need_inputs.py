@@ -21,19 +21,19 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
+from cluster.assuming_cluster import AssumingCluster
+from cluster.predicted.horizon import HORIZON_DAYS, Horizon
+from cluster.predicted.profiles import Profiles
+from cluster.runs.expected import ExpectedRuns
+from cluster.tables.changes import Seat
+from cluster.tables.columns import per_unit
+from cluster.tracking import LIVE_HALF_LIFE_SLOTS
 from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY
 from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
-from kube.tables.changes import Seat
-from kube.tables.columns import per_unit
 from placement.usable_forecast import usable_forecast
-from scorer.assuming_cluster import AssumingCluster
-from scorer.predicted.horizon import HORIZON_DAYS, Horizon
-from scorer.predicted.profiles import Profiles
-from scorer.runs.expected import ExpectedRuns
-from scorer.tracking import LIVE_HALF_LIFE_SLOTS
 from tenants.elastic_quota import RATES
 from tenants.ledger import Charge, QuotaLedger
 from tenants.need import ServicePods, pods_of_jobs, pods_of_lasting, sleeps, still_running

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from cluster.assuming_cluster import AssumingCluster
+from cluster.predicted.declared_use import declared_amounts
+from cluster.tables.columns import request_units, whole_units
 from kube.objects.objects import NodeInfo, PodInfo
-from kube.tables.columns import request_units, whole_units
-from scorer.assuming_cluster import AssumingCluster
-from scorer.predicted.declared_use import declared_amounts
 from tenants.elastic_quota import RATES
 from tenants.quota_tree import CARD_UNITS, CARDS, MOST_UNITS
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection
 
 import numpy as np
 
-from forecast.arrays import Ints
+from base.arrays import Ints
+from cluster.tables.state import ClusterState
 from kube.objects.objects import NodeInfo
-from kube.tables.state import ClusterState
 from tenants.ledger import QuotaLedger
 from tenants.quota_tree import BOUNDLESS, CARD_UNITS, CARDS, EMPTY, NO_QUOTA
 

@@ -13,9 +13,9 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats, Ints
+from base.arrays import Bools, Floats, Ints
+from cluster.tables.columns import request_units
 from kube.objects.objects import PodInfo
-from kube.tables.columns import request_units
 from tenants.elastic_quota import COMMON, QUOTA_LABEL, ElasticQuota, first_few
 
 CARDS: Final = "cards"

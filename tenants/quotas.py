@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from typing import Final
 
-from forecast.arrays import Ints
+from base.arrays import Ints
 from kube.client.kubernetes_contract import Subscription
 from kube.objects.objects import PodInfo
 from tenants.admission import Bound, Denial, Use, committed, denial, most_admitted

@@ -19,10 +19,10 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats, Ints
+from base.arrays import Bools, Floats, Ints
+from cluster.predicted.growing_arrays import grown
 from kube.objects.objects import PodInfo
 from placement.pod_importance import SYSTEM_CRITICAL
-from scorer.predicted.growing_arrays import grown
 from tenants.ledger import QuotaLedger
 from tenants.need import with_parents
 from tenants.options import TenantOptions

@@ -15,7 +15,7 @@ from functools import partial
 
 import numpy as np
 
-from forecast.arrays import Ints
+from base.arrays import Ints
 from tenants.admission import Use, committed
 from tenants.elastic_quota import COMMON
 from tenants.need import with_parents

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from forecast.html_report import html_report
+from base.html_report import html_report
 from scorer.service.openapi import answer
 from scorer.service.report_file import REPORT_POLICY
 from scorer.service.state import TheService

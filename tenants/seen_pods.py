@@ -9,11 +9,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from cluster.follower import NodesAndPodsOnly
+from cluster.tables.changes import Change, PodChange
+from cluster.tables.state import ClusterState
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
-from kube.tables.changes import Change, PodChange
-from kube.tables.state import ClusterState
-from scorer.follower import NodesAndPodsOnly
 
 _LASTING_SERVICES: Final = 8192
 _PASSING_SERVICES: Final = 1024

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from cluster.tables.columns import per_unit
 from kube.objects.objects import ANNOTATION_PREFIX
-from kube.tables.columns import per_unit
 from tenants.elastic_quota import RATES
 from tenants.quota_tree import CARD_UNITS, CARDS
 

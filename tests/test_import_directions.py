@@ -112,7 +112,7 @@ def test_a_package_imports_only_what_lies_below_it(package: str) -> None:
 @pytest.mark.parametrize(
     ("package", "source", "n_offences"),
     [
-        ("forecast", "import numpy\nfrom forecast.errors import InputError", 0),
+        ("forecast", "import numpy\nfrom base.errors import InputError", 0),
         ("forecast", "from trainer.history.files import read_history", 1),
         ("forecast", "def f():\n    import scorer.replay", 1),
         ("forecast", "import requests, prometheus_client", 2),

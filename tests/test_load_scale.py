@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from rich.style import Style
 
+from base.html_report import html_report
+from base.load_colours import FULL_COLOUR, FULL_SHARE, HOT_COLOUR, LOAD_SCALE
 from dashboards.alerting.forecast_alerts import _HOT
-from forecast.html_report import html_report
-from forecast.load_scale import FULL_COLOUR, FULL_SHARE, HOT_COLOUR, LOAD_SCALE
 from forecast.resources import HOT_SHARE
 from forecast_scheduler.reports.node_tables import _coloured
 from scorer.replay.plots import _SCALE
@@ -42,7 +42,7 @@ def test_reports_have_it() -> None:
         [one.share for one in LOAD_SCALE]
     )
     assert [colour for _, colour in _SCALE] == [one.light for one in LOAD_SCALE]
-    frame = html_report("forecast/html/page.html.j2", title="t", plotly="")
+    frame = html_report("base/html/page.html.j2", title="t", plotly="")
     assert f"--hot: {HOT_COLOUR}; --full: {FULL_COLOUR};" in frame
     css = (ROOT / "forecast_scheduler" / "reports" / "peaks_report" / "peaks.css").read_text()
     assert ".bar.hot .mean { background: var(--hot); }" in css and ".bar.over .mean { background: var(--full); }" in css

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
+from base.errors import InputError
+from base.progress import Progress, silent
 from forecast.calendar import Calendar
-from forecast.errors import InputError
-from forecast.progress import Progress, silent
 from trainer.history.cleaning import Cause
 from trainer.own_history.store import OwnHistory
 from trainer.prometheus.errors import ImpossibleAnswer, Unreachable

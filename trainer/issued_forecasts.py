@@ -22,11 +22,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
+from base.errors import ForecastError
+from base.object_store import ObjectStore
 from forecast.calendar import Calendar
-from forecast.errors import ForecastError
 from forecast.model import PEAK_QUANTILES, PeakModel
-from forecast.object_store import ObjectStore
 from forecast.resources import RESOURCES
 from forecast.service_key import ServiceKey
 

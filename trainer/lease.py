@@ -34,8 +34,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from forecast.errors import ForecastError, StoreError
-from forecast.object_store import LocalStore, ObjectStore, open_store
+from base.errors import ForecastError, StoreError
+from base.object_store import LocalStore, ObjectStore, open_store
 
 logger = logging.getLogger(__name__)
 

@@ -14,14 +14,14 @@ from datetime import datetime, timedelta
 from importlib.metadata import version as installed_version
 from typing import Any
 
-from forecast.errors import ForecastError, StoreError
+from base.errors import ForecastError, StoreError
+from base.object_store import open_store
+from base.progress import Progress, silent
 from forecast.fit import FitOptions, fit
 from forecast.history import History
 from forecast.model import PeakModel
 from forecast.model_artefact import artefact_of, model_of, within_limits
 from forecast.model_findings import ModelFinding, findings_info, findings_of
-from forecast.object_store import open_store
-from forecast.progress import Progress, silent
 from forecast.published_models import Registry
 from trainer.doctor.not_reproduced import not_reproduced
 from trainer.gate.gate_run import apply_gate, run_gate

@@ -14,7 +14,7 @@ from datetime import date, datetime, timedelta
 
 import numpy as np
 
-from forecast.errors import InputError
+from base.errors import InputError
 from forecast.history import History
 from forecast.model import PeakModel
 

@@ -16,9 +16,9 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry, Gauge
 from prometheus_client.exposition import generate_latest, push_to_gateway
 
+from base.errors import InputError, StoreError
+from base.object_store import LocalStore
 from forecast.backtest import Score
-from forecast.errors import InputError, StoreError
-from forecast.object_store import LocalStore
 from trainer.gate.gate_verdict import GateReport, GateVerdict
 
 logger = logging.getLogger(__name__)

@@ -29,7 +29,7 @@ from admission.certificates.certificate_store import CertificateStore, Conflict,
 from admission.certificates.options import CertificateOptions
 from admission.certificates.rotation import Step, advanced, may_serve, next_step
 from admission.certificates.served_certificate_file import ShownCertificate
-from forecast.errors import ForecastError
+from base.errors import ForecastError
 
 logger = logging.getLogger(__name__)
 

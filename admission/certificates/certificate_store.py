@@ -16,7 +16,7 @@ import urllib3
 from kubernetes import client
 
 from admission.certificates.options import CertificateOptions
-from forecast.errors import ForecastError
+from base.errors import ForecastError
 from kube.client.kubernetes_client import send
 
 LABELS: Final = {

@@ -14,8 +14,8 @@ from admission.certificates.certificate_store import ApiCertificateStore, Confli
 from admission.certificates.metrics import CertificateCollector
 from admission.certificates.options import CertificateOptions
 from admission.certificates.served_certificate_file import ShownCertificate
-from forecast.errors import InputError
-from scorer.periodic_task import PeriodicTask
+from base.errors import InputError
+from base.periodic_task import PeriodicTask
 from serving.certificates import CertificateFiles
 
 _START_SECONDS = 60.0

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from forecast.errors import InputError
-from forecast.setting_group import Duration, SettingGroup
+from base.errors import InputError
+from base.setting_group import Duration, SettingGroup
 
 _LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 _HOST = re.compile(rf"{_LABEL}(\.{_LABEL})*")

@@ -15,7 +15,7 @@ from msgspec import Raw
 
 from admission.templates.rendering import PREFERRED, REQUIRED, NodeTerm, PodTerm, PodTermList
 from admission.templates.requirements import normal_set
-from forecast.errors import InputError
+from base.errors import InputError
 from kube.decoding import wire
 from kube.decoding.constraint_decoding import pod_constraints
 from kube.objects.constraints import LabelSelector, NodeSelectorTerm, Operator, PodAffinityTerm, Requirement

@@ -26,7 +26,7 @@ from admission.templates.objects import (
     Value,
 )
 from admission.templates.values import NO_LIMIT
-from forecast.errors import InputError
+from base.errors import InputError
 from kube.decoding import wire_scheduling
 from kube.decoding.constraint_decoding import label_selector
 from kube.objects.constraints import LabelSelector, Operator

@@ -12,7 +12,7 @@ from msgspec import Raw
 from admission.templates import conversion, wire
 from admission.templates.objects import NodeSchedulerConfig, PodSchedulerConfig, SchedulerConfigBinding, Template, Value
 from admission.templates.parameter_checks import check_template
-from forecast.errors import InputError
+from base.errors import InputError
 from kube.decoding.watched_kinds import Watched
 
 GROUP: Final = "forecast-scheduler.io"

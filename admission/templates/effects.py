@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
 
 FULL_SHARE: Final = 0.8
 """A node predicted above this share of its capacity counts as full."""

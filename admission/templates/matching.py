@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 from admission.templates.objects import PodConditions
-from forecast.errors import InputError
+from base.errors import InputError
 from forecast.service_key import owner_from_references, service_of_pod
 from kube.objects.constraints import LabelSelector, Operator
 from kube.objects.selectors import selector_matches

@@ -19,7 +19,7 @@ from admission.templates.objects import (
     Template,
 )
 from admission.templates.values import limits_problem
-from forecast.errors import InputError
+from base.errors import InputError
 from kube.objects.constraints import Operator
 from kube.objects.selectors import whole_number
 

@@ -21,7 +21,7 @@ from admission.templates.objects import Parameter, ParameterType, Value
 from admission.templates.skip_reasons import Skipped, SkipReason
 from admission.templates.template_set import Compiled
 from admission.templates.values import value_problem
-from forecast.errors import InputError
+from base.errors import InputError
 from kube.objects.objects import ANNOTATION_PREFIX
 
 ARGUMENTS_ANNOTATION: Final = ANNOTATION_PREFIX + "template-arguments"

@@ -20,8 +20,8 @@ from admission.templates.shaping_annotations import (
 )
 from admission.templates.skip_reasons import Skipped, SkipReason
 from admission.templates.template_set import Compiled, TemplateSet
-from forecast.errors import InputError
-from scorer.opt_out import OPT_OUT_ANNOTATION
+from base.errors import InputError
+from cluster.opt_out import OPT_OUT_ANNOTATION
 
 _MOST_ANNOTATION_BYTES: Final = 256 * 1024
 """Of all annotations together (TotalAnnotationSizeLimitB of apimachinery); a pod with more is refused."""

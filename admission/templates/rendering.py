@@ -22,7 +22,7 @@ from admission.templates.objects import (
     Value,
 )
 from admission.templates.requirements import contradictory, normal_set
-from forecast.errors import InputError
+from base.errors import InputError
 from kube.objects.constraints import LabelSelector, Operator, Requirement
 from kube.objects.qualified_names import is_label_value, is_namespace, is_qualified_name
 from kube.objects.selectors import whole_number

@@ -14,11 +14,11 @@ import numpy as np
 
 from admission.templates.effects import Group, SeatedPods
 from admission.templates.shaping_annotations import pod_record
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
+from cluster.tables.changes import Change, PodChange, PodsSeated
+from cluster.tables.state import ClusterState
 from kube.decoding.decoding import ApiObject, Kind
 from kube.objects.objects import PodInfo
-from kube.tables.changes import Change, PodChange, PodsSeated
-from kube.tables.state import ClusterState
 from scorer.scorer import Scorer
 
 MOST_BINDINGS: Final = 5_000
@@ -37,7 +37,7 @@ def groups_of(pod: PodInfo) -> dict[str, Group]:
 
 
 class ShapedPods:
-    """Implements scorer.follower.Follower. Called, and to be read, under the lock of the scorer's tables."""
+    """Implements cluster.follower.Follower. Called, and to be read, under the lock of the scorer's tables."""
 
     def __init__(self, state: ClusterState) -> None:
         """Starts from what the state holds now."""

@@ -18,7 +18,7 @@ from admission.templates.objects import (
 )
 from admission.templates.rendering import Rendered, rendered
 from admission.templates.values import value_problem
-from forecast.errors import InputError
+from base.errors import InputError
 
 
 def values_of(parameters: Sequence[Parameter], arguments: Mapping[str, Value]) -> dict[str, Value]:

@@ -9,7 +9,7 @@ from pydantic import Field, field_validator
 
 from admission.advice.options import AdviceGateOptions
 from admission.certificates.options import CertificateOptions
-from forecast.setting_group import Duration
+from base.setting_group import Duration
 from serving.options import ServingOptions
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from admission.webhook import wire
-from forecast.errors import ForecastError
+from base.errors import ForecastError
 
 _REVIEW: Final = msgspec.json.Decoder(wire.AdmissionReview)
 _POD: Final = msgspec.json.Decoder(wire.PodJson)

@@ -14,8 +14,8 @@ from autoscaling.capacity.node_pool import NodePool, chosen_group, node_groups
 from autoscaling.capacity.options import CapacityOptions
 from autoscaling.capacity.search import RuleNodes, Search, filled
 from autoscaling.capacity.trial import prepared_on
-from forecast.errors import InputError
-from forecast.progress import Progress, silent
+from base.errors import InputError
+from base.progress import Progress, silent
 from forecast.resources import HOT_RESOURCES, RESOURCES
 from scorer.replay.preparation import Prepared
 from scorer.replay.replay import RULES

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats
+from base.arrays import AnyFloats, Floats
 from forecast.history import History, PodUsage
 from forecast.model import PeakModel
 from forecast.scenarios import SCENARIO_DAYS

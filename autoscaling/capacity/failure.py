@@ -13,9 +13,9 @@ import numpy as np
 
 from autoscaling.capacity.node_pool import NodePool
 from autoscaling.capacity.trial import Trial, hot_or_full, prepared_on, rule_on
-from forecast.arrays import Bools, Floats, Ints
+from base.arrays import Bools, Floats, Ints
+from base.errors import InputError
 from forecast.calendar import SLOT_MINUTES
-from forecast.errors import InputError
 from forecast.resources import HOT_RESOURCES
 from scorer.replay.cluster_state import ClusterState, PendingPod
 from scorer.replay.metrics import shares

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import HOT_RESOURCES, HOT_SHARE, MEMORY
 from scorer.replay.curves import CurveForecast

@@ -9,7 +9,7 @@ from plotly.offline import get_plotlyjs
 
 from autoscaling.capacity.capacity import Capacity
 from autoscaling.capacity.plots import nodes_by_hour, nodes_by_rule
-from forecast.html_report import embedded_plot, html_report
+from base.html_report import embedded_plot, html_report
 from scorer.replay.plots import LABELS
 
 _DASH = "–"

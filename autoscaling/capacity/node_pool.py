@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from forecast.arrays import Floats, Ints
-from forecast.errors import InputError
+from base.arrays import Floats, Ints
+from base.errors import InputError
 from forecast.resources import CPU, MEMORY
 from scorer.replay.recording import Recording
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from autoscaling.capacity.options import CapacityOptions
-from forecast.arrays import Ints
+from base.arrays import Ints
 from scorer.replay.curves import CurveForecast
 from scorer.replay.preparation import Prepared
 from scorer.replay.recording import Recording

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from autoscaling.capacity.node_pool import NodePool, on_nodes
-from forecast.arrays import Bools, Floats
+from base.arrays import Bools, Floats
 from forecast.resources import MEMORY
 from scorer.replay.curves import CurveForecast
 from scorer.replay.metrics import hot_node_slots, shares

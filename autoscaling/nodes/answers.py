@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from forecast.errors import ForecastError
+from base.errors import ForecastError
 from kube.client.api_answer import Answer
 
 CONFLICT: Final = 409

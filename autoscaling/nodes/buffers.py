@@ -17,7 +17,7 @@ import numpy as np
 from autoscaling.nodes.options import BufferOptions
 from autoscaling.nodes.pods_ahead import PodsAhead, is_placeholder, pods_ahead
 from autoscaling.services_ahead import ServicesAhead
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
 from kube.objects.constraints import NodeSelectorTerm, Toleration
 from kube.objects.objects import PodInfo
 

@@ -15,7 +15,7 @@ import numpy as np
 from autoscaling.nodes.options import GuardOptions
 from autoscaling.nodes.pods_ahead import is_placeholder, pods_ahead
 from autoscaling.services_ahead import ServicesAhead
-from forecast.arrays import Bools, Floats
+from base.arrays import Bools, Floats
 
 _STEP_SECONDS: Final = 900.0
 

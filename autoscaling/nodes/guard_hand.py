@@ -24,12 +24,12 @@ from autoscaling.nodes.guard import NodesNow, marks
 from autoscaling.nodes.node_marks import ABOUT_TO_GO, NodeJson, is_foreign, kept_until, marking, unmarking
 from autoscaling.nodes.options import GuardOptions
 from autoscaling.services_ahead import ServicesAhead
-from forecast.arrays import Floats
+from base.arrays import Floats
+from cluster.live_tables import LiveTables
+from cluster.tables.state import ClusterState
 from kube.client.pod_writes import MERGE
 from kube.objects.objects import NodeInfo
 from kube.session.request_retries import Requests, request_with_retries
-from kube.tables.state import ClusterState
-from scorer.live_tables import LiveTables
 
 logger = logging.getLogger(__name__)
 

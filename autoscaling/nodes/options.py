@@ -6,7 +6,7 @@ from enum import Enum
 
 from pydantic import Field
 
-from forecast.setting_group import Duration, SettingGroup
+from base.setting_group import Duration, SettingGroup
 
 
 class BufferKind(Enum):

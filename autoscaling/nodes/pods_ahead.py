@@ -8,11 +8,11 @@ from typing import Final
 import numpy as np
 
 from autoscaling.services_ahead import ServicesAhead
-from forecast.arrays import Bools, Floats
+from base.arrays import Bools, Floats
+from cluster.tracking import LIVE_HALF_LIFE_SLOTS
 from forecast.calendar import SLOT_MINUTES
 from forecast.resources import CPU
 from kube.objects.objects import ANNOTATION_PREFIX
-from scorer.tracking import LIVE_HALF_LIFE_SLOTS
 
 BUFFER_LABEL: Final = f"{ANNOTATION_PREFIX}buffer"
 """Label of all that belongs to a buffer, placeholder pods included. Its value names the buffer."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 
 
 def expected_load(used: Floats, then: Floats, ahead: Floats, *, ceiling: float) -> Floats:

@@ -18,7 +18,7 @@ from fastapi import APIRouter, FastAPI, Query
 from starlette.responses import Response
 
 from autoscaling.replicas.loads_ahead import METRIC, LoadsAhead
-from forecast.errors import InputError
+from base.errors import InputError
 from kube.objects.selectors import parse_selector
 from serving.documents import bare_app
 from serving.errors import add_error_handlers, json_response

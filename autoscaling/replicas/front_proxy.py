@@ -20,9 +20,9 @@ import msgspec
 import urllib3
 from kubernetes import client
 
-from forecast.errors import ForecastError, InputError
+from base.errors import ForecastError, InputError
+from base.periodic_task import PeriodicTask
 from kube.client.kubernetes_client import send
-from scorer.periodic_task import PeriodicTask
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ import numpy as np
 from autoscaling.replicas.expected_load import expected_load
 from autoscaling.replicas.options import ReplicaOptions
 from autoscaling.services_ahead import ServicesAhead
-from forecast.arrays import Floats
+from base.arrays import Floats
 from forecast.resources import RESOURCES
 from forecast.service_key import ServiceKey
 from kube.objects.constraints import LabelSelector

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from forecast.setting_group import Duration, SettingGroup
+from base.setting_group import Duration, SettingGroup
 
 
 class ReplicaOptions(SettingGroup):

@@ -8,10 +8,10 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from forecast.arrays import Floats
+from base.arrays import Floats
+from cluster.live_tables import LiveTables
 from forecast.resources import CPU
 from forecast.service_key import ServiceKey
-from scorer.live_tables import LiveTables
 
 _LEAST_MEASURED: Final = 0.5
 """Share of a service's pods that must be measured. Those that have just started are not, and use little."""
@@ -30,7 +30,7 @@ class PodsNow:
 
 
 class PodUsageSource(Protocol):
-    """A source of the usage of pods. Raises forecast.errors.ForecastError if it cannot be read."""
+    """A source of the usage of pods. Raises base.errors.ForecastError if it cannot be read."""
 
     def pods(self) -> PodsNow:
         """Usage of all pods now: a fixed number of requests, whatever the number of pods."""

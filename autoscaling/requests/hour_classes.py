@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from autoscaling.requests.use import ServiceUse
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
 
 ALWAYS: Final = "always"
 _DAY, _EVENING, _NIGHT = range(3)

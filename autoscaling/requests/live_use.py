@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 
 from autoscaling.requests.use import ServiceUse, use_of
-from forecast.arrays import Floats
-from forecast.errors import InputError
+from base.arrays import Floats
+from base.errors import InputError
+from cluster.degradation import Level
+from cluster.example_pods import example_pods, requests_of
+from cluster.live_tables import LiveTables
 from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
-from scorer.degradation import Level
-from scorer.example_pods import example_pods, requests_of
-from scorer.live_tables import LiveTables
 from scorer.replay.curves import from_model
 from scorer.replay.window import Window
 

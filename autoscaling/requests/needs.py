@@ -32,7 +32,7 @@ import numpy as np
 
 from autoscaling.requests.options import RequestOptions
 from autoscaling.requests.use import ServiceUse
-from forecast.arrays import Floats
+from base.arrays import Floats
 from forecast.resources import CPU, HOT_RESOURCES, HOT_SHARE
 
 

@@ -20,7 +20,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Raw
 
-from forecast.errors import InputError
+from base.errors import InputError
 from forecast.resources import CPU, MEMORY
 from forecast.service_key import Owner, ServiceKey, owner_from_references, service_of_pod
 from kube.decoding.watched_kinds import Watched, decode_page

@@ -20,7 +20,7 @@ from urllib.parse import quote
 import msgspec
 import orjson
 
-from forecast.errors import ForecastError
+from base.errors import ForecastError
 from kube.client.api_answer import Answer
 from kube.session.request_retries import Requests
 

@@ -13,7 +13,7 @@ from autoscaling.requests.needs import cpu_needs
 from autoscaling.requests.options import RequestOptions
 from autoscaling.requests.rounding import readable_bytes, readable_cores
 from autoscaling.requests.use import ServiceUse
-from forecast.arrays import Floats
+from base.arrays import Floats
 from forecast.resources import CPU, MEMORY
 from forecast.service_key import ServiceKey
 

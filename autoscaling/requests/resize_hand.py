@@ -43,7 +43,7 @@ from autoscaling.requests.resize_requests import (
 )
 from autoscaling.requests.resizing import Resize, needs_of, resizes
 from autoscaling.services_ahead import ServicesAhead
-from forecast.errors import ForecastError
+from base.errors import ForecastError
 from forecast.service_key import ServiceKey
 from kube.client.api_answer import NOT_SENT, Answer, is_gone
 from kube.client.pod_writes import MERGE, pod_path

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from cluster.live_tables import LiveTables
 from forecast.resources import CPU, MEMORY, RESOURCES
-from scorer.live_tables import LiveTables
 
 
 def free_on_nodes(tables: LiveTables) -> Mapping[str, tuple[float, float]]:

@@ -22,7 +22,7 @@ from autoscaling.requests.options import RequestOptions
 from autoscaling.requests.pod_resources import NAMES, OptedPod, Requests, scaled, stays_burstable, total
 from autoscaling.requests.rounding import LEAST_CORES
 from autoscaling.services_ahead import ServicesAhead
-from forecast.arrays import Bools, Floats
+from base.arrays import Bools, Floats
 from forecast.resources import CPU, HOT_SHARE, MEMORY
 from forecast.service_key import ServiceKey
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from autoscaling.requests.recommending import Recommendation
-from forecast.arrays import Floats
+from base.arrays import Floats
 from forecast.resources import CPU, MEMORY
 from scorer.replay.recording import Recording
 

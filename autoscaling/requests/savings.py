@@ -10,7 +10,7 @@ import numpy as np
 
 from autoscaling.requests.recommending import Recommendation
 from autoscaling.requests.use import ServiceUse
-from forecast.arrays import Floats
+from base.arrays import Floats
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from datetime import date
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats, Ints
+from base.arrays import Bools, Floats, Ints
 from forecast.calendar import SLOTS_PER_DAY, Calendar, DayType
 from forecast.resources import MEMORY
 from forecast.service_key import ServiceKey

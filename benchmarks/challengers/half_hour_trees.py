@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from base.arrays import Floats
 from benchmarks.challengers.known_series import QUANTILES, KnownSeries
-from forecast.arrays import Floats
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.predictors.base import filled_days
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from base.arrays import Floats
 from benchmarks.challengers.known_series import QUANTILES, KnownSeries
-from forecast.arrays import Floats
 from forecast.calendar import Days
 from forecast.peak_experts import expert_forecasts, known_days
 from forecast.peak_features import describe, relative_features

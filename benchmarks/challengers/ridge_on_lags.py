@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 from sklearn.linear_model import Ridge
 
+from base.arrays import Floats
 from benchmarks.challengers.known_series import QUANTILES, KnownSeries
 from benchmarks.rivals import filled_peaks
-from forecast.arrays import Floats
 
 _LAGS = (1, 2, 3, 4, 5, 6, 7, 14)
 _SMALLEST_RATIO = 1e-3

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
+from base.errors import InputError
 from benchmarks.clusters.cluster import SLOTS_PER_DAY, Cluster
 from benchmarks.clusters.history_directory import write_history
 from benchmarks.clusters.plain import Trace, build_plain
 from benchmarks.clusters.read_history import read_cluster
 from benchmarks.clusters.replicated import NodeSizes, build_asd_cluster, build_bitbrains_cluster
 from benchmarks.clusters.scenarios import SCENARIOS, Scenario
-from forecast.errors import InputError
 
 
 def parser() -> argparse.ArgumentParser:

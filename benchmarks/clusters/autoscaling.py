@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Ints
+from base.arrays import AnyFloats, Ints
 
 #: HPA's default tolerance: within 10 % of the target it does nothing.
 TOLERANCE = 0.1

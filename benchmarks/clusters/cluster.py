@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from forecast.arrays import Bools, Floats, Floats32, Ints
+from base.arrays import Bools, Floats, Floats32, Ints
 from forecast.events import Event
 from forecast.resources import RESOURCES
 

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
+from base.arrays import Bools, Floats32, Ints
 from benchmarks.clusters.cluster import SLOT_MINUTES, Cluster
 from benchmarks.clusters.pods import round_mantissa
-from forecast.arrays import Bools, Floats32, Ints
 from forecast.resources import RESOURCES
 
 USAGE_COLUMNS = [resource.column for resource in RESOURCES]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats, Ints
+from base.arrays import Bools, Floats, Ints
 
 
 def native_scores(requested: Floats, request: Floats, allocatable: Floats) -> Floats:

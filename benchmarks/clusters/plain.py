@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
+from base.arrays import AnyFloats, Bools, Floats, Ints
 from benchmarks.clusters.cluster import SLOTS_PER_DAY, Cluster, Service
 from benchmarks.clusters.history_directory import write_history
 from benchmarks.clusters.traces import Curves, read_asd, read_bitbrains, read_smd
-from forecast.arrays import AnyFloats, Bools, Floats, Ints
 from forecast.resources import CPU, MEMORY, RESOURCES
 
 N_NODES = 10

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from base.arrays import AnyFloats, Floats, Floats32, Ints
 from benchmarks.clusters.cluster import SLOTS_PER_DAY
-from forecast.arrays import AnyFloats, Floats, Floats32, Ints
 
 #: What Kubernetes makes random names of: no vowels and no look-alikes (apimachinery, util/rand).
 NAME_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"

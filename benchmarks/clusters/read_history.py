@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from base.arrays import Floats, Floats32, Ints
 from benchmarks.clusters.cluster import SLOT_MINUTES, Cluster, Service
-from forecast.arrays import Floats, Floats32, Ints
 from forecast.resources import RESOURCES
 
 USAGE_COLUMNS = [resource.column for resource in RESOURCES]

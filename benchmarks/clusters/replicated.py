@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from base.arrays import AnyFloats, Floats, Floats32, Ints
 from benchmarks.clusters.cluster import SLOTS_PER_DAY, Cluster, Service
 from benchmarks.clusters.history_directory import write_history
 from benchmarks.clusters.placement import place_natively
@@ -26,7 +27,6 @@ from benchmarks.clusters.pods import (
     wrong_requests,
 )
 from benchmarks.clusters.traces import Curves, read_asd, read_bitbrains
-from forecast.arrays import AnyFloats, Floats, Floats32, Ints
 from forecast.resources import CPU, DISK, MEMORY, NETWORK, RESOURCES
 
 GIB = 1024.0**3

@@ -15,10 +15,10 @@ import holidays
 import numpy as np
 import pandas as pd
 
+from base.arrays import Bools, Floats, Floats32, Ints
 from benchmarks.clusters.cluster import SLOTS_PER_DAY, Cluster, Service
 from benchmarks.clusters.placement import place_natively
 from benchmarks.clusters.pods import pod_name
-from forecast.arrays import Bools, Floats, Floats32, Ints
 from forecast.events import Event
 from forecast.resources import CPU, DISK, LOG, MEMORY, NETWORK
 

@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
+from base.arrays import Floats32
+from base.errors import InputError
 from benchmarks.clusters.cluster import SLOT_MINUTES, SLOTS_PER_DAY
-from forecast.arrays import Floats32
-from forecast.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)

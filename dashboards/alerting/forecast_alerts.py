@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from base.load_colours import FULL_SHARE
 from dashboards.alerting.alert import Alert, Severity
 from dashboards.alerting.peaks import THREE_DAYS
-from forecast.load_scale import FULL_SHARE
 from forecast.resources import HOT_SHARE
 
 _HOT: Final = HOT_SHARE

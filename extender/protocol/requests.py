@@ -14,9 +14,9 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec import UNSET, Raw
 
+from base.errors import ForecastError
 from extender.extender_api import Victims
 from extender.protocol import wire
-from forecast.errors import ForecastError
 from kube.binding.binder import BindingRequest
 from kube.decoding.decoding import decode_pod
 from kube.decoding.watched_kinds import UndecodableObject

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from forecast.setting_group import Duration
+from base.setting_group import Duration
 from serving.options import ServingOptions
 
 

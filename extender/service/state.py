@@ -20,13 +20,13 @@ from dataclasses import dataclass, field
 from starlette.requests import Request
 from starlette.responses import Response
 
+from base.errors import ForecastError
 from extender.extender_api import ExtenderApi
 from extender.protocol.replies import error_reply
 from extender.protocol.requests import Unusable
 from extender.service.metrics import ServiceMetrics
 from extender.service.options import ServiceOptions
 from extender.service.workers import Deadline, Late, Workers
-from forecast.errors import ForecastError
 from kube.binding.binder import Binder
 from serving.quiet_log import QuietLog
 

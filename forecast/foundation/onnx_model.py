@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from forecast.arrays import Floats
+from base.arrays import Floats
+from base.errors import InputError
 from forecast.calendar import SLOTS_PER_DAY
-from forecast.errors import InputError
 
 SHORTEST_CONTEXT = 7 * SLOTS_PER_DAY
 """Models of any context length see at least a week; what a shorter history lacks at its start is missing."""

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats
+from base.arrays import AnyFloats, Floats
 from forecast.calendar import SLOTS_PER_DAY, Days
 from forecast.foundation.onnx_model import OnnxModel, load_model
 from forecast.predictors.base import Predictor, filled_days

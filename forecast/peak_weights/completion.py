@@ -19,7 +19,7 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
-from forecast.arrays import AnyFloats, Bools, Floats, Floats32
+from base.arrays import AnyFloats, Bools, Floats, Floats32
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.history import History
 from forecast.peak_weights.composition import day_counts, felt_beyond, sum_on_nodes

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from forecast.arrays import AnyFloats, Bools, Floats32, Ints
+from base.arrays import AnyFloats, Bools, Floats32, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.history import Placements
 

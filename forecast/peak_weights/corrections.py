@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from forecast.arrays import AnyFloats, Bools, Floats, Floats32
+from base.arrays import AnyFloats, Bools, Floats, Floats32
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.peak_weights.level_regression import PARTS, LevelRegression
 from forecast.peak_weights.levels import ridges

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats32
+from base.arrays import AnyFloats, Floats32
 from forecast.peak_weights.level_regression import PARTS, LevelRegression
 
 REPLICATES = 32

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Bools, Floats, Floats32, Ints
+from base.arrays import AnyFloats, Bools, Floats, Floats32, Ints
 from forecast.calendar import SLOTS_PER_DAY, DayType
 from forecast.history import History, Placements
 from forecast.peak_weights.composition import day_counts, felt_beyond, pod_slots, sum_on_nodes

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats32
+from base.arrays import Bools, Floats32
 from forecast.peak_weights.composition import Composition
 
 _HUBER = 2.0

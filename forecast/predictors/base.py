@@ -12,9 +12,9 @@ from typing import ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from forecast.arrays import AnyFloats, Floats
+from base.arrays import AnyFloats, Floats
+from base.errors import InputError
 from forecast.calendar import SLOTS_PER_DAY, Days
-from forecast.errors import InputError
 
 
 class Predictor(BaseEstimator):

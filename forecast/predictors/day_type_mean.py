@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats
+from base.arrays import AnyFloats, Floats
 from forecast.calendar import Days
 from forecast.predictors.base import Predictor, nan_means
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats
+from base.arrays import AnyFloats, Floats
 from forecast.calendar import SLOTS_PER_DAY, Days
 from forecast.predictors.base import Predictor, filled_days
 from forecast.predictors.day_type_mean import kinds_of_day, kinship

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats, Ints
+from base.arrays import AnyFloats, Floats, Ints
 from forecast.calendar import Days, DayType
 from forecast.predictors.base import Predictor, filled_days, nan_mean
 from forecast.predictors.day_type_mean import DayTypeMeanPredictor

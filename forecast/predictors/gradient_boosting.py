@@ -10,9 +10,9 @@ from typing import ClassVar
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from forecast.arrays import AnyFloats, Floats, Ints
+from base.arrays import AnyFloats, Floats, Ints
+from base.one_thread import one_thread
 from forecast.calendar import SLOTS_PER_DAY, Days
-from forecast.one_thread import one_thread
 from forecast.predictors.base import Predictor, filled_days
 from forecast.predictors.day_type_mean import DayTypeMeanPredictor
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from statsmodels.tsa.seasonal import MSTL
 
-from forecast.arrays import AnyFloats, Floats
+from base.arrays import AnyFloats, Floats
 from forecast.calendar import SLOTS_PER_DAY, Days
 from forecast.predictors.base import Predictor, filled_days
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats, Floats32
+from base.arrays import AnyFloats, Floats, Floats32
 from forecast.calendar import SLOTS_PER_DAY, Days
 from forecast.predictors.base import Predictor, filled_days
 

@@ -9,13 +9,13 @@ from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
+from base.periodic_task import PeriodicTask
 from kube.events.event_recorder import Post
 from placement.decisions.decision_events import EventSink
 from placement.decisions.log import DecisionLog, open_decision_log
 from placement.decisions.metrics import DecisionCollector
 from placement.decisions.options import DecisionOptions
 from placement.decisions.recorder import DecisionRecorder
-from scorer.periodic_task import PeriodicTask
 
 _EXPIRE_SECONDS = 60.0
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from forecast.errors import InputError
+from base.errors import InputError
 from forecast_scheduler.commands.options.common import ConfigOption, HistoryOption, JsonOption, VerboseOption
 from forecast_scheduler.commands.shell import Shell, check_writable, open_shell, write_figures
 

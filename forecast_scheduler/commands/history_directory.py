@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from base.progress import Progress
 from forecast.calendar import Calendar
-from forecast.progress import Progress
 from forecast_scheduler.commands.shell import Shell
 from forecast_scheduler.settings.document import Settings
 from trainer.history.cleaning import Tally

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from forecast.errors import InputError, StoreError
+from base.errors import InputError, StoreError
 from forecast.published_models import Registry
 from forecast_scheduler.settings.document import ModelsSettings
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from forecast.errors import ForecastError, InputError
-from forecast.redaction import redacted
+from base.errors import ForecastError, InputError
+from base.redaction import redacted
 from forecast_scheduler.commands.options.common import ConfigOption, JsonOption, ModelsOption, VerboseOption
 from forecast_scheduler.commands.output_format import reporting
 from forecast_scheduler.commands.shell import Shell, check_writable, open_shell, write_figures

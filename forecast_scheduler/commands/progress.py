@@ -13,13 +13,11 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-import forecast.progress
+import base.progress
 
 
 @contextmanager
-def show_progress(
-    console: Console, *, clock: Callable[[], float] = time.monotonic
-) -> Iterator[forecast.progress.Progress]:
+def show_progress(console: Console, *, clock: Callable[[], float] = time.monotonic) -> Iterator[base.progress.Progress]:
     """A progress callback: bars while the block runs on a terminal, else one line when a stage ends."""
     if not console.is_terminal:
         yield _Lines(console, clock)

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from forecast.errors import InputError
+from base.errors import InputError
 from serving.remote_service import RemoteAddress, RemoteService, ServiceRefused, ServiceUnavailable
 
 Answer = TypeVar("Answer", bound=msgspec.Struct)

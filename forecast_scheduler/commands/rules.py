@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from forecast.errors import InputError
+from base.errors import InputError
 from forecast_scheduler.commands.options.common import ConfigOption, VerboseOption
 from forecast_scheduler.commands.shell import STDOUT, check_writable, open_shell, write_text
 

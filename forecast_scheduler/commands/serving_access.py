@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from forecast.errors import InputError
+from base.errors import InputError
 from kube.client.kubernetes_client import api_client
 from serving.hosts import Hosts
 from serving.kubernetes_access import AccessLimits, KubernetesAccess

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from forecast.errors import InputError
-from forecast.progress import Progress
-from forecast.redaction import redacted
+from base.errors import InputError
+from base.progress import Progress
+from base.redaction import redacted
 from forecast_scheduler.commands.log_format import LogFormat, formatter_of, log_format_option
 from forecast_scheduler.commands.output_format import OutputFormat, output_format
 from forecast_scheduler.commands.progress import show_progress

@@ -56,7 +56,7 @@ def tenants(
     shell = open_shell(config, verbose=verbose, json_file=json)
     check_writable(json)
 
-    from forecast.errors import InputError
+    from base.errors import InputError
     from forecast_scheduler.reports.tenant_tables import tenant_lines, tenant_tables
 
     if cluster is not None and server is not None:

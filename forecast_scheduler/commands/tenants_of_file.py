@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from forecast.errors import InputError
+from base.errors import InputError
 from forecast_scheduler.commands.schedule.dry_run import open_dry_loop
 from forecast_scheduler.commands.scorer.setup import Inputs, check_inputs
 from forecast_scheduler.settings.document import Settings

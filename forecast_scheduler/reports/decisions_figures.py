@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from typing import Any
 
+from base.progress import Progress
 from forecast.calendar import SLOTS_PER_DAY, Calendar
 from forecast.history import History
-from forecast.progress import Progress
 from forecast.resources import RESOURCES
 from placement.decisions.agreement import agreement_by_level, agreement_of
 from placement.decisions.comparison import add_moved_usage, blank_shift, compare

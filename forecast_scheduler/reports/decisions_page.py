@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
 from typing import Any
 
-from forecast.html_report import html_report
+from base.html_report import html_report
 from forecast_scheduler.reports.decisions_tables import (
     AGREEMENT_HEADER,
     PODS,

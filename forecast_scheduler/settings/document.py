@@ -21,10 +21,10 @@ from advisor.options import AdviseOptions
 from autoscaling.capacity.options import CapacityOptions
 from autoscaling.options import AutoscaleOptions
 from autoscaling.requests.options import RequestOptions
-from forecast.errors import InputError
-from forecast.setting_group import Country, SettingGroup, what_is_allowed
-from forecast.text_encoding import UndecodableText, decoded_text
-from forecast.yaml_reader import YamlMistake, read_yaml
+from base.errors import InputError
+from base.setting_group import Country, SettingGroup, what_is_allowed
+from base.text_encoding import UndecodableText, decoded_text
+from base.yaml_reader import YamlMistake, read_yaml
 from forecast_scheduler.settings.extender_settings import ExtenderSettings
 from forecast_scheduler.settings.policy_settings import PolicySettings
 from forecast_scheduler.settings.scorer_settings import ScorerSettings

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from forecast.setting_group import Duration, SettingGroup
+from base.setting_group import Duration, SettingGroup
 from forecast_scheduler.settings.document import Settings
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "use" / "settings.md"

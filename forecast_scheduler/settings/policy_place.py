@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from forecast.errors import InputError
+from base.errors import InputError
 
 CONFIG_MAP: Final = "configmap:"
 

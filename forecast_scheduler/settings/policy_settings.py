@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import field_validator, model_validator
 
-from forecast.setting_group import SettingGroup
+from base.setting_group import SettingGroup
 from forecast_scheduler.settings.policy_place import CONFIG_MAP, namespace_and_name
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from forecast.errors import InputError
+from base.errors import InputError
 from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.scorer_options import scorer_options
 from placement.policies.compiling import PolicyDefaults, settings_policy

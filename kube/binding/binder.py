@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from forecast.errors import ForecastError
+from base.errors import ForecastError
 
 
 @dataclass(frozen=True, slots=True)

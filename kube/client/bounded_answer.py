@@ -1,7 +1,7 @@
 """Reads what urllib3 has asked for: no more bytes than are set aside for it, and for no longer than it may take.
 
 The API server and our own services are believed in what they say, but a wrong address, a proxy between or an object
-that a user has blown up must not take the memory of the process (forecast/bounded_reading.py).
+that a user has blown up must not take the memory of the process (base/bounded_reading.py).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 
 import urllib3
 
-from forecast.bounded_reading import ROOM, AnswerTooLarge, AnswerTooSlow, read_whole
+from base.bounded_reading import ROOM, AnswerTooLarge, AnswerTooSlow, read_whole
 
 LARGEST_ANSWER: Final = 2**27
 """Bytes. The largest that are honest: 100,000 pods as a client without pages lists them, with their metadata only."""

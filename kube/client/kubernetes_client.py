@@ -17,7 +17,7 @@ from kubernetes import client, config
 from kubernetes.config.config_exception import ConfigException
 from kubernetes.config.kube_config import KUBE_CONFIG_DEFAULT_LOCATION
 
-from forecast.errors import ForecastError, InputError
+from base.errors import ForecastError, InputError
 from kube.client.bounded_answer import WholeAnswer, read_answer
 from kube.client.kubernetes_requests import Request, list_request
 from kube.decoding.decoding import SCORED_KINDS, WATCHED, Kind

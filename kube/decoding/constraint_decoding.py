@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from forecast.errors import InputError
+from base.errors import InputError
 from kube.decoding import wire, wire_base
 from kube.decoding import wire_scheduling as scheduling
 from kube.objects.constraints import (

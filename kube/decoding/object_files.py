@@ -22,9 +22,9 @@ from typing import Any, Final
 import msgspec
 from msgspec import Raw
 
-from forecast.errors import InputError
-from forecast.text_encoding import as_utf8
-from forecast.yaml_reader import YamlMistake, read_yaml_documents
+from base.errors import InputError
+from base.text_encoding import as_utf8
+from base.yaml_reader import YamlMistake, read_yaml_documents
 from kube.decoding.decoding import WATCHED, Kind
 
 _ENDINGS: Final = (".json", ".yaml", ".yml")

@@ -14,7 +14,7 @@ from typing import Final, Generic, TypeVar
 import msgspec
 from msgspec import Raw
 
-from forecast.errors import InputError
+from base.errors import InputError
 from kube.decoding import wire
 
 T = TypeVar("T")

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from forecast.errors import InputError
+from base.errors import InputError
 from kube.objects.kubernetes_version import NEWEST, KubernetesVersion
 from kube.objects.objects import ContainerRequests, QosClass
 

@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from forecast.errors import InputError
+from base.errors import InputError
 
 # Each digit can match in one way only: text from any client must not take quadratic time.
 _QUANTITY = re.compile(r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?[0-9]+))?")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from forecast.errors import InputError
+from base.errors import InputError
 from kube.objects.constraints import LabelSelector, Operator, Requirement
 
 _KEY: Final = r"[A-Za-z0-9][-A-Za-z0-9_./]*"

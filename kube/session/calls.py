@@ -6,7 +6,7 @@ from collections.abc import Coroutine
 from concurrent.futures import Future
 from typing import Any, Protocol, TypeVar
 
-from forecast.errors import ForecastError
+from base.errors import ForecastError
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ import aiohttp
 from kubernetes import client
 from urllib3.util.ssl_ import create_urllib3_context
 
-from forecast.errors import InputError
+from base.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)

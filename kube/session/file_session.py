@@ -14,8 +14,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import msgspec
 import orjson
 
+from cluster.tables.cluster_file import ClusterObjects
 from kube.client.api_answer import Answer
-from kube.tables.cluster_file import ClusterObjects
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats, Ints
+from base.arrays import Bools, Floats, Ints
 from placement.card_types.card_type_requests import accepted
 from placement.card_types.demand import CardDemand
 from placement.card_types.options import CardOptions

@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Bools, Ints
+from base.arrays import Bools, Ints
 from kube.objects.constraints import NodeSelectorTerm, Operator, PodConstraints
 from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
 from placement.devices.card_names import of_any_type

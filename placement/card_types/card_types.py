@@ -17,7 +17,7 @@ from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 
-from forecast.arrays import Bools, Ints
+from base.arrays import Bools, Ints
 from kube.objects.objects import PodInfo
 from placement.card_types.card_scarcity import CardScarcity, model_sums
 from placement.card_types.card_type_requests import CardTypeRequest, accepted, ranks, wish_of

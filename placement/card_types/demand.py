@@ -16,14 +16,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from cluster.follower import NodesAndPodsOnly
+from cluster.tables.changes import Change, PodChange, one_by_one
+from cluster.tables.state import ClusterState
 from kube.objects.objects import PodInfo
 from kube.objects.pod_accounting import waits
-from kube.tables.changes import Change, PodChange, one_by_one
-from kube.tables.state import ClusterState
 from placement.card_types.card_type_requests import CardTypeRequest, wish_of
 from placement.devices.demand import gpu_demand
 from placement.devices.device_table import DeviceTable
-from scorer.follower import NodesAndPodsOnly
 
 _MOST_REMEMBERED: Final = 256
 _MOST_REPORTED: Final = 1024

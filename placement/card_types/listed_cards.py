@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Bools
+from base.arrays import Bools
 from kube.decoding.device_asks import CLASS_PREFIX
 from kube.objects.objects import PodInfo
 from placement.card_types.card_type_requests import wish_of

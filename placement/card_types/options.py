@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from forecast.setting_group import Duration, Off, SettingGroup
+from base.setting_group import Duration, Off, SettingGroup
 
 
 class Protection(Enum):

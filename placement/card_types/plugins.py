@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kube.tables.state import ClusterState
+from cluster.tables.state import ClusterState
 from placement.card_types.card_scarcity import CardScarcity
 from placement.card_types.card_types import CardTypes
 from placement.card_types.demand import CardDemand

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats, Ints
+from base.arrays import Bools, Floats, Ints
 
 HYSTERESIS = 0.05
 """By which scarcity must leave a class before the class changes (a fifth of a band, if that is less): else every pod

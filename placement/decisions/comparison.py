@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats, Floats32
+from base.arrays import AnyFloats, Floats, Floats32
+from base.errors import InputError
 from forecast.calendar import SLOTS_PER_DAY
-from forecast.errors import InputError
 from forecast.history import History, PodUsage
 from forecast.resources import CPU
 from placement.decisions.moved_pods import Fate, Moves, Span, playing_nodes

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from forecast.arrays import Ints
+from base.arrays import Ints
 from placement.decisions.advice import Advice
 
 TOP = 5

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import orjson
 
-from forecast.errors import InputError
+from base.errors import InputError
 from kube.failure_notice import FailureNotice
 from kube.outbox import Outbox
 from placement.decisions.decision import Binding, decision_of, slimmed

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import orjson
 
-from forecast.errors import InputError
+from base.errors import InputError
 from placement.decisions.decision import Decision
 from placement.decisions.log_line import decision_from_json
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from cluster.degradation import Level
 from placement.decisions.decision_events import EventSink
 from placement.decisions.log import DecisionLog
 from placement.decisions.recorder import DecisionRecorder
-from scorer.degradation import Level
 
 
 class DecisionCollector(Collector):

@@ -9,9 +9,9 @@ from enum import Enum
 
 import numpy as np
 
-from forecast.arrays import Ints
+from base.arrays import Ints
+from base.errors import InputError
 from forecast.calendar import SLOTS_PER_DAY
-from forecast.errors import InputError
 from forecast.history import History
 from forecast.resources import HOT_RESOURCES
 from placement.decisions.decision import Decision

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from cluster.tables.columns import request_units
 from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
-from kube.tables.columns import request_units
 from placement.devices.options import DeviceOptions
 
 GPU_MILLI: Final = ANNOTATION_PREFIX + "gpu-milli"

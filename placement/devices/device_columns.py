@@ -6,12 +6,12 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Ints
-from kube.tables.state import ClusterState
+from base.arrays import Ints
+from cluster.predicted.growing_arrays import grown
+from cluster.tables.state import ClusterState
 from placement.devices.demand import WHOLE, GpuDemand
 from placement.devices.node_cards import NodeCards
 from placement.devices.node_devices import NodeDevices
-from scorer.predicted.growing_arrays import grown
 
 _FEWEST_COLUMNS: Final = 8
 

@@ -17,10 +17,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from cluster.follower import NodesAndPodsOnly
+from cluster.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, Seat, one_by_one
+from cluster.tables.columns import request_units
+from cluster.tables.state import ClusterState
 from kube.objects.objects import PodInfo
-from kube.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, Seat, one_by_one
-from kube.tables.columns import request_units
-from kube.tables.state import ClusterState
 from placement.devices.annotations import card_memory, index_annotation, indices_of, sharing_annotations
 from placement.devices.assumed_devices import Choice, Choices
 from placement.devices.demand import WHOLE, GpuDemand, asks_by_name, gpu_demand
@@ -28,7 +29,6 @@ from placement.devices.device_columns import DeviceColumns
 from placement.devices.node_cards import cards_of, model_of
 from placement.devices.node_devices import Holder, NodeDevices
 from placement.devices.options import DeviceOptions
-from scorer.follower import NodesAndPodsOnly
 
 logger = logging.getLogger(__name__)
 

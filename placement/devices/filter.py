@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Bools, Ints
+from base.arrays import Bools, Ints
 from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.devices.demand import GpuDemand, asks_by_name, demand_mistake, gpu_demand

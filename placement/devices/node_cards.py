@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from cluster.tables.columns import whole_units
 from kube.objects.objects import NodeInfo
-from kube.tables.columns import whole_units
 from placement.devices.annotations import MOST_DEVICES
 from placement.devices.options import DeviceOptions
 

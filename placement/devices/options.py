@@ -6,7 +6,7 @@ from typing import Final, Self
 
 from pydantic import Field, model_validator
 
-from forecast.setting_group import SettingGroup
+from base.setting_group import SettingGroup
 from kube.objects.qualified_names import is_qualified_name
 from placement.devices.card_names import TYPE_LABELS
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from forecast.errors import UnknownName
+from base.errors import UnknownName
 from kube.decoding.decoding import Kind
 from placement.filters.filter import Filter
 from placement.filters.inter_pod_affinity import InterPodAffinity

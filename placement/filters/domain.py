@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Bools
+from base.arrays import Bools
 from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
 from placement.filters.annotations import comes_with_node
 from placement.filters.filter import ClusterView, Rejection

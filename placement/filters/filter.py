@@ -12,12 +12,12 @@ from typing import Protocol
 
 import numpy as np
 
-from forecast.arrays import Bools
+from base.arrays import Bools
+from cluster.follower import Follower
+from cluster.tables.state import ClusterState
+from cluster.tracking import TrackedCluster
 from kube.objects.objects import PodInfo
-from kube.tables.state import ClusterState
 from placement.index.index import PlacementIndex
-from scorer.follower import Follower
-from scorer.tracking import TrackedCluster
 
 
 @dataclass(frozen=True, slots=True)

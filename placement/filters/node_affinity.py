@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Bools
+from base.arrays import Bools
 from kube.objects.constraints import NodeSelectorTerm, Operator, PodConstraints
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView, Rejection

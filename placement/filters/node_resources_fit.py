@@ -10,10 +10,10 @@ from collections.abc import Collection, Container, Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
-from forecast.arrays import Bools, Ints
+from base.arrays import Bools, Ints
+from cluster.tables.columns import whole_units
 from kube.objects.objects import PodInfo
 from kube.objects.qualified_names import is_qualified_name
-from kube.tables.columns import whole_units
 from placement.filters.filter import ClusterView, Rejection
 from placement.filters.rejections import every_node, found
 

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Bools
+from base.arrays import Bools
 from kube.objects.constraints import NodeSelectorTerm, Operator, Requirement
 from kube.objects.qualified_names import is_label_value, is_qualified_name
 from kube.objects.selectors import whole_number

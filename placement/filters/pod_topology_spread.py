@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Bools, Ints
+from base.arrays import Bools, Ints
 from kube.objects.constraints import TopologySpreadConstraint
 from kube.objects.objects import PodInfo
 from kube.objects.selectors import selector_matches

@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from forecast.errors import InputError
+from base.errors import InputError
+from cluster.opt_out import opts_out
 from forecast.resources import resource_index
 from kube.objects.objects import PodInfo
 from placement.filters.annotations import comes_with_node
 from placement.filters.filter import ClusterView, Rejection
 from placement.filters.rejections import found
-from scorer.opt_out import opts_out
 
 
 class PredictedPeak:

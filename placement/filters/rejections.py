@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forecast.arrays import Bools
+from base.arrays import Bools
 from placement.filters.filter import ClusterView, Rejection
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from forecast.arrays import Bools
+from base.arrays import Bools
 from kube.objects.constraints import PodConstraints, TopologySpreadConstraint
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView

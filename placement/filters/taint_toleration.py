@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from forecast.arrays import Bools
+from base.arrays import Bools
 from kube.objects.constraints import Toleration
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView, Rejection

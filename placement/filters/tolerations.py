@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Bools, Ints
+from base.arrays import Bools, Ints
 from kube.objects.constraints import Toleration
 from kube.objects.objects import Taint
 from placement.index.node_taints import NodeTaints

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Bools
+from base.arrays import Bools
 from kube.objects.objects import PodInfo
 from kube.objects.storage_objects import BindingMode, ClaimInfo, StorageClassInfo, VolumeInfo
 from placement.filters.filter import ClusterView, Rejection

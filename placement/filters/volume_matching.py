@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from forecast.arrays import Bools, Ints
+from base.arrays import Bools, Ints
 from kube.objects.storage_objects import ClaimInfo
 from placement.filters.filter import ClusterView
 from placement.index.label_terms import rows_with_labels

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Bools
+from base.arrays import Bools
 from kube.objects.constraints import Operator, Requirement
 from kube.objects.objects import PodInfo
 from kube.objects.storage_objects import BindingMode, ClaimInfo, VolumeInfo

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from forecast.arrays import Ints
+from base.arrays import Ints
 from placement.index.csi_translation import AttachedVolume
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from forecast.arrays import Bools
+from base.arrays import Bools
 from kube.objects.constraints import PodVolume
 
 ClaimKey = tuple[str, str]

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from forecast.arrays import Bools
+from base.arrays import Bools
 from kube.objects.selectors import selector_matches
 from kube.objects.storage_objects import ClaimInfo, VolumeInfo
 from placement.index.topology_pool import TopologyPool

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Bools, Ints
+from base.arrays import Bools, Ints
 from kube.objects.constraints import LabelSelector, Operator, Requirement
 from kube.objects.selectors import requirement_matches
 from placement.index.node_labels import ABSENT, LabelColumn

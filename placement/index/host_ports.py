@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Bools
+from base.arrays import Bools
 from kube.objects.constraints import HostPort
 from kube.objects.objects import PodInfo
 

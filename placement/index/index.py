@@ -15,10 +15,10 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any, Final
 
+from cluster.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, PodsSeated
+from cluster.tables.state import ClusterState
 from kube.decoding.decoding import ApiObject, Kind
 from kube.objects.objects import NamespaceInfo, PodInfo
-from kube.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, PodsSeated
-from kube.tables.state import ClusterState
 from placement.index.affinity_terms import AffinityTerms
 from placement.index.host_ports import HostPorts
 from placement.index.kept_columns import KeptColumns
@@ -35,7 +35,7 @@ INDEXED_KINDS: Final = (Kind.NAMESPACES, *STORAGE_KINDS)
 
 
 class PlacementIndex:
-    """Implements scorer.follower.Follower. All that is public is to be read only.
+    """Implements cluster.follower.Follower. All that is public is to be read only.
 
     state : the cluster's own tables, whose rows are used here
     kept  : what was worked out from the columns of the state

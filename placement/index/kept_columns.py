@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Final
 
-from forecast.arrays import Ints
-from kube.tables.state import ClusterState
+from base.arrays import Ints
+from cluster.tables.state import ClusterState
 
 _MOST: Final = 64
 """Columns that are kept, those asked for last: of 20,000 nodes 10 MB."""

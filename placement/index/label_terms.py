@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from forecast.arrays import Bools
+from base.arrays import Bools
 from kube.objects.constraints import NodeSelectorTerm, Operator, Requirement
 from kube.objects.selectors import requirement_matches
 from placement.index.node_labels import ABSENT, LabelColumn, NodeLabels

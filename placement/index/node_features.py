@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from forecast.arrays import Bools
+from base.arrays import Bools
+from cluster.predicted.growing_arrays import grown
 from kube.objects.objects import NodeInfo
-from scorer.predicted.growing_arrays import grown
 
 
 class NodeFeatures:

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Bools, Ints
+from base.arrays import Bools, Ints
 from kube.objects.storage_objects import CsiNodeInfo
 from placement.index.attached_volumes import AttachedVolumes
 from placement.index.csi_translation import MIGRATED, AttachedVolume

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from forecast.arrays import Bools, Ints
+from base.arrays import Bools, Ints
+from cluster.predicted.growing_arrays import grown
 from kube.objects.objects import NodeInfo, Taint
-from scorer.predicted.growing_arrays import grown
 
 
 class NodeTaints:

@@ -12,14 +12,14 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Ints
+from base.arrays import Ints
+from cluster.predicted.growing_arrays import grown
 from kube.objects.constraints import LabelSelector, PodAffinityTerm
 from kube.objects.objects import PodInfo
 from placement.index.group_labels import GroupLabels
 from placement.index.namespaces import Namespaces
 from placement.index.owned_pods import OwnedPods
 from placement.index.topology import PodsByRow
-from scorer.predicted.growing_arrays import grown
 
 _FEW: Final = 256
 """Number of groups up to which cells are collected group by group; for more, by one pass over all cells."""

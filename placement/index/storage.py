@@ -19,7 +19,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from forecast.arrays import Bools, Ints
+from base.arrays import Bools, Ints
 from kube.decoding.decoding import ApiObject, Kind
 from kube.objects.constraints import NodeSelectorTerm
 from kube.objects.objects import PodInfo

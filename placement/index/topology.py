@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forecast.arrays import Ints
+from base.arrays import Ints
 from placement.index.node_labels import ABSENT, LabelColumn
 
 

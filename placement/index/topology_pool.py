@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats, Ints
+from base.arrays import Bools, Floats, Ints
 from kube.objects.constraints import NodeSelectorTerm, Operator, Requirement
 from placement.index.label_terms import rows_meeting, rows_with_labels
 from placement.index.node_labels import ABSENT, NodeLabels

@@ -6,15 +6,15 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from cluster.follower import NodesAndPodsOnly
+from cluster.tables.changes import Change, PodChange, one_by_one
+from cluster.tables.state import ClusterState
 from kube.objects.objects import PodInfo
 from kube.objects.pod_accounting import WAITING_SECONDS, waits
-from kube.tables.changes import Change, PodChange, one_by_one
-from kube.tables.state import ClusterState
 from placement.devices.demand import gpu_demand
 from placement.devices.device_table import DeviceTable
 from placement.filters.annotations import MACHINE_GROUP, comes_with_node
 from placement.machine_groups.membership import Membership, asks_to_borrow
-from scorer.follower import NodesAndPodsOnly
 
 
 @dataclass(frozen=True, slots=True)

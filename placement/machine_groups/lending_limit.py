@@ -14,9 +14,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from forecast.arrays import Bools
+from base.arrays import Bools
+from cluster.tables.columns import request_units
 from kube.objects.objects import PodInfo
-from kube.tables.columns import request_units
 from placement.devices.demand import WHOLE, gpu_demand
 from placement.devices.device_table import DeviceTable
 from placement.filters.annotations import MACHINE_GROUP

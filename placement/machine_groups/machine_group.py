@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Bools, Ints
+from base.arrays import Bools, Ints
 from kube.objects.objects import PodInfo
 from placement.filters.annotations import MACHINE_GROUP, comes_with_node
 from placement.filters.filter import ClusterView, Rejection

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Ints
+from base.arrays import Ints
 from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
 from placement.filters.annotations import MACHINE_GROUP, names_in
 from placement.index.node_labels import LabelColumn

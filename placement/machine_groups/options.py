@@ -9,7 +9,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from forecast.setting_group import SettingGroup
+from base.setting_group import SettingGroup
 from kube.objects.pod_shape import IDENTITY_LABELS
 
 

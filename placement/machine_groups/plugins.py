@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
-from forecast.arrays import Ints
+from base.arrays import Ints
+from cluster.tables.state import ClusterState
 from kube.objects.objects import PodInfo
-from kube.tables.state import ClusterState
 from placement.devices.device_table import DeviceTable
 from placement.filters.annotations import MACHINE_GROUP, comes_with_node
 from placement.filters.filter import ClusterView

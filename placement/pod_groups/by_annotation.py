@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from forecast.errors import InputError
+from base.errors import InputError
 from forecast.service_key import NO_OWNER, Owner, owner_of_replica_set
 from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
 from placement.pod_groups.group_apis import OURS

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from forecast.errors import InputError
+from base.errors import InputError
 from kube.objects.objects import ANNOTATION_PREFIX
 from kube.objects.qualified_names import is_qualified_name
 

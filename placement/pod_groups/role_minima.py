@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from forecast.errors import InputError
+from base.errors import InputError
 from kube.objects.objects import ANNOTATION_PREFIX
 
 MIN_PER_ROLE: Final = f"{ANNOTATION_PREFIX}min-per-role"

@@ -12,7 +12,7 @@ import urllib3
 from kubernetes import client
 from msgspec import Raw
 
-from forecast.errors import InputError
+from base.errors import InputError
 from kube.client.kubernetes_client import UnreachableApiServer, open_request
 from kube.client.kubernetes_requests import Request
 from kube.decoding.watched_kinds import Watched

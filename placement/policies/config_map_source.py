@@ -7,7 +7,7 @@ from typing import Final
 
 from kubernetes import client
 
-from forecast.errors import InputError
+from base.errors import InputError
 from kube.client.kubernetes_contract import Timing
 from kube.client.kubernetes_source import ResourceSource
 from kube.client.kubernetes_steps import Backoff

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from forecast.durations import duration_seconds
-from forecast.setting_group import Off
+from base.durations import duration_seconds
+from base.setting_group import Off
 from kube.objects.qualified_names import is_label_value, is_qualified_name
 from placement.policies.document_errors import first_mistake
 from placement.policies.mistakes import DocumentMistake

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from forecast.text_encoding import decoded_text
+from base.text_encoding import decoded_text
 from placement.policies.yaml_text import MAX_BYTES, check_size
 
 

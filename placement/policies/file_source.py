@@ -10,11 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from forecast.errors import InputError
+from base.errors import InputError
+from base.periodic_task import PeriodicTask
 from placement.policies.document_file import document_text, read_document_file
 from placement.policies.provider import PolicyProvider
 from placement.policies.status import PolicyOutcome
-from scorer.periodic_task import PeriodicTask
 
 _LOOK_SECONDS: Final = 0.5
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from forecast.errors import InputError
+from base.errors import InputError
 from kube.objects.objects import PodInfo
 from placement.card_types.listed_cards import ListedCards
 from placement.card_types.options import CardOptions

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 
-from forecast.errors import InputError
+from base.errors import InputError
 
 _LONGEST = 600  # bytes of what a document says are in the message; it goes into events, too
 

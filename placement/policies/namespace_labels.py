@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from cluster.tables.changes import Change
 from kube.decoding.decoding import ApiObject, Kind
 from kube.objects.objects import NamespaceInfo
-from kube.tables.changes import Change
 from placement.index.namespaces import Namespaces
 
 
 class NamespaceLabels:
-    """Implements scorer.follower.Follower, of Kind.NAMESPACES."""
+    """Implements cluster.follower.Follower, of Kind.NAMESPACES."""
 
     def __init__(self) -> None:
         self._namespaces = Namespaces()

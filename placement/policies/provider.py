@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
-from forecast.errors import InputError
+from base.errors import InputError
 from kube.objects.objects import PodInfo
 from placement.advice_gate import AdviceMode
 from placement.policies.compiling import PolicyDefaults, compile_document, settings_policy

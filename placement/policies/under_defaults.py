@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 
-from forecast.errors import InputError
+from base.errors import InputError
 from kube.objects.objects import PodInfo
 from placement.policies.compiling import PolicyDefaults, compile_document, settings_policy
 from placement.policies.document import PolicyDocument

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from forecast.yaml_reader import YamlMistake
-from forecast.yaml_reader import read_yaml as read_any_yaml
+from base.yaml_reader import YamlMistake
+from base.yaml_reader import read_yaml as read_any_yaml
 from placement.policies.mistakes import DocumentMistake
 
 MAX_BYTES: Final = 1 << 20

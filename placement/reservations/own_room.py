@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from forecast.arrays import Bools
+from base.arrays import Bools
+from cluster.assuming_cluster import AssumingCluster
+from cluster.held_rooms import HeldRoom
 from kube.objects.objects import PodInfo
 from placement.feasibility import verdict
 from placement.filters.filter import ClusterView, Filter
 from placement.what_if import WithoutPods
-from scorer.assuming_cluster import AssumingCluster
-from scorer.held_rooms import HeldRoom
 
 _MOST_TRIED: Final = 512
 """Rooms that are tried for one pod: thousands of one owner would keep all other pods waiting."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
+from cluster.held_rooms import HeldRoom
 from kube.objects.constraints import LabelSelector
 from kube.objects.objects import PodInfo
-from scorer.held_rooms import HeldRoom
 
 API_VERSION: Final = "forecast-scheduler.io/v1alpha1"
 KIND: Final = "Reservation"

@@ -12,12 +12,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 
+from cluster.assuming_cluster import AssumingCluster
+from cluster.held_rooms import HeldRoom
 from kube.client.kubernetes_contract import Subscription
 from kube.objects.objects import PodInfo
 from placement.reservations.reservation import Reservation, ReservationPhase
 from placement.reservations.watched_reservations import WATCHED_RESERVATIONS
-from scorer.assuming_cluster import AssumingCluster
-from scorer.held_rooms import HeldRoom
 
 
 class Reservations:

@@ -9,14 +9,14 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Bools, Ints
+from base.arrays import Bools, Ints
+from cluster.assuming_cluster import AssumingCluster
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView, Filter, Rejection
 from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.filters.rejections import found
 from placement.plugins import Preferred
 from placement.reservations.own_room import rows_with_own_room
-from scorer.assuming_cluster import AssumingCluster
 
 _REASON: Final = "node(s) reserve their room for other pods"
 _MOST_ROOMS: Final = 8

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from cluster.held_rooms import Taker
 from placement.reservations.reservation import Reservation, ReservationPhase
-from scorer.held_rooms import Taker
 
 LONGEST_MESSAGE: Final = 512
 

@@ -12,8 +12,8 @@ from typing import Final
 import msgspec
 from msgspec import Raw
 
-from forecast.durations import DURATION_EXAMPLES, duration_seconds
-from forecast.errors import InputError
+from base.durations import DURATION_EXAMPLES, duration_seconds
+from base.errors import InputError
 from kube.decoding import wire
 from kube.decoding.constraint_decoding import label_selector
 from kube.decoding.job_templates import TemplateMetadata

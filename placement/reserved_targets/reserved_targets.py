@@ -17,17 +17,17 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Ints
+from base.arrays import Ints
+from cluster.follower import NodesAndPodsOnly
+from cluster.opt_out import opts_out
+from cluster.tables.changes import Change, PodChange, one_by_one
+from cluster.tables.state import ClusterState
 from forecast.service_key import ServiceKey
 from kube.client.kubernetes_contract import Subscription
 from kube.objects.objects import PodInfo
-from kube.tables.changes import Change, PodChange, one_by_one
-from kube.tables.state import ClusterState
 from placement.filters.filter import ClusterView
 from placement.plugins import Preferred
 from placement.reserved_targets.watched_plans import LONGEST_SECONDS, WATCHED_PLANS, PlanReservations, Reservation
-from scorer.follower import NodesAndPodsOnly
-from scorer.opt_out import opts_out
 
 _Reservations = Mapping[ServiceKey, tuple[Reservation, ...]]
 _NONE: Final[_Reservations] = {}

@@ -6,9 +6,9 @@ from collections.abc import Hashable, Iterator
 
 import numpy as np
 
-from forecast.arrays import Ints
+from base.arrays import Ints
+from cluster.tables.columns import nonzero_units
 from kube.objects.objects import PodInfo
-from kube.tables.columns import nonzero_units
 from placement.filters.filter import ClusterView
 from placement.scores.catalogue import STANDARD_SCORES
 from placement.scores.plugin_weights import BALANCED, FIT, PLUGIN_WEIGHTS, SPREAD, PluginWeights, ScorePart

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Ints
+from base.arrays import Ints
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView
 from placement.scores.normalize import MAX_NODE_SCORE

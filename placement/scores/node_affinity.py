@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forecast.arrays import Ints
+from base.arrays import Ints
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView
 from placement.filters.node_terms import nodes_in_term

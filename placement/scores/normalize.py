@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Ints
+from base.arrays import Ints
 
 MAX_NODE_SCORE: Final = 100
 

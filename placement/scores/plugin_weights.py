@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
 from placement.scores.catalogue import STANDARD_SCORES
 
 FIT: Final = "NodeResourcesFit"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from forecast.arrays import Ints
+from base.arrays import Ints
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from forecast.arrays import Ints
+from base.arrays import Ints
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView
 from placement.filters.tolerations import untolerated_counts

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from cluster.tables.columns import request_units
 from kube.objects.objects import PodInfo, QosClass
-from kube.tables.columns import request_units
 from placement.filters.node_resources_fit import NodeResourcesFit
 
 Units = Mapping[str, int]

@@ -22,7 +22,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Bools, Ints
+from base.arrays import Bools, Ints
 from placement.topology.aligned_needs import AlignedNeeds, Units
 
 NOWHERE: Final = 2**62

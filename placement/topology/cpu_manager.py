@@ -20,7 +20,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from forecast.errors import InputError
+from base.errors import InputError
 from kube.decoding.watched_kinds import REFUSED
 from kube.decoding.wire_base import Wire
 from placement.topology.node_zones import CpuManager

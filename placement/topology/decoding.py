@@ -24,12 +24,12 @@ from typing import Annotated, Final, TypeVar
 import msgspec
 from msgspec import Meta, Raw
 
-from forecast.errors import InputError
+from base.errors import InputError
+from cluster.tables.columns import whole_units
 from kube.decoding import wire
 from kube.decoding.watched_kinds import Watched
 from kube.decoding.wire_base import StringMap, Text, Wire
 from kube.objects.quantity import parse_quantity
-from kube.tables.columns import whole_units
 from placement.devices.annotations import MOST_DEVICES
 from placement.devices.options import DeviceOptions
 from placement.topology.cpu_manager import cpu_manager, sockets_of

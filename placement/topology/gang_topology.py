@@ -17,7 +17,7 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from forecast.arrays import Bools, Ints
+from base.arrays import Bools, Ints
 from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.devices.device_table import DeviceTable

@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Bools, Ints
+from base.arrays import Bools, Ints
 from placement.topology.node_zones import Groups
 
 UNKNOWN: Final = 255

@@ -7,9 +7,9 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Ints
+from base.arrays import Ints
+from cluster.tables.columns import request_units
 from kube.objects.objects import PodInfo
-from kube.tables.columns import request_units
 from placement.devices.demand import gpu_demand
 from placement.devices.device_table import DeviceTable
 from placement.feasibility import verdict

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats, Ints
+from base.arrays import Bools, Floats, Ints
 from kube.objects.objects import PodInfo
 from placement.devices.demand import WHOLE, GpuDemand, gpu_demand
 from placement.devices.device_table import Choose, DeviceTable

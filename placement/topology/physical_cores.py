@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forecast.arrays import Bools, Ints
+from base.arrays import Bools, Ints
 from placement.topology.aligned_needs import MILLI, AlignedNeeds
 from placement.topology.alignment import NOWHERE, ZonesLeft
 

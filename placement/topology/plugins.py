@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kube.tables.state import ClusterState
+from cluster.tables.state import ClusterState
 from placement.devices.device_table import DeviceTable
 from placement.filters.filter import Filter
 from placement.plugins import NodePreference

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from forecast.arrays import Bools, Ints
+from base.arrays import Bools, Ints
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView
 from placement.plugins import Preferred

@@ -7,11 +7,11 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Bools, Ints
+from base.arrays import Bools, Ints
+from cluster.predicted.growing_arrays import grown
 from placement.topology.aligned_needs import Units
 from placement.topology.alignment import MOST_ZONES, NOWHERE, ZonesLeft
 from placement.topology.node_zones import NO_LAYOUT, CardLayout, NodeZones, NumaZone, Policy, Scope
-from scorer.predicted.growing_arrays import grown
 
 _MOST_KINDS: Final = 64
 """Resources of zones with a column; of further ones nothing is known."""

@@ -20,17 +20,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from forecast.arrays import Bools, Ints
+from base.arrays import Bools, Ints
+from cluster.follower import NodesAndPodsOnly
+from cluster.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, one_by_one
+from cluster.tables.state import ClusterState
 from kube.objects.objects import PodInfo, QosClass
-from kube.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, one_by_one
-from kube.tables.state import ClusterState
 from placement.topology.aligned_needs import AlignedNeeds, Units, aligned_needs
 from placement.topology.alignment import ZonesLeft
 from placement.topology.cpu_manager import labelled_threads
 from placement.topology.node_zones import CardLayout, NodeZones
 from placement.topology.options import TopologyOptions
 from placement.topology.zone_columns import ZoneColumns
-from scorer.follower import NodesAndPodsOnly
 
 _BEHIND: Final = 2.0
 """Seconds by which a publication may lag its measurement; start times are in whole seconds."""

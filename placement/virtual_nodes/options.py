@@ -8,7 +8,7 @@ from typing import Final, Self
 
 from pydantic import Field, model_validator
 
-from forecast.setting_group import Duration, SettingGroup, check_names
+from base.setting_group import Duration, SettingGroup, check_names
 
 PROVIDER_TAINT: Final = "virtual-kubelet.io/provider"
 """What virtual-kubelet and its descendants taint their node with; the value is the provider's name."""

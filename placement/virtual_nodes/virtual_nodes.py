@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from forecast.arrays import Bools
-from kube.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved
-from kube.tables.state import ClusterState
+from base.arrays import Bools
+from cluster.follower import NodesAndPodsOnly
+from cluster.predicted.growing_arrays import grown
+from cluster.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved
+from cluster.tables.state import ClusterState
 from placement.virtual_nodes.node_ownership import REAL, Claims
-from scorer.follower import NodesAndPodsOnly
-from scorer.predicted.growing_arrays import grown
 
 
 class VirtualNodes(NodesAndPodsOnly):
-    """Implements scorer.follower.Follower."""
+    """Implements cluster.follower.Follower."""
 
     def __init__(self, state: ClusterState, claims: Claims) -> None:
         self._state, self._claims = state, claims

@@ -32,8 +32,8 @@ from datetime import datetime
 from enum import IntEnum
 from typing import Final
 
-from forecast.durations import duration_seconds
-from forecast.errors import InputError
+from base.durations import duration_seconds
+from base.errors import InputError
 from kube.objects.eviction_annotations import (
     AUTOSCALER_SAFE_TO_EVICT,
     DESCHEDULER_EVICT,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from cluster.opt_out import OPT_OUT_ANNOTATION, opts_out
 from forecast.service_key import NO_OWNER
 from kube.objects.eviction_annotations import AUTOSCALER_SAFE_LOCAL_VOLUMES
 from kube.objects.objects import Phase, PodInfo
@@ -16,7 +17,6 @@ from placement.pod_groups.labels import group_of
 from rebalancer.costs.facts import MoveFacts, Occasion, VolumeBinding
 from rebalancer.costs.owner_wish import MOVE_BY_SURGE, REBALANCE, OwnerWish, Wish
 from rebalancer.options import CostOptions
-from scorer.opt_out import OPT_OUT_ANNOTATION, opts_out
 
 HIGHEST_USER_PRIORITY: Final = 1_000_000_000
 """Above are system-cluster-critical and system-node-critical (pkg/apis/scheduling/types.go)."""

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from forecast.errors import ForecastError
+from base.errors import ForecastError
 from kube.session.request_retries import Requests
 from placement.reserved_targets.move_state import MoveState
 from rebalancer.execution.metrics import ExecutionFigures

@@ -21,11 +21,11 @@ from urllib.parse import quote
 
 import msgspec
 
+from cluster.tables.columns import whole_units
 from kube.client.api_answer import Answer
 from kube.client.pod_writes import MERGE
 from kube.failure_notice import FailureNotice
 from kube.session.request_retries import Requests, is_passing
-from kube.tables.columns import whole_units
 from placement.reservations.reservation import API_VERSION, KIND, ReservationPhase
 from placement.reservations.status_change import moment
 from rebalancer.execution.plan_records import RebalancePlan

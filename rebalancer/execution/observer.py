@@ -17,7 +17,7 @@ from urllib.parse import quote, urlencode
 
 from msgspec.structs import replace as replace_fields
 
-from forecast.errors import ForecastError
+from base.errors import ForecastError
 from kube.client.api_answer import Answer
 from kube.client.pod_writes import pod_path
 from kube.decoding.watched_kinds import REFUSED

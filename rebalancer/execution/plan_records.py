@@ -17,7 +17,7 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from forecast.errors import ForecastError
+from base.errors import ForecastError
 from kube.client.api_answer import Answer, is_gone
 from kube.client.pod_writes import MERGE
 from kube.decoding.watched_kinds import REFUSED

@@ -19,7 +19,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
 from rebalancer.planning.heat import SCENARIOS, penalty
 from rebalancer.planning.tables import PlanTables
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from rebalancer.planning.pairs import Group, likely_targets, pods_that_may_leave
 from rebalancer.planning.problem import Problem
 from rebalancer.planning.steps import Draft, Step

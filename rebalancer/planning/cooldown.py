@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from forecast.setting_group import SettingGroup
+from base.setting_group import SettingGroup
 
 
 class CooldownOptions(SettingGroup):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats, Floats32, Ints
+from base.arrays import AnyFloats, Floats, Floats32, Ints
 from forecast.resources import RESOURCES
 from rebalancer.planning.heat import hot_half_hours, node_heat, penalty
 from rebalancer.planning.problem import Move, Plan, Relief

@@ -19,7 +19,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Bools, Floats
+from base.arrays import AnyFloats, Bools, Floats
 from forecast.resources import CPU, HOT_RESOURCES, HOT_SHARE, MEMORY
 from rebalancer.planning.problem import Problem
 

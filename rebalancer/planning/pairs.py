@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forecast.arrays import Floats, Floats32, Ints
+from base.arrays import Floats, Floats32, Ints
 from rebalancer.planning.heat import node_heat
 from rebalancer.planning.steps import Draft, Step
 from rebalancer.planning.tables import PlanTables, fits

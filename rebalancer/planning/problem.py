@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from forecast.arrays import AnyFloats, Bools, Floats, Ints
+from base.arrays import AnyFloats, Bools, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)

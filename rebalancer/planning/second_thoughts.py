@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats
+from base.arrays import Bools, Floats
 from rebalancer.planning.chains import make_chains
 from rebalancer.planning.options import PlanningOptions
 from rebalancer.planning.pairs import make_pairs

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
 from rebalancer.planning.heat import node_heat
 from rebalancer.planning.options import PlanningOptions
 from rebalancer.planning.tables import PlanTables

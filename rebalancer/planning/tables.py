@@ -11,12 +11,12 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats, Floats32, Ints
-from forecast.errors import InputError
+from base.arrays import Bools, Floats, Floats32, Ints
+from base.errors import InputError
+from cluster.predicted.power_growth import MEMORY_LIMIT
 from forecast.resources import HOT_SHARE, RESOURCES
 from rebalancer.planning.heat import n_hot_resources, node_heat, resources_that_count
 from rebalancer.planning.problem import Problem
-from scorer.scores.predicted_peak import MEMORY_LIMIT
 
 LAST_DIGITS: Final = 1e-9
 """Relative error of sums of requests."""

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats, Floats32, Ints
+from base.arrays import Bools, Floats, Floats32, Ints
+from cluster.predicted.power_growth import MEMORY_LIMIT
 from forecast.resources import MEMORY
 from rebalancer.planning.heat import COOL_SHARE, node_heat
 from rebalancer.planning.options import PlanningOptions
 from rebalancer.planning.tables import PlanTables
-from scorer.scores.predicted_peak import MEMORY_LIMIT
 
 BLOCKS = 24
 """Parts of the horizon of which the rough look knows the highest bound."""

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from forecast.errors import InputError
+from base.errors import InputError
 
 _DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _ALL: Final = frozenset(range(7))

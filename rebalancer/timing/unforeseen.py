@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats, Ints
-from forecast.errors import InputError
+from base.arrays import Bools, Floats, Ints
+from base.errors import InputError
 from forecast.service_key import ServiceKey
 from rebalancer.options import UnforeseenOptions
 

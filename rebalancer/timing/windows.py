@@ -20,9 +20,9 @@ from datetime import UTC, date, datetime, timedelta
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats
+from base.arrays import Bools, Floats
+from base.errors import InputError
 from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY, Calendar
-from forecast.errors import InputError
 from rebalancer.options import WindowOptions
 from rebalancer.timing.local_hours import parse_hours
 

@@ -12,10 +12,10 @@ from typing import Protocol
 
 import numpy as np
 
-from forecast.arrays import Floats
+from base.arrays import Floats
+from cluster.degradation import widening
 from forecast.history import History
 from forecast.model import PeakModel
-from scorer.degradation import widening
 from scorer.replay.curves import CurveForecast, at_requests, from_model, last_week
 from scorer.replay.preparation import FitModel
 from scorer.replay.recording import Recording

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats, Ints
+from base.arrays import Bools, Floats, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from rebalancer.trajectory.daily_forecasts import DailyForecasts
 from scorer.replay.cluster_state import ClusterState, PendingPod

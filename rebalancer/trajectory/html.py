@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
+from base.html_report import embedded_plot, html_report
 from forecast.history import History
-from forecast.html_report import embedded_plot, html_report
 from rebalancer.trajectory.plots import LABELS, time_to_effect
 from rebalancer.trajectory.trajectories import PLACEMENT_AND_MOVES, UNTOUCHED, Trajectories
 

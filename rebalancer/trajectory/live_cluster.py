@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
+from cluster.predicted.limits import limited
 from scorer.replay.recording import Recording
 from scorer.replay.running_cluster import RunningCluster
-from scorer.scores.capacity import limited
 
 
 @dataclass(frozen=True, slots=True)

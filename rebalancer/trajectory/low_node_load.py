@@ -19,13 +19,13 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats
+from base.arrays import Bools, Floats
+from cluster.predicted.limits import limited
 from forecast.resources import HOT_RESOURCES
 from rebalancer.trajectory.live_cluster import LiveCluster, live_cluster
 from rebalancer.trajectory.movers import PlayedMove, Relocation
 from scorer.replay.recording import Recording
 from scorer.replay.running_cluster import RunningCluster
-from scorer.scores.capacity import limited
 
 LOW, HIGH = 0.5, 0.8
 PER_NODE: Final = 2

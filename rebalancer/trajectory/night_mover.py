@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats, Ints
+from base.arrays import Bools, Floats, Ints
 from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY
 from rebalancer.options import RebalanceOptions
 from rebalancer.planning.cooldown import may_move, nodes_left

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from forecast.setting_group import SettingGroup
+from base.setting_group import SettingGroup
 
 
 class TrajectoryOptions(SettingGroup):

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats, Ints
+from base.arrays import AnyFloats, Floats, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.composition import node_load
 from forecast.history import Placements

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats32, Ints
+from base.arrays import Bools, Floats32, Ints
+from base.progress import Progress, silent
 from forecast.calendar import SLOTS_PER_DAY
-from forecast.progress import Progress, silent
 from rebalancer.trajectory.movers import NIGHT_SLOT, Mover, PlayedMove
 from scorer.replay.metrics import hot_node_slots, shares
 from scorer.replay.recording import Recording

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from forecast.arrays import Ints
+from base.arrays import Ints
 from scorer.replay.recording import Recording
 
 

@@ -22,7 +22,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from forecast.calendar import SLOT_MINUTES
 from forecast.resources import CPU, MEMORY
 from rebalancer.trajectory.live_cluster import live_cluster

@@ -21,10 +21,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
+from base.progress import Progress, silent
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.history import History, PodUsage
-from forecast.progress import Progress, silent
 from rebalancer.options import RebalanceOptions
 from rebalancer.trajectory.daily_forecasts import ByLastWeek, ByModels, DailyForecasts
 from rebalancer.trajectory.forecast_placing import PlacingByForecasts

@@ -18,8 +18,8 @@ from enum import Enum
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Bools, Floats, Ints
-from forecast.errors import InputError
+from base.arrays import AnyFloats, Bools, Floats, Ints
+from base.errors import InputError
 from forecast.resources import HOT_RESOURCES, HOT_SHARE
 from rebalancer.options import Mode, TrustOptions
 

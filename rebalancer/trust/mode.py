@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from forecast.errors import InputError
+from base.errors import InputError
 from rebalancer.options import Mode, TrustOptions
 from rebalancer.trust.grade import Verdict
 

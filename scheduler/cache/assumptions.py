@@ -10,15 +10,15 @@
 
 As in kube-scheduler (pkg/scheduler/backend/cache/interface.go), with one difference: before an overdue assumption is
 released, the API server is asked. Behind a watch that lags for minutes the pod does hold the room. The states Added and
-Deleted are the tables' own (scorer/assuming_cluster.py), which follow the watch.
+Deleted are the tables' own (cluster/assuming_cluster.py), which follow the watch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from cluster.assuming_cluster import AssumingCluster
 from scheduler.binding.outcome import Reserved
-from scorer.assuming_cluster import AssumingCluster
 
 
 class Assumptions:

@@ -17,7 +17,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats, Ints
+from base.arrays import Bools, Floats, Ints
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView, Filter
 from placement.pods_that_fit import room_for

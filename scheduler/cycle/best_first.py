@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
 
 _CHUNK: Final = 64
 """Nodes that are sorted first; four times as many the next time."""

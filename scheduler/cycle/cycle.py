@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final, Protocol
 
+from cluster.assuming_cluster import AssumingCluster
 from kube.objects.objects import PodInfo
 from kube.objects.pod_accounting import waits
 from placement.feasibility import FilterVerdict
@@ -34,7 +35,6 @@ from scheduler.preemption.gang_plan import GangPlan
 from scheduler.preemption.gang_search import GangPostFilter, GangRequest, only_requests_matter
 from scheduler.profile import SchedulingProfile
 from scheduler.queue.queued import Popped, QueuedPod
-from scorer.assuming_cluster import AssumingCluster
 
 logger = logging.getLogger(__name__)
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from forecast.arrays import Bools
+from base.arrays import Bools
+from cluster.assuming_cluster import AssumingCluster
 from kube.objects.objects import PodInfo
 from placement.feasibility import FilterVerdict
 from placement.filters.filter import ClusterView, Filter, Rejection
@@ -17,7 +18,6 @@ from scheduler.cycle.placing import Placer
 from scheduler.cycle.reserve import reserved, unreserve
 from scheduler.preemption.gang_search import Refused
 from scheduler.profile import SchedulingProfile
-from scorer.assuming_cluster import AssumingCluster
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,10 @@ from operator import add
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats, Ints
+from base.arrays import Bools, Floats, Ints
+from cluster.degradation import Level
+from cluster.opt_out import opts_out
+from cluster.predicted.power_growth import MEMORY_LIMIT
 from forecast.resources import MEMORY
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView
@@ -26,9 +29,6 @@ from placement.policies.policy import Policy
 from placement.scores.default_scores import default_parts
 from placement.scores.plugin_weights import OURS, ScorePart
 from scheduler.cycle.cycle_times import CycleTimes, Point
-from scorer.degradation import Level
-from scorer.opt_out import opts_out
-from scorer.scores.predicted_peak import MEMORY_LIMIT
 from scorer.scoring import ranking_of
 
 

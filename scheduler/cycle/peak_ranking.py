@@ -1,8 +1,8 @@
 """What the predicted peak says of nodes while one like pod after the other lands: predicted_peak_ranking of
 scorer/scores/predicted_peak_score.py, kept up to date instead of made again.
 
-A pod changes the predicted share of its node, by the same amount each time (scorer/predicted/growth_columns.py). The
-exact cost and the peak of memory are looked at ahead (scorer/predicted/load_ahead.py), of the few nodes where they
+A pod changes the predicted share of its node, by the same amount each time (cluster/predicted/growth_columns.py). The
+exact cost and the peak of memory are looked at ahead (cluster/predicted/load_ahead.py), of the few nodes where they
 matter.
 """
 
@@ -14,14 +14,14 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
+from cluster.predicted.power_growth import BEST_NODES, MEMORY_LIMIT
+from cluster.tracking import TrackedCluster
 from forecast.resources import MEMORY
 from kube.objects.objects import PodInfo
 from placement.policies.policy import Policy
 from scorer.scores import MAX_NODE_SCORE
 from scorer.scores.energy import best_nodes
-from scorer.scores.predicted_peak import BEST_NODES, MEMORY_LIMIT
-from scorer.tracking import TrackedCluster
 
 _MARGIN: Final = 1e-3
 """Shares of memory: nodes so near the limit are looked at exactly."""

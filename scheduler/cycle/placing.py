@@ -11,7 +11,12 @@ from itertools import takewhile
 
 import numpy as np
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
+from cluster.assuming_cluster import AssumingCluster
+from cluster.degradation import Level
+from cluster.opt_out import opts_out
+from cluster.predicted.limits import NEUTRAL_SCORE, limited
+from cluster.tracking import TrackedCluster
 from kube.objects.objects import PodInfo
 from placement.feasibility import FilterVerdict, verdict
 from placement.filters.filter import ClusterView, Filter
@@ -28,12 +33,7 @@ from scheduler.cycle.node_totals import candidates, node_parts, sum_of
 from scheduler.cycle.order_dependence import is_asked_once
 from scheduler.cycle.peak_ranking import PeakRanking
 from scheduler.profile import SchedulingProfile
-from scorer.assuming_cluster import AssumingCluster
-from scorer.degradation import Level
-from scorer.opt_out import opts_out
-from scorer.scores.capacity import NEUTRAL_SCORE, limited
 from scorer.scoring import FULL, FULL_PENALTY
-from scorer.tracking import TrackedCluster
 
 _ENDLESS = 2**31 - 1
 _RESERVATION = "Reservation"

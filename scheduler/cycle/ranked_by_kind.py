@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
 from scheduler.cycle.best_first import BestFirst
 
 _FEW_KINDS = 2**15

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta, Raw
 
-from forecast.errors import InputError
+from base.errors import InputError
 from kube.decoding import wire
 from kube.decoding.shared_json import own_annotations
 from kube.decoding.watched_kinds import REFUSED, Watched

@@ -17,9 +17,10 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 
+from cluster.follower import NodesAndPodsOnly
+from cluster.tables.changes import Change, PodChange, one_by_one
+from cluster.tables.state import ClusterState
 from kube.objects.objects import PodInfo
-from kube.tables.changes import Change, PodChange, one_by_one
-from kube.tables.state import ClusterState
 from placement.pod_groups.group_apis import APIS, OURS, ApiState, GroupApi, api_of
 from placement.pod_groups.group_topology import ANYWHERE, GroupTopology
 from placement.pod_groups.labels import group_of, role_of
@@ -43,14 +44,13 @@ from scheduler.gangs.members import sizes_of
 from scheduler.gangs.options import GangOptions
 from scheduler.gangs.roster import Roster
 from scheduler.queue.unit import UnitOf, unit_by_owner
-from scorer.follower import NodesAndPodsOnly
 
 GATE = "Gang"
 """Name of the plugin."""
 
 
 class GangDirectory(NodesAndPodsOnly):
-    """Implements the queue's Units and scorer.follower.Follower.
+    """Implements the queue's Units and cluster.follower.Follower.
 
     listeners      : called with the key of a group whose gate may have changed, under the caller's locks; keep it quick
     late_listeners : called after those with the key of a group whose timeout has passed between two attempts

@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from forecast.errors import InputError
+from base.errors import InputError
 from kube.client.api_answer import NO_ANSWER, NOT_SENT, Answer
 from kube.objects.objects import PodInfo
 from kube.session.request_retries import Session

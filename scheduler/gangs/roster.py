@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
+from cluster.tables.state import ClusterState
 from kube.objects.objects import Phase, PodInfo
-from kube.tables.state import ClusterState
 from placement.pod_groups.by_annotation import MIN_MEMBER
 from placement.pod_groups.labels import group_of, role_of
 from placement.pod_groups.pod_group import PodGroupInfo

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from forecast.setting_group import SettingGroup
+from base.setting_group import SettingGroup
 
 
 class RepairOptions(SettingGroup):

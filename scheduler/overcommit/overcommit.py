@@ -23,10 +23,10 @@ from enum import Enum
 
 import numpy as np
 
-from forecast.arrays import Bools, Ints
+from base.arrays import Bools, Ints
+from cluster.tables.columns import request_units, whole_units
+from cluster.tables.state import ClusterState
 from kube.objects.objects import NodeInfo, Phase, PodInfo
-from kube.tables.columns import request_units, whole_units
-from kube.tables.state import ClusterState
 from placement.filters.node_resources_fit import NodeResourcesFit
 
 _PODS = "pods"

@@ -20,7 +20,8 @@ from typing import Protocol
 
 import numpy as np
 
-from forecast.arrays import Bools
+from base.arrays import Bools
+from cluster.assuming_cluster import AssumingCluster
 from kube.objects.objects import PodInfo
 from placement.filters.domain import nodes_in
 from placement.filters.node_resources_fit import NodeResourcesFit
@@ -34,11 +35,10 @@ from scheduler.overcommit.overcommit import (
     is_answered,
     overcommit_of,
 )
-from scorer.assuming_cluster import AssumingCluster
 
 
 class Tables(Protocol):
-    """scorer.live_tables.LiveTables."""
+    """cluster.live_tables.LiveTables."""
 
     def reading(self) -> AbstractContextManager[AssumingCluster]:
         """Hold the tables unchanged."""

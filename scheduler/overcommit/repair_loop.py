@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from base.periodic_task import PeriodicTask
 from kube.events.event_recorder import EventRecorder, Post
 from kube.eviction.eviction import Evict
 from placement.filters.node_resources_fit import NodeResourcesFit
@@ -21,7 +22,6 @@ from scheduler.overcommit.overcommit import Overcommit
 from scheduler.overcommit.overcommit_events import event_of_overcommit, event_of_repair
 from scheduler.overcommit.overcommitted_nodes import OvercommitWatch, Tables
 from scheduler.overcommit.repair_executor import OvercommitRepair
-from scorer.periodic_task import PeriodicTask
 
 _SECONDS = 1.0
 _MOST_EVENTS_WAITING = 200

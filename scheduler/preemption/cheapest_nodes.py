@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forecast.arrays import Bools, Ints
+from base.arrays import Bools, Ints
 from placement.pod_importance import PRIORITY_OFFSET, Cost
 from scheduler.preemption.cumulated_room import Cumulated
 from scheduler.preemption.shortage import Room

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Bools, Ints
+from base.arrays import Bools, Ints
 from scheduler.preemption.sitting_pods import SittingPods
 
 _PRIORITIES: Final = 3

@@ -38,7 +38,7 @@ _ABOUT_PODS: Final = frozenset({EventKind.POD_LEFT, EventKind.POD_CHANGED})
 
 
 class Assumed(Protocol):
-    """Pods that are being bound: scorer.assumed_pods.AssumedPods."""
+    """Pods that are being bound: cluster.assumed_pods.AssumedPods."""
 
     def uids(self) -> Collection[str]:
         """Of all."""

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from cluster.tables.state import ClusterState
 from kube.objects.objects import PodInfo
-from kube.tables.state import ClusterState
 from placement.disruption_budgets import DisruptionBudgets
 from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.pod_importance import importance

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final, Protocol, runtime_checkable
 
-from forecast.arrays import Bools
+from base.arrays import Bools
 from kube.objects.objects import PodInfo
 from placement.disruption_budgets import DisruptionBudgets
 from placement.feasibility import FilterVerdict

@@ -23,11 +23,12 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Bools, Ints
+from base.arrays import Bools, Ints
+from cluster.follower import NodesAndPodsOnly
+from cluster.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, one_by_one
+from cluster.tables.state import ClusterState
 from kube.objects.objects import PodInfo
 from kube.objects.pod_accounting import waits
-from kube.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, one_by_one
-from kube.tables.state import ClusterState
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.filters.filter import ClusterView, Rejection
 from placement.filters.node_resources_fit import NodeResourcesFit
@@ -35,7 +36,6 @@ from placement.filters.rejections import found
 from placement.plugins import Hint, Nomination
 from scheduler.preemption.nominated_sums import Nominated, NominatedSums, fitted
 from scheduler.preemption.pod_units import NOMINATED_REASON, wanted_units
-from scorer.follower import NodesAndPodsOnly
 
 _REFUSED_SECONDS: Final = 300.0
 """Seconds for which a pod is no victim after the API server refused to delete it, because of a policy perhaps."""

@@ -15,8 +15,8 @@ from typing import Final
 
 import numpy as np
 
+from cluster.tables.state import ClusterState
 from kube.objects.objects import PodInfo
-from kube.tables.state import ClusterState
 from placement.cluster_events import ClusterEvent
 from placement.devices.demand import GpuDemand, gpu_demand
 from placement.devices.device_choice import best_fit

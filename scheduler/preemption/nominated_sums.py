@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from forecast.arrays import Ints
+from base.arrays import Ints
+from cluster.predicted.growing_arrays import grown
 from kube.objects.objects import PodInfo
-from scorer.predicted.growing_arrays import grown
 
 
 @dataclass(frozen=True, slots=True)

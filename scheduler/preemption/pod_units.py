@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from cluster.tables.columns import whole_units
 from kube.objects.objects import PodInfo
-from kube.tables.columns import whole_units
 from placement.filters.filter import Filter, Rejection
 from placement.filters.node_resources_fit import NodeResourcesFit
 

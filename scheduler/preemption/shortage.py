@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from forecast.arrays import Bools, Ints
+from base.arrays import Bools, Ints
+from cluster.tables.state import ClusterState
 from kube.objects.objects import PodInfo
-from kube.tables.state import ClusterState
 from placement.filters.node_resources_fit import NodeResourcesFit
 from scheduler.preemption.nominated import NominatedPods
 from scheduler.preemption.pod_units import wanted_units

@@ -14,16 +14,16 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Bools, Ints
+from base.arrays import Bools, Ints
+from cluster.follower import NodesAndPodsOnly
+from cluster.predicted.growing_arrays import grown
+from cluster.tables.changes import Change, PodChange, one_by_one
+from cluster.tables.columns import request_units
+from cluster.tables.state import ClusterState
 from kube.objects.objects import PodInfo
-from kube.tables.changes import Change, PodChange, one_by_one
-from kube.tables.columns import request_units
-from kube.tables.state import ClusterState
 from placement.disruption_budgets import DisruptionBudgets
 from placement.pod_importance import Standing, priority_of, start_of, tie_of
 from scheduler.preemption.gangs import Gangs
-from scorer.follower import NodesAndPodsOnly
-from scorer.predicted.growing_arrays import grown
 
 NONE: Final = -1
 SEVERAL: Final = -2

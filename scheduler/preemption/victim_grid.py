@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats, Ints
+from base.arrays import Bools, Floats, Ints
 from placement.disruption_budgets import DisruptionBudgets
 from placement.pod_importance import PRIORITY_OFFSET, Cost
 from scheduler.preemption.shortage import Room

@@ -17,7 +17,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Bools, Ints
+from base.arrays import Bools, Ints
 from kube.objects.objects import PodInfo
 from placement.disruption_budgets import DisruptionBudgets
 from placement.filters.filter import ClusterView, Filter, Rejection, rejected

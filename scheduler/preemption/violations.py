@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forecast.arrays import Bools, Ints
+from base.arrays import Bools, Ints
 from placement.disruption_budgets import DisruptionBudgets
 from scheduler.preemption.sitting_pods import NONE, SEVERAL, SittingPods
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from forecast.errors import InputError
+from base.errors import InputError
 from scheduler.handle import Handle, ProfileParts
 from scheduler.profiles.gpu import build as gpu
 from scheduler.profiles.gpu.profile import GPU

@@ -50,7 +50,7 @@ class QueuedPod:
     attempts: int = 0
     rejected_by: frozenset[str] = frozenset()
     message: str = ""
-    # Times below are the queue's own (scorer/monotonic_time.py).
+    # Times below are the queue's own (cluster/monotonic_time.py).
     first_seen: float = field(default=0.0, repr=False)  # when it arrived
     number: int = field(default=0, repr=False)  # how many pods were seen before it
     home: Unit = field(default=None, repr=False)  # type: ignore[assignment] # the queue knows none without

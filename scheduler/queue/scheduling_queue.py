@@ -29,6 +29,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
+from cluster.monotonic_time import MonotonicTime
 from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.plugins import EnqueueExtensions, FlowOrder, QueueSort
@@ -41,7 +42,6 @@ from scheduler.queue.plugin_calls import PluginCalls
 from scheduler.queue.queued import WAITING, Part, Popped, QueuedPod, Unit, WaitingPod
 from scheduler.queue.unit import Units
 from scheduler.queue.unit_table import UnitTable
-from scorer.monotonic_time import MonotonicTime
 
 # Why pods move; events come under their own names.
 _ADDED: Final = "PodAdd"
@@ -246,7 +246,7 @@ class SchedulingQueue:
             return [WaitingPod.of(queued, ahead) for queued in self._pods.values()]
 
     def now(self) -> float:
-        """The queue's own time (scorer/monotonic_time.py), which a wall clock that jumps does not change."""
+        """The queue's own time (cluster/monotonic_time.py), which a wall clock that jumps does not change."""
         with self._changed:
             return self._time.now()
 

@@ -9,8 +9,8 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field, field_validator
 
-from forecast.errors import InputError
-from forecast.setting_group import Duration, SettingGroup
+from base.errors import InputError
+from base.setting_group import Duration, SettingGroup
 from kube.objects.objects import PodInfo
 
 DEFAULT_QUEUE: Final = "default"

@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from cluster.follower import NodesAndPodsOnly
+from cluster.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, PodsSeated
+from cluster.tables.state import ClusterState
 from kube.objects.objects import NodeInfo, PodInfo
-from kube.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, PodsSeated
-from kube.tables.state import ClusterState
 from scheduler.queues.dominant_share import Amounts, dominant
 from scheduler.queues.queue_of import QueueOf, QueueOwner
-from scorer.follower import NodesAndPodsOnly
 
 CARDS: Final = "cards"
 
@@ -65,7 +65,7 @@ class OwnerShare:
 
 
 class Shares(NodesAndPodsOnly):
-    """Implements scorer.follower.Follower. Written under the lock of the tables, read without it.
+    """Implements cluster.follower.Follower. Written under the lock of the tables, read without it.
 
     resources    : names: cpu, memory, cards, then what nodes offer under a vendor's name
     total        : what all counted nodes can allocate, as `resources` names it

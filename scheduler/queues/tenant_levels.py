@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats
+from base.arrays import Bools, Floats
 from kube.objects.objects import PodInfo
 from scheduler.queues.dominant_share import dominant, pods_to_level
 from scheduler.queues.levels import KnownFlow, Level

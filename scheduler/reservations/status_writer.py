@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
+from cluster.assuming_cluster import AssumingCluster
 from kube.client.api_answer import NOT_SENT
 from kube.client.pod_writes import MERGE
 from kube.failure_notice import FailureNotice
@@ -24,7 +25,6 @@ from placement.reservations.reservation import Reservation
 from placement.reservations.reservations import Reservations
 from placement.reservations.status_change import Situation, status_change
 from scheduler.reservations.reservation_binder import reservation_path
-from scorer.assuming_cluster import AssumingCluster
 
 logger = logging.getLogger(__name__)
 

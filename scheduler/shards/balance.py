@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
 
 
 def nodes_to_move(

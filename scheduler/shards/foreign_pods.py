@@ -18,9 +18,9 @@ from typing import Final
 import msgspec
 from msgspec import Raw
 
+from cluster.tables.state import ClusterState
 from kube.decoding.watched_kinds import REFUSED
 from kube.objects.resource_version import version_number
-from kube.tables.state import ClusterState
 from placement.pod_groups.by_annotation import MIN_MEMBER
 from scheduler.shards.passed_on import PASSED_ON, read_passed_on
 

@@ -19,6 +19,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
+from cluster.assuming_cluster import AssumingCluster
 from kube.leader_election.lease import running_time
 from kube.leader_election.lease_set import LeaseSet
 from kube.leader_election.options import LeaseOptions
@@ -31,7 +32,6 @@ from scheduler.shards.options import ShardOptions
 from scheduler.shards.ownership import NodeOwnership
 from scheduler.shards.peers import Peers, number_in
 from scheduler.shards.room import node_rooms, shard_rooms
-from scorer.assuming_cluster import AssumingCluster
 
 logger = logging.getLogger(__name__)
 

@@ -10,14 +10,14 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Final
 
+from cluster.assuming_cluster import AssumingCluster
+from cluster.follower import NodesAndPodsOnly
+from cluster.tables.changes import Change, PodChange, PodsSeated
 from kube.objects.constraints import PodAffinityTerm
 from kube.objects.objects import PodInfo
-from kube.tables.changes import Change, PodChange, PodsSeated
 from placement.index.affinity_terms import means
 from placement.index.namespaces import Namespaces
 from placement.machine_groups.membership import asks_to_borrow
-from scorer.assuming_cluster import AssumingCluster
-from scorer.follower import NodesAndPodsOnly
 
 _HOSTNAME: Final = "kubernetes.io/hostname"
 

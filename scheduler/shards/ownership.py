@@ -14,17 +14,17 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Bools
+from base.arrays import Bools
+from cluster.assuming_cluster import AssumingCluster
+from cluster.follower import NodesAndPodsOnly
+from cluster.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved
 from kube.objects.objects import NodeInfo, PodInfo
-from kube.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.filters.filter import ClusterView, Rejection
 from placement.filters.rejections import found
 from placement.plugins import Hint
 from placement.status import Code, Status
 from scheduler.shards.node_shards import WANTED, HandedOver, Wanted, handed_over, pods_digest, shard_of, wanted
-from scorer.assuming_cluster import AssumingCluster
-from scorer.follower import NodesAndPodsOnly
 
 _REASON: Final = "node(s) belonged to another replica"
 _NOT_OURS: Final = -1

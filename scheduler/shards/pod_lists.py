@@ -12,13 +12,13 @@ import msgspec
 import urllib3
 from kubernetes import client
 
+from cluster.live_tables import LiveTables
 from kube.client.kubernetes_client import send
 from kube.decoding.decoding import Kind, watched
 from kube.decoding.watched_kinds import UndecodableObject, decode_page
 from kube.objects.objects import PodInfo
 from kube.objects.pod_accounting import waits
 from scheduler.shards.foreign_pods import ForeignPods
-from scorer.live_tables import LiveTables
 
 logger = logging.getLogger(__name__)
 

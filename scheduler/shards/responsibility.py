@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from cluster.assuming_cluster import AssumingCluster
 from kube.objects.constraints import Operator
 from kube.objects.objects import PodInfo
 from scheduler.queue.unit import UnitOf
 from scheduler.shards.dispatch import Dispatcher
 from scheduler.shards.passed_on import PassedOn
 from scheduler.shards.whole_gangs import WholeGangs
-from scorer.assuming_cluster import AssumingCluster
 
 
 class Responsibility:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
+from cluster.assuming_cluster import AssumingCluster
 from forecast.resources import CPU, MEMORY
-from scorer.assuming_cluster import AssumingCluster
 
 _KINDS = ("cpu", "memory")
 

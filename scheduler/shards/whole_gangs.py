@@ -11,13 +11,13 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 
+from cluster.assuming_cluster import AssumingCluster
+from cluster.follower import NodesAndPodsOnly
+from cluster.tables.changes import Change, PodChange
 from kube.objects.objects import PodInfo
-from kube.tables.changes import Change, PodChange
 from placement.machine_groups.membership import asks_to_borrow
 from placement.pod_groups.labels import group_of
 from scheduler.shards.passed_on import PassedOn, passed_on
-from scorer.assuming_cluster import AssumingCluster
-from scorer.follower import NodesAndPodsOnly
 
 
 @dataclass(slots=True)

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
+from cluster.follower import NodesAndPodsOnly
+from cluster.tables.changes import Change, NodeChanged, NodeRemoved, PodChange
 from kube.objects.storage_objects import ClaimInfo, VolumeInfo
-from kube.tables.changes import Change, NodeChanged, NodeRemoved, PodChange
 from placement.filters.filter import ClusterView
 from placement.status import Status
 from scheduler.volumes.volume_progress import Versions, progress
 from scheduler.volumes.volume_writes import VolumeChoice
-from scorer.follower import NodesAndPodsOnly
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,7 +32,9 @@ class _Wait:
 
 
 class VolumeWaits(NodesAndPodsOnly):
-    """Implements scorer.follower.Follower and listens to Storage. Everything is called under the lock of the tables."""
+    """Implements cluster.follower.Follower and listens to Storage. Everything is called under the lock of the
+    tables.
+    """
 
     def __init__(self, view: ClusterView) -> None:
         self._view = view

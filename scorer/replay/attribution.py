@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats
+from base.arrays import Bools, Floats
 from forecast.history import History
 from forecast.model import PeakModel
 from forecast.peak_weights import PeakWeights, complete_history

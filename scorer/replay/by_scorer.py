@@ -15,7 +15,10 @@ from types import MappingProxyType
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats, Ints
+from base.arrays import Bools, Floats, Ints
+from cluster.live.usage import NodeUsage
+from cluster.model_watch import LoadedModel
+from cluster.scorer_options import Ladder, ScorerOptions
 from forecast.calendar import SLOT_MINUTES
 from forecast.history import History
 from forecast.model import PeakModel
@@ -23,9 +26,6 @@ from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.service_key import NO_OWNER, Owner, ServiceKey
 from kube.decoding.decoding import Kind
 from kube.objects.objects import NodeInfo, Phase, PodInfo, QosClass
-from scorer.live.usage import NodeUsage
-from scorer.model_watch import LoadedModel
-from scorer.options import Ladder, ScorerOptions
 from scorer.policy import ScoringPolicies
 from scorer.replay.cluster_state import ClusterState, PendingPod
 from scorer.replay.recording import Recording
@@ -58,7 +58,7 @@ class ScorerSetup:
 
 
 class _LastSlot:
-    """Implements scorer.live.usage.UsageSource: the half hour before, as the replay measured it."""
+    """Implements cluster.live.usage.UsageSource: the half hour before, as the replay measured it."""
 
     now = NodeUsage((), np.empty((0, len(RESOURCES))), np.empty(0))
 

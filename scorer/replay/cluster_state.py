@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats
+from base.arrays import Bools, Floats
 from scorer.scores.least_allocated import nonzero_requests
 
 _SAME_OVERCOMMITMENT = 1.05

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Bools, Floats, Ints
+from base.arrays import AnyFloats, Bools, Floats, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.history import History
 from forecast.model import PEAK_QUANTILES, PeakModel

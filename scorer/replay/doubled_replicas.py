@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from forecast.arrays import Floats32, Ints
+from base.arrays import Floats32, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.history import History, PodUsage
 from scorer.replay.window import Window

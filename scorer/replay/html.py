@@ -8,8 +8,8 @@ from typing import Any
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
+from base.html_report import embedded_plot, html_report
 from forecast.history import History
-from forecast.html_report import embedded_plot, html_report
 from scorer.replay import plots
 from scorer.replay.remarks import no_gap_remarks, regression_remark
 from scorer.replay.replay import Replay

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Bools, Floats, Ints
+from base.arrays import AnyFloats, Bools, Floats, Ints
+from cluster.runs.expected import DEFAULT_RUN
 from forecast.calendar import SLOT_MINUTES
 from forecast.history import History
 from forecast.model import PeakModel
 from scorer.replay.recording import Recording
 from scorer.replay.window import Window
-from scorer.runs.expected import DEFAULT_RUN
 
 _SLOT_SECONDS = 60.0 * SLOT_MINUTES
 

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Bools, Floats
+from base.arrays import AnyFloats, Bools, Floats
+from cluster.predicted.limits import limited
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.composition import node_load, peak_at
 from forecast.resources import HOT_RESOURCES, HOT_SHARE, RESOURCES
 from scorer.replay.curves import CurveForecast
 from scorer.replay.playback import Playback
 from scorer.replay.recording import Recording
-from scorer.scores.capacity import limited
 
 
 @dataclass(frozen=True, slots=True)

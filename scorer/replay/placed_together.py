@@ -11,8 +11,8 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from forecast.arrays import Floats, Ints
-from scorer.predicted.placed_together import FilledNodes, Release, rearranged
+from base.arrays import Floats, Ints
+from cluster.predicted.placed_together import FilledNodes, Release, rearranged
 from scorer.replay.cluster_state import ClusterState, PendingPod
 from scorer.replay.curves import CurveForecast
 from scorer.replay.job_pods import JobPods

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
+from base.progress import Progress, silent
 from forecast.history import Placements
-from forecast.progress import Progress, silent
 from scorer.replay.recording import Recording
 from scorer.replay.rules import Rule
 from scorer.replay.running_cluster import RunningCluster

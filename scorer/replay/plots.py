@@ -9,10 +9,10 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from forecast.arrays import Floats
+from base.arrays import Floats
+from base.load_colours import LOAD_SCALE
 from forecast.calendar import SLOT_MINUTES
 from forecast.history import History
-from forecast.load_scale import LOAD_SCALE
 from forecast.resources import CPU, HOT_SHARE
 from scorer.replay.replay import Replay
 

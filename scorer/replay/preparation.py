@@ -8,12 +8,12 @@ from datetime import datetime
 
 import numpy as np
 
-from forecast.arrays import Floats
-from forecast.errors import InputError
+from base.arrays import Floats
+from base.errors import InputError
+from cluster.degradation import widening
 from forecast.history import History, PodUsage
 from forecast.model import PeakModel
 from forecast.resources import HOT_RESOURCES
-from scorer.degradation import widening
 from scorer.replay.attribution import Attribution, attribute_usage
 from scorer.replay.curves import CurveForecast, at_requests, from_model, last_week, true_future
 from scorer.replay.job_pods import job_pods, true_runs

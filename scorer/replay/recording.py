@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Bools, Floats, Floats32, Ints
+from base.arrays import AnyFloats, Bools, Floats, Floats32, Ints
+from base.errors import InputError
+from cluster.predicted.limits import any_limit
 from forecast.assumed_capacity import assumed_capacities
 from forecast.calendar import SLOTS_PER_DAY
-from forecast.errors import InputError
 from forecast.history import History, PodUsage
 from forecast.resources import CPU, MEMORY
 from scorer.replay.window import Window, flat
-from scorer.scores.capacity import any_limit
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from forecast.arrays import Floats
+from base.arrays import Floats
+from base.progress import Progress, silent
 from forecast.history import History, PodUsage
-from forecast.progress import Progress, silent
 from forecast.resources import RESOURCES
 from scorer.replay.attribution import Attribution
 from scorer.replay.by_scorer import ByScorer, ScorerSetup

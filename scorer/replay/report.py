@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats
+from base.arrays import Bools, Floats
 from forecast.resources import RESOURCES
 from scorer.replay.metrics import Coverage, daily_peak_variation, daily_peaks, hot_node_slots, peak_variation
 

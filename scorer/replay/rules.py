@@ -13,18 +13,18 @@ from typing import Protocol
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Bools, Floats
+from base.arrays import AnyFloats, Bools, Floats
+from cluster.predicted.limits import any_limit, limited, neutral_where_unknown
+from cluster.predicted.load import PredictedLoad
+from cluster.predicted.power_growth import BEST_NODES, MEMORY_LIMIT, RESOURCE_WEIGHTS
+from cluster.predicted.soft_load import soft_load
 from forecast.resources import MEMORY
-from scorer.predicted.load import PredictedLoad
-from scorer.predicted.soft_load import soft_load
 from scorer.replay.cluster_state import ClusterState, PendingPod
 from scorer.replay.curves import CurveForecast
 from scorer.replay.job_pods import JobPods
 from scorer.scores.balanced_allocation import balanced_allocation_score
-from scorer.scores.capacity import any_limit, limited, neutral_where_unknown
 from scorer.scores.energy import best_nodes
 from scorer.scores.least_allocated import least_allocated_score, nonzero_requests
-from scorer.scores.predicted_peak import BEST_NODES, MEMORY_LIMIT, RESOURCE_WEIGHTS
 
 LIVE_HALF_LIFE_SLOTS = 12
 """What a node uses beyond its forecast is halved every six hours: by tomorrow it says nothing."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats, Ints
+from base.arrays import AnyFloats, Floats, Ints
 from scorer.replay.cluster_state import ClusterState, PendingPod
 from scorer.replay.placed_together import PlacesTogether
 from scorer.replay.recording import Recording

@@ -8,8 +8,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from base.errors import InputError, NotEnoughHistory
 from forecast.calendar import SLOTS_PER_DAY
-from forecast.errors import InputError, NotEnoughHistory
 from forecast.history import History
 
 DEFAULT_HOUR = 4

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats, Ints
-from scorer.scores.capacity import limited
+from base.arrays import AnyFloats, Floats, Ints
+from cluster.predicted.limits import limited
 from scorer.scores.resource_allocation import MILLICORES
 from scorer.scores.weighted_balance import balance
 

@@ -14,11 +14,11 @@ from types import MappingProxyType
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats, Ints
-from forecast.errors import InputError
+from base.arrays import Bools, Floats, Ints
+from base.errors import InputError
+from cluster.predicted.limits import limited, neutral_score_where_unknown
 from forecast.resources import RESOURCES
 from scorer.scores import MAX_NODE_SCORE
-from scorer.scores.capacity import limited, neutral_score_where_unknown
 from scorer.scores.columns import ClusterFigures, NodeColumns, PodColumns
 from scorer.scores.least_allocated import least_allocated_score
 from scorer.scores.most_allocated import most_allocated_score

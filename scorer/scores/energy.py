@@ -8,15 +8,15 @@ load^2 alone would let a node twice as large run at twice the share). One more p
 
 with <a, b>_r an inner product over all points in time. Half of it over sum_r w_r |u|_r / mean C_r is a share of
 capacity: the mean share of the node over the coming days, weighted by when and how much the pod uses, the pod itself
-counted half (the mean of before and after). `scorer.predicted.load` keeps it up to date; here is the definition.
+counted half (the mean of before and after). `cluster.predicted.load` keeps it up to date; here is the definition.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Bools, Floats, Ints
-from scorer.scores.capacity import any_limit, limited, neutral_where_unknown
+from base.arrays import AnyFloats, Bools, Floats, Ints
+from cluster.predicted.limits import any_limit, limited, neutral_where_unknown
 
 
 def energy_growth(

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats, Ints
+from base.arrays import AnyFloats, Floats, Ints
 from scorer.scores import MAX_NODE_SCORE
 from scorer.scores.resource_allocation import mean_over_resources
 

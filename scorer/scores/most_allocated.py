@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Ints
+from base.arrays import AnyFloats, Ints
 from scorer.scores import MAX_NODE_SCORE
 from scorer.scores.resource_allocation import mean_over_resources
 

@@ -11,9 +11,9 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Bools, Floats
+from base.arrays import AnyFloats, Bools, Floats
+from cluster.predicted.limits import limited
 from scorer.scores import MAX_NODE_SCORE
-from scorer.scores.capacity import limited
 from scorer.scores.predicted_peak_score import points_of_share
 
 _MEAN: Final = 0.05

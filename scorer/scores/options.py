@@ -8,9 +8,9 @@ from typing import Annotated, Any, Final, Self
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from forecast.errors import InputError
+from base.errors import InputError
+from base.setting_group import SettingGroup
 from forecast.resources import RESOURCES, resource_index
-from forecast.setting_group import SettingGroup
 
 DEFAULT_WEIGHTS: Final[Mapping[str, float]] = {"predicted_peak": 1.0}
 

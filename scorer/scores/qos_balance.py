@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats
+from base.arrays import AnyFloats, Floats
+from cluster.predicted.limits import limited
 from scorer.scores import MAX_NODE_SCORE
-from scorer.scores.capacity import limited
 
 _HIGHEST = 20.0  # Pn - Pc lies within -1..1
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Ints
+from base.arrays import AnyFloats, Ints
 from scorer.scores import MAX_NODE_SCORE
 from scorer.scores.options import BIN_PACKING, ShapePoint
 from scorer.scores.resource_allocation import whole_capacity, whole_units

@@ -11,8 +11,8 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats, Ints
-from scorer.scores.capacity import limited
+from base.arrays import AnyFloats, Floats, Ints
+from cluster.predicted.limits import limited
 
 MILLICORES: Final = 1000.0
 """CPU (kind 0) is counted in these, all else in bytes and pieces."""

@@ -11,9 +11,9 @@ from itertools import combinations
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats, Ints
+from base.arrays import AnyFloats, Floats, Ints
+from cluster.predicted.limits import limited
 from scorer.scores import MAX_NODE_SCORE
-from scorer.scores.capacity import limited
 
 
 def balance(requested: AnyFloats, allocatable: AnyFloats, weights: AnyFloats) -> Floats:

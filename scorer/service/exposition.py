@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from scorer.scorer_api import NodeFigures
 
 QUANTILES = ("0.5", "0.95")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import Field, field_validator
 
-from forecast.setting_group import Duration
+from base.setting_group import Duration
 from serving.options import ServingOptions
 
 

@@ -9,8 +9,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from cluster.degradation import Level
 from scorer.answers import PoolLevel, Status
-from scorer.degradation import Level
 from scorer.scorer_api import ScorerApi
 from scorer.service.exposition import node_text, service_text
 

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats, Floats32, Ints
+from base.arrays import Bools, Floats, Floats32, Ints
 from forecast.calendar import SLOTS_PER_DAY, Calendar
 from forecast.history import History, Placements
 from forecast.peak_weights.composition import day_counts

@@ -10,7 +10,7 @@ from datetime import date
 
 import numpy as np
 
-from forecast.arrays import Floats32
+from base.arrays import Floats32
 from forecast.calendar import SLOTS_PER_DAY, Calendar, DayType
 from forecast.model import DATED_DAYS, PEAK_QUANTILES, PeakModel, no_runs
 from forecast.predictors import discover

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from forecast.resources import NETWORK, RESOURCES
 from testing.local_cluster.sample import HALF_HOUR, Course, NodeCourse, PodCourse, Sample
 from testing.servers.openmetrics import MetricSeries

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
 from forecast.resources import RESOURCES
 from trainer.history.cleaning import Tally
 from trainer.history.layout import read_settings

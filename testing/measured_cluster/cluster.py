@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats
+from base.arrays import Bools, Floats
 from forecast.resources import CPU, LOG, MEMORY, RESOURCES
 from testing.measured_cluster.exporters import node_series, pod_series
 from testing.measured_cluster.truth_files import write_history

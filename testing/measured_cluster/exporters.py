@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats, Ints
+from base.arrays import Bools, Floats, Ints
 from forecast.resources import CPU, DISK, LOG, MEMORY, NETWORK
 from testing.servers.openmetrics import MetricSeries
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from forecast.arrays import Ints
+from base.arrays import Ints
 from forecast.resources import RESOURCES
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
 from rebalancer.planning.chains import in_order
 from rebalancer.planning.heat import SCENARIOS, pieces
 from rebalancer.planning.options import PlanningOptions

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
 from forecast.resources import CPU, MEMORY, RESOURCES
 from rebalancer.planning.problem import Budget, PodColumns, Problem
 

@@ -21,7 +21,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pandas as pd
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from forecast.calendar import SLOTS_PER_DAY, Calendar
 from forecast.resources import CPU, HOT_SHARE, RESOURCES
 from testing.servers.openmetrics import MetricSeries, write_blocks

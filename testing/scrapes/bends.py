@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats, Ints
+from base.arrays import Bools, Floats, Ints
 from testing.scrapes.changing import (
     CADVISOR,
     NODE_EXPORTER,

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
 from testing.servers.openmetrics import MetricSeries
 
 Series = Sequence[MetricSeries]

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from forecast.errors import InputError
+from base.errors import InputError
 from forecast.resources import RESOURCES
 from testing.scrapes.cluster import (
     CORES,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
 from testing.servers.prometheus import promtool
 
 # promtool scans a file once per block it makes, so every file holds one block: blocks of 18 hours (2 h x 3 x 3, the

@@ -9,9 +9,9 @@ import pytest
 
 from advisor.bound_pods import BoundPods
 from advisor.following import CanaryOutcome, Following, Way
+from cluster.tables.changes import Change
 from kube.decoding.decoding import Kind
 from kube.objects.objects import NodeInfo, Phase, PodInfo
-from kube.tables.changes import Change
 from placement.decisions.decision import Binding
 from placement.decisions.recorder import DecisionRecorder
 from placement.filters.filter import ClusterView

@@ -8,7 +8,7 @@ import pytest
 
 from admission.advice.options import AdviceGateOptions
 from advisor.options import AdviseLease, AdviseOptions
-from forecast.errors import InputError
+from base.errors import InputError
 from placement.decisions.options import DecisionOptions
 from scheduler.settings import ScheduleSettings
 from serving.options import ServingOptions

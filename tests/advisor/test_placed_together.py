@@ -12,7 +12,8 @@ import pytest
 
 from advisor.gated_pods import GatedPods
 from advisor.placed_together import PlacedTogether
-from forecast.arrays import Ints
+from base.arrays import Ints
+from cluster.predicted.placed_together import FilledNodes, Release, rearranged
 from kube.decoding.decoding import Kind
 from kube.objects.constraints import UNCONSTRAINED, LabelSelector, PodAffinityTerm, TopologySpreadConstraint
 from kube.objects.objects import PodInfo
@@ -29,7 +30,6 @@ from scheduler.cycle.placing import Placer
 from scheduler.profile import SchedulingProfile
 from scheduler.queue.queued import Popped, QueuedPod
 from scorer.policy import scoring_policy
-from scorer.predicted.placed_together import FilledNodes, Release, rearranged
 from tests.scorer.live_cluster import node, pod_of
 from tests.scorer.scorer_at import LiveScorer, shares, tables
 

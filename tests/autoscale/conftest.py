@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from forecast.arrays import Bools, Floats
+from base.arrays import Bools, Floats
 from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY
 from forecast.resources import RESOURCES
 from forecast_scheduler.cli import run

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autoscaling.services_ahead import ServicesAhead, services_ahead
-from scorer.live_tables import LiveTables
+from cluster.live_tables import LiveTables
 from tests.scorer.live_cluster import at, growing, pod_of
 from tests.scorer.scorer_at import LiveScorer
 

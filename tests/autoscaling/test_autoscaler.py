@@ -17,9 +17,9 @@ from autoscaling.metrics import AutoscalingCollector
 from autoscaling.options import AutoscaleOptions
 from autoscaling.replicas.used_now import PodsNow, used_by_service
 from autoscaling.services_ahead import ServicesAhead
-from forecast.errors import ForecastError
+from base.errors import ForecastError
+from cluster.live_tables import LiveTables
 from forecast.resources import CPU, RESOURCES
-from scorer.live_tables import LiveTables
 from testing.waiting import eventually
 from tests.autoscaling.live_services import live_tables
 from tests.scorer.live_cluster import at, service

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scorer.degradation import Level
+from cluster.degradation import Level
 from scorer.service.app import create_app
 from scorer.service.options import ServiceOptions
 from tests.browser.chromium import Browser, Page

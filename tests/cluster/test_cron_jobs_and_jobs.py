@@ -10,6 +10,8 @@ from typing import Any, Final
 import pytest
 
 from admission.webhook.template_store import WEBHOOK_TIMING
+from cluster.live_tables import LiveTables
+from cluster.runs.expected import Source
 from forecast.service_key import ServiceKey
 from kube.client.kubernetes_client import api_client
 from kube.client.kubernetes_source import KubernetesSource, ResourceSource
@@ -17,8 +19,6 @@ from kube.client.kubernetes_watcher import ResourceWatcher
 from kube.decoding.decoding import Kind
 from kube.decoding.jobs import JobInfo, JobOutcome
 from scheduler.profiles.job.objects.cron_jobs import WATCHED_CRON_JOBS, Concurrency, CronJobInfo, CronJobs
-from scorer.live_tables import LiveTables
-from scorer.runs.expected import Source
 from testing.servers.cluster_objects import ClusterWriter, Manifest, job
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.waiting import eventually

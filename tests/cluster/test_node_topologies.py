@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from admission.webhook.template_store import WEBHOOK_TIMING
+from cluster.live_tables import LiveTables
 from kube.client.kubernetes_client import api_client
 from kube.client.kubernetes_source import KubernetesSource, ResourceSource
 from kube.client.kubernetes_watcher import ResourceWatcher
@@ -19,7 +20,6 @@ from placement.devices.options import DeviceOptions
 from placement.topology.decoding import PATH, node_resource_topologies
 from placement.topology.node_zones import NO_LAYOUT
 from placement.topology.zone_table import ZoneTable
-from scorer.live_tables import LiveTables
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod, running
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.waiting import eventually

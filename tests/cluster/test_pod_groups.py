@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from admission.webhook.template_store import WEBHOOK_TIMING
+from cluster.live_tables import LiveTables
 from kube.client.kubernetes_client import api_client
 from kube.client.kubernetes_source import KubernetesSource, ResourceSource
 from kube.client.kubernetes_watcher import ResourceWatcher
@@ -23,7 +24,6 @@ from scheduler.gangs.group_events import GroupEvents
 from scheduler.gangs.group_watch import PodGroupSink
 from scheduler.gangs.options import GangOptions
 from scheduler.gangs.status_writer import GroupStatusWriter
-from scorer.live_tables import LiveTables
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod, running
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.waiting import eventually

@@ -23,13 +23,13 @@ from admission.webhook.template_store import TemplateStore
 from autoscaling.replicas.loads_ahead import loads_ahead
 from autoscaling.replicas.options import ReplicaOptions
 from autoscaling.services_ahead import services_ahead
-from forecast.errors import InputError
+from base.errors import InputError
+from cluster.tables.self_check import self_check
 from kube.decoding.decoding import WATCHED, Kind
 from kube.decoding.stored_templates import stored
 from kube.decoding.watched_kinds import UndecodableObject, Watched, decode_page
 from kube.objects.objects import PodInfo
 from kube.objects.resource_version import is_older, version_number
-from kube.tables.self_check import self_check
 from placement.advice_gate import ADVICE
 from placement.disruption_budgets import WATCHED_BUDGETS, DisruptionBudgets
 from placement.held_pods import UNBOUND_PODS

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from forecast.arrays import Floats
+from base.arrays import Floats
+from base.errors import InputError
 from forecast.calendar import Days
-from forecast.errors import InputError
 from forecast.predictors import Predictor, discover
 from tests.forecast.foundation.tiny_models import tiny_predictor
 

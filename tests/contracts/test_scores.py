@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from forecast.resources import RESOURCES
 from scorer.scores.catalogue import SCORES, RegisteredScore, scores
 from scorer.scores.columns import ClusterFigures, NodeColumns, PodColumns

@@ -15,8 +15,8 @@ from typing import Final
 
 import numpy as np
 
+from cluster.predicted.capacity import CAPACITY_ANNOTATION
 from forecast.resources import RESOURCES
-from scorer.predicted.capacity import CAPACITY_ANNOTATION
 from testing.measured_cluster.cluster import N_NODES, make_cluster
 from testing.measured_cluster.truth_files import write_history
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod, replica_set, running

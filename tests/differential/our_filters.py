@@ -9,6 +9,7 @@ from random import Random
 
 import numpy as np
 
+from cluster.live_tables import LiveTables
 from kube.decoding.decoding import ApiObject, Kind, decode_list
 from kube.objects.kubernetes_version import COMPARED
 from kube.objects.objects import PodInfo
@@ -16,7 +17,6 @@ from placement.filters.catalogue import standard_filters
 from placement.filters.filter import ClusterView
 from placement.index.index import INDEXED_KINDS, PlacementIndex
 from placement.scores.standard_score import StandardScore
-from scorer.live_tables import LiveTables
 from testing.servers.cluster_objects import Manifest
 from testing.servers.control_plane.binaries import kubernetes_version
 

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from base.errors import ForecastError
 from extender.extender import Extender
 from extender.extender_api import Victims
 from extender.extender_options import ExtenderOptions
 from extender.options import AnswerOptions
 from extender.score_source import LocalScores
-from forecast.errors import ForecastError
 from forecast.service_key import ServiceKey
 from kube.decoding.decoding import Kind
 from kube.objects.constraints import HostPort, LabelSelector, Operator, Requirement

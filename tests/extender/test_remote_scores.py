@@ -14,11 +14,11 @@ from typing import Any, Self
 import numpy as np
 import pytest
 
+from base.errors import InputError
 from extender.extender import Extender
 from extender.extender_options import ExtenderOptions
 from extender.options import AnswerOptions
 from extender.remote_scores import RemoteScorer, RemoteScores, ScorerUnavailable
-from forecast.errors import InputError
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo, QosClass
 from scorer.service.app import create_app

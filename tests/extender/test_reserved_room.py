@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cluster.held_rooms import HeldRoom
 from kube.decoding.decoding import Kind
 from kube.objects.constraints import LabelSelector, Operator, Requirement
 from kube.objects.objects import NodeInfo, PodInfo
 from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.node_order import ORDER_POINTS
-from scorer.held_rooms import HeldRoom
 from tests.extender.test_extender import LOADED, NODES, extender_of
 from tests.scorer.live_cluster import node, pod_of
 from tests.scorer.scorer_at import LiveScorer

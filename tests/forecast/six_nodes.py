@@ -7,7 +7,7 @@ from datetime import date, timedelta
 
 import numpy as np
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from forecast.calendar import SLOTS_PER_DAY, Calendar
 from forecast.history import History, Placements
 from forecast.resources import CPU, RESOURCES

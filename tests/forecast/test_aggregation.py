@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from base.arrays import Floats
 from forecast.aggregation import HistoryBuilder, NodeTable, PodTable, PodWindow
-from forecast.arrays import Floats
 from forecast.calendar import Calendar
 from forecast.history import History
 from forecast.service_key import ServiceKey

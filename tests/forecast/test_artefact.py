@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from base.errors import InputError
 from forecast.artefact import (
     ArraySpec,
     Artefact,
@@ -20,7 +21,6 @@ from forecast.artefact import (
     manifest_from_bytes,
     manifest_to_bytes,
 )
-from forecast.errors import InputError
 from tests.forecast.artefacts import SPECS, artefact_of, manifest_of
 
 JSON = st.recursive(

@@ -8,8 +8,8 @@ import joblib
 import numpy as np
 import pytest
 
+from base.errors import InputError, NotEnoughHistory
 from forecast.backtest import OURS, Backtest, backtest, origin_days, scored_series
-from forecast.errors import InputError, NotEnoughHistory
 from forecast.fit import fit
 from forecast.history import History
 from forecast.model import PeakModel

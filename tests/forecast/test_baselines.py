@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from forecast.baselines import BASELINES
 
 PEAKS = np.array([[4.0, 9.0, 2.0, 8.0, 5.0, 1.0, 7.0, 3.0, 6.0, 10.0]])  # ten days, oldest first

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from forecast.bounded_reading import AnswerTooLarge, AnswerTooSlow, Room, read_whole
+from base.bounded_reading import AnswerTooLarge, AnswerTooSlow, Room, read_whole
 from testing.waiting import eventually
 
 MIB = 2**20

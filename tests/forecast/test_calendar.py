@@ -6,8 +6,8 @@ from datetime import date
 
 import pytest
 
+from base.errors import InputError
 from forecast.calendar import Calendar, DayType
-from forecast.errors import InputError
 
 
 def test_midnight_and_its_slot_agree() -> None:

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 import numpy as np
 import pytest
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from forecast.calendar import Calendar
 from forecast.cold_start import borrow_history, request_ratios
 from forecast.resources import CPU, MEMORY, RESOURCES

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
 from forecast.events import Event, events_between
 from forecast.service_key import ServiceKey
 

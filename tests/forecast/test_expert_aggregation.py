@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from forecast.expert_aggregation import LEARNING_DAYS, decayed_sums, expert_losses, series_weights
 from forecast.losses import pinball_loss
 

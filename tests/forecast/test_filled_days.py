@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.predictors.base import filled_days, nan_mean, nan_means
 

@@ -9,8 +9,8 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
+from base.errors import InputError, NotEnoughHistory
 from forecast.calendar import Calendar
-from forecast.errors import InputError, NotEnoughHistory
 from forecast.fit import fit
 from forecast.model import PEAK_QUANTILES, PeakModel
 from forecast.model_artefact import artefact_of

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from forecast.arrays import Floats32
+from base.arrays import Floats32
 from forecast.calendar import SLOTS_PER_DAY, DayType
 from forecast.fit import fit
 from forecast.history import History

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from forecast.host_names import is_address, without_domain
+from base.host_names import is_address, without_domain
 
 
 @pytest.mark.parametrize(

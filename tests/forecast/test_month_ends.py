@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from forecast.arrays import AnyFloats
+from base.arrays import AnyFloats
 from forecast.calendar import Calendar
 from forecast.events import Event
 from forecast.fit import fit

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from forecast.errors import PublishError, StoreError
-from forecast.object_store import open_store
+from base.errors import PublishError, StoreError
+from base.object_store import open_store
 from forecast.published_models import Registry
 from testing.servers.object_store import Fault, ObjectStoreServer, Request
 from tests.forecast.artefacts import artefact_of, value_of

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from forecast.composition import peak_at
 from forecast.fit import fit
 from forecast.history import History

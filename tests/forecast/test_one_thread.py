@@ -6,7 +6,7 @@ import numpy as np  # noqa: F401  loads the library that is limited
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from forecast.one_thread import one_blas_thread
+from base.one_thread import one_blas_thread
 
 
 def n_threads() -> set[int]:

@@ -9,9 +9,9 @@ import numpy as np
 from joblib import parallel_config, register_parallel_backend
 from joblib._parallel_backends import ThreadingBackend
 
+from base.parallel import run_all
 from forecast.fit import fit
 from forecast.model_artefact import ARRAYS
-from forecast.parallel import run_all
 from tests.synthetic import synthetic_history
 
 HISTORY = synthetic_history(n_services=16, n_days=15)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
 from forecast.calendar import Days
 from forecast.losses import coverage, pinball_loss
 from forecast.peak_experts import EXPERTS, KnownDays, expert_forecasts, known_days

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from base.errors import ForecastError, InputError, PublishError, StoreError
+from base.object_store import TEMPORARY, LocalStore
 from forecast.artefact import CorruptArtefact, ForeignArtefact, NoModel, UnsignedArtefact
-from forecast.errors import ForecastError, InputError, PublishError, StoreError
-from forecast.object_store import TEMPORARY, LocalStore
 from forecast.published_models import Registry
 from forecast.signature import new_key_pair
 from tests.forecast.artefacts import artefact_of, value_of

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from forecast.quantiles import nan_quantile, sort_rows
 
 

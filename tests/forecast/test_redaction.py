@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecast.redaction import redacted
+from base.redaction import redacted
 
 
 @pytest.mark.parametrize(

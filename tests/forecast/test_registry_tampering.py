@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from base.errors import ForecastError, InputError, StoreError
 from forecast.artefact import UnsignedArtefact
-from forecast.errors import ForecastError, InputError, StoreError
 from forecast.published_models import Registry
 from forecast.signature import new_key_pair
 from tests.forecast.artefacts import artefact_of, value_of

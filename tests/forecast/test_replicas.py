@@ -6,7 +6,7 @@ from datetime import date, timedelta
 
 import numpy as np
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from forecast.calendar import Calendar, Days
 from forecast.replicas import ReplicaForecast, forecast_replicas
 from forecast.run_forecast import RunForecast

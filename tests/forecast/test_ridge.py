@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from forecast.calendar import Days
 from forecast.predictors.last_week import LastWeekPredictor
 from forecast.predictors.ridge import RidgePredictor

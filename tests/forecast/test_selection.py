@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from forecast.calendar import Days
 from forecast.predictors import discover
 from forecast.selection import select_predictors

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecast.errors import InputError
+from base.errors import InputError
 from forecast.service_key import (
     NO_OWNER,
     Owner,

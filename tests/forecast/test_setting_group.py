@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pydantic import BaseModel, Field, ValidationError
 
-from forecast.errors import InputError
-from forecast.setting_group import Duration, SettingGroup
+from base.errors import InputError
+from base.setting_group import Duration, SettingGroup
 
 
 class Backoff(SettingGroup):

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecast import text_encoding
-from forecast.text_encoding import UndecodableText, as_utf8, decoded_text
+from base import text_encoding
+from base.text_encoding import UndecodableText, as_utf8, decoded_text
 
 TEXT = "time_zone: Europe/Berlin # größer als früher\r\n"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from forecast.arrays import Bools, Floats, Floats32, Ints
+from base.arrays import Bools, Floats, Floats32, Ints
 from forecast.fit import fit
 from forecast.node_base import fit_node_base
 from forecast.peak_weights import fit_peak_weights, pods_felt_by_nodes

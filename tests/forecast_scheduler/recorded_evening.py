@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from forecast.progress import silent
+from base.progress import silent
 from forecast_scheduler.cli import run
 from forecast_scheduler.commands.demo.recorded_cluster import cluster_at
 from forecast_scheduler.commands.history_directory import open_history

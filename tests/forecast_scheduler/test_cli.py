@@ -17,7 +17,7 @@ import typer
 from typer.core import TyperCommand
 from typer.testing import CliRunner
 
-from forecast.errors import ForecastError, InputError, PublishError
+from base.errors import ForecastError, InputError, PublishError
 from forecast_scheduler import cli
 from forecast_scheduler.cli import app, run
 from tests.forecast_scheduler.command_tree import commands

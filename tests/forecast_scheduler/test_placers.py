@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from cluster.scale_out import expected_scale_out
 from forecast.model_artefact import artefact_of
 from forecast.published_models import Registry
 from forecast.resources import CPU
@@ -20,7 +21,6 @@ from forecast_scheduler.commands.policy.follow_policies import read_policies
 from forecast_scheduler.commands.scorer.setup import Inputs, open_scorer
 from forecast_scheduler.settings.document import Settings, with_options
 from scorer.background import Background
-from scorer.scale_out import expected_scale_out
 from scorer.scorer import Scorer
 from tests.forecast_scheduler.made_cluster import DOMAIN, cluster_file, made_node, made_pod
 from tests.scorer.live_cluster import growing

@@ -1,4 +1,4 @@
-"""Jobs by UID, as `kube.tables.state.ClusterState` has them, for tests that have no cluster."""
+"""Jobs by UID, as `cluster.tables.state.ClusterState` has them, for tests that have no cluster."""
 
 from __future__ import annotations
 

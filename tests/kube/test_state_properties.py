@@ -10,13 +10,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cluster.tables.changes import (
+    Change,
+    NodeAdded,
+    NodeChanged,
+    NodeRemoved,
+    PodChange,
+    Seat,
+    ServiceAdded,
+    one_by_one,
+)
+from cluster.tables.self_check import self_check
+from cluster.tables.state import ClusterState
 from forecast.service_key import NO_OWNER, Owner, ServiceKey
 from kube.decoding.decoding import Kind
 from kube.objects import services as services_module
 from kube.objects.objects import NodeInfo, Phase, PodInfo, QosClass
-from kube.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, Seat, ServiceAdded, one_by_one
-from kube.tables.self_check import self_check
-from kube.tables.state import ClusterState
 from tests.kube.api_objects import job, node, pod, replica_set
 
 NODE_NAMES = ("n1", "n2", "n3")

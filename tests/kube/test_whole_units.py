@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kube.tables.columns import whole_units
-from kube.tables.self_check import drifts, observe
-from kube.tables.state import ClusterState
+from cluster.tables.columns import whole_units
+from cluster.tables.self_check import drifts, observe
+from cluster.tables.state import ClusterState
 from tests.kube.api_objects import node, pod
 
 

@@ -7,6 +7,8 @@ from typing import cast
 
 import numpy as np
 
+from cluster.tables.state import ClusterState
+from cluster.tracking import TrackedCluster
 from forecast.service_key import NO_OWNER, Owner
 from kube.decoding.decoding import Kind
 from kube.objects.constraints import (
@@ -18,11 +20,9 @@ from kube.objects.constraints import (
     Requirement,
 )
 from kube.objects.objects import NamespaceInfo, NodeInfo, PodInfo, QosClass, Taint
-from kube.tables.state import ClusterState
 from placement.filters.filter import ClusterView, Filter
 from placement.index.index import PlacementIndex
 from placement.scores.standard_score import StandardScore
-from scorer.tracking import TrackedCluster
 from testing.objects import node_info, pod_info
 
 

@@ -12,12 +12,12 @@ from typing import TypeVar
 import numpy as np
 import pytest
 
+from cluster.tables.changes import Change
 from kube.decoding.decoding import Kind, decode_object
 from kube.objects.constraints import LabelSelector, Operator, Requirement
 from kube.objects.kubernetes_version import COMPARED
 from kube.objects.objects import NamespaceInfo, NodeInfo, PodInfo
 from kube.objects.pod_accounting import sits
-from kube.tables.changes import Change
 from placement.filters.filter import ClusterView
 from placement.filters.inter_pod_affinity import InterPodAffinity
 from placement.filters.node_affinity import matching_nodes

@@ -15,9 +15,9 @@ from admission.certificates.options import CertificateOptions
 from admission.templates.shaping_annotations import TEMPLATES_ANNOTATION, applied_to
 from admission.webhook.options import WebhookOptions
 from advisor.options import AdviseOptions
-from forecast.errors import InputError
+from base.errors import InputError
+from cluster.opt_out import OPT_OUT_ANNOTATION
 from forecast_scheduler.commands.webhook.setup import open_webhook
-from scorer.opt_out import OPT_OUT_ANNOTATION
 from testing.processes.command import command
 from testing.processes.scorer_process import ROOT
 from testing.processes.webhook_process import (

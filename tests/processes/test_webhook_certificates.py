@@ -16,7 +16,7 @@ from cryptography import x509
 from admission.certificates.certificate_secret import SecretContent, held_from
 from admission.certificates.managed_certificates import open_certificates
 from admission.certificates.options import CertificateOptions, Named
-from forecast.errors import InputError
+from base.errors import InputError
 from kube.client.kubernetes_client import api_client
 from testing.processes.scorer_process import ROOT, ScorerProcess
 from testing.processes.shipped_schedule import shipped

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
-from forecast.arrays import Ints
+from base.arrays import Ints
 from forecast.resources import CPU, RESOURCES
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecast.errors import InputError
+from base.errors import InputError
 from rebalancer.options import BudgetOptions, Mode, RebalanceOptions, TrustOptions
 
 

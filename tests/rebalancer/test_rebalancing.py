@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from forecast.resources import CPU, RESOURCES
 from rebalancer.execution.executor import Executor
 from rebalancer.execution.plan_records import PlanRecords, RebalancePlan

@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from forecast.arrays import Bools
+from base.arrays import Bools
 from kube.decoding.decoding import ApiObject, Kind
 from kube.objects.objects import NodeInfo, PodInfo
 from placement.cluster_events import ClusterEvent

@@ -9,14 +9,14 @@ from functools import lru_cache
 
 import numpy as np
 
-from forecast.arrays import AnyFloats
+from base.arrays import AnyFloats
+from cluster.live.usage import NodeUsage
+from cluster.model_watch import LoadedModel
 from forecast.fit import fit
 from forecast.model import PeakModel
 from forecast.resources import DISK, RESOURCES
 from forecast.service_key import NO_OWNER, Owner, ServiceKey
 from kube.objects.objects import NodeInfo, PodInfo, QosClass
-from scorer.live.usage import NodeUsage
-from scorer.model_watch import LoadedModel
 from testing.objects import node_info
 from tests.kube.api_objects import pod
 from tests.synthetic import synthetic_history

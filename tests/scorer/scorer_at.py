@@ -7,17 +7,17 @@ from datetime import datetime
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats
-from forecast.errors import StoreError
+from base.arrays import AnyFloats, Floats
+from base.errors import StoreError
+from cluster.live.usage import NodeUsage
+from cluster.model_watch import LoadedModel
+from cluster.predicted.cluster import PredictedCluster
+from cluster.scorer_options import ScorerOptions
 from forecast.model import PeakModel
 from forecast.service_key import ServiceKey
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
-from scorer.live.usage import NodeUsage
-from scorer.model_watch import LoadedModel
-from scorer.options import ScorerOptions
 from scorer.policy import ScoringPolicies
-from scorer.predicted.cluster import PredictedCluster
 from scorer.scorer import Scorer
 from testing.settable_clock import SettableClock
 from tests.scorer.live_cluster import N_RESOURCES, at, loaded, measured, node

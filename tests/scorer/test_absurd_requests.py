@@ -8,10 +8,10 @@ import logging
 import numpy as np
 import pytest
 
+from cluster.predicted.declared_use import VIRTUAL_REQUEST_ANNOTATION
 from forecast.resources import CPU, MEMORY
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
-from scorer.predicted.declared_use import VIRTUAL_REQUEST_ANNOTATION
 from tests.scorer.live_cluster import at, node, pod_of
 from tests.scorer.scorer_at import LiveScorer, tables
 

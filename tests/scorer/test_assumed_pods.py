@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cluster.assumed_pods import AssumedPods
+from cluster.tables.changes import Change, PodChange
 from forecast.resources import CPU
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
-from kube.tables.changes import Change, PodChange
-from scorer.assumed_pods import AssumedPods
 from testing.settable_clock import SettableClock
 from tests.scorer.live_cluster import pod_of
 from tests.scorer.scorer_at import LiveScorer, shares

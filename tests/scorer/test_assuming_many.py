@@ -15,6 +15,12 @@ from numpy.typing import NDArray
 
 from admission.templates.shaped_pods import ShapedPods, shaped_pods
 from admission.templates.shaping_annotations import TEMPLATES_ANNOTATION, Applied, record_text
+from cluster.assuming_cluster import AssumingCluster
+from cluster.live.charges import Charges
+from cluster.predicted.cluster import PredictedCluster
+from cluster.predicted.declared_use import VIRTUAL_REQUEST_ANNOTATION
+from cluster.predicted.profiles import Profiles
+from cluster.tables.changes import Change, PodsSeated, one_by_one
 from forecast.model import PeakModel
 from forecast.service_key import NO_OWNER, Owner, ServiceKey
 from kube.objects.constraints import (
@@ -28,14 +34,8 @@ from kube.objects.constraints import (
     Requirement,
 )
 from kube.objects.objects import NodeInfo, Phase, PodInfo
-from kube.tables.changes import Change, PodsSeated, one_by_one
 from placement.index.affinity_terms import SittingTerm
 from placement.index.index import INDEXED_KINDS, PlacementIndex
-from scorer.assuming_cluster import AssumingCluster
-from scorer.live.charges import Charges
-from scorer.predicted.cluster import PredictedCluster
-from scorer.predicted.declared_use import VIRTUAL_REQUEST_ANNOTATION
-from scorer.predicted.profiles import Profiles
 from tests.scorer.live_cluster import at, model, pod_of
 from tests.scorer.scorer_at import LiveScorer
 

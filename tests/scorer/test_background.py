@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
+from base.periodic_task import PeriodicTask
+from cluster.model_watch import LoadedModel, ModelWatch
+from cluster.scorer_options import ScorerOptions
 from forecast.model_artefact import artefact_of
 from forecast.published_models import Registry
 from scorer.background import Background
-from scorer.model_watch import LoadedModel, ModelWatch
-from scorer.options import ScorerOptions
-from scorer.periodic_task import PeriodicTask
 from scorer.scorer import Scorer
 from tests.scorer.live_cluster import model, pod_of
 from tests.scorer.scorer_at import LiveScorer

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from scorer.predicted.cluster import PredictedCluster
-from scorer.tracking import TrackedCluster
+from cluster.predicted.cluster import PredictedCluster
+from cluster.tracking import TrackedCluster
 from tests.scorer.live_cluster import at, pod_of
 from tests.scorer.scorer_at import LiveScorer
 

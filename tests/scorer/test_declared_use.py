@@ -9,10 +9,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from forecast.arrays import Floats
+from base.arrays import Floats
+from cluster.predicted.cluster import _MOST_IDLE_PROFILES
 from forecast.resources import CPU, DISK, MEMORY
 from kube.objects.objects import PodInfo
-from scorer.predicted.cluster import _MOST_IDLE_PROFILES
 from tests.scorer.live_cluster import model, pod_of
 from tests.scorer.scorer_at import LiveScorer, tables
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cluster.degradation import Level
+from cluster.predicted.profiles import Profiles
 from forecast.resources import CPU
 from forecast.service_key import ServiceKey
-from scorer.degradation import Level
 from scorer.forecasting import service_usage_forecast
-from scorer.predicted.profiles import Profiles
 from tests.scorer.live_cluster import model, moment
 
 NIGHTLY = ServiceKey("shop", "CronJob", "nightly")

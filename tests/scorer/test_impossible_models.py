@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from base.errors import InputError
+from cluster.model_watch import ModelWatch
 from forecast.artefact import Array, Artefact, CorruptArtefact, manifest_from_bytes, manifest_to_bytes
-from forecast.errors import InputError
 from forecast.history import History
 from forecast.model import PeakModel
 from forecast.model_artefact import ARRAYS, artefact_of, model_of
 from forecast.published_models import Registry
-from scorer.model_watch import ModelWatch
 from scorer.service.app import create_app
 from testing.app_client import AppClient
 from tests.scorer.live_cluster import loaded, model, pod_of

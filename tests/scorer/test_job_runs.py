@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from forecast.model import PeakModel
 from forecast.resources import CPU
 from forecast.service_key import ServiceKey

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from scorer.degradation import Level, level_of_nodes, level_without_live
-from scorer.opt_out import OPT_OUT_ANNOTATION
-from scorer.options import Ladder
+from cluster.degradation import Level, level_of_nodes, level_without_live
+from cluster.opt_out import OPT_OUT_ANNOTATION
+from cluster.scorer_options import Ladder
 from scorer.scoring import weights_without_model
 from tests.scorer.live_cluster import loaded, model, pod_of
 from tests.scorer.scorer_at import LiveScorer

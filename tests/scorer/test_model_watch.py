@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from forecast.errors import StoreError
+from base.errors import StoreError
+from cluster.model_watch import ModelWatch
 from forecast.model_artefact import artefact_of
 from forecast.published_models import Registry
-from scorer.model_watch import ModelWatch
 from tests.scorer.live_cluster import model
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scorer.degradation import Level
+from cluster.degradation import Level
 from scorer.judgement import Judgement
 from scorer.neutral_scores import WhyNeutral, neutral_reasons
 from scorer.policy import ChosenScoring, ScoringPolicy

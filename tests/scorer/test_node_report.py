@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from forecast.errors import InputError, UnknownName
+from base.errors import InputError, UnknownName
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
 from scorer.answers import NodeReport, Peak

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from cluster.predicted.soft_load import soft_load
+from cluster.scale_out import expected_scale_out
 from forecast.resources import CPU
 from kube.decoding.decoding import Kind
-from scorer.predicted.soft_load import soft_load
-from scorer.scale_out import expected_scale_out
 from tests.scorer.live_cluster import at, growing, model, node, pod_of
 from tests.scorer.scorer_at import LiveScorer, tables
 

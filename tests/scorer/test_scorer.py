@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forecast.errors import InputError, UnknownName
+from base.errors import InputError, UnknownName
+from cluster.predicted.power_growth import BEST_NODES, MEMORY_LIMIT, RESOURCE_WEIGHTS, power_growth
+from cluster.scorer_options import ScorerOptions
 from forecast.resources import CPU, MEMORY
 from kube.decoding.decoding import Kind
 from scorer.judgement import Judgement, RejectedNodes
-from scorer.options import ScorerOptions
 from scorer.scorer import Scorer
 from scorer.scores.energy import best_nodes, energy_growth
 from scorer.scores.options import ScoreOptions
-from scorer.scores.predicted_peak import BEST_NODES, MEMORY_LIMIT, RESOURCE_WEIGHTS, power_growth
 from tests.scorer.live_cluster import at, model, pod_of, service
 from tests.scorer.scorer_at import LiveScorer, shares, tables
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cluster.predicted.cluster import PredictedCluster
+from cluster.predicting import predict
 from forecast.resources import CPU
 from kube.decoding.decoding import Kind
-from scorer.predicted.cluster import PredictedCluster
-from scorer.predicting import predict
 from tests.kube.api_objects import replica_set
 from tests.scorer.live_cluster import at, loaded, model, node, pod_of
 from tests.scorer.scorer_at import LiveScorer, rebuilt, shares, tables

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from forecast.arrays import Bools
-from kube.tables.state import ClusterState
+from base.arrays import Bools
+from cluster.stack_weights import StackWeights
+from cluster.tables.state import ClusterState
 from scorer.scores.options import ScoreParameters
 from scorer.service.metrics import ServiceMetrics
 from scorer.service.options import ServiceOptions
-from scorer.stack_weights import StackWeights
 from tests.kube.api_objects import GIB, node, pod
 from tests.scorer.live_cluster import pod_of
 from tests.scorer.scorer_at import LiveScorer

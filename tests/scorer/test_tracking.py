@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cluster.predicted.declared_use import VIRTUAL_REQUEST_ANNOTATION
 from forecast.resources import CPU
 from kube.decoding.decoding import Kind
 from kube.objects.objects import Phase
-from scorer.predicted.declared_use import VIRTUAL_REQUEST_ANNOTATION
 from tests.kube.api_objects import replica_set
 from tests.scorer.live_cluster import at, loaded, node, pod_of
 from tests.scorer.scorer_at import LiveScorer, tables

@@ -8,10 +8,10 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
+from cluster.degradation import Level
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import CPU, MEMORY
 from kube.decoding.decoding import Kind
-from scorer.degradation import Level
 from scorer.figures import published_losses
 from tests.scorer.live_cluster import at, loaded, model, node, pod_of, service
 from tests.scorer.scorer_at import LiveScorer, tables

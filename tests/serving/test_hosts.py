@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
 from forecast_scheduler.commands.serving_access import hosts_of
 from scorer.service.app import create_app
 from serving.hosts import ANY_HOST, Hosts

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
 from scorer.service.app import create_app
 from scorer.service.options import ServiceOptions
 from serving.kubernetes_access import AccessLimits, AccessVerdict, KubernetesAccess

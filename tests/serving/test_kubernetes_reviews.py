@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
 from serving.kubernetes_reviews import (
     ReviewFailed,
     User,

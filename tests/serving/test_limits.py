@@ -9,7 +9,7 @@ from contextlib import ExitStack
 import httpx
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
 from scorer.service.app import create_app
 from scorer.service.options import ServiceOptions
 from testing.app_client import AppClient

@@ -10,7 +10,7 @@ import pytest
 from fastapi import FastAPI
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from forecast.errors import InputError
+from base.errors import InputError
 from serving.options import ServerOptions
 from serving.protection_check import check_protection
 from serving.server import ScorerServer

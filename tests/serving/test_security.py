@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
 from scorer.service.app import create_app
 from scorer.service.options import ServiceOptions
 from serving.open_paths import PAGE_FILES

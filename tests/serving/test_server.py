@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
 from scorer.service.app import create_app
 from serving.handshakes import MOST_HANDSHAKES
 from serving.options import ServerOptions

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from cluster.model_watch import LoadedModel
+from cluster.runs.declared_run import EXPECTED_RUN_ANNOTATION
 from forecast.service_key import Owner
 from kube.objects.objects import PodInfo
 from placement.devices.options import DeviceOptions
 from scheduler.settings import ScheduleSettings
 from scheduler.tenant_tables import TenantTables, tenant_tables
-from scorer.model_watch import LoadedModel
-from scorer.runs.declared_run import EXPECTED_RUN_ANNOTATION
 from tenants.elastic_quota import ElasticQuota
 from tenants.expected_need import ExpectedNeed
 from tests.scorer.live_cluster import at, growing, pod_of

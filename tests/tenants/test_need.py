@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from tenants.elastic_quota import ElasticQuota
 from tenants.need import ServicePods, most_within, needed, pods_of_lasting, still_running
 from tenants.quota_tree import QuotaTree, quota_tree

@@ -8,8 +8,8 @@ from contextlib import contextmanager, nullcontext
 import numpy as np
 import pytest
 
-from scorer.assuming_cluster import AssumingCluster
-from scorer.options import ScorerOptions
+from cluster.assuming_cluster import AssumingCluster
+from cluster.scorer_options import ScorerOptions
 from tenants.elastic_quota import ElasticQuota
 from tenants.ledger import QuotaLedger
 from tenants.pod_amounts import PodAmounts

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecast.arrays import Ints
+from base.arrays import Ints
 from tenants.admission import Use, denial
 from tenants.elastic_quota import ElasticQuota
 from tenants.need import with_parents

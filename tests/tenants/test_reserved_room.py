@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cluster.held_rooms import HeldRoom
 from kube.objects.constraints import LabelSelector, Operator, Requirement
-from scorer.held_rooms import HeldRoom
 from tests.tenants.tenant_world import NOW, TenantWorld, nodes, quota, tenant_pod
 
 OWNERS = LabelSelector((Requirement("app", Operator.IN, ("cart",)),))

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cluster.tables.changes import PodChange, Seat
+from cluster.tables.state import ClusterState
 from forecast.service_key import ServiceKey
-from kube.tables.changes import PodChange, Seat
-from kube.tables.state import ClusterState
 from tenants.seen_pods import SeenPods
 from tests.scorer.live_cluster import pod_of, service
 

@@ -21,9 +21,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from forecast.errors import ForecastError
+from base.errors import ForecastError
+from base.object_store import open_store
 from forecast.model import PeakModel
-from forecast.object_store import open_store
 from forecast.published_models import Registry
 from testing.fitted_models import fitted
 from tests.forecast.artefacts import artefact_of, value_of

@@ -10,8 +10,8 @@ from typing import Any, cast
 
 import pytest
 
+from base.errors import InputError
 from forecast.calendar import Calendar
-from forecast.errors import InputError
 from tests.trainer.own_history.days import DAY, day_tables, midnight
 from trainer.history_update import Reading, read_new_days
 from trainer.lease import LeaseLost

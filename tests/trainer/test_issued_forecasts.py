@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from base.object_store import ObjectStore, open_store
 from forecast.calendar import Calendar
 from forecast.fit import fit
 from forecast.model import PeakModel
 from forecast.model_artefact import artefact_of
-from forecast.object_store import ObjectStore, open_store
 from forecast.published_models import Registry
 from forecast.resources import CPU, LOG
 from forecast.service_key import ServiceKey

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import trainer.lease
-from forecast.object_store import LocalStore, open_store
+from base.object_store import LocalStore, open_store
 from testing.settable_clock import SettableClock
 from trainer.lease import LEASE_FILE, LeaseHeld, LeaseLost, hold_lease
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
 from forecast.history import History
 from forecast.model import PeakModel
 from forecast.model_artefact import model_of

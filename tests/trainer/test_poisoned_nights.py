@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.composition import peak_at
 from forecast.fit import fit

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
+from base.errors import InputError
 from forecast.calendar import Calendar
-from forecast.errors import InputError
 from forecast.fit import fit
 from forecast.history import History
 from tests.synthetic import synthetic_history

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from base.errors import InputError
+from base.object_store import TEMPORARY
 from forecast.backtest import Score
-from forecast.errors import InputError
-from forecast.object_store import TEMPORARY
 from trainer.gate.gate_verdict import GateReport, GateResult, GateVerdict
 from trainer.run_metrics import RunFigures, push, registry_of, write_textfile
 

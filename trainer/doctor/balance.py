@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from forecast.resources import CPU, MEMORY, RESOURCES
 from trainer.doctor.evidence import Evidence
 from trainer.doctor.finding import Finding, Kind, node_finding

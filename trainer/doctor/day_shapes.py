@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats, Ints
+from base.arrays import AnyFloats, Floats, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from trainer.doctor.evidence import Evidence
 from trainer.doctor.finding import Finding, Kind, cluster_finding

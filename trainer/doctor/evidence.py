@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Bools, Floats
+from base.arrays import AnyFloats, Bools, Floats
 from forecast.cold_start import BORROWED_DAYS
 from forecast.history import History
 from forecast.resources import CPU

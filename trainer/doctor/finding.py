@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats
+from base.arrays import Bools, Floats
 from forecast.model_findings import ModelFinding
 from forecast.resources import RESOURCES
 from trainer.doctor.evidence import Evidence

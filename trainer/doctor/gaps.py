@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Bools, Ints
+from base.arrays import Bools, Ints
 from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY
 from forecast.cold_start import ESTABLISHED_DAYS
 from forecast.history import History

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Ints
+from base.arrays import AnyFloats, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.quantiles import nan_quantile
 from forecast.resources import MEMORY, RESOURCES

@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Bools, Floats
+from base.arrays import AnyFloats, Bools, Floats
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.quantiles import nan_quantile
 from forecast.resources import RESOURCES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forecast.arrays import Bools
+from base.arrays import Bools
 from forecast.assumed_capacity import ASSUMED_RESOURCES, assumed_capacities
 from forecast.resources import MEMORY, RESOURCES
 from trainer.doctor.evidence import Evidence

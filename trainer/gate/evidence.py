@@ -14,7 +14,7 @@ from datetime import date
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Bools, Floats
+from base.arrays import AnyFloats, Bools, Floats
 from forecast.backtest import SAMPLES_NEEDED, Score, peak_scores, scored_series
 from forecast.history import History
 from forecast.issued_bounds import daily_peaks

@@ -8,11 +8,11 @@ from datetime import date, timedelta
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats
-from forecast.errors import InputError
+from base.arrays import Bools, Floats
+from base.errors import InputError
+from base.progress import Progress, silent
 from forecast.history import History
 from forecast.model import PeakModel
-from forecast.progress import Progress, silent
 from forecast.resources import RESOURCES
 from trainer.gate.evidence import Evidence, compare, evaluation_days
 from trainer.gate.gate_verdict import GateReport, GateResult, GateVerdict, judge

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from forecast.arrays import AnyFloats, Bools, Floats, Floats32, Ints
+from base.arrays import AnyFloats, Bools, Floats, Floats32, Ints
 from forecast.composition import plausible_z
 from forecast.model import DATED_DAYS, PEAK_QUANTILES, PeakModel
 from forecast.model_artefact import ARRAYS

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forecast.arrays import Bools
+from base.arrays import Bools
 from forecast.history import History
 
 

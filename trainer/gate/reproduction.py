@@ -1,6 +1,6 @@
 """Does a model reproduce what was? Its answer for the last days, held against what was recorded on them.
 
-The answer is the scorer's (`scorer.predicted.node_curves`): base load, and the pods that sat on each node, at the
+The answer is the scorer's (`cluster.predicted.node_curves`): base load, and the pods that sat on each node, at the
 replica count of that day, with corrections, costs, and the error that lifts a mean curve to the expected peak. It is
 read from the coming week of the model, weekday by weekday, so what is checked is what will be used. Three figures:
 
@@ -25,7 +25,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats
+from base.arrays import AnyFloats, Floats
 from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY
 from forecast.composition import bound_at, node_load
 from forecast.events import events_between

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from base.errors import InputError
 from forecast.capacity_gaps import resources_measured
-from forecast.errors import InputError
 from forecast.history import History
 from forecast.model import PeakModel
 from forecast.resources import resource_index

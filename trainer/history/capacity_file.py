@@ -20,10 +20,10 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from forecast.arrays import Bools, Floats, Ints
+from base.arrays import Bools, Floats, Ints
+from base.errors import InputError
 from forecast.assumed_capacity import ASSUMED_RESOURCES
 from forecast.calendar import Calendar
-from forecast.errors import InputError
 from forecast.resources import RESOURCES
 from trainer.history.cleaning import Tally
 from trainer.history.layout import LayoutFile, positive

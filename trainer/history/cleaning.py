@@ -33,7 +33,7 @@ from enum import Enum
 
 import numpy as np
 
-from forecast.arrays import Floats, Floats32, Ints
+from base.arrays import Floats, Floats32, Ints
 from forecast.usage_limits import FLEET_FACTOR
 
 CAPACITY_TOLERANCE = 2.0

@@ -17,13 +17,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from base.arrays import Floats, Floats32, Ints
+from base.errors import InputError, NotEnoughHistory
+from base.progress import Progress, silent
 from forecast.aggregation import HistoryBuilder, NodeTable, PodTable, PodWindow
-from forecast.arrays import Floats, Floats32, Ints
 from forecast.calendar import SLOTS_PER_DAY, Calendar
-from forecast.errors import InputError, NotEnoughHistory
 from forecast.events import Event
 from forecast.history import History, PodUsage
-from forecast.progress import Progress, silent
 from forecast.resources import RESOURCES
 from forecast.sample_grid import MAX_STEP_SECONDS, SampleGrid, sample_times, slot_last, slot_means, slot_shares
 from forecast.usage_limits import CutSeries

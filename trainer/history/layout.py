@@ -28,9 +28,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
+from base.errors import InputError
 from forecast.calendar import Calendar
-from forecast.errors import InputError
 from forecast.sample_grid import MAX_STEP_SECONDS
 from trainer.history.cleaning import Cause, Tally
 

@@ -19,13 +19,13 @@ from pathlib import Path
 import numpy as np
 from pydantic import field_validator, model_validator
 
-from forecast.arrays import Ints
+from base.arrays import Ints
+from base.errors import InputError
+from base.setting_group import SettingGroup
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.earlier_days import EarlierDays
-from forecast.errors import InputError
 from forecast.history import History
 from forecast.service_key import ServiceKey
-from forecast.setting_group import SettingGroup
 from trainer.history.yaml_list import ListFile
 
 logger = logging.getLogger(__name__)

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from forecast.arrays import Bools, Floats, Floats32, Ints
-from forecast.progress import Progress
+from base.arrays import Bools, Floats, Floats32, Ints
+from base.progress import Progress
 from forecast.resources import RESOURCES
 from forecast.sample_grid import SampleGrid
 from trainer.history.cleaning import Cause, Tally, clean_usage

@@ -11,10 +11,10 @@ from datetime import date
 
 import numpy as np
 
+from base.arrays import Floats, Ints
+from base.errors import InputError
 from forecast.aggregation import NodeTable, PodTable
-from forecast.arrays import Floats, Ints
 from forecast.calendar import Calendar
-from forecast.errors import InputError
 from forecast.one_off_owners import group_of_each
 from forecast.pod_bounds import bounded_by_nodes
 from forecast.resources import CPU, MEMORY, RESOURCES

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from forecast.errors import InputError
-from forecast.setting_group import SettingGroup
-from forecast.text_encoding import UndecodableText, decoded_text
-from forecast.yaml_reader import YamlMistake, read_yaml
+from base.errors import InputError
+from base.setting_group import SettingGroup
+from base.text_encoding import UndecodableText, decoded_text
+from base.yaml_reader import YamlMistake, read_yaml
 
 _MOST_ENTRIES = 10_000
 

@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
 from trainer.history.capacity_file import DAY
 from trainer.prometheus.day_tables import DayTables
 

@@ -23,10 +23,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from base.errors import InputError, StoreError
+from base.object_store import LocalStore, open_store
+from base.progress import Progress, silent
 from forecast.calendar import Calendar
-from forecast.errors import InputError, StoreError
-from forecast.object_store import LocalStore, open_store
-from forecast.progress import Progress, silent
 from trainer.history.layout import Layout
 from trainer.own_history.merge import merge_days
 from trainer.prometheus.day_tables import DayTables

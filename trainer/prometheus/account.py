@@ -9,8 +9,8 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats32
-from forecast.errors import InputError
+from base.arrays import Bools, Floats32
+from base.errors import InputError
 from forecast.resources import CPU, MEMORY
 from trainer.prometheus.node_facts import NodeFacts
 from trainer.prometheus.pods_of_day import PodsOfDay

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Bools, Floats
+from base.arrays import AnyFloats, Bools, Floats
 from forecast.resources import CPU, MEMORY, NETWORK, RESOURCES
 from trainer.prometheus.pods_of_day import PodsOfDay
 from trainer.prometheus.remark import Remark, some

@@ -18,8 +18,8 @@ from typing import Any, Final
 import requests
 from requests.auth import AuthBase
 
-from forecast.errors import InputError
-from forecast.redaction import redacted
+from base.errors import InputError
+from base.redaction import redacted
 from trainer.prometheus.errors import Transient
 from trainer.prometheus.options import Cloud, ConnectionOptions
 

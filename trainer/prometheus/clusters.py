@@ -21,7 +21,7 @@ from functools import cache
 from itertools import combinations
 from typing import Final
 
-from forecast.errors import InputError
+from base.errors import InputError
 from trainer.prometheus.connection import Connection
 from trainer.prometheus.errors import TooManySamples
 from trainer.prometheus.matrix import Matrix

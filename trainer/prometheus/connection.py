@@ -24,8 +24,8 @@ from requests.exceptions import RequestException, SSLError
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 from urllib3.exceptions import HTTPError
 
-from forecast.bounded_reading import ROOM, AnswerTooLarge, AnswerTooSlow, read_whole
-from forecast.errors import InputError
+from base.bounded_reading import ROOM, AnswerTooLarge, AnswerTooSlow, read_whole
+from base.errors import InputError
 from forecast.resources import RESOURCES
 from trainer.prometheus.cloud_credentials import cloud_credentials
 from trainer.prometheus.errors import ImpossibleAnswer, TooManySamples, Transient, Unreachable

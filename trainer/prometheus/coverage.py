@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats, Floats32, Ints
+from base.arrays import Bools, Floats, Floats32, Ints
 from forecast.resources import CPU, LOG, MEMORY, NETWORK, RESOURCES
 from trainer.prometheus.day_tables import Presence
 from trainer.prometheus.node_facts import NodeFacts

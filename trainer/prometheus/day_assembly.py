@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats, Floats32
+from base.arrays import Bools, Floats, Floats32
 from forecast.pod_bounds import bounded_by_nodes
 from forecast.resources import CPU, DISK, LOG, MEMORY, NETWORK, RESOURCES
 from trainer.history.cleaning import Cause, Tally

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
-from forecast.errors import InputError
+from base.errors import InputError
 
 _DAY_SECONDS = 86_400
 

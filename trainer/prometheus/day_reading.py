@@ -15,8 +15,8 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats
-from forecast.progress import Progress, silent
+from base.arrays import Bools, Floats
+from base.progress import Progress, silent
 from forecast.resources import RESOURCES
 from forecast.service_key import Owner
 from trainer.history.cleaning import Tally

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from forecast.arrays import Bools, Floats, Floats32, Ints
+from base.arrays import Bools, Floats, Floats32, Ints
 from forecast.resources import NETWORK, RESOURCES
 from trainer.history.cleaning import Cause
 from trainer.prometheus.day_grid import DayGrid

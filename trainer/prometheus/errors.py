@@ -8,7 +8,7 @@ TooManySamples    the server refuses the size: the reader asks for less at a tim
 
 from __future__ import annotations
 
-from forecast.errors import ForecastError, InputError
+from base.errors import ForecastError, InputError
 
 
 class Unreachable(InputError):

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats, Floats32
-from forecast.errors import InputError
+from base.arrays import Bools, Floats, Floats32
+from base.errors import InputError
 from trainer.history.cleaning import Cause, Tally
 from trainer.history.layout import Layout
 from trainer.prometheus.day_grid import DayGrid

@@ -21,8 +21,8 @@ from typing import Any, Final
 import msgspec
 import orjson
 
-from forecast.errors import InputError
-from forecast.redaction import redacted
+from base.errors import InputError
+from base.redaction import redacted
 from trainer.prometheus.errors import ImpossibleAnswer, TooManySamples, Transient
 from trainer.prometheus.queries import Queries
 

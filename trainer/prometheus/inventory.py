@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from forecast.progress import Progress, silent
+from base.progress import Progress, silent
 from forecast.resources import RESOURCES
 from trainer.prometheus.connection import Connection
 from trainer.prometheus.day_grid import DayGrid

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from forecast.errors import InputError
+from base.errors import InputError
 from trainer.prometheus.matrix import Matrix
 
 

@@ -16,9 +16,9 @@ from datetime import datetime
 
 import numpy as np
 
-from forecast.arrays import Floats
+from base.arrays import Floats
+from base.errors import ForecastError, InputError
 from forecast.calendar import SLOT_MINUTES
-from forecast.errors import ForecastError, InputError
 from forecast.resources import RESOURCES
 from trainer.prometheus.connection import Connection
 from trainer.prometheus.labels import node_names, pod_names
@@ -48,7 +48,7 @@ class NodesNow:
 
 
 class LiveUsage:
-    """Asks a server. Raises forecast.errors.ForecastError when it does not answer, or not with what is needed.
+    """Asks a server. Raises base.errors.ForecastError when it does not answer, or not with what is needed.
 
     What was used in the past is read from what recording rules have; raw series of all nodes over days are too much.
     """

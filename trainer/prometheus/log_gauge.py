@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats, Ints
+from base.arrays import Bools, Floats, Ints
 from trainer.prometheus.options import SourceOptions
 
 DEFAULT_ROTATION_CAP_BYTES = SourceOptions().log_rotation_cap_bytes

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
 from trainer.prometheus.errors import ImpossibleAnswer
 
 Series = Mapping[str, Any]

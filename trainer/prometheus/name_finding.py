@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
-from forecast.host_names import is_address
+from base.host_names import is_address
 from trainer.prometheus.matrix import Matrix
 from trainer.prometheus.node_facts import NodeFacts
 from trainer.prometheus.node_names import NodeNames, Span, always, names_of_nodes

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from forecast.resources import CPU, MEMORY, NETWORK, RESOURCES
 from trainer.prometheus.labels import node_names
 from trainer.prometheus.matrix import Matrix

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from forecast.host_names import without_domain
+from base.host_names import without_domain
 from trainer.prometheus.labels import node_names
 from trainer.prometheus.matrix import Matrix
 

@@ -11,7 +11,7 @@ from typing import Annotated
 
 from pydantic import Field, field_validator
 
-from forecast.setting_group import Duration, Off, SettingGroup
+from base.setting_group import Duration, Off, SettingGroup
 from trainer.prometheus.log_source import LogSource
 from trainer.prometheus.queries import Queries
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forecast.arrays import Bools, Ints
-from forecast.errors import InputError
+from base.arrays import Bools, Ints
+from base.errors import InputError
 from forecast.service_key import NO_OWNER, Owner, ServiceKey, owner_from_labels, service_of_pod
 from trainer.prometheus.matrix import Matrix
 

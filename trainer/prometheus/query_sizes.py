@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from forecast.arrays import Bools
-from forecast.errors import InputError
+from base.arrays import Bools
+from base.errors import InputError
 from trainer.prometheus.errors import TooManySamples
 from trainer.prometheus.queries import EVERY_NAMESPACE
 

@@ -8,8 +8,8 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats32
-from forecast.errors import InputError
+from base.arrays import Bools, Floats32
+from base.errors import InputError
 from forecast.resources import MEMORY
 from trainer.history.cleaning import Cause, Tally
 from trainer.prometheus.matrix import Matrix

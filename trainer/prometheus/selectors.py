@@ -16,7 +16,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from forecast.errors import InputError
+from base.errors import InputError
 
 _TOKENS: Final = re.compile(
     r"""

@@ -9,7 +9,7 @@ from functools import reduce
 
 import numpy as np
 
-from forecast.arrays import Ints
+from base.arrays import Ints
 from forecast.resources import RESOURCES
 from trainer.prometheus.labels import node_names, pod_names
 from trainer.prometheus.matrix import Matrix

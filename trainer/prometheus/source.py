@@ -13,8 +13,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 
-from forecast.errors import InputError
-from forecast.progress import Progress, silent
+from base.errors import InputError
+from base.progress import Progress, silent
 from trainer.prometheus.clusters import check_choice, check_clusters
 from trainer.prometheus.connection import Connection
 from trainer.prometheus.day_grid import DayGrid

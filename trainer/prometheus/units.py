@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats
-from forecast.errors import InputError
+from base.arrays import AnyFloats, Floats
+from base.errors import InputError
 from forecast.resources import CPU, MEMORY
 
 _ABOVE_CAPACITY = 3.0

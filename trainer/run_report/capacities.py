@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from forecast.assumed_capacity import ASSUMED_RESOURCES, MARGIN, kinds_of_nodes
 from forecast.capacity_gaps import capacity_gaps, resources_measured
 from forecast.history import History

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from forecast.html_report import embedded_plot, html_report
+from base.html_report import embedded_plot, html_report
 from forecast.resources import RESOURCES
 from trainer.amounts import amount
 from trainer.gate.gate_verdict import GateResult, GateVerdict

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from forecast.history import History
 from forecast.model import PeakModel
 from forecast.resources import RESOURCES

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats
+from base.arrays import Bools, Floats
 from forecast.history import History
 from forecast.model import PeakModel
 from forecast.model_findings import ModelFinding

@@ -22,6 +22,8 @@ from advisor.releases import Forecast, Releases
 from advisor.reports import AdviceReports
 from advisor.shadow import ShadowBinder, asks_for_advice
 from advisor.stale_nominations import StaleNominations, ending_pods, makes_room
+from base.periodic_task import PeriodicTask
+from cluster.degradation import Level
 from forecast_scheduler.commands.schedule.live import Driven, Process
 from kube.client.right_to_patch_pods import LOOK_SECONDS, RightToPatchPods
 from kube.leader_election.lease import Lease
@@ -34,8 +36,6 @@ from scheduler.binding.in_flight_limit import InFlightLimit
 from scheduler.loop_parts import LoopParts, LoopRole
 from scheduler.pods_to_place import PodsToPlace
 from scheduler.reporting.logged_reports import LoggedReports
-from scorer.degradation import Level
-from scorer.periodic_task import PeriodicTask
 from scorer.scorer import Scorer
 from serving.upkeep import Background
 

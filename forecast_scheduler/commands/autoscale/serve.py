@@ -26,7 +26,8 @@ from autoscaling.replicas.used_now import LastReading
 from autoscaling.requests.pod_resources import OptedPod
 from autoscaling.requests.resize_hand import ResizeHand
 from autoscaling.requests.resize_room import free_on_nodes
-from forecast.errors import ForecastError, InputError
+from base.errors import ForecastError, InputError
+from base.periodic_task import PeriodicTask
 from forecast.service_key import ServiceKey
 from forecast_scheduler.commands.scorer.setup import Inputs, live_usage, prepare_scorer
 from forecast_scheduler.commands.scorer.usage_sources import PrometheusPods
@@ -38,7 +39,6 @@ from kube.client.kubernetes_client import api_client
 from kube.leader_election.lease import Lease
 from kube.session.api_session import ApiSession
 from scorer.background import Background as ScorerBackground
-from scorer.periodic_task import PeriodicTask
 from scorer.scorer import Scorer
 from scorer.service.app import create_app
 from serving.server import ScorerServer

@@ -12,7 +12,7 @@ from admission.templates.effects import Group
 from admission.templates.pod_shaping import shape
 from admission.templates.shaped_pods import groups_of
 from admission.templates.template_set import TemplateSet
-from forecast.errors import InputError
+from base.errors import InputError
 from forecast_scheduler.commands.canary.expected_placing import ExpectedPlacing
 from forecast_scheduler.commands.live_placing import BestNode
 from forecast_scheduler.commands.render.pod_object import PodObject

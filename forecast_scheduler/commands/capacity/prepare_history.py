@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 
 from autoscaling.capacity.coming_week import days_before, with_coming_days
-from forecast.errors import NotEnoughHistory
+from base.errors import NotEnoughHistory
+from base.progress import Progress
 from forecast.fit import FitOptions, fit
 from forecast.history import History
-from forecast.progress import Progress
 from scorer.replay.preparation import Prepared, forecast_with, prepare
 from scorer.replay.window import replay_window
 from trainer.history.files import HistoryFiles

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from forecast.errors import InputError
+from base.errors import InputError
 from forecast_scheduler.commands.options.common import ConfigOption, HistoryOption, VerboseOption
 from forecast_scheduler.commands.shell import Shell, open_shell, write_figures, write_text
 from forecast_scheduler.reports.backtest_tables import ServicePeak, baselines_table, peaks_table

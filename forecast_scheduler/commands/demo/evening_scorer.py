@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from forecast.errors import InputError
+from base.errors import InputError
+from base.progress import Progress
 from forecast.fit import fit
 from forecast.history import History
 from forecast.model_artefact import artefact_of
-from forecast.progress import Progress
 from forecast_scheduler.commands.demo.recorded_cluster import cluster_at
 from forecast_scheduler.commands.model_registry import open_registry
 from forecast_scheduler.commands.scorer.setup import Inputs, open_scorer

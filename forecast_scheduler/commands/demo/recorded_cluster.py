@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from forecast.arrays import Floats
-from forecast.errors import InputError
+from base.arrays import Floats
+from base.errors import InputError
+from cluster.predicted.capacity import CAPACITY_ANNOTATION
 from forecast.history import History, PodUsage
 from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.service_key import ServiceKey
-from scorer.predicted.capacity import CAPACITY_ANNOTATION
 
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 

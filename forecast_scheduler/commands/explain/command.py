@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import typer
 
-from forecast.errors import InputError, UnknownName
+from base.errors import InputError, UnknownName
 from forecast_scheduler.commands.options.cluster import (
     AtOption,
     ClusterOption,
@@ -29,9 +29,9 @@ from forecast_scheduler.commands.options.profiles import DomainOption, ProfileOp
 from forecast_scheduler.commands.shell import Shell, check_writable, open_shell, write_figures
 
 if TYPE_CHECKING:
+    from cluster.tables.cluster_file import ClusterObjects
     from forecast_scheduler.settings.document import Settings
     from kube.objects.objects import PodInfo
-    from kube.tables.cluster_file import ClusterObjects
     from scorer.scorer import Scorer
 
 _SYNC_SECONDS = 120.0
@@ -101,6 +101,7 @@ def explain(
 
     import msgspec
 
+    from cluster.tables.cluster_file import read_cluster_file
     from forecast_scheduler.commands.explain.explain_pod import open_explaining
     from forecast_scheduler.commands.explain.placing_component import component_of
     from forecast_scheduler.commands.explain.tables import explanation_tables, judgement_lines, rejection_lines, remarks
@@ -109,7 +110,6 @@ def explain(
     from forecast_scheduler.commands.scorer.setup import Inputs, check_inputs
     from forecast_scheduler.settings.document import with_options
     from forecast_scheduler.settings.schedule_options import check_profiles, profile_names
-    from kube.tables.cluster_file import read_cluster_file
 
     options: Mapping[str, Any] = {
         "profiles": None if profile is None else profile_names(profile),

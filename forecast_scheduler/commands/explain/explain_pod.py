@@ -15,6 +15,7 @@ from typing import Final, Protocol
 
 from msgspec import structs
 
+from cluster.tables.cluster_file import ClusterObjects
 from forecast_scheduler.commands.explain.placing_component import Component
 from forecast_scheduler.commands.live_placing import Placing, open_placing, unbound_pod
 from forecast_scheduler.commands.policy.follow_policies import read_policies
@@ -25,7 +26,6 @@ from forecast_scheduler.settings.extender_options import extender_options
 from kube.decoding.decoding import Kind
 from kube.objects.objects import Phase, PodInfo
 from kube.objects.pod_accounting import waits
-from kube.tables.cluster_file import ClusterObjects
 from placement.policies.policy import OnePolicy, Policies
 from placement.policies.provider import PolicyProvider
 from scheduler.cycle.placing import Looked

@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.markup import escape
 from rich.table import Table
 
-from forecast.errors import InputError
+from base.errors import InputError
 from forecast_scheduler.reports.table_format import short_duration, titled_table
 from forecast_scheduler.settings.document import Settings
 from placement.decisions.decision import Decision

@@ -11,10 +11,10 @@ from prometheus_client.registry import Collector
 
 from admission.templates.effect_metrics import EffectCollector
 from admission.templates.shaped_pods import shaped_pods
+from base.errors import InputError
 from extender.charge_metrics import ChargeCollector
 from extender.extender import Extender
 from extender.remote_scores import RemoteScores
-from forecast.errors import InputError
 from forecast_scheduler.commands.decision_recorder import open_recorder
 from forecast_scheduler.commands.policy.follow_policies import open_policies
 from forecast_scheduler.commands.scorer.setup import Inputs, prepare_scorer

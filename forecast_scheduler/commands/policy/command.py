@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from forecast.errors import InputError
+from base.errors import InputError
 from forecast_scheduler.commands.options.cluster import (
     AtOption,
     ClusterOption,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from forecast.errors import InputError
+from base.errors import InputError
 from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.extender_options import policy_defaults
 from forecast_scheduler.settings.policy_place import namespace_and_name, split_place

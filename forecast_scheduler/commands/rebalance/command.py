@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from forecast.errors import InputError
+from base.errors import InputError
 from forecast_scheduler.commands.options.cluster import (
     AtOption,
     ClusterOption,

@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from forecast.errors import InputError
+from base.errors import InputError
+from cluster.tables.cluster_file import ClusterObjects
 from forecast_scheduler.commands.live_placing import Placing
 from forecast_scheduler.commands.scorer.setup import Inputs, prepare_scorer
 from forecast_scheduler.settings.document import Settings
@@ -14,7 +15,6 @@ from kube.client.kubernetes_client import api_client
 from kube.client.kubernetes_contract import Subscription
 from kube.client.kubernetes_source import source_of
 from kube.decoding.decoding import Kind
-from kube.tables.cluster_file import ClusterObjects
 from placement.disruption_budgets import WATCHED_BUDGETS, DisruptionBudgets
 from placement.index.index import INDEXED_KINDS
 from rebalancer.plan_maker import MadePlan, PlanMaker, PlanSources

@@ -13,6 +13,7 @@ from typing import Final
 
 from prometheus_client.registry import Collector
 
+from base.periodic_task import PeriodicTask
 from forecast_scheduler.commands.live_placing import Placing
 from forecast_scheduler.commands.scorer.setup import Inputs, prepare_scorer
 from forecast_scheduler.commands.serving_access import check_exposed, hosts_of, kubernetes_access
@@ -39,7 +40,6 @@ from rebalancer.plan_maker import PlanMaker, PlanSources
 from rebalancer.plan_route import RebalanceBody, plan_router
 from rebalancer.rebalancing import Rebalancing
 from scorer.background import Background as ScorerBackground
-from scorer.periodic_task import PeriodicTask
 from scorer.scorer import Scorer
 from scorer.service.app import create_app
 from serving.server import ScorerServer

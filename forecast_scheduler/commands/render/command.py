@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from forecast.errors import InputError, UnknownName
+from base.errors import InputError, UnknownName
 from forecast_scheduler.commands.options.cluster import ClusterOption, KubeconfigOption
 from forecast_scheduler.commands.options.common import ConfigOption, JsonOption, VerboseOption
 from forecast_scheduler.commands.options.policies import PoliciesOption

@@ -16,9 +16,9 @@ from urllib.parse import quote
 import msgspec
 
 from admission.templates.shaping_annotations import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION, control_of, control_text
-from forecast.errors import InputError
+from base.errors import InputError
+from cluster.tables.cluster_file import objects_of_cluster
 from kube.decoding.object_files import ObjectJson, objects_of_path
-from kube.tables.cluster_file import objects_of_cluster
 
 Object = Mapping[str, Any]
 

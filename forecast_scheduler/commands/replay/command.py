@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from forecast.errors import InputError
+from base.errors import InputError
 from forecast_scheduler.commands.options.common import (
     ConfigOption,
     EventsOption,

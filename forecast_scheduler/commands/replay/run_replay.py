@@ -10,9 +10,9 @@ from rich.table import Table
 
 from autoscaling.capacity.capacity import capacity
 from autoscaling.capacity.options import CapacityOptions
+from base.progress import Progress
 from forecast.fit import FitOptions, fit
 from forecast.history import History
-from forecast.progress import Progress
 from forecast_scheduler.commands.policy.follow_policies import read_policies
 from forecast_scheduler.reports.backtest_tables import rules_table
 from forecast_scheduler.settings.document import Settings

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rich.table import Table
 
+from base.progress import Progress
 from forecast.history import History
-from forecast.progress import Progress
 from forecast_scheduler.reports.table_format import percent, titled_table
 from rebalancer.options import RebalanceOptions
 from rebalancer.trajectory.options import TrajectoryOptions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date, datetime
 
-from forecast.errors import InputError, StoreError
+from base.errors import InputError, StoreError
 from forecast.fit import fit
 from forecast.history import History
 from forecast_scheduler.commands.fit_settings import fit_options

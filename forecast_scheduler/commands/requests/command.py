@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from forecast.errors import InputError
+from base.errors import InputError
 from forecast_scheduler.commands.options.cluster import ClusterOption, KubeconfigOption
 from forecast_scheduler.commands.options.common import (
     ConfigOption,

@@ -16,7 +16,7 @@ from autoscaling.requests.live_use import live_use
 from autoscaling.requests.manifests import cut_by_limits, patches, vertical_pod_autoscalers
 from autoscaling.requests.pod_resources import PodContainers, read_containers
 from autoscaling.requests.report import RequestReport, report_on
-from forecast.errors import InputError
+from base.errors import InputError
 from forecast.service_key import ServiceKey
 from forecast_scheduler.commands.render.pod_object import pods_of_cluster_file
 from forecast_scheduler.commands.requests.manifest_format import ManifestFormat

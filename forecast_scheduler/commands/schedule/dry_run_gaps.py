@@ -10,12 +10,14 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from cluster.degradation import Level
+from cluster.runs.expected import Source
+from cluster.tables.cluster_file import ClusterObjects
 from kube.decoding.decoding import Kind
 from kube.decoding.watched_kinds import Watched
 from kube.objects.objects import PodInfo
 from kube.objects.pod_accounting import waits
 from kube.objects.storage_objects import ClaimInfo, VolumeInfo
-from kube.tables.cluster_file import ClusterObjects
 from placement.devices.demand import gpu_demand
 from placement.disruption_budgets import WATCHED_BUDGETS
 from placement.pod_groups.labels import group_of
@@ -28,8 +30,6 @@ from scheduler.gangs.native_decoding import WATCHED_GROUPS
 from scheduler.profiles.gpu.dra.decoding import WATCHED_CLAIMS, WATCHED_SLICES
 from scheduler.profiles.job.objects.cron_jobs import WATCHED_CRON_JOBS
 from scheduler.tables import ScheduleTables
-from scorer.degradation import Level
-from scorer.runs.expected import Source
 from scorer.scorer import Scorer
 
 _NAMED: Final = 3

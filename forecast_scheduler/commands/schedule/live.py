@@ -13,6 +13,7 @@ from fastapi import APIRouter
 from kubernetes.client import ApiClient
 from prometheus_client.registry import Collector
 
+from base.periodic_task import PeriodicTask
 from forecast_scheduler.commands.decision_recorder import open_recorder
 from forecast_scheduler.commands.policy.follow_policies import open_policies
 from forecast_scheduler.commands.schedule.leadership import leader_lease, leads_by, shard_leases
@@ -62,7 +63,6 @@ from scheduler.tables import ScheduleTables, schedule_tables
 from scheduler.tenant_upkeep import tenant_upkeep
 from scorer.background import Background as ScorerBackground
 from scorer.capacity_events import CapacityEvents
-from scorer.periodic_task import PeriodicTask
 from scorer.scorer import Scorer
 from serving.upkeep import Background, Upkeep, running
 

@@ -10,9 +10,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from base.errors import ForecastError, InputError
+from base.progress import silent
+from cluster.live.usage import UsageSource
+from cluster.model_watch import ModelWatch
+from cluster.tables.cluster_file import ClusterObjects, read_cluster_file
 from forecast.calendar import Calendar
-from forecast.errors import ForecastError, InputError
-from forecast.progress import silent
 from forecast.published_models import Registry
 from forecast_scheduler.commands.model_registry import open_registry
 from forecast_scheduler.commands.scorer.placers import attach_usable_nodes
@@ -23,13 +26,10 @@ from kube.decoding.decoding import SCORED_KINDS, Kind
 from kube.decoding.watched_kinds import UndecodableObject
 from kube.leader_election.lease import running_time
 from kube.objects.resource_version import version_number
-from kube.tables.cluster_file import ClusterObjects, read_cluster_file
 from placement.policies.provider import PolicyProvider
 from placement.reservations.reservations import Reservations
 from placement.reservations.watched_reservations import WATCHED_RESERVATIONS
 from scorer.background import Background
-from scorer.live.usage import UsageSource
-from scorer.model_watch import ModelWatch
 from scorer.scorer import Scorer
 from trainer.prometheus.connection import Connection
 from trainer.prometheus.live_usage import LiveUsage

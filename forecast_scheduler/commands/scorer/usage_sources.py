@@ -10,12 +10,12 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from autoscaling.replicas.used_now import PodsNow
-from forecast.arrays import AnyFloats, Floats
+from base.arrays import AnyFloats, Floats
+from cluster.live.usage import NodeUsage
 from forecast.calendar import SLOT_MINUTES
 from forecast.history import History
 from forecast.resources import RESOURCES
 from forecast.service_key import ServiceKey
-from scorer.live.usage import NodeUsage
 from trainer.prometheus.live_usage import LiveUsage
 
 _SLOT = timedelta(minutes=SLOT_MINUTES)
@@ -42,7 +42,7 @@ def pods_of_service(service: ServiceKey, pods: Sequence[str]) -> list[str]:
 
 
 class PrometheusUsage:
-    """A server that is asked; implements scorer.live.usage.UsageSource."""
+    """A server that is asked; implements cluster.live.usage.UsageSource."""
 
     def __init__(self, live: LiveUsage, *, clock: Callable[[], float] = time.time) -> None:
         self._live, self._clock = live, clock
@@ -86,7 +86,7 @@ class PrometheusPods:
 
 
 class RecordedUsage:
-    """A history played as if it were now; implements scorer.live.usage.UsageSource."""
+    """A history played as if it were now; implements cluster.live.usage.UsageSource."""
 
     def __init__(self, history: History, *, clock: Callable[[], float]) -> None:
         self._history, self._clock = history, clock

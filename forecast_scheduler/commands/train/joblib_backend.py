@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from joblib import parallel_config
 
-from forecast.errors import InputError
+from base.errors import InputError
 
 
 @contextmanager

@@ -10,13 +10,13 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from base.errors import InputError, StoreError
+from base.object_store import LocalStore, open_store
+from base.progress import Progress
 from forecast.calendar import Calendar
-from forecast.errors import InputError, StoreError
 from forecast.foundation.onnx_model import load_model
 from forecast.history import History
 from forecast.model_findings import ModelFinding
-from forecast.object_store import LocalStore, open_store
-from forecast.progress import Progress
 from forecast.published_models import Registry
 from forecast_scheduler.commands.fit_settings import fit_options
 from forecast_scheduler.commands.history_directory import open_history

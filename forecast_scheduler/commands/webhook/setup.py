@@ -32,7 +32,8 @@ from admission.webhook.options import WebhookOptions
 from admission.webhook.recorded_pods import POD_RECORDS, RecordedPods
 from admission.webhook.status_writer import StatusWriter, api_server_patch
 from admission.webhook.template_store import WEBHOOK_TIMING, TemplateStore, watchers
-from forecast.errors import InputError
+from base.errors import InputError
+from base.periodic_task import PeriodicTask
 from forecast_scheduler.commands.serving_access import check_exposed, hosts_of, kubernetes_access
 from kube.client.kubernetes_client import api_client, check_access
 from kube.client.kubernetes_source import ResourceSource
@@ -43,7 +44,6 @@ from kube.decoding.decoding import Kind
 from kube.session.api_session import ApiSession
 from placement.advice_gate import AdviceMode
 from placement.held_pods import UNBOUND_PODS
-from scorer.periodic_task import PeriodicTask
 from serving.certificates import CertificateFiles
 from serving.options import ServerOptions
 from tenants.elastic_quota import WATCHED_QUOTAS

@@ -12,7 +12,7 @@ from datetime import date
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Bools, Floats, Floats32
+from base.arrays import AnyFloats, Bools, Floats, Floats32
 from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY
 from forecast.composition import bound_at, peak_at
 from forecast.history import History, Placements
@@ -69,7 +69,7 @@ def read_day(
 
     runs     : the pods, in slots from the day's midnight
     replicas : (n_services,) pods of each of the history's services when the day begins; 0 or NaN = not known
-    widen    : factor on the standard deviations of the bounds (scorer.degradation.widening)
+    widen    : factor on the standard deviations of the bounds (cluster.degradation.widening)
     """
     service, node = rows_among(history.services, model.services), rows_among(history.nodes, model.nodes)
     current = np.zeros(len(model.services))

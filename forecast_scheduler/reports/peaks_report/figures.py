@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats, Ints
+from base.arrays import AnyFloats, Floats, Ints
 from forecast.history import History
 from forecast.issued_bounds import daily_peaks
 from forecast.resources import RESOURCES

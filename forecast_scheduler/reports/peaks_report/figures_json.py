@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from forecast.arrays import AnyFloats
+from base.arrays import AnyFloats
 from forecast.resources import RESOURCES
 from forecast_scheduler.reports.peaks_report.tonight import HotNode
 from forecast_scheduler.reports.peaks_report.view import PeaksView

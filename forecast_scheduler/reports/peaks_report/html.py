@@ -11,8 +11,8 @@ import numpy as np
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from forecast.arrays import AnyFloats
-from forecast.html_report import html_report
+from base.arrays import AnyFloats
+from base.html_report import html_report
 from forecast.resources import CPU, HOT_SHARE, RESOURCES
 from forecast_scheduler.reports.decisions_page import decision_values
 from forecast_scheduler.reports.peaks_report.basis import basis_values

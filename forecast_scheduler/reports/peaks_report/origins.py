@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from enum import StrEnum
 
+from base.errors import InputError
+from cluster.degradation import widening
 from forecast.calendar import Calendar
-from forecast.errors import InputError
 from forecast.history import History
 from forecast.model import DATED_DAYS, PeakModel
 from forecast.model_artefact import model_of
 from forecast.published_models import Registry
-from scorer.degradation import widening
 from trainer.issued_forecasts import published_at
 
 logger = logging.getLogger(__name__)

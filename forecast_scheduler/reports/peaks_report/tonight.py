@@ -7,7 +7,7 @@ from datetime import time
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats
+from base.arrays import AnyFloats, Floats
 from forecast.calendar import SLOT_MINUTES
 from forecast.resources import HOT_RESOURCES
 from forecast_scheduler.reports.peaks_report.day_reading import DayReading

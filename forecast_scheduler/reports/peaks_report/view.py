@@ -9,12 +9,12 @@ from datetime import date, datetime, timedelta
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats, Floats32, Ints
+from base.arrays import AnyFloats, Floats, Floats32, Ints
+from base.errors import InputError, StoreError
+from base.object_store import open_store
 from forecast.calendar import SLOTS_PER_DAY
-from forecast.errors import InputError, StoreError
 from forecast.history import History
 from forecast.model import PeakModel
-from forecast.object_store import open_store
 from forecast.published_models import Registry
 from forecast.resources import HOT_RESOURCES, RESOURCES
 from forecast_scheduler.reports.peaks_report.day_reading import DayReading, read_day, runs_of_day, runs_that_stay

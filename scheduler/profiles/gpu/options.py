@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from forecast.setting_group import SettingGroup
+from base.setting_group import SettingGroup
 from scheduler.profiles.gpu.dra.options import DraOptions
 from scheduler.profiles.gpu.fragmentation.options import BalanceWeights, MixOptions
 from scheduler.profiles.gpu.idle_cpu.options import IdleCpuOptions

@@ -7,6 +7,7 @@ from functools import partial
 
 from prometheus_client.registry import Collector
 
+from base.periodic_task import PeriodicTask
 from kube.session.request_retries import Session
 from scheduler.handle import Handle, Surroundings
 from scheduler.profiles.gpu.dra.metrics import DraCollector, WriteCounts
@@ -21,7 +22,6 @@ from scheduler.profiles.gpu.tide.service.bodies import TIDE_BODIES
 from scheduler.profiles.gpu.tide.service.routes import tide_router
 from scheduler.profiles.gpu.tide.workloads import WorkloadState
 from scheduler.reporting.pod_events import PodEvents
-from scorer.periodic_task import PeriodicTask
 from scorer.scorer import Scorer
 from serving.upkeep import Background, Upkeep
 

@@ -14,13 +14,13 @@ import math
 from dataclasses import replace
 from functools import lru_cache
 
-from forecast.errors import InputError
+from base.errors import InputError
+from cluster.runs.expected import ExpectedRun, ExpectedRuns
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
 from scheduler.profiles.job.cron.expression import CronExpression
 from scheduler.profiles.job.job_annotations import JobTerms
 from scheduler.profiles.job.objects.cron_jobs import Concurrency, CronJobs
-from scorer.runs.expected import ExpectedRun, ExpectedRuns
 
 
 class DueTimes:

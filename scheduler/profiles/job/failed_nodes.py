@@ -14,14 +14,14 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Bools, Ints
+from base.arrays import Bools, Ints
+from cluster.follower import NodesAndPodsOnly
+from cluster.tables.changes import Change, PodChange
+from cluster.tables.state import ClusterState
 from kube.objects.objects import Phase, PodInfo
-from kube.tables.changes import Change, PodChange
-from kube.tables.state import ClusterState
 from placement.filters.filter import ClusterView
 from placement.plugins import Preferred
 from scheduler.profiles.job.serverless.pod_start_state import is_rejected
-from scorer.follower import NodesAndPodsOnly
 
 AVOIDED_SECONDS: Final = 3600.0
 

@@ -7,7 +7,7 @@
 
 Any client may write anything here: an unreadable value is listed as a mistake, and the rest counts. A Job's own
 activeDeadlineSeconds says when it is stopped, not by when its result is wanted: it bounds the run
-(scorer/runs/expected.py).
+(cluster/runs/expected.py).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from enum import Enum
 from functools import lru_cache
 from typing import Final
 
+from cluster.runs.declared_run import EXPECTED_RUN_ANNOTATION, LONGEST_TEXT, annotated_duration, annotated_run
 from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
-from scorer.runs.declared_run import EXPECTED_RUN_ANNOTATION, LONGEST_TEXT, annotated_duration, annotated_run
 
 LATEST_START_ANNOTATION: Final = ANNOTATION_PREFIX + "latest-start"
 DEADLINE_ANNOTATION: Final = ANNOTATION_PREFIX + "deadline"

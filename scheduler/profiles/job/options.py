@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from forecast.setting_group import SettingGroup
+from base.setting_group import SettingGroup
 from placement.virtual_nodes.options import ServerlessOptions
 from scheduler.profiles.job.storm.options import StormOptions
 from scheduler.profiles.job.valley.options import ValleyOptions

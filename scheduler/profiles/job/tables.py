@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forecast.arrays import Floats
+from base.arrays import Floats
+from cluster.runs.expected import ExpectedRuns
 from forecast.service_key import ServiceKey
 from kube.decoding.jobs import JobInfo
 from kube.objects.objects import NodeInfo, PodInfo
@@ -28,7 +29,6 @@ from scheduler.profiles.job.valley.off_peak import OffPeak
 from scheduler.profiles.job.valley.punctuality import Punctuality
 from scheduler.profiles.job.valley.valley_gate import ValleyGate
 from scheduler.queue_tables import OwnNodes
-from scorer.runs.expected import ExpectedRuns
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from cluster.follower import NodesAndPodsOnly
+from cluster.tables.changes import Change, PodChange
+from cluster.tables.state import ClusterState
 from kube.objects.objects import PodInfo
 from kube.objects.pod_accounting import waits
-from kube.tables.changes import Change, PodChange
-from kube.tables.state import ClusterState
 from scheduler.profiles.job.job_annotations import terms_of
-from scorer.follower import NodesAndPodsOnly
 
 _MOST_REMEMBERED: Final = 4096
 _MOST_WAITING: Final = 100
 
 
 class UnreadTerms(NodesAndPodsOnly):
-    """Implements scorer.follower.Follower; attached for no kinds. Under the lock of the tables.
+    """Implements cluster.follower.Follower; attached for no kinds. Under the lock of the tables.
 
     is_job : whether the profile places the pod
     """

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from base.periodic_task import PeriodicTask
 from scheduler.handle import Handle, Surroundings
 from scheduler.profiles.job.options import JobOptions
 from scheduler.profiles.job.serverless.plugins import ProviderCare
@@ -20,7 +21,6 @@ from scheduler.profiles.job.valley.planning_loop import Queue as WakingQueue
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.reporting.pod_events import PodEvents
 from scheduler.service.answers import moment
-from scorer.periodic_task import PeriodicTask
 from scorer.scorer import Scorer
 from serving.documents import bodies_of
 from serving.upkeep import Upkeep

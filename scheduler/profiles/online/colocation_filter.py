@@ -16,7 +16,8 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Bools, Ints
+from base.arrays import Bools, Ints
+from cluster.predicted.cluster import PredictedCluster
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import RESOURCES
 from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
@@ -30,7 +31,6 @@ from scheduler.profiles.online.declared_use import DeclaredUse
 from scheduler.profiles.online.options import GapOptions
 from scheduler.profiles.online.upper_bounds import GAP_RESOURCES, Bounds, UpperBounds
 from scheduler.profiles.online.upper_load import upper_load
-from scorer.predicted.cluster import PredictedCluster
 
 COLOCATE_ANNOTATION: Final = ANNOTATION_PREFIX + "colocate"
 _NAMES: Final = tuple(RESOURCES[resource].name for resource in GAP_RESOURCES)

@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from base.periodic_task import PeriodicTask
+from cluster.live_tables import LiveTables
 from scheduler.profiles.online.colocation_filter import PredictedGap
 from scheduler.profiles.online.declared_use import DeclaredUse
 from scheduler.profiles.online.options import GapOptions
 from scheduler.profiles.online.upper_bounds import UpperBounds
-from scorer.live_tables import LiveTables
-from scorer.periodic_task import PeriodicTask
 
 _REFRESH_SECONDS: Final = 60.0
 _LARGEST_SHARE: Final = 0.2

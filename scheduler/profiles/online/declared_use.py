@@ -1,7 +1,7 @@
 """What pods declare to use beyond what they request, summed by node: for a gap that is judged by requests alone.
 
 A low-priority pod requests little, so that it fits next to others, and may use much; its annotation
-`forecast-scheduler.io/virtual-request` says so. A forecast has it already (scorer/predicted/profiles.py).
+`forecast-scheduler.io/virtual-request` says so. A forecast has it already (cluster/predicted/profiles.py).
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from forecast.arrays import Floats
+from base.arrays import Floats
+from cluster.follower import NodesAndPodsOnly
+from cluster.predicted.declared_use import declared_amounts
+from cluster.predicted.growing_arrays import grown
+from cluster.tables.changes import Change, PodChange, one_by_one
+from cluster.tables.state import ClusterState
 from forecast.resources import RESOURCES
 from kube.objects.objects import PodInfo
-from kube.tables.changes import Change, PodChange, one_by_one
-from kube.tables.state import ClusterState
 from scheduler.profiles.online.upper_bounds import GAP_RESOURCES
-from scorer.follower import NodesAndPodsOnly
-from scorer.predicted.declared_use import declared_amounts
-from scorer.predicted.growing_arrays import grown
 
 
 class DeclaredUse(NodesAndPodsOnly):
-    """Sums by node, kept up to date pod by pod. Implements scorer.follower.Follower; attach it without kinds."""
+    """Sums by node, kept up to date pod by pod. Implements cluster.follower.Follower; attach it without kinds."""
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state

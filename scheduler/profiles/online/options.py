@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from forecast.setting_group import SettingGroup
+from base.setting_group import SettingGroup
 
 
 class GapOptions(SettingGroup):

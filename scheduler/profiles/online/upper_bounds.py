@@ -1,7 +1,7 @@
 """How far the upper bound of each node's predicted load lies above the load that placement weighs.
 
-Placement weighs last week's curves at today's level (scorer/predicted/load.py), which are kept up to date pod by pod.
-The bound that holds daily peaks in 19 of 20 cases is mean + z standard deviations (scorer/predicted/node_curves.py),
+Placement weighs last week's curves at today's level (cluster/predicted/load.py), which are kept up to date pod by pod.
+The bound that holds daily peaks in 19 of 20 cases is mean + z standard deviations (cluster/predicted/node_curves.py),
 which takes seconds for a large cluster. So the difference is made now and then, and added to what is up to date:
 
     upper(t) = share(t) + max(0, bound(t) - share(t) as both were then)
@@ -17,16 +17,16 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats32, Ints
+from base.arrays import Bools, Floats32, Ints
+from cluster.degradation import widening
+from cluster.predicted.cluster import PredictedCluster
+from cluster.predicted.node_curves import gather, node_curves
+from cluster.readable_tables import ReadableTables
+from cluster.tracking import LIVE_HALF_LIFE_SLOTS, TrackedCluster
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.composition import bound_at
 from forecast.model import PEAK_QUANTILES
 from forecast.resources import CPU, MEMORY
-from scorer.degradation import widening
-from scorer.predicted.cluster import PredictedCluster
-from scorer.predicted.node_curves import gather, node_curves
-from scorer.readable_tables import ReadableTables
-from scorer.tracking import LIVE_HALF_LIFE_SLOTS, TrackedCluster
 
 GAP_RESOURCES: Final = (CPU, MEMORY)
 """Of the others Kubernetes knows no requests, and capacities are often guesses."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from forecast.arrays import AnyFloats, Ints
+from base.arrays import AnyFloats, Ints
+from cluster.predicted.cluster import PredictedCluster
 from scheduler.profiles.online.upper_bounds import GAP_RESOURCES, Bounds
-from scorer.predicted.cluster import PredictedCluster
 
 
 def upper_load(

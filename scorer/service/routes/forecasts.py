@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query
 from fastapi import Path as InPath
 from starlette.responses import Response
 
-from forecast.errors import InputError, UnknownName
+from base.errors import InputError, UnknownName
 from forecast.service_key import ServiceKey
 from scorer.answers import NodeReport, Services, UsageForecast
 from scorer.service.openapi import answer

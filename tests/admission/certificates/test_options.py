@@ -6,7 +6,7 @@ import pytest
 
 from admission.certificates.authority import issue, names_of, new_authority
 from admission.certificates.options import Lifetimes, Named
-from forecast.errors import InputError
+from base.errors import InputError
 from tests.admission.certificates.certificate_world import OPTIONS, START
 
 DAY = timedelta(days=1)

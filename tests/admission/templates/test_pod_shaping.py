@@ -8,7 +8,7 @@ import pytest
 
 from admission.templates.shaping_annotations import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION, Applied
 from admission.templates.skip_reasons import SkipReason
-from scorer.opt_out import OPT_OUT_ANNOTATION
+from cluster.opt_out import OPT_OUT_ANNOTATION
 from tests.admission.templates.manifests import binding, node_config, pod_config, template_set
 from tests.admission.templates.shaping_pods import (
     ALL_IN,

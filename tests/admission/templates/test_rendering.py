@@ -8,7 +8,7 @@ from admission.templates.decoding import object_from_manifest
 from admission.templates.objects import NodeSchedulerConfig, PodSchedulerConfig, Value
 from admission.templates.rendering import Rendered, rendered
 from admission.templates.template_set import values_of
-from forecast.errors import InputError
+from base.errors import InputError
 from tests.admission.templates.manifests import Manifest, node_config, pod_config
 
 PARAMETERS = [

@@ -6,7 +6,7 @@ import pytest
 
 from admission.templates.decoding import BINDINGS, NODE_CONFIGS
 from admission.templates.template_set import TemplateSet
-from forecast.errors import InputError
+from base.errors import InputError
 from tests.admission.templates.manifests import Manifest, binding, node_config, template_set
 
 POOL = node_config(

@@ -10,7 +10,7 @@ from autoscaling.capacity.failure import Failure
 from autoscaling.capacity.node_pool import NodePool, node_groups
 from autoscaling.capacity.options import CapacityOptions
 from autoscaling.capacity.trial import try_nodes
-from forecast.errors import InputError
+from base.errors import InputError
 from forecast.resources import MEMORY
 from tests.autoscaling.capacity.tiny_prepared import N_SLOTS, by_day, prepared_of, steady
 

@@ -5,7 +5,7 @@ import pytest
 
 from autoscaling.capacity.failure import Failure, busiest_slot, try_failure
 from autoscaling.capacity.node_pool import NodePool, node_groups
-from forecast.errors import InputError
+from base.errors import InputError
 from tests.autoscaling.capacity.tiny_prepared import N_SLOTS, by_day, steady
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from autoscaling.capacity.node_pool import NodePool, chosen_group, node_groups, on_nodes
-from forecast.errors import InputError
+from base.errors import InputError
 from scorer.replay.recording import Recording
 from tests.rebalancer.trajectory.tiny_recording import tiny_recording
 

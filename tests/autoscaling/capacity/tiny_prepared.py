@@ -8,7 +8,7 @@ from datetime import date
 
 import numpy as np
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from forecast.resources import CPU
 from scorer.replay.curves import true_future
 from scorer.replay.preparation import Prepared

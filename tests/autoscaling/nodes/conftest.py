@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from forecast.errors import ForecastError
+from base.errors import ForecastError
 from kube.client.kubernetes_client import api_client
 from kube.session.api_session import ApiSession
 from testing.servers.control_plane.control_plane import ControlPlane

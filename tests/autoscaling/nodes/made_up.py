@@ -11,9 +11,9 @@ import numpy as np
 
 from autoscaling.nodes.guard import NodesNow
 from autoscaling.services_ahead import ServicesAhead
+from cluster.predicted.horizon import Horizon
 from forecast.resources import CPU, RESOURCES
 from forecast.service_key import ServiceKey
-from scorer.predicted.horizon import Horizon
 from testing.objects import pod_info
 
 DAYS = (date(2026, 3, 2), date(2026, 3, 3))

@@ -13,10 +13,10 @@ from autoscaling.nodes.guard_hand import GuardHand, nodes_now
 from autoscaling.nodes.node_marks import KEPT_UNTIL, kept_until
 from autoscaling.nodes.options import GuardOptions
 from autoscaling.nodes.pods_ahead import BUFFER_LABEL
+from cluster.live_tables import LiveTables
 from forecast.service_key import Owner
 from kube.decoding.decoding import Kind
 from kube.objects.objects import ReplicaSetInfo, Taint
-from scorer.live_tables import LiveTables
 from testing.objects import node_info, pod_info
 from testing.servers.cluster_objects import ClusterWriter, node
 from testing.servers.control_plane.control_plane import ControlPlane

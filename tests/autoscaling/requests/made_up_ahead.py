@@ -8,9 +8,9 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from autoscaling.services_ahead import ServicesAhead
+from cluster.predicted.horizon import Horizon
 from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.service_key import ServiceKey
-from scorer.predicted.horizon import Horizon
 
 DAY = date(2026, 9, 14)
 RAMP = 18

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from autoscaling.requests.use import ServiceUse
-from forecast.arrays import Floats
+from base.arrays import Floats
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.service_key import ServiceKey

@@ -14,7 +14,7 @@ from autoscaling.requests.options import RequestOptions, ResizeOptions
 from autoscaling.requests.pod_resources import ORIGINAL, PROOF, RESIZE_LABEL, RESIZED_LABEL
 from autoscaling.requests.proven_records import SECRET, RecordKey, read_key
 from autoscaling.requests.resize_hand import ResizeHand
-from forecast.errors import ForecastError
+from base.errors import ForecastError
 from forecast.service_key import ServiceKey
 from kube.client.kubernetes_client import api_client
 from kube.objects.quantity import parse_quantity

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from autoscaling.requests.resize_room import free_on_nodes
+from cluster.live_tables import LiveTables
 from kube.decoding.decoding import Kind
-from scorer.live_tables import LiveTables
 from testing.objects import node_info, pod_info
 
 GIB = 2.0**30

@@ -7,11 +7,11 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
+from cluster.degradation import Level
 from extender.extender_api import Filtered, Victims
 from kube.binding.binder import BindingRequest
 from kube.objects.objects import PodInfo
 from scorer.answers import Status
-from scorer.degradation import Level
 
 
 class SimpleExtender:

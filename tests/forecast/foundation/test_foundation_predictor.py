@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
 from forecast.fit import FitOptions, fit
 from forecast.foundation.predictor import FoundationModelPredictor
 from forecast.model import PeakModel

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from forecast.errors import InputError
+from base.errors import InputError
 from forecast.foundation.onnx_model import _loaded, load_model, model_digest
 from tests.forecast.foundation.tiny_models import HORIZON, WEEK, save_tiny_model
 

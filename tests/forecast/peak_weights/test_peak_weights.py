@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from forecast.arrays import Bools, Floats
+from base.arrays import Bools, Floats
 from forecast.history import History
 from forecast.peak_weights import PeakWeights, fit_peak_weights
 from forecast.resources import CPU, LOG, RESOURCES

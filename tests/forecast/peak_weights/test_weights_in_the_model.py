@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from forecast.fit import FitOptions, fit
 from forecast.history import History, Placements
 from forecast.model import PEAK_QUANTILES, PeakModel

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
 from forecast_scheduler.cli import run
 from forecast_scheduler.commands.serving_access import check_exposed, kubernetes_access
 from forecast_scheduler.settings.document import Settings

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
 from forecast_scheduler.commands.shell import STDOUT, check_writable, open_shell, write_figures, write_text
 
 

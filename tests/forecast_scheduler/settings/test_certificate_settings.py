@@ -9,7 +9,7 @@ import yaml
 from admission.certificates.options import CertificateOptions
 from admission.webhook.options import WebhookOptions
 from advisor.options import AdviseOptions
-from forecast.errors import InputError
+from base.errors import InputError
 from forecast_scheduler.commands.webhook.setup import open_webhook
 from forecast_scheduler.settings.document import load_settings
 

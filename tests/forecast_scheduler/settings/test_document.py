@@ -8,8 +8,8 @@ from typing import Any, get_args
 
 import pytest
 
-from forecast.errors import InputError
-from forecast.setting_group import SettingGroup
+from base.errors import InputError
+from base.setting_group import SettingGroup
 from forecast_scheduler.settings.document import Settings, load_settings, with_options
 from forecast_scheduler.settings.page import PAGE, settings_page
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
 from forecast_scheduler.settings.document import Settings, with_options
 from forecast_scheduler.settings.schedule_options import (
     schedule_policy,

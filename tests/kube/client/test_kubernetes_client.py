@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
 from kube.client import kubernetes_client
 from kube.client.kubernetes_client import UnreachableApiServer, api_client, check_access
 from testing.servers.prometheus import free_port

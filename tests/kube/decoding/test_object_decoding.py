@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
 from forecast.service_key import NO_OWNER, Owner, owner_from_references
 from kube.decoding.decoding import Kind, decode_object, decode_pod
 from kube.decoding.watched_kinds import UndecodableObject

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from forecast.errors import InputError
+from base.errors import InputError
 from kube.decoding.object_files import objects_of, objects_of_path
 
 

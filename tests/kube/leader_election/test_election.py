@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecast.errors import InputError
+from base.errors import InputError
 from kube.leader_election.election import Election
 from kube.leader_election.options import LeaseOptions
 from kube.leader_election.record import LeaseRecord

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
 from kube.objects.kubernetes_version import COMPARED
 from kube.objects.objects import QosClass
 from kube.objects.pod_requests import ContainerResources, Resources, pod_totals, qos_class

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
 from kube.objects.selectors import parse_selector, selector_matches
 
 LABELS = {"app": "web", "tier": "front", "a.b/c": "d", "empty": ""}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from kubernetes import client
 
-from forecast.errors import InputError
+from base.errors import InputError
 from kube.client.api_answer import NO_ANSWER, NOT_SENT, Answer
 from kube.session.api_session import ApiSession, SessionOver
 from testing.waiting import eventually

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from forecast.errors import ForecastError
+from base.errors import ForecastError
 from kube.session.calls import CallTimedOut, call
 from testing.waiting import eventually
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import yaml
 
-from forecast.errors import InputError
+from base.errors import InputError
+from cluster.tables.cluster_file import load_into, parse_cluster, read_cluster_file
+from cluster.tables.self_check import self_check
+from cluster.tables.state import ClusterState
 from kube.decoding.decoding import Kind
-from kube.tables.cluster_file import load_into, parse_cluster, read_cluster_file
-from kube.tables.self_check import self_check
-from kube.tables.state import ClusterState
 from scheduler.profiles.job.objects.cron_jobs import WATCHED_CRON_JOBS
 
 

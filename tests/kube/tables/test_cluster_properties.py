@@ -10,10 +10,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecast.errors import InputError
-from kube.tables.cluster_file import ClusterObjects, load_into, parse_cluster
-from kube.tables.self_check import self_check
-from kube.tables.state import ClusterState
+from base.errors import InputError
+from cluster.tables.cluster_file import ClusterObjects, load_into, parse_cluster
+from cluster.tables.self_check import self_check
+from cluster.tables.state import ClusterState
 
 Object = dict[str, Any]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kube.tables.cluster_file import parse_cluster
+from cluster.tables.cluster_file import parse_cluster
 
 ROOM = {"cpu": "4", "memory": "8Gi", "pods": "110"}
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
+from cluster.tables.same_objects import unique_objects
 from kube.decoding.object_files import objects_of
-from kube.tables.same_objects import unique_objects
 
 
 def pod(name: str = "a", *, uid: str = "u1", version: str = "7", node: str = "n1", **more: Any) -> dict[str, Any]:

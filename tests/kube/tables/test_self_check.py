@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from cluster.tables.changes import Seat
+from cluster.tables.self_check import drifts, observe, self_check
+from cluster.tables.state import ClusterState
 from kube.decoding.decoding import Kind
-from kube.tables.changes import Seat
-from kube.tables.self_check import drifts, observe, self_check
-from kube.tables.state import ClusterState
 from tests.kube.api_objects import GIB, node, pod, pod_of, replica_set
 
 T0 = 1_000_000.0

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
+from cluster.tables.changes import PodChange, Seat, ServiceAdded
+from cluster.tables.self_check import self_check
+from cluster.tables.state import ClusterState
 from forecast.service_key import Owner, ServiceKey
 from kube.decoding.decoding import Kind
 from kube.objects.objects import Phase, PodInfo, QosClass
 from kube.objects.pod_accounting import WAITING_SECONDS
 from kube.objects.rollout import ROLLOUT_SECONDS
-from kube.tables.changes import PodChange, Seat, ServiceAdded
-from kube.tables.self_check import self_check
-from kube.tables.state import ClusterState
 from tests.kube.api_objects import GIB, node, pod, pod_of, replica_set
 
 T0 = 1_000_000.0

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from cluster.degradation import Level
 from kube.objects.objects import NodeInfo, PodInfo
 from placement.card_types.options import CardOptions
 from placement.card_types.plugins import card_plugins
@@ -14,7 +15,6 @@ from placement.filters.filter import Filter
 from placement.plugins import NodePreference
 from placement.policies.policy import Policy
 from scheduler.cycle.placing import Placer
-from scorer.degradation import Level
 from scorer.policy import scoring_policy
 from tests.placement.devices.device_world import DeviceWorld, card_pod
 

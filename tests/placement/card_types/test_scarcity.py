@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from forecast.arrays import Bools, Floats
+from base.arrays import Bools, Floats
 from placement.card_types.scarcity import classes, exclusive_demand, pressures, rare, scarcities
 
 AMOUNTS = st.integers(0, 100_000).map(float)  # thousandths

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from base.errors import InputError
 from forecast.calendar import SLOTS_PER_DAY, Calendar
-from forecast.errors import InputError
 from forecast.history import History, Placements, PodUsage
 from forecast.resources import CPU, DISK, RESOURCES
 from forecast.service_key import ServiceKey

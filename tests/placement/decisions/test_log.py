@@ -11,7 +11,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
 from placement.decisions.log import STDOUT, DecisionLog, LogFigures, open_decision_log
 from placement.decisions.log_reader import read_decisions
 from placement.decisions.rotating_file import RotatingFile

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
 from kube.objects.objects import PodInfo
 from placement.devices.annotations import indices_of
 from placement.devices.demand import GpuDemand, asks_by_name, demand_mistake, gpu_demand

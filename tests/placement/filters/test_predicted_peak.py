@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from forecast.errors import InputError, UnknownName
+from base.errors import InputError, UnknownName
 from forecast.resources import CPU, DISK
 from forecast.service_key import Owner
 from kube.decoding.decoding import Kind

@@ -7,9 +7,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cluster.tables.state import ClusterState
 from kube.objects.constraints import HostPort
 from kube.objects.objects import NodeImage, Taint
-from kube.tables.state import ClusterState
 from placement.index.host_ports import HostPorts
 from placement.index.index import PlacementIndex
 from placement.index.node_images import NodeImages

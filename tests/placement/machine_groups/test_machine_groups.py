@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
 from forecast.service_key import Owner
 from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind

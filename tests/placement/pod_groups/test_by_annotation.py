@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
 from forecast.service_key import NO_OWNER, Owner
 from kube.client.api_answer import Answer
 from kube.objects.objects import PodInfo

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
 from placement.pod_groups.group_topology import ANYWHERE, GroupTopology, group_topology
 from placement.pod_groups.pod_group import PodGroupInfo
 from scheduler.gangs.decoding import POD_GROUPS

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecast.errors import InputError
+from base.errors import InputError
 from placement.pod_groups.role_minima import MIN_PER_ROLE, of_annotations, role_minima
 
 WANTED = 'must be a JSON object such as {"driver": 1, "worker": 4}'

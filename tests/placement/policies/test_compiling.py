@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
 from placement.card_types.listed_cards import ListedCards
 from placement.card_types.options import CardOptions, Protection
 from placement.devices.options import DeviceOptions

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
 from placement.policies.compiling import PolicyDefaults
 from placement.policies.config_map import PolicyConfigMap, policy_text, watched_config_map
 from placement.policies.config_map_source import _TIMING, ConfigMapSink

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from forecast.errors import InputError
+from base.errors import InputError
 from placement.policies.document import PolicyDocument, read_document
 from placement.policies.document_errors import first_mistake
 from placement.policies.mistakes import DocumentMistake

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cluster.scorer_options import ScorerOptions
+from cluster.tables.changes import PodChange
 from forecast.service_key import Owner
 from kube.decoding.watched_kinds import UndecodableObject
 from kube.objects.objects import PodInfo
-from kube.tables.changes import PodChange
 from placement.machine_groups.membership import Membership
 from placement.machine_groups.plugins import MachineGroupOrder
 from placement.node_order import in_order
@@ -22,7 +23,6 @@ from placement.policies.pool_order import PoolOrder
 from placement.reserved_targets.move_state import MoveState
 from placement.reserved_targets.reserved_targets import ReservedTargets
 from placement.reserved_targets.watched_plans import LONGEST_SECONDS, WATCHED_PLANS
-from scorer.options import ScorerOptions
 from scorer.policy import scoring_policy
 from tests.placement.small_cluster import node_of, pod_of, state_of, view_of_state
 

@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cluster.tables.state import ClusterState
 from kube.objects.objects import NodeInfo, PodInfo
-from kube.tables.state import ClusterState
 from placement.scores.default_scores import allocation_scores, kept_allocation_scores
 from placement.scores.plugin_weights import PLUGIN_WEIGHTS
 from tests.placement.small_cluster import node_of, pod_of, view_of_state

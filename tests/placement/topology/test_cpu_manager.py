@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
 from placement.topology.cpu_manager import KOORDINATOR_CPUS, KOORDINATOR_POLICY, cpu_manager, sockets_of
 from placement.topology.node_zones import CpuManager
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forecast.arrays import Ints
+from base.arrays import Ints
 from placement.topology.domains import Kind, RoomOf, held_by_domain, rooms_left
 
 

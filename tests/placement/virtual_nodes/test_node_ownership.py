@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
 from kube.objects.objects import NodeInfo, Taint
 from placement.virtual_nodes.node_ownership import REAL, Claims
 from placement.virtual_nodes.options import Provider, ServerlessOptions

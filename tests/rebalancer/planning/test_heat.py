@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from forecast.resources import CPU, DISK, LOG, MEMORY, NETWORK
 from rebalancer.planning.heat import (
     SCENARIOS,

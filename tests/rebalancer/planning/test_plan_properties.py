@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from forecast.resources import HOT_RESOURCES, HOT_SHARE, MEMORY
 from rebalancer.planning.options import PlanningOptions
 from rebalancer.planning.planner import plan

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
 from rebalancer.planning.options import PlanningOptions
 from rebalancer.planning.planner import plan
 from tests.rebalancer.planning.small_problem import cpu_problem

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecast.errors import InputError
+from base.errors import InputError
 from rebalancer.timing.local_hours import parse_hours
 
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
 from forecast.service_key import ServiceKey
 from rebalancer.options import UnforeseenOptions
 from rebalancer.timing.unforeseen import UnforeseenState, moves_left, step

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from forecast.arrays import Floats
+from base.arrays import Floats
+from base.errors import InputError
 from forecast.calendar import Calendar
-from forecast.errors import InputError
 from rebalancer.options import WindowOptions
 from rebalancer.timing.windows import MoveWindows, may_start, move_windows
 

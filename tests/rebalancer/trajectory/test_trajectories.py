@@ -9,8 +9,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from base.errors import InputError, NotEnoughHistory
 from forecast.calendar import SLOTS_PER_DAY
-from forecast.errors import InputError, NotEnoughHistory
 from rebalancer.planning.cooldown import CooldownOptions
 from rebalancer.trajectory.movers import NIGHT_SLOT
 from rebalancer.trajectory.trajectories import (

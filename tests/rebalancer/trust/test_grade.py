@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecast.arrays import AnyFloats, Floats
-from forecast.errors import InputError
+from base.arrays import AnyFloats, Floats
+from base.errors import InputError
 from forecast.resources import CPU, DISK, MEMORY, RESOURCES
 from rebalancer.options import Mode, TrustOptions
 from rebalancer.trust.grade import Grade, PlanFacts, Verdict, gain_of_moves, grade

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from forecast.arrays import Ints
+from base.arrays import Ints
 from kube.decoding.decoding import Kind
 from kube.objects.constraints import PodVolume
 from kube.objects.objects import PodInfo

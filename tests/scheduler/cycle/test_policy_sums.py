@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from forecast.arrays import Ints
+from base.arrays import Ints
 from kube.objects.constraints import LabelSelector, Operator, Requirement
 from placement.plugins import Score
 from placement.policies.policy import Policy

@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from cluster.model_watch import LoadedModel
+from cluster.scorer_options import ScorerOptions
 from forecast.service_key import Owner, ServiceKey
 from kube.decoding.decoding import Kind
 from kube.objects.constraints import (
@@ -33,8 +35,6 @@ from scheduler.cycle.choice import Choice
 from scheduler.cycle.equivalence import Likeness
 from scheduler.cycle.placing import Placer
 from scheduler.profile import SchedulingProfile
-from scorer.model_watch import LoadedModel
-from scorer.options import ScorerOptions
 from scorer.policy import scoring_policy
 from scorer.scorer import Scorer
 from testing.clusters.large_cluster import large_cluster

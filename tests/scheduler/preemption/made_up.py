@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from cluster.assumed_pods import AssumedPods
 from kube.objects.constraints import (
     UNCONSTRAINED,
     HostPort,
@@ -24,7 +25,6 @@ from scheduler.preemption.default_preemption import DefaultPreemption
 from scheduler.preemption.nominated import NominatedPods
 from scheduler.preemption.options import PreemptionOptions
 from scheduler.preemption.sitting_pods import SittingPods
-from scorer.assumed_pods import AssumedPods
 from testing.objects import pod_info
 from testing.placement.views import node_named, view_of
 

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
+from cluster.tables.state import ClusterState
 from kube.client.api_answer import Answer, answered
 from kube.client.kubernetes_client import api_client
 from kube.decoding.decoding import Kind, decode_object
 from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession
-from kube.tables.state import ClusterState
 from placement.plugins import Nomination
 from scheduler.preemption.executor import PreemptionExecutor
 from scheduler.preemption.nominated import NominatedPods

@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from kube.tables.columns import request_units
+from cluster.tables.columns import request_units
 from placement.pod_importance import importance
 from scheduler.preemption.cumulated_room import CumulatedByPriority
 from scheduler.preemption.sitting_pods import NONE, SEVERAL

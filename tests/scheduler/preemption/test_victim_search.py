@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cluster.tables.self_check import self_check
 from kube.objects.constraints import (
     UNCONSTRAINED,
     LabelSelector,
@@ -16,7 +17,6 @@ from kube.objects.constraints import (
     Requirement,
 )
 from kube.objects.objects import NodeInfo, PodInfo
-from kube.tables.self_check import self_check
 from placement.plugins import Nomination
 from placement.pod_importance import LEAST_STANDING, Standing, priority_of
 from scheduler.preemption.options import PreemptionOptions

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecast.errors import InputError
+from base.errors import InputError
 from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
 from scheduler.queue.backoff import backoff_seconds

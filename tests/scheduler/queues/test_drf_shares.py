@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from cluster.tables.state import ClusterState
 from kube.objects.objects import Phase, PodInfo
-from kube.tables.state import ClusterState
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.plugins import EnqueueExtensions, Hint
 from placement.status import SUCCESS

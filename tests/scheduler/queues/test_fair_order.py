@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kube.tables.state import ClusterState
+from cluster.tables.state import ClusterState
 from placement.plugins import FlowHead, Pick, Turn
 from scheduler.queues.fair_order import FairFlows
 from scheduler.queues.options import FairOptions, Order, PodQueue

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
 from scheduler.queues.options import DEFAULT_QUEUE, Order, PodQueue, all_queues
 from scheduler.queues.queue_of import QUEUE_ANNOTATION, QueueOf, QueueOwner, lane_of, owner_in
 from tests.scheduler.queues.queue_pods import PROFILES, a_job_pod

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
+from cluster.tables.state import ClusterState
 from kube.objects.objects import NodeInfo, Phase, PodInfo
-from kube.tables.state import ClusterState
 from scheduler.queues.dominant_share import dominant, pods_to_level
 from scheduler.queues.metrics import ShareGauges
 from scheduler.queues.options import PodQueue

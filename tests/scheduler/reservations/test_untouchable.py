@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from kubernetes.client import ApiClient
 
+from cluster.tables.state import ClusterState
 from kube.eviction.eviction import Evicted, api_server_evict
 from kube.objects.objects import PodInfo
-from kube.tables.state import ClusterState
 from placement.reservations.reservation import HIGHEST_PRIORITY
 from scheduler.overcommit.repair_victims import is_evictable
 from scheduler.profiles.gpu.tide.training_annotations import TIDE, Role

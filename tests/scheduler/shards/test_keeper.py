@@ -12,6 +12,7 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 from kubernetes.client import ApiClient
 
+from cluster.held_rooms import HeldRoom
 from kube.leader_election.lease_set import LeaseSet
 from kube.leader_election.options import LeaseOptions
 from kube.objects.constraints import LabelSelector, Operator, Requirement
@@ -22,7 +23,6 @@ from scheduler.shards.lease_names import LEASES_LABEL, shard_names
 from scheduler.shards.node_moves import NodeMoves
 from scheduler.shards.node_shards import SHARD_LABEL
 from scheduler.shards.options import ShardOptions
-from scorer.held_rooms import HeldRoom
 from tests.scheduler.shards.fake_api_server import ApiServer, Client, Fate
 from tests.scheduler.shards.shard_world import COUNT, Replica, node, pod
 

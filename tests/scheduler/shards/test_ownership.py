@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cluster.held_rooms import HeldRoom
 from kube.objects.constraints import LabelSelector
 from placement.filters.filter import ClusterView
 from placement.index.index import PlacementIndex
 from placement.status import Code
 from scheduler.shards.node_shards import SHARD_LABEL, WANTED, HandedOver, pods_digest
-from scorer.held_rooms import HeldRoom
 from testing.objects import pod_info
 from tests.placement.small_cluster import rejections
 from tests.scheduler.shards.shard_world import COUNT, SETTLE, Replica, node, pod

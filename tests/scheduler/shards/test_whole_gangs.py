@@ -7,6 +7,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cluster.assuming_cluster import AssumingCluster
+from cluster.scorer_options import ScorerOptions
 from kube.objects.constraints import PodConstraints
 from kube.objects.objects import PodInfo
 from placement.pod_groups.labels import GROUP_LABEL
@@ -15,8 +17,6 @@ from scheduler.shards.dispatch import dispatcher
 from scheduler.shards.passed_on import PASSED_ON, PassedOn
 from scheduler.shards.responsibility import Responsibility
 from scheduler.shards.whole_gangs import WholeGangs
-from scorer.assuming_cluster import AssumingCluster
-from scorer.options import ScorerOptions
 from tests.scheduler.binding.made_up import pod_info
 
 NOTHING = PassedOn()

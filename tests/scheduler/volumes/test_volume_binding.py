@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
+from cluster.tables.changes import PodChange
 from kube.objects.objects import PodInfo
-from kube.tables.changes import PodChange
 from placement.filters.volume_binding import VolumeBinding as Filter
 from placement.status import Code, Status
 from scheduler.binding.outcome import outcome_of_binding

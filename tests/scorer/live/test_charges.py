@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scorer.live.charges import Charges
+from cluster.live.charges import Charges
 
 WINDOW, GRACE = 300.0, 120.0
 T0 = 1_000_000.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scorer.live.departed import Departed
+from cluster.live.departed import Departed
 
 WINDOW = 300.0
 USE = np.array([2.0, 20.0])

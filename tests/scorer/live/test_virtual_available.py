@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from scorer.live.usage import NodeUsage, usage_by_row
-from scorer.live.virtual_available import virtual_available
+from cluster.live.usage import NodeUsage, usage_by_row
+from cluster.live.virtual_available import virtual_available
 from tests.scorer.live_cluster import measured
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from cluster.live.virtual_request import virtual_request
+from cluster.predicted.declared_use import VIRTUAL_REQUEST_ANNOTATION
 from forecast.pod_bounds import LARGEST
 from forecast.resources import CPU, MEMORY
-from scorer.live.virtual_request import virtual_request
-from scorer.predicted.declared_use import VIRTUAL_REQUEST_ANNOTATION
 from tests.scorer.live_cluster import pod_of
 
 PROFILE = np.array([1.0, 2.0, 3.0, np.nan, 5.0])

@@ -7,8 +7,8 @@ from datetime import UTC, date, datetime
 import numpy as np
 import pytest
 
+from cluster.predicted.horizon import Horizon, start_of_slot
 from forecast.calendar import Calendar
-from scorer.predicted.horizon import Horizon, start_of_slot
 
 BERLIN = Calendar("Europe/Berlin")
 

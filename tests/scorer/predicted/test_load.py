@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forecast.arrays import AnyFloats, Floats
-from scorer.predicted.load import PredictedLoad
+from base.arrays import AnyFloats, Floats
+from cluster.predicted.load import PredictedLoad
 from scorer.scores.energy import energy_growth
 
 N_PROFILES, N_NODES, N_RESOURCES, N_POINTS = 4, 6, 3, 20
@@ -130,7 +130,7 @@ def test_shares_and_costs_are_of_capacity_or_of_the_median_where_there_is_none()
 
 
 def test_more_profiles_than_are_kept_in_columns_stay_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scorer.predicted.growth_columns._MOST_COLUMNS", 2)
+    monkeypatch.setattr("cluster.predicted.growth_columns._MOST_COLUMNS", 2)
     rng = np.random.default_rng(0)
     usage = rng.random((6, 1, 5))
     table = predicted_load(usage, np.ones(5), np.zeros((2, 1, 5)), np.ones((2, 1)), np.ones(1))

@@ -7,16 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from forecast.arrays import Floats
+from base.arrays import Floats
+from cluster.predicted.base import NodeBases
+from cluster.predicted.cluster import PredictedCluster
+from cluster.predicted.horizon import Horizon
+from cluster.predicted.node_curves import gather, node_curves
+from cluster.predicted.profiles import Profiles
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.composition import peak_at
 from forecast.history import Placements
 from forecast.node_forecast import node_forecast
-from scorer.predicted.base import NodeBases
-from scorer.predicted.cluster import PredictedCluster
-from scorer.predicted.horizon import Horizon
-from scorer.predicted.node_curves import gather, node_curves
-from scorer.predicted.profiles import Profiles
 from tests.scorer.live_cluster import model, moment, pod_of, service
 
 ON_NODE = {0: [0, 0, 1, 5], 1: [2, 3], 2: [], 3: [4, 4, 4, 0]}

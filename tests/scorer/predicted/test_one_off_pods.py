@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 
+from cluster.predicted.cluster import PredictedCluster
+from cluster.predicted.horizon import Horizon
+from cluster.predicted.node_curves import gather
+from cluster.predicted.pod_bounds import NO_NODE
+from cluster.predicted.profiles import Profiles
+from cluster.predicted.run_windows import Run
+from cluster.runs.expected import ExpectedRuns, Source
+from cluster.runs.run_times import RunTimes
 from forecast.model import PeakModel
 from forecast.service_key import Owner, ServiceKey
-from scorer.predicted.cluster import PredictedCluster
-from scorer.predicted.horizon import Horizon
-from scorer.predicted.node_curves import gather
-from scorer.predicted.pod_bounds import NO_NODE
-from scorer.predicted.profiles import Profiles
-from scorer.predicted.run_windows import Run
-from scorer.runs.expected import ExpectedRuns, Source
-from scorer.runs.run_times import RunTimes
 from tests.scorer.live_cluster import model, moment, pod_of, service
 
 GROUP, NEW = ServiceKey("shop", "Workflow", "etl-*"), ServiceKey("shop", "Workflow", "etl-a1b2c")

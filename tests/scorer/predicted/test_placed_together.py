@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecast.arrays import Bools, Floats, Floats32, Ints
+from base.arrays import Bools, Floats, Floats32, Ints
+from cluster.predicted.placed_together import FilledNodes, Release, _Search, rearranged
+from cluster.predicted.power_growth import MEMORY_LIMIT, RESOURCE_WEIGHTS
 from forecast.resources import CPU, MEMORY, RESOURCES
-from scorer.predicted.placed_together import FilledNodes, Release, _Search, rearranged
-from scorer.scores.predicted_peak import MEMORY_LIMIT, RESOURCE_WEIGHTS
 
 N_RESOURCES, N_POINTS = len(RESOURCES), 6
 MORNING, EVENING = 1, 4

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cluster.predicted.cluster import PredictedCluster
+from cluster.predicted.horizon import Horizon
+from cluster.predicted.node_curves import NodeCurves, gather, node_curves
+from cluster.predicted.profiles import Profiles
 from forecast.fit import FitOptions, fit
 from forecast.history import History
 from forecast.model import PeakModel
 from forecast.model_artefact import artefact_of, model_of
 from forecast.resources import MEMORY, RESOURCES
-from scorer.predicted.cluster import PredictedCluster
-from scorer.predicted.horizon import Horizon
-from scorer.predicted.node_curves import NodeCurves, gather, node_curves
-from scorer.predicted.profiles import Profiles
 from tests.scorer.live_cluster import pod_of, service
 from tests.synthetic import synthetic_history
 

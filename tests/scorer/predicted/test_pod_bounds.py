@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cluster.predicted.pod_bounds import PodBounds
 from forecast.pod_bounds import largest_node
-from scorer.predicted.pod_bounds import PodBounds
 
 SOME = st.one_of(st.just(np.nan), st.sampled_from([1.0, 2.0, 3.0]))
 STEPS = st.lists(st.tuples(st.integers(0, 3), st.one_of(st.none(), st.tuples(*[SOME] * 5))), max_size=12)

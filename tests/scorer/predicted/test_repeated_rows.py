@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from scorer.predicted import repeated_rows
-from scorer.predicted.repeated_rows import add_to_rows
+from cluster.predicted import repeated_rows
+from cluster.predicted.repeated_rows import add_to_rows
 
 FLOATS = st.floats(-1e6, 1e6, width=32)
 

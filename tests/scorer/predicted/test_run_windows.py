@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forecast.arrays import Floats
+from base.arrays import Floats
+from cluster.predicted.cluster import PredictedCluster
+from cluster.predicted.horizon import Horizon
+from cluster.predicted.node_curves import gather, node_curves
+from cluster.predicted.profiles import ProfileKey, Profiles
+from cluster.predicted.run_windows import Run, expected_run, half_hours, slots_of, under_way
 from forecast.calendar import SLOTS_PER_DAY, Calendar
 from forecast.model import PeakModel
 from forecast.resources import CPU, MEMORY, NETWORK
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo, QosClass
-from scorer.predicted.cluster import PredictedCluster
-from scorer.predicted.horizon import Horizon
-from scorer.predicted.node_curves import gather, node_curves
-from scorer.predicted.profiles import ProfileKey, Profiles
-from scorer.predicted.run_windows import Run, expected_run, half_hours, slots_of, under_way
 from tests.scorer.live_cluster import at, model, moment, pod_of, service
 
 UNKNOWN = ServiceKey("shop", "Job", "new")
@@ -227,7 +227,7 @@ EVENTS = st.one_of(
 @given(st.lists(EVENTS, max_size=25))
 def test_any_sequence_of_runs_gives_what_is_built_anew_from_the_end_state(events: list[tuple[object, ...]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("scorer.predicted.cluster._MOST_IDLE_PROFILES", 2)  # rows go from one run to another
+        patch.setattr("cluster.predicted.cluster._MOST_IDLE_PROFILES", 2)  # rows go from one run to another
         predicted, slot = cluster(8.0), 16
         there: dict[str, tuple[PodInfo, ServiceKey, int, Run | None]] = {}
         for event in events:

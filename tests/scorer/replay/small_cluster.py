@@ -6,7 +6,7 @@ from datetime import date, timedelta
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats, Floats32
+from base.arrays import AnyFloats, Floats, Floats32
 from forecast.calendar import SLOTS_PER_DAY, Calendar
 from forecast.history import History, Placements, PodUsage
 from forecast.resources import CPU, DISK, MEMORY, RESOURCES

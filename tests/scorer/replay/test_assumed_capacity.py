@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from forecast.arrays import Floats32
+from base.arrays import Floats32
 from forecast.assumed_capacity import assumed_capacities
 from forecast.history import History
 from forecast.resources import CPU, DISK, MEMORY

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from forecast.model import PeakModel
 from forecast.resources import CPU, MEMORY, RESOURCES
 from scorer.replay.curves import at_requests, from_model, last_week, true_future

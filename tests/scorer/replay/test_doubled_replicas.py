@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from forecast.fit import fit
 from forecast.history import History, PodUsage
 from forecast.resources import CPU

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from forecast.fit import fit
 from forecast.resources import CPU, RESOURCES
 from forecast.service_key import ServiceKey

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from forecast.resources import CPU, DISK, MEMORY
 from scorer.replay.metrics import daily_peaks, hot_node_slots, peak_variation, shares
 from scorer.replay.remarks import no_gap_remarks

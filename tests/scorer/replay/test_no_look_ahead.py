@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats32
+from base.arrays import AnyFloats, Floats32
 from forecast.fit import fit
 from forecast.history import History, Placements, PodUsage
 from scorer.replay.preparation import forecast_with

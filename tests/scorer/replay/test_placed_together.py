@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from forecast.arrays import Ints
+from base.arrays import Ints
 from scorer.replay.cluster_state import ClusterState, PendingPod
 from scorer.replay.placed_together import ByCurvesTogether
 from scorer.replay.playback import Playback, play

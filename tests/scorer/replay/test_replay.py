@@ -10,7 +10,7 @@ from datetime import datetime
 import numpy as np
 import pytest
 
-from forecast.errors import InputError, NotEnoughHistory
+from base.errors import InputError, NotEnoughHistory
 from forecast.resources import CPU
 from scorer.replay.html import replay_page
 from scorer.replay.playback import play

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from forecast.resources import CPU, MEMORY, RESOURCES
 from scorer.replay.cluster_state import ClusterState, PendingPod
 from scorer.replay.curves import CurveForecast, true_future

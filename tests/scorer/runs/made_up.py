@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cluster.runs.run_times import RunTimes
 from forecast.service_key import Owner, ServiceKey
 from kube.decoding.jobs import JobInfo, JobOutcome
-from scorer.runs.run_times import RunTimes
 from tests.kube.api_objects import pod
 
 POD = pod("a", owner=Owner("Job", "report-1"), owner_uid="j", created=10_000.0)

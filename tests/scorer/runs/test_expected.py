@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
+from cluster.runs.expected import ExpectedRun, ExpectedRuns, Source
+from cluster.runs.run_times import RunTimes
 from forecast.service_key import Owner, ServiceKey
 from kube.decoding.jobs import JobInfo
-from scorer.runs.expected import ExpectedRun, ExpectedRuns, Source
-from scorer.runs.run_times import RunTimes
 from tests.kube.job_table import JobTable
 from tests.scorer.runs.made_up import POD, REPORT, run, times
 

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
+from cluster.assuming_cluster import AssumingCluster
+from cluster.runs import observed
+from cluster.runs.job_pods import is_job_pod
+from cluster.runs.observed import ObservedRuns
+from cluster.runs.run_times import RunTimes
+from cluster.scorer_options import ScorerOptions
 from forecast.run_length import RunEstimate
 from forecast.service_key import NO_OWNER, Owner, ServiceKey
 from kube.decoding.jobs import JobInfo
 from kube.objects.objects import Phase, PodInfo
-from scorer.assuming_cluster import AssumingCluster
-from scorer.options import ScorerOptions
-from scorer.runs import observed
-from scorer.runs.job_pods import is_job_pod
-from scorer.runs.observed import ObservedRuns
-from scorer.runs.run_times import RunTimes
 from tests.kube.api_objects import node, pod
 from tests.scorer.runs.made_up import REPORT
 

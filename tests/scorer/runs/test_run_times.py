@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cluster.runs.run_times import REMEMBERED_RUNS, RunTimes
 from forecast.run_length import LONGEST_RUN, RunEstimate, estimate
 from forecast.service_key import ServiceKey
 from kube.decoding.jobs import JobOutcome
-from scorer.runs.run_times import REMEMBERED_RUNS, RunTimes
 from tests.scorer.runs.made_up import REPORT, run
 
 RUNS = st.lists(st.floats(1.0, LONGEST_RUN), min_size=1, max_size=80)

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from forecast.arrays import Floats
-from forecast.errors import InputError
+from base.arrays import Floats
+from base.errors import InputError
 from forecast.resources import CPU, LOG, RESOURCES
 from scorer.scores.catalogue import SCORES, check_weights, combine, scores
 from scorer.scores.columns import ClusterFigures, NodeColumns, PodColumns

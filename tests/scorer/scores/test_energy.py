@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from scorer.scores.energy import best_nodes, energy_growth
 
 N_NODES, N_RESOURCES, N_POINTS = 6, 3, 20

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecast.errors import InputError
+from base.errors import InputError
 from scorer.scores.options import WaterLevels
 from scorer.scores.spread_or_stack import next_stack_weight, spread_or_stack_score, water_level
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from scorer.scores.balanced_allocation import balanced_allocation_score
 from scorer.scores.least_allocated import UNREQUESTED, least_allocated_score, nonzero_requests
 from scorer.scores.most_allocated import most_allocated_score

@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from scorer.scores.balanced_allocation import balanced_allocation_score
 from scorer.scores.weighted_balance import balance, balance_change_score, balance_score
 

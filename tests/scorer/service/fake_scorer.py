@@ -7,13 +7,13 @@ from datetime import UTC, date, datetime, timedelta
 
 import numpy as np
 
-from forecast.arrays import Floats
-from forecast.errors import InputError, UnknownName
+from base.arrays import Floats
+from base.errors import InputError, UnknownName
+from cluster.degradation import Level
 from forecast.model_findings import ModelFinding
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
 from scorer import answers
-from scorer.degradation import Level
 from scorer.scorer_api import NodeFigures, Scored
 from testing.objects import pod_info
 

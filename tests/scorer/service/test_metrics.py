@@ -5,8 +5,8 @@ import subprocess
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from cluster.degradation import Level
 from forecast.model_findings import ModelFinding
-from scorer.degradation import Level
 from scorer.service.app import create_app
 from scorer.service.metrics import ServiceMetrics
 from scorer.service.options import ServiceOptions

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from cluster.tables.cluster_file import parse_cluster
 from kube.decoding.decoding import Kind
-from kube.tables.cluster_file import parse_cluster
 from scorer.scorer import Scorer
 from scorer.scorer_api import ScorerApi
 from scorer.service.app import create_app

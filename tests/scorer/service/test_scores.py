@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from scorer.degradation import Level
+from cluster.degradation import Level
 from scorer.service.app import create_app
 from scorer.service.options import ServiceOptions
 from testing.app_client import AppClient

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from tests.synthetic import HOURS, evening_shape
 from trainer.doctor.ceilings import ceiling
 from trainer.doctor.day_shapes import lag

@@ -9,9 +9,9 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
+from base.errors import InputError
 from forecast.baselines import same_day_last_week
 from forecast.calendar import Calendar
-from forecast.errors import InputError
 from forecast.fit import fit
 from forecast.history import History
 from forecast.model import PeakModel

@@ -9,8 +9,8 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
+from base.errors import InputError
 from forecast.capacity_gaps import resources_measured
-from forecast.errors import InputError
 from forecast.history import History
 from forecast.model import PeakModel
 from forecast.model_artefact import ARRAYS, artefact_of, model_of

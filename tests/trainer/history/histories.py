@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from forecast.calendar import Calendar
 from forecast.resources import RESOURCES
 

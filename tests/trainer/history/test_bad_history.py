@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from forecast.errors import InputError, NotEnoughHistory
+from base.errors import InputError, NotEnoughHistory
 from tests.trainer.history.histories import COLUMNS, tables
 from trainer.history.cleaning import Cause
 from trainer.history.files import HistoryFiles, read_history

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
 from forecast.history import History
 from forecast.resources import CPU, DISK, MEMORY
 from tests.trainer.history.histories import CAPACITY, Tables, tables

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forecast.arrays import Floats32
+from base.arrays import Floats32
 from trainer.history.cleaning import CAPACITY_TOLERANCE, Cause, Tally, clean_usage
 
 NONE = np.empty((0, 2))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
 from tests.trainer.history.histories import tables
 from trainer.history.events_file import read_events
 from trainer.history.files import HistoryFiles

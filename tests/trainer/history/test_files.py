@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from base.errors import InputError
 from forecast.calendar import Calendar
-from forecast.errors import InputError
 from forecast.history import History
 from forecast.service_key import ServiceKey
 from tests.trainer.history.histories import COLUMNS, slow_usage_per_pod, tables

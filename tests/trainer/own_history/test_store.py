@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from base.errors import InputError
+from base.object_store import TEMPORARY
 from forecast.calendar import Calendar
-from forecast.errors import InputError
 from forecast.history import History
-from forecast.object_store import TEMPORARY
 from forecast.resources import CPU
 from tests.trainer.own_history.days import DAY, day_tables, hours_of, midnight
 from trainer.history.cleaning import Cause

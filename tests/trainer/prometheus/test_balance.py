@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from forecast.arrays import Floats
-from forecast.errors import InputError
+from base.arrays import Floats
+from base.errors import InputError
 from forecast.pod_bounds import bounded_by_nodes
 from forecast.resources import CPU, MEMORY, NETWORK, RESOURCES
 from tests.trainer.prometheus.reading import N_TICKS, NODES, facts, pods_on_nodes

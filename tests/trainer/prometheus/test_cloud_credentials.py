@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
 from testing.servers.bad_proxy import BadProxy, self_signed
 from testing.servers.prometheus import PrometheusServer, free_port
 from testing.servers.token_service import TokenService

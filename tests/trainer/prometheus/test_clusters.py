@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from forecast.errors import InputError
+from base.errors import InputError
 from testing.servers.openmetrics import MetricSeries, write_blocks
 from testing.servers.prometheus import PrometheusServer, promtool
 from tests.trainer.prometheus.scrapes import DAY, HOUR, MINUTE, frame, options_day_end, when

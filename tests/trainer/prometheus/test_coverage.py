@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from forecast.arrays import Floats32
+from base.arrays import Floats32
 from forecast.resources import CPU, DISK, LOG, MEMORY, NETWORK, RESOURCES
 from tests.trainer.prometheus.reading import N_TICKS, NODES, facts, pods_on_nodes
 from trainer.prometheus.coverage import unknown_of_nodes, unmeasured_pods

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
 from testing.servers.bad_proxy import BadProxy, self_signed
 from testing.servers.prometheus import PrometheusServer
 from trainer.prometheus.connection import Connection

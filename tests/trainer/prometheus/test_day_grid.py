@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
 from trainer.prometheus.day_grid import DayGrid
 
 DAY = date(2026, 3, 2)

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
 from testing.servers.bad_proxy import BadProxy, Behaviour, self_signed
 from testing.servers.prometheus import PrometheusServer, free_port
 from tests.trainer.prometheus.scrapes import DAY, HOUR, options_day_end

@@ -7,7 +7,7 @@ import gc
 import orjson
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
 from trainer.prometheus.errors import TooManySamples, Transient
 from trainer.prometheus.http_answer import Result, interpret
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
 from testing.servers.bad_proxy import BadProxy, Behaviour, Lie
 from testing.servers.lies import LIES
 from testing.servers.prometheus import PrometheusServer

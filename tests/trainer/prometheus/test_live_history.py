@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from forecast.errors import ForecastError
+from base.errors import ForecastError
 from forecast.resources import CPU, LOG, MEMORY, RESOURCES
 from forecast.service_key import ServiceKey
 from forecast_scheduler.commands.scorer.usage_sources import PrometheusUsage

@@ -12,10 +12,10 @@ from urllib.parse import parse_qs, urlsplit
 import numpy as np
 import pytest
 
-from forecast.errors import ForecastError
+from base.errors import ForecastError
+from cluster.live.usage import usage_by_row
 from forecast.resources import CPU, DISK, LOG, MEMORY, NETWORK, RESOURCES
 from forecast_scheduler.commands.scorer.usage_sources import PrometheusUsage
-from scorer.live.usage import usage_by_row
 from testing.servers.bad_proxy import BadProxy, first
 from testing.servers.openmetrics import MetricSeries, write_blocks
 from testing.servers.prometheus import PrometheusServer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats
+from base.arrays import Bools, Floats
 from trainer.prometheus.log_gauge import DEFAULT_ROTATION_CAP_BYTES, container_log_rates, pod_log_rates
 
 NAN = np.nan

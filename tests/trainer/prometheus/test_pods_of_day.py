@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
 from forecast.service_key import NO_OWNER, Owner
 from trainer.prometheus.matrix import Matrix
 from trainer.prometheus.pods_of_day import owners_of, pods_of_day

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecast.errors import InputError
+from base.errors import InputError
 from trainer.prometheus.errors import TooManySamples
 from trainer.prometheus.query_sizes import MAX_POINTS_PER_SERIES, Chunk, chunks, halves, uncovered_ranges
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
 from forecast.resources import CPU, MEMORY, RESOURCES
 from trainer.history.cleaning import Cause, Tally
 from trainer.prometheus.labels import node_names

@@ -19,12 +19,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from forecast.arrays import Floats
+from base.arrays import Floats
+from cluster.live.usage import NodeUsage
 from forecast.resources import RESOURCES
 from forecast.service_key import ServiceKey
 from forecast_scheduler.cli import run
 from forecast_scheduler.commands.scorer.usage_sources import PrometheusUsage
-from scorer.live.usage import NodeUsage
 from testing.measured_cluster.cluster import STEP, Cluster, make_cluster
 from testing.measured_cluster.exporters import node_series, pod_series
 from testing.measured_cluster.recorded import recorded_series

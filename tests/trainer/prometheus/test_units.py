@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecast.arrays import Floats
-from forecast.errors import InputError
+from base.arrays import Floats
+from base.errors import InputError
 from forecast.resources import CPU, MEMORY, RESOURCES
 from trainer.prometheus.units import check_units
 

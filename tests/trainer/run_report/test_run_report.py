@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from markupsafe import escape
 
+from base.object_store import open_store
 from forecast.backtest import backtest, scored_series
 from forecast.fit import fit
 from forecast.history import History
 from forecast.model import PeakModel
 from forecast.model_findings import ModelFinding
-from forecast.object_store import open_store
 from forecast.resources import CPU, DISK, LOG, RESOURCES
 from forecast.service_key import ServiceKey
 from forecast.usage_limits import CutSeries

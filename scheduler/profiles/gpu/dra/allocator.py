@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from forecast.errors import ForecastError, InputError
+from base.errors import ForecastError, InputError
 from scheduler.profiles.gpu.dra.capacity import consumed_capacity, has_room
 from scheduler.profiles.gpu.dra.constraints import ConstraintState, is_tolerated
 from scheduler.profiles.gpu.dra.objects import (

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from forecast.errors import InputError
+from base.errors import InputError
 
 _NANO: Final = 9
 _MILLI: Final = 1000

@@ -17,11 +17,12 @@ from typing import Final, Generic, TypeVar
 
 import numpy as np
 
-from forecast.arrays import Ints
+from base.arrays import Ints
+from cluster.follower import NodesAndPodsOnly
+from cluster.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange
+from cluster.tables.state import ClusterState
 from kube.objects.objects import PodInfo
 from kube.objects.resource_version import is_older
-from kube.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange
-from kube.tables.state import ClusterState
 from scheduler.profiles.gpu.dra.allocation_status import MadeAllocation
 from scheduler.profiles.gpu.dra.extended_resources import classes_by_resource
 from scheduler.profiles.gpu.dra.objects import (
@@ -36,7 +37,6 @@ from scheduler.profiles.gpu.dra.objects import (
 )
 from scheduler.profiles.gpu.dra.pools import Inventory
 from scheduler.profiles.gpu.dra.taint_rules import TaintedSlices
-from scorer.follower import NodesAndPodsOnly
 
 T = TypeVar("T")
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from forecast.arrays import Bools
+from base.arrays import Bools
 from kube.decoding.device_asks import CLASS_PREFIX
 from kube.objects.objects import DeviceAsk, PodInfo
 from placement.filters.filter import ClusterView

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Bools, Ints
+from base.arrays import Bools, Ints
 from kube.objects.constraints import NodeSelectorTerm
 from placement.filters.filter import ClusterView, Rejection
 from placement.filters.node_terms import nodes_in_any

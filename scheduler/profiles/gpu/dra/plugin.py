@@ -20,7 +20,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Bools, Ints
+from base.arrays import Bools, Ints
 from kube.objects.objects import PodInfo
 from kube.session.request_retries import Session
 from placement.cluster_events import ClusterEvent, EventKind

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from forecast.arrays import Bools
+from base.arrays import Bools
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView
 from scheduler.profiles.gpu.dra.claim_table import DraTable

@@ -11,7 +11,7 @@ from typing import Self
 
 import numpy as np
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
 from scheduler.profiles.gpu.fragmentation.nodes import NodeStates, fits
 from scheduler.profiles.gpu.fragmentation.options import BalanceWeights
 from scheduler.profiles.gpu.fragmentation.shapes import WHOLE, PodShape

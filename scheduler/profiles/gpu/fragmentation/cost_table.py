@@ -12,8 +12,8 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from forecast.arrays import Floats, Ints
-from kube.tables.state import ClusterState
+from base.arrays import Floats, Ints
+from cluster.tables.state import ClusterState
 from placement.devices.device_table import DeviceTable
 from scheduler.profiles.gpu.fragmentation.nodes import NodeStates
 from scheduler.profiles.gpu.fragmentation.shapes import PodShape

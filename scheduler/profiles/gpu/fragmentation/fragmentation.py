@@ -20,7 +20,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
 from scheduler.profiles.gpu.fragmentation.nodes import NodeStates, model_accepted
 from scheduler.profiles.gpu.fragmentation.shapes import ShapeMix
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
 from scheduler.profiles.gpu.fragmentation.fragmentation import MixColumns, room_by_level
 from scheduler.profiles.gpu.fragmentation.nodes import NodeStates, fits
 from scheduler.profiles.gpu.fragmentation.shapes import PodShape, ShapeMix

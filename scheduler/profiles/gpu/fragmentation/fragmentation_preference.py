@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from forecast.arrays import Ints
+from base.arrays import Ints
+from cluster.tables.state import ClusterState
 from kube.objects.objects import PodInfo
-from kube.tables.state import ClusterState
 from placement.devices.demand import GpuDemand
 from placement.devices.device_table import DeviceTable
 from placement.filters.filter import ClusterView

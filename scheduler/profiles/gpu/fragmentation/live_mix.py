@@ -16,12 +16,12 @@ from typing import Final
 
 import numpy as np
 
+from cluster.follower import NodesAndPodsOnly
+from cluster.tables.changes import Change, PodChange, one_by_one
+from cluster.tables.state import ClusterState
 from kube.objects.objects import PodInfo
-from kube.tables.changes import Change, PodChange, one_by_one
-from kube.tables.state import ClusterState
 from scheduler.profiles.gpu.fragmentation.options import MixOptions
 from scheduler.profiles.gpu.fragmentation.shapes import PodShape, ShapeMix
-from scorer.follower import NodesAndPodsOnly
 
 _LEAST_WEIGHT: Final = 1e-3
 """A pod that came ten half-lives ago."""

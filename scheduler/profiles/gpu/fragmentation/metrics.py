@@ -9,7 +9,7 @@ import numpy as np
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from kube.tables.state import ClusterState
+from cluster.tables.state import ClusterState
 from placement.devices.device_table import DeviceTable
 from scheduler.profiles.gpu.fragmentation.cost_table import states_of_rows
 from scheduler.profiles.gpu.fragmentation.fragmentation import MixColumns, fragmentation

@@ -23,7 +23,7 @@ from typing import Final, Self
 
 import numpy as np
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
 from scheduler.profiles.gpu.fragmentation.nodes import NodeStates, fits
 from scheduler.profiles.gpu.fragmentation.remainder_value import NodeWorth
 from scheduler.profiles.gpu.fragmentation.shape_capacity import RoomColumns

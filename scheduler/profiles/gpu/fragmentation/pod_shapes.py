@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
+from cluster.tables.columns import whole_units
 from kube.objects.objects import PodInfo
-from kube.tables.columns import whole_units
 from placement.devices.card_names import of_any_type
 from placement.devices.demand import GpuDemand, gpu_demand
 from placement.devices.device_table import DeviceTable

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 
 WHOLE: Final = 1000
 """Thousandths of a whole card."""

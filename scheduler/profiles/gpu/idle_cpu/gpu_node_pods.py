@@ -6,16 +6,16 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
+from cluster.follower import NodesAndPodsOnly
+from cluster.live.departed import Departed
+from cluster.predicted.growing_arrays import grown
+from cluster.tables.changes import Change, PodChange, one_by_one
+from cluster.tables.columns import request_units
+from cluster.tracking import TrackedCluster
 from forecast.resources import RESOURCES
 from kube.objects.objects import PodInfo
-from kube.tables.changes import Change, PodChange, one_by_one
-from kube.tables.columns import request_units
 from scheduler.profiles.gpu.idle_cpu.offline_pods import OfflinePods
-from scorer.follower import NodesAndPodsOnly
-from scorer.live.departed import Departed
-from scorer.predicted.growing_arrays import grown
-from scorer.tracking import TrackedCluster
 
 KEPT_RESOURCES = ("cpu", "memory")
 

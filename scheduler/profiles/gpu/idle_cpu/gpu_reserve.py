@@ -19,7 +19,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
 
 PRIOR_GPUS: Final = 8
 """As many GPUs as a large machine has: what a few small pods request at night says little of the morning."""

@@ -14,10 +14,10 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from forecast.arrays import Bools, Ints
+from base.arrays import Bools, Ints
+from cluster.tables.columns import request_units
+from cluster.tables.state import ClusterState
 from kube.objects.objects import PodInfo
-from kube.tables.columns import request_units
-from kube.tables.state import ClusterState
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.filters.filter import ClusterView, Rejection
 from placement.filters.rejections import found

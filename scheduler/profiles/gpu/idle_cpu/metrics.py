@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from cluster.readable_tables import ReadableTables
 from kube.eviction.eviction import Evicted
 from scheduler.profiles.gpu.idle_cpu.gpu_node_pods import KEPT_RESOURCES
 from scheduler.profiles.gpu.idle_cpu.idle_cpu import IdleCpu
 from scheduler.profiles.gpu.idle_cpu.offline_eviction import OfflineEviction
-from scorer.readable_tables import ReadableTables
 
 
 class IdleCpuCollector(Collector):

@@ -12,6 +12,8 @@ from typing import Final
 
 import numpy as np
 
+from base.periodic_task import PeriodicTask
+from cluster.readable_tables import ReadableTables
 from kube.eviction.eviction import Evict, Evicted
 from kube.objects.objects import PodInfo
 from scheduler.overcommit.node_relief import NodeRelief, RepairReport
@@ -21,8 +23,6 @@ from scheduler.profiles.gpu.idle_cpu.idle_cpu import Devices
 from scheduler.profiles.gpu.idle_cpu.options import IdleCpuOptions
 from scheduler.profiles.gpu.idle_cpu.strained_nodes import StrainedNode, plan_leaving, strained_nodes
 from scheduler.profiles.online.upper_bounds import UpperBounds
-from scorer.periodic_task import PeriodicTask
-from scorer.readable_tables import ReadableTables
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from forecast.setting_group import Duration, SettingGroup
+from base.setting_group import Duration, SettingGroup
 
 
 class PlainPods(Enum):

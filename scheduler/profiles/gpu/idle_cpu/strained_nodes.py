@@ -17,7 +17,8 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
+from cluster.tracking import TrackedCluster
 from forecast.resources import CPU
 from kube.objects.objects import PodInfo
 from placement.usable_forecast import usable_forecast
@@ -26,7 +27,6 @@ from scheduler.profiles.gpu.idle_cpu.gpu_node_pods import GpuNodePods
 from scheduler.profiles.gpu.idle_cpu.options import IdleCpuOptions
 from scheduler.profiles.online.upper_bounds import GAP_RESOURCES, UpperBounds
 from scheduler.profiles.online.upper_load import upper_load
-from scorer.tracking import TrackedCluster
 
 _CPU: Final = "cpu"
 _POSITION: Final = GAP_RESOURCES.index(CPU)

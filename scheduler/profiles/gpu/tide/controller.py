@@ -23,7 +23,9 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from forecast.arrays import Floats
+from base.arrays import Floats
+from base.periodic_task import PeriodicTask
+from cluster.readable_tables import ReadableTables
 from kube.session.calls import call
 from kube.session.request_retries import Session
 from placement.cluster_events import ClusterEvent, EventKind
@@ -42,8 +44,6 @@ from scheduler.profiles.gpu.tide.tide_plan import PlannedTide, Training, decide,
 from scheduler.profiles.gpu.tide.training_annotations import TIDE, Role
 from scheduler.profiles.gpu.tide.workload_reader import ReadWorkloads, WorkloadReader
 from scheduler.profiles.gpu.tide.workloads import WorkloadState
-from scorer.periodic_task import PeriodicTask
-from scorer.readable_tables import ReadableTables
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats
+from base.arrays import Bools, Floats
 from forecast.scenarios import dilate
 from scheduler.profiles.gpu.tide.options import TideOptions
 

@@ -12,14 +12,14 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats, Ints
+from base.arrays import Bools, Floats, Ints
+from cluster.follower import NodesAndPodsOnly
+from cluster.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, one_by_one
+from cluster.tables.state import ClusterState
 from forecast.service_key import ServiceKey
 from kube.objects.objects import NodeInfo, PodInfo
 from kube.objects.pod_accounting import sits, waits
-from kube.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, one_by_one
-from kube.tables.state import ClusterState
 from scheduler.profiles.gpu.tide.training_annotations import Role, role_of
-from scorer.follower import NodesAndPodsOnly
 
 PodGpus = Callable[[PodInfo, NodeInfo | None], float]
 """GPUs that a pod takes, a share of one if it shares; 0 = none. The node: None = it has none yet."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from prometheus_client import Counter, Gauge, Histogram
 from prometheus_client.registry import Collector
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from scheduler.profiles.gpu.tide.demand import Demand
 
 _PLAN_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)

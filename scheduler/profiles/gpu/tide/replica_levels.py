@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
 
 Room = Callable[[float, float], float]
 """GPUs that training may have at least between two times, in seconds ahead."""

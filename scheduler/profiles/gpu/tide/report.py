@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from scheduler.profiles.gpu.tide.demand import Demand
 from scheduler.profiles.gpu.tide.tide_plan import Move, Training
 

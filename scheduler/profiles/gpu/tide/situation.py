@@ -13,7 +13,10 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
+from cluster.predicted.horizon import Horizon
+from cluster.predicted.profiles import Profiles
+from cluster.tracking import TrackedCluster
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
 from kube.objects.pod_accounting import WAITING_SECONDS
@@ -26,9 +29,6 @@ from scheduler.profiles.gpu.tide.tide_annotation import MOVES, MoveRecord, read_
 from scheduler.profiles.gpu.tide.tide_plan import Training
 from scheduler.profiles.gpu.tide.training_annotations import LEAST, Role, TrainingTerms, role_of, training_terms
 from scheduler.profiles.gpu.tide.workloads import WorkloadState
-from scorer.predicted.horizon import Horizon
-from scorer.predicted.profiles import Profiles
-from scorer.tracking import TrackedCluster
 
 
 def least_by_workload(gangs: Gangs, pods: Iterable[GpuPod]) -> dict[ServiceKey, int]:

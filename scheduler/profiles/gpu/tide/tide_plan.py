@@ -23,7 +23,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from scheduler.profiles.gpu.tide.demand import Demand
 from scheduler.profiles.gpu.tide.options import TideOptions
 from scheduler.profiles.gpu.tide.replica_levels import Room, Stretches, drained_in_time, filled

@@ -21,8 +21,8 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Floats, Ints
-from forecast.errors import InputError
+from base.arrays import Floats, Ints
+from base.errors import InputError
 from scheduler.profiles.job.cron.fields import DAY, HOUR, MINUTE, MONTH, WEEKDAY, FieldValues
 from scheduler.profiles.job.cron.local_time import DAY_SECONDS, changes_of_offset, local_date, offset, zone_named
 from scheduler.profiles.job.cron.walk import Matcher, next_time

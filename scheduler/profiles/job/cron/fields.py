@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from forecast.errors import InputError
+from base.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)

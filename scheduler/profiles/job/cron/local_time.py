@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
-from forecast.errors import InputError
+from base.errors import InputError
 
 DAY_SECONDS = 86_400
 _EPOCH = date(1970, 1, 1).toordinal()

@@ -9,10 +9,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final
 
+from base.periodic_task import PeriodicTask
+from cluster.tables.state import ClusterState
 from kube.decoding.jobs import JobInfo
 from kube.objects.objects import PodInfo
 from kube.session.request_retries import Session
-from kube.tables.state import ClusterState
 from placement.virtual_nodes.options import ServerlessOptions
 from scheduler.profiles.job.failed_nodes import FailedNodes
 from scheduler.profiles.job.serverless.failure_allowance import Affording
@@ -21,7 +22,6 @@ from scheduler.profiles.job.serverless.serverless import Serverless
 from scheduler.profiles.job.serverless.start_watch import ProviderWatch, Tell
 from scheduler.profiles.job.serverless.tables import ProviderTables
 from scheduler.profiles.job.serverless.taint_toleration import ProviderToleration
-from scorer.periodic_task import PeriodicTask
 
 _SECONDS: Final = 1.0
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from cluster.tables.columns import request_units
 from kube.objects.objects import PodInfo
-from kube.tables.columns import request_units
 from placement.virtual_nodes.options import Provider
 
 NO_LIMIT: Final = 2**31 - 1

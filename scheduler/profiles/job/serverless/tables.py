@@ -17,18 +17,18 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Bools, Ints
+from base.arrays import Bools, Ints
+from cluster.follower import NodesAndPodsOnly
+from cluster.predicted.growing_arrays import grown
+from cluster.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, one_by_one
+from cluster.tables.state import ClusterState
 from kube.objects.objects import PodInfo
-from kube.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, one_by_one
-from kube.tables.state import ClusterState
 from placement.pod_groups.labels import group_of
 from placement.virtual_nodes.node_ownership import REAL, Claims
 from placement.virtual_nodes.options import Provider, ServerlessOptions
 from scheduler.profiles.job.serverless.circuit_breaker import Health, ProviderHealth
 from scheduler.profiles.job.serverless.pod_start_state import Failure, has_started, is_rejected
 from scheduler.profiles.job.serverless.provider_use import Limit, ProviderUse, Wanted, wanted_by
-from scorer.follower import NodesAndPodsOnly
-from scorer.predicted.growing_arrays import grown
 
 logger = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Bools, Ints
+from base.arrays import Bools, Ints
 
 AROUND: Final = 5
 """Minutes by which days may differ."""

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from forecast.arrays import Bools, Ints
+from base.arrays import Bools, Ints
 from forecast.service_key import ServiceKey
 from scheduler.profiles.job.storm.burst_days import AROUND
 

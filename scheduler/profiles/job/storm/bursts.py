@@ -18,20 +18,20 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats
-from forecast.errors import InputError
+from base.arrays import Bools, Floats
+from base.errors import InputError
+from cluster.follower import NodesAndPodsOnly
+from cluster.runs.job_pods import is_job_pod
+from cluster.tables.changes import Change, JobChange, PodChange
+from cluster.tables.state import ClusterState
 from forecast.service_key import ServiceKey
 from kube.decoding.jobs import JobInfo
 from kube.objects.objects import PodInfo
-from kube.tables.changes import Change, JobChange, PodChange
-from kube.tables.state import ClusterState
 from scheduler.profiles.job.cron.local_time import offset, unix, zone_named
 from scheduler.profiles.job.storm.burst_days import AROUND, expected_arrivals
 from scheduler.profiles.job.storm.burst_groups import group_named, group_of
 from scheduler.profiles.job.storm.burst_memory import BEFORE, DAY_MINUTES, DAYS, Arrival, Groups, Once, last_days
 from scheduler.profiles.job.storm.demand import ExpectedBurst
-from scorer.follower import NodesAndPodsOnly
-from scorer.runs.job_pods import is_job_pod
 
 _MINUTE: Final = 60
 _EPOCH: Final = date(1970, 1, 1).toordinal()
@@ -47,7 +47,7 @@ _MOST_BURSTS: Final = 2_000
 
 
 class PastBursts(NodesAndPodsOnly):
-    """Implements scorer.follower.Follower, attached for no kinds; the rest is for any thread.
+    """Implements cluster.follower.Follower, attached for no kinds; the rest is for any thread.
 
     Bounded: groups that never had `min_pods` pods are forgotten before others, then those that came on one day only;
     of these the ones that were heard of longest ago.

@@ -15,8 +15,8 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Floats, Ints
-from forecast.errors import InputError
+from base.arrays import Floats, Ints
+from base.errors import InputError
 from forecast.service_key import ServiceKey
 from scheduler.profiles.job.cron.expression import CronExpression
 from scheduler.profiles.job.objects.cron_jobs import Concurrency, CronJobInfo

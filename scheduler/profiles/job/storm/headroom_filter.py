@@ -20,12 +20,13 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Bools, Ints
+from base.arrays import Bools, Ints
+from cluster.follower import NodesAndPodsOnly
+from cluster.tables.changes import Change, NodeRemoved, PodChange, one_by_one
+from cluster.tables.columns import request_units
+from cluster.tables.state import ClusterState
 from kube.objects.objects import PodInfo
 from kube.objects.pod_accounting import waits
-from kube.tables.changes import Change, NodeRemoved, PodChange, one_by_one
-from kube.tables.columns import request_units
-from kube.tables.state import ClusterState
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.filters.annotations import comes_with_node
 from placement.filters.filter import ClusterView, Rejection
@@ -33,7 +34,6 @@ from placement.filters.rejections import found
 from placement.plugins import Hint
 from scheduler.profiles.job.storm.reserved_nodes import fitting, free_units, keep_room
 from scheduler.profiles.job.storm.storms import Storm
-from scorer.follower import NodesAndPodsOnly
 
 _ENDLESS: Final = 2**31 - 1
 _REASON: Final = "node(s) kept room for jobs that are expected"

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from forecast.arrays import Bools, Ints
-from kube.tables.state import ClusterState
+from base.arrays import Bools, Ints
+from cluster.tables.state import ClusterState
 
 _MOST: int = 2**31
 

@@ -16,12 +16,15 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats
+from base.arrays import Bools, Floats
+from base.periodic_task import PeriodicTask
+from cluster.follower import Follower
+from cluster.readable_tables import ReadableTables
+from cluster.tables.state import ClusterState
 from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.service_key import ServiceKey
 from kube.decoding.decoding import Kind
 from kube.objects.objects import NodeInfo, PodInfo
-from kube.tables.state import ClusterState
 from placement.filters.domain import DOMAIN_LABEL
 from placement.filters.filter import Filter
 from placement.virtual_nodes.node_ownership import is_labelled_virtual
@@ -33,9 +36,6 @@ from scheduler.profiles.job.storm.metrics import StormMetrics
 from scheduler.profiles.job.storm.options import StormOptions
 from scheduler.profiles.job.storm.storms import Storm, storms
 from scheduler.service.answers import moment
-from scorer.follower import Follower
-from scorer.periodic_task import PeriodicTask
-from scorer.readable_tables import ReadableTables
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ _KEEPS_OUT: Final = frozenset({"NoSchedule", "NoExecute"})
 
 
 class Tables(ReadableTables, Protocol):
-    """scorer.live_tables.LiveTables."""
+    """cluster.live_tables.LiveTables."""
 
     def attach(self, kinds: Collection[Kind], follower: Follower) -> None:
         """Let further tables follow."""

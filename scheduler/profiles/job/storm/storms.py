@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
 from forecast.service_key import ServiceKey
 from scheduler.profiles.job.job_annotations import PLACE_ANNOTATION, Place
 from scheduler.profiles.job.storm.demand import Demand, Source

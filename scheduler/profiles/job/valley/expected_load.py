@@ -10,14 +10,14 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
+from cluster.predicted.cluster import PredictedCluster
+from cluster.predicted.pod_bounds import bounded_requests
+from cluster.tracking import TrackedCluster
 from forecast.resources import RESOURCES
 from kube.objects.objects import NodeInfo
 from placement.virtual_nodes.node_ownership import is_labelled_virtual
 from scheduler.profiles.job.valley.start_plan import ExpectedLoad
-from scorer.predicted.cluster import PredictedCluster
-from scorer.predicted.pod_bounds import bounded_requests
-from scorer.tracking import TrackedCluster
 
 _NODES_AT_ONCE: Final = 1_000
 _REQUESTED: Final = ("cpu", "memory")

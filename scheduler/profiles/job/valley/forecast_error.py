@@ -18,15 +18,15 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Floats, Ints
+from base.arrays import Floats, Ints
+from cluster.degradation import widening
+from cluster.predicted.cluster import PredictedCluster
+from cluster.predicted.profiles import ProfileKey
+from cluster.tracking import TrackedCluster
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import RESOURCES
 from kube.objects.objects import NodeInfo
 from scheduler.profiles.job.valley.expected_load import usable_rows
-from scorer.degradation import widening
-from scorer.predicted.cluster import PredictedCluster
-from scorer.predicted.profiles import ProfileKey
-from scorer.tracking import TrackedCluster
 
 _REFRESH_SECONDS: Final = 600.0
 _NODES_AT_ONCE: Final = 500

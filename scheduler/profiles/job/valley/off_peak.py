@@ -22,7 +22,9 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from forecast.arrays import AnyFloats, Bools, Ints
+from base.arrays import AnyFloats, Bools, Ints
+from cluster.opt_out import opts_out
+from cluster.predicted.load import PredictedLoad
 from forecast.resources import HOT_RESOURCES, RESOURCES
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
@@ -32,8 +34,6 @@ from placement.filters.rejections import found
 from placement.plugins import Hint, Preferred
 from placement.usable_forecast import usable_forecast
 from scheduler.profiles.job.valley.options import ValleyOptions
-from scorer.opt_out import opts_out
-from scorer.predicted.load import PredictedLoad
 
 _LEAST_SLACK: Final = 600.0
 """Seconds: twice as long as an unschedulable pod waits at most before it is tried again whatever happens."""

@@ -13,7 +13,12 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from forecast.arrays import Floats
+from base.arrays import Floats
+from base.periodic_task import PeriodicTask
+from cluster.predicted.cluster import PredictedCluster
+from cluster.predicted.pod_bounds import bounded_requests
+from cluster.readable_tables import ReadableTables
+from cluster.tracking import TrackedCluster
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.service_key import ServiceKey
 from kube.objects.objects import NodeInfo, PodInfo
@@ -26,11 +31,6 @@ from scheduler.profiles.job.valley.metrics import ValleyMetrics
 from scheduler.profiles.job.valley.options import ValleyOptions
 from scheduler.profiles.job.valley.start_plan import ExpectedLoad, PlannedStart, WaitingJob, plan_starts
 from scheduler.profiles.job.valley.valley_gate import HeldPod, ValleyGate, held_as
-from scorer.periodic_task import PeriodicTask
-from scorer.predicted.cluster import PredictedCluster
-from scorer.predicted.pod_bounds import bounded_requests
-from scorer.readable_tables import ReadableTables
-from scorer.tracking import TrackedCluster
 
 logger = logging.getLogger(__name__)
 

@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
+from cluster.follower import NodesAndPodsOnly
+from cluster.tables.changes import Change, PodChange, one_by_one
+from cluster.tables.state import ClusterState
 from kube.objects.objects import Phase, PodInfo
 from kube.objects.pod_accounting import FINISHED
-from kube.tables.changes import Change, PodChange, one_by_one
-from kube.tables.state import ClusterState
 from scheduler.profiles.job.job_annotations import JobTerms, terms_of
 from scheduler.profiles.job.valley.metrics import ValleyMetrics
-from scorer.follower import NodesAndPodsOnly
 
 _MOST_PODS: Final = 65_536
 _MOST_MISSES: Final = 1_000
@@ -52,7 +52,7 @@ class _Followed:
 
 
 class Punctuality(NodesAndPodsOnly):
-    """Implements scorer.follower.Follower; attach it without kinds."""
+    """Implements cluster.follower.Follower; attach it without kinds."""
 
     def __init__(
         self,

@@ -2,10 +2,10 @@
 
     cost(start) = sum_r w_r * sum_{points of the run} ((x + v)^4 - x^4)        x = load / capacity, v = the job's use
 
-The energy that placement weighs nodes by (scorer/scores/predicted_peak.py), here of the cluster as a whole: the fourth
-power follows the highest points. Jobs of the least slack are planned first, and each adds its use to the load before
-the next is looked at, so that they do not all choose the same minute. Like jobs are planned in pieces: 3,000 take some
-50 ms, and 150 ms if no two are alike.
+The energy that placement weighs nodes by (cluster/predicted/power_growth.py), here of the cluster as a whole: the
+fourth power follows the highest points. Jobs of the least slack are planned first, and each adds its use to the load
+before the next is looked at, so that they do not all choose the same minute. Like jobs are planned in pieces: 3,000
+take some 50 ms, and 150 ms if no two are alike.
 
 A job without slack starts now. One with slack starts at the earliest point whose cost the forecast cannot distinguish
 from the lowest (`_Table.difference_error`). A planned start is moved only if it costs clearly more: jobs cannot rely on
@@ -22,10 +22,10 @@ from typing import Final
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats, Ints
+from base.arrays import Bools, Floats, Ints
+from cluster.predicted.power_growth import RESOURCE_WEIGHTS
 from forecast.resources import RESOURCES
 from scheduler.profiles.job.valley.options import ValleyOptions
-from scorer.scores.predicted_peak import RESOURCE_WEIGHTS
 
 _DEFAULTS: Final = ValleyOptions()
 _MOST_PIECES: Final = 500
@@ -203,7 +203,7 @@ class _Table:
         used = np.flatnonzero(group.use)
         x, v = self._share[used, :end], group.use[used, None]
         d = v * (2 * x + v)
-        # As scorer.scores.predicted_peak.power_growth.
+        # As cluster.predicted.power_growth.power_growth.
         growth: Floats = np.asarray(self._weights[used] @ (d * (2 * x * x + d)))  # (end,)
         cost = _over_runs(growth, group.length)  # (last + 1,) by start
         has_room_now = True

@@ -9,14 +9,14 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
+from cluster.predicted.capacity import KnownCapacities
+from cluster.tables.cluster_file import load_into, parse_cluster
+from cluster.tables.self_check import self_check
+from cluster.tables.state import ClusterState
 from forecast.history import History, PodUsage
 from forecast.service_key import ServiceKey
 from forecast_scheduler.commands.demo.recorded_cluster import cluster_at
-from kube.tables.cluster_file import load_into, parse_cluster
-from kube.tables.self_check import self_check
-from kube.tables.state import ClusterState
-from scorer.predicted.capacity import KnownCapacities
 from tests.synthetic import synthetic_history
 
 KINDS = ("Deployment", "StatefulSet", "DaemonSet", "CronJob", "Job", "Rollout", "Pod", "ReplicaSet")

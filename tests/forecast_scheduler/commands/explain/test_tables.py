@@ -8,10 +8,10 @@ import pytest
 from msgspec.structs import replace
 from rich.console import Console
 
+from cluster.degradation import Level
 from forecast_scheduler.commands.explain.tables import explanation_tables, remarks
 from forecast_scheduler.reports.table_format import amount
 from scorer.answers import ExplainedNode, ExplainedScore, Explanation, Peak, summary_of
-from scorer.degradation import Level
 from scorer.judgement import Judgement, SumPart
 
 PEAK = Peak("cpu", "cores", 21.0, 24.0, 40.0, 0.525, datetime(2026, 5, 19, 20, tzinfo=UTC))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
 from forecast_scheduler.commands.options.policies import policies_option
 from forecast_scheduler.commands.policy.follow_policies import open_policies, read_policies
 from forecast_scheduler.settings.document import Settings, with_options

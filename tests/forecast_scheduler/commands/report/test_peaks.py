@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from forecast.progress import silent
+from base.progress import silent
 from forecast_scheduler.cli import run
 from forecast_scheduler.commands.demo import evening_scorer
 from forecast_scheduler.commands.demo.command import serve_last_evening

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from distributed import LocalCluster
 
-from forecast.errors import InputError
-from forecast.parallel import run_all
+from base.errors import InputError
+from base.parallel import run_all
 from forecast.published_models import Registry
 from forecast_scheduler.cli import run
 from forecast_scheduler.commands.train.joblib_backend import work_on

@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
 
+from base.object_store import open_store
 from forecast.fit import FitOptions, fit
 from forecast.history import History
 from forecast.model import PeakModel
 from forecast.model_artefact import artefact_of
-from forecast.object_store import open_store
 from forecast.published_models import Registry
 from tests.synthetic import synthetic_history
 from trainer.issued_forecasts import store_issued

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from forecast.arrays import AnyFloats, Floats
+from base.arrays import AnyFloats, Floats
 from forecast_scheduler.reports.peaks_report.html import MISSING, packed
 
 curves = arrays(np.float64, st.integers(1, 60), elements=st.floats(0, 1e12) | st.just(float("nan")))

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from base.errors import InputError
+from cluster.degradation import widening
 from forecast.artefact import NoModel
 from forecast.calendar import Calendar
-from forecast.errors import InputError
 from forecast.history import History
 from forecast.published_models import Registry
 from forecast.resources import CPU
@@ -22,7 +23,6 @@ from forecast_scheduler.reports.peaks_report.figures_json import figures_json
 from forecast_scheduler.reports.peaks_report.html import peaks_page
 from forecast_scheduler.reports.peaks_report.origins import Origin
 from forecast_scheduler.reports.peaks_report.view import PeaksView, peaks_view
-from scorer.degradation import widening
 from tests.forecast_scheduler.reports.peaks_report.nights import MADE, N_DAYS, history, model_at, registry_of, rehearsal
 
 

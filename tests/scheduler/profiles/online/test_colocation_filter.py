@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cluster.predicted.node_curves import gather, node_curves
+from cluster.tracking import LIVE_HALF_LIFE_SLOTS
 from forecast.resources import CPU
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
@@ -17,8 +19,6 @@ from placement.index.index import PlacementIndex
 from placement.plugins import Hint
 from scheduler.profiles.online.colocation_loop import Colocation
 from scheduler.profiles.online.options import GapOptions
-from scorer.predicted.node_curves import gather, node_curves
-from scorer.tracking import LIVE_HALF_LIFE_SLOTS
 from testing.placement.views import verdicts
 from tests.scorer.live_cluster import at, loaded, node, pod_of
 from tests.scorer.scorer_at import LiveScorer

@@ -18,7 +18,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from forecast.errors import InputError
+from base.errors import InputError
 from scheduler.profiles.gpu.dra.objects import Device, Version
 from scheduler.profiles.gpu.dra.search_time import SearchTime
 from scheduler.profiles.gpu.dra.selectors.isolated_evaluator import Apart, NoAnswer, TooCostly, shared_evaluator

@@ -23,7 +23,7 @@ from typing import Any, Final
 
 import orjson
 
-from forecast.errors import InputError
+from base.errors import InputError
 from scheduler.profiles.gpu.dra.selectors.evaluator import HEADER
 
 _CPU_SECONDS: Final = 0.25

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from forecast.errors import InputError
+from base.errors import InputError
 from kube.objects.quantity import parse_quantity
 
 Value = dict[str, Any]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from forecast.errors import InputError
+from base.errors import InputError
 
 LOOPS: Final = ("all", "exists", "exists_one", "map", "filter")
 """Macros that go through a list or map."""

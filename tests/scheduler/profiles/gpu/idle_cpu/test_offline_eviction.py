@@ -7,12 +7,12 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, generate_latest
 
+from cluster.runs.declared_run import EXPECTED_RUN_ANNOTATION
 from forecast.resources import CPU
 from kube.eviction.eviction import Evicted, Eviction
 from kube.objects.objects import PodInfo
 from scheduler.profiles.gpu.idle_cpu.metrics import IdleCpuCollector
 from scheduler.profiles.gpu.idle_cpu.offline_eviction import OfflineEviction
-from scorer.runs.declared_run import EXPECTED_RUN_ANNOTATION
 from tests.scheduler.profiles.gpu.idle_cpu.gpu_nodes import PROFILE, GpuNodes, gpu_node, gpu_pod, offline_pod
 from tests.scorer.live_cluster import N_RESOURCES, pod_of
 

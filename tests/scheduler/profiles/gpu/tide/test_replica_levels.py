@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forecast.arrays import Floats
+from base.arrays import Floats
 from scheduler.profiles.gpu.tide.replica_levels import Stretches, filled
 
 

@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cluster.tables.state import ClusterState
 from forecast.service_key import ServiceKey
 from kube.objects.objects import Phase, PodInfo
-from kube.tables.state import ClusterState
 from placement.devices.options import DeviceOptions
 from scheduler.profiles.gpu.tide.cards import node_gpus, pod_gpus, pool_of
 from scheduler.profiles.gpu.tide.gpu_holders import TideTable

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from cluster.model_watch import LoadedModel
 from forecast.model import PeakModel
 from forecast.service_key import Owner
 from kube.decoding.decoding import Kind
@@ -29,7 +30,6 @@ from scheduler.profiles.gpu.tide.options import TideOptions
 from scheduler.profiles.gpu.tide.tide_filter import TideRoom
 from scheduler.profiles.gpu.tide.training_annotations import TIDE
 from scheduler.profiles.gpu.tide.workloads import WorkloadState
-from scorer.model_watch import LoadedModel
 from scorer.scorer import Scorer
 from testing.clusters.large_cluster import large_cluster
 from testing.settable_clock import SettableClock

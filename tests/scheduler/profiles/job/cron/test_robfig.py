@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from forecast.errors import InputError
+from base.errors import InputError
 from scheduler.profiles.job.cron.expression import CronExpression
 
 DAY = 86_400

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from cluster.assuming_cluster import AssumingCluster
+from cluster.degradation import Level
+from cluster.scorer_options import ScorerOptions
 from forecast.service_key import Owner
 from kube.objects.objects import NodeInfo, Phase, PodInfo, Taint
 from placement.filters.catalogue import standard_filters
@@ -16,9 +19,6 @@ from placement.virtual_nodes.options import Provider, ServerlessOptions
 from scheduler.cycle.placing import Placed, Placer
 from scheduler.profiles.job.job_annotations import PLACE_ANNOTATION
 from scheduler.profiles.job.serverless.plugins import serverless_plugins
-from scorer.assuming_cluster import AssumingCluster
-from scorer.degradation import Level
-from scorer.options import ScorerOptions
 from scorer.policy import scoring_policy
 from testing.objects import pod_info
 from testing.placement.views import node_named

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cluster.degradation import Level
 from forecast.resources import CPU
 from kube.decoding.decoding import Kind
 from kube.objects.constraints import NodeSelectorTerm, Operator, PreferredNodeTerm, Requirement
@@ -23,7 +24,6 @@ from scheduler.cycle.order_dependence import is_asked_once
 from scheduler.cycle.placing import Placer
 from scheduler.profiles.job.valley.off_peak import OffPeak
 from scheduler.profiles.job.valley.options import ValleyOptions
-from scorer.degradation import Level
 from scorer.policy import scoring_policy
 from tests.scheduler.profiles.job.valley.waiting_pods import due_of, job_pod, run_seconds, view_of_live
 from tests.scorer.live_cluster import at, node, pod_of

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forecast.arrays import Floats
+from base.arrays import Floats
+from cluster.predicted.power_growth import power_growth
 from forecast.resources import CPU, RESOURCES
 from scheduler.profiles.job.valley.start_plan import ExpectedLoad, PlannedStart, WaitingJob, _Group, _Table, plan_starts
-from scorer.scores.predicted_peak import power_growth
 
 NOW = 1_779_130_000.0
 STEP = 300.0

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from cluster.runs.declared_run import EXPECTED_RUN_ANNOTATION, said_run
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView
@@ -20,7 +21,6 @@ from scheduler.queue.options import QueueOptions
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue.sorting import PrioritySort
 from scheduler.queue.unit import UnitOf, unit_by_owner
-from scorer.runs.declared_run import EXPECTED_RUN_ANNOTATION, said_run
 from tests.scorer.live_cluster import pod_of
 from tests.scorer.scorer_at import LiveScorer
 

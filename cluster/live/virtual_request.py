@@ -1,0 +1,56 @@
+"""VirtualRequest: what a pod is taken to use as long as no metric has seen it.
+
+The pod's annotation forecast-scheduler.io/virtual-request, such as {"cpu": "800m", "network": "20M"}; what it leaves
+out comes from the service's profile at this hour; without a profile, from its requests.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from base.arrays import AnyFloats, Floats
+from base.errors import InputError
+from cluster.predicted.capacity import amounts_in, amounts_row
+from cluster.predicted.declared_use import VIRTUAL_REQUEST_ANNOTATION
+from cluster.predicted.pod_bounds import NO_NODE, Most, bounded_requests
+from forecast.resources import CPU, MEMORY, RESOURCES
+from kube.objects.objects import PodInfo
+
+
+@dataclass(frozen=True, slots=True)
+class VirtualRequest:
+    """amount: (n_resources,) base units; source: in words; mistake: what is wrong with the annotation."""
+
+    amount: Floats
+    source: str
+    mistake: str | None = None
+
+
+def virtual_request(pod: PodInfo, expected_now: AnyFloats | None, most: Most = NO_NODE) -> VirtualRequest:
+    """What the pod is taken to use now.
+
+    expected_now : (n_resources,) by the service's profile in this half hour; None = the service is not known
+    most         : that it can use
+    """
+    if expected_now is not None:
+        amount, source = (
+            np.nan_to_num(np.asarray(expected_now, dtype=np.float64)),
+            "profile of the service at this hour",
+        )
+    else:
+        amount, source = np.zeros(len(RESOURCES)), "requests"
+        amount[CPU], amount[MEMORY] = bounded_requests(pod.requests, most)
+    annotation = pod.annotations.get(VIRTUAL_REQUEST_ANNOTATION)
+    if annotation is None:
+        return VirtualRequest(amount, source)
+    try:
+        said = amounts_row(amounts_in(annotation))
+    except InputError as error:
+        return VirtualRequest(amount, source, mistake=str(error))
+    given = np.isfinite(said)
+    return VirtualRequest(
+        np.where(given, np.minimum(said, most), amount),
+        "annotation" if given.all() else f"annotation, else {source}",
+    )

@@ -1,0 +1,120 @@
+"""Headroom for replicas that autoscaled services are expected to add: gathered from the live cluster.
+
+`cluster.predicted.soft_load` distributes it. Gathering is quick and needs the lock, distributing does neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Final
+
+import numpy as np
+
+from base.arrays import AnyFloats, Bools, Floats, Floats32, Ints
+from cluster.example_pods import example_pods, requests_of
+from cluster.predicted.pod_bounds import Most
+from cluster.predicted.profiles import Profiles
+from cluster.predicted.soft_load import soft_load
+from cluster.tracking import TrackedCluster
+from forecast.service_key import ServiceKey
+from kube.objects.objects import PodInfo
+
+_SERVICES_AT_ONCE: Final = 256
+"""The curves of 256 services are 20 MB, and their nodes as many at 5,000 nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleOut:
+    """Autoscaled services that have pods, and the nodes that could take more of these.
+
+    services    : in any order
+    examples    : one pod of each service
+    replicas    : (n_services,) pods that serve now
+    requests    : (n_services, 2) of one pod, cores and bytes
+    free        : (n_nodes, 2) not requested yet
+    allocatable : (n_nodes, 2) of the empty node
+    usable      : (n_masks, n_nodes) nodes that pods could use
+    mask_of     : (n_services,) row of `usable`
+    most        : that a pod can use
+    """
+
+    profiles: Profiles
+    days: tuple[date, ...]
+    services: Sequence[ServiceKey]
+    examples: Sequence[PodInfo]
+    replicas: Floats
+    requests: Floats
+    free: Floats
+    allocatable: Floats
+    usable: Bools
+    mask_of: Ints
+    most: Most
+
+    def load(self) -> AnyFloats | None:
+        """(n_nodes, n_resources, n_slots) base units; None = no service is expected to grow."""
+        found: AnyFloats | None = None
+        # Services with equal masks and requests have the same nodes: next to each other they are distributed together.
+        order = np.lexsort((self.requests[:, 1], self.requests[:, 0], self.mask_of))
+        for start in range(0, len(order), _SERVICES_AT_ONCE):
+            load = self._load_of(order[start : start + _SERVICES_AT_ONCE])
+            if found is None:
+                found = load
+            elif load is not None:
+                found += load
+        return found
+
+    def _load_of(self, block: Ints) -> AnyFloats | None:
+        """Of some services, by position."""
+        services = [self.services[i] for i in block.tolist()]
+        expected = self.profiles.expected_replicas(services, self.days)  # (n_block, n_slots)
+        extra = np.maximum(expected - self.replicas[block][:, None], 0.0)
+        growing = extra.any(axis=1)
+        if not growing.any():
+            return None
+        grown = block[growing]
+        keys = [self.profiles.key_of(self.examples[i], self.services[i], None, self.most) for i in grown.tolist()]
+        usage: Floats32 = self.profiles.mean_of(keys, self.replicas[grown], self.days)
+        large_enough = (self.allocatable[:, None] >= self.requests[grown]).all(axis=2)  # (n_nodes, n_grown)
+        return soft_load(
+            extra[growing],
+            usage,
+            self.requests[grown],
+            self.free,
+            self.allocatable[:, 0],
+            self.usable[self.mask_of[grown]].T & large_enough,
+        )
+
+
+def expected_scale_out(cluster: TrackedCluster) -> ScaleOut | None:
+    """Return what `ScaleOut.load` needs, in copies; None = there is no model or no autoscaled service has pods.
+
+    A pod of the service that is there says what one pod requests and declares, and which nodes it could use.
+    """
+    predicted, state = cluster.predicted, cluster.state
+    if predicted is None:
+        return None
+    # Pods of Job owners come by the clock and are left out (docs/understand/placement.md says why).
+    profiles = predicted.profiles
+    examples = example_pods(cluster.state, lambda key: profiles.autoscaled(key) and not key.runs_to_completion)
+    if not examples:
+        return None
+    services, pods = list(examples), list(examples.values())
+    usable, mask_of = cluster.usable_nodes.usable_by(pods)
+    n = min(predicted.load.n_nodes, state.n_rows)
+    columns = [state.kinds["cpu"], state.kinds["memory"]]
+    allocatable = state.allocatable[:n, columns]
+    return ScaleOut(
+        profiles=profiles,
+        days=predicted.horizon.days,
+        services=[state.services[service] for service in services],
+        examples=pods,
+        replicas=np.array([state.replicas(service) for service in services]),
+        requests=requests_of(pods, predicted.bounds.of(None)),
+        most=predicted.bounds.of(None),
+        free=np.maximum(allocatable - state.requested[:n, columns], 0.0),
+        allocatable=allocatable,
+        usable=usable[:, :n],
+        mask_of=mask_of,
+    )
