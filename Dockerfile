@@ -23,9 +23,11 @@ print('\n'.join(project['dependencies'] + sum((project['optional-dependencies'][
         > requirements.txt \
     && /opt/forecast-scheduler/bin/pip install --constraint constraints.txt --requirement requirements.txt hatchling
 COPY README.md LICENSE ./
+COPY base base
 COPY forecast forecast
 COPY trainer trainer
 COPY kube kube
+COPY cluster cluster
 COPY serving serving
 COPY scorer scorer
 COPY placement placement

@@ -1,35 +1,8 @@
-"""The colours of a node's predicted or measured load, as a share of its capacity: pages, reports, dashboards, terminal.
-
-Blue is calm, yellow is hot (above HOT_SHARE), red is more than the node has (above FULL_SHARE). The scale has no green,
-which some readers do not distinguish from red.
-"""
+"""The colours of a node that is hot, and of one that is full: pages, reports, dashboards, terminal."""
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
-
-from forecast.resources import HOT_SHARE
-
-FULL_SHARE: Final = 1.0
-"""All that a node has."""
+from typing import Final
 
 HOT_COLOUR: Final = "#f2c14e"
 FULL_COLOUR: Final = "#d1495b"
-
-
-class LoadColour(NamedTuple):
-    """Colour from this share on; between two of them they are mixed. dark: on a dark page."""
-
-    share: float
-    light: str
-    dark: str
-
-
-LOAD_SCALE: Final = (
-    LoadColour(0.0, "#f4f7f9", "#25303a"),
-    LoadColour(0.4, "#b9d6dc", "#2f5964"),
-    LoadColour(0.7, "#5fa3b0", "#5fa3b0"),
-    LoadColour(HOT_SHARE, HOT_COLOUR, HOT_COLOUR),
-    LoadColour(FULL_SHARE, FULL_COLOUR, FULL_COLOUR),
-    LoadColour(1.2, "#6d1a36", "#ff8fa3"),
-)

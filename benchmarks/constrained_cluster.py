@@ -10,7 +10,6 @@ from typing import Final
 from cluster.predicted.capacity import KnownCapacities
 from cluster.predicted.profiles import Profiles
 from cluster.predicting import predict
-from cluster.scorer_options import ScorerOptions
 from cluster.tracking import TrackedCluster
 from kube.decoding.decoding import Kind
 from kube.objects.constraints import (
@@ -38,6 +37,7 @@ from kube.objects.storage_objects import (
 )
 from placement.filters.filter import ClusterView
 from placement.index.index import PlacementIndex
+from scorer.options import ScorerOptions
 from testing.clusters.large_cluster import GIB, LargeCluster, large_cluster
 from testing.placement.per_node import OneNode
 

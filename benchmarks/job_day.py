@@ -44,7 +44,6 @@ from cluster.live.usage import NodeUsage
 from cluster.model_watch import LoadedModel
 from cluster.predicted.declared_use import VIRTUAL_REQUEST_ANNOTATION
 from cluster.runs.declared_run import EXPECTED_RUN_ANNOTATION, said_run
-from cluster.scorer_options import ScorerOptions
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import CPU, HOT_SHARE, MEMORY
 from forecast.service_key import Owner, ServiceKey
@@ -64,6 +63,7 @@ from scheduler.profiles.job.valley.off_peak import OffPeak
 from scheduler.profiles.job.valley.options import ValleyOptions
 from scheduler.profiles.job.valley.planning_loop import Planner
 from scheduler.profiles.job.valley.valley_gate import ValleyGate
+from scorer.options import ScorerOptions
 from scorer.replay.metrics import hot_node_slots, shares
 from scorer.scorer import Scorer
 

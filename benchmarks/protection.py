@@ -29,8 +29,8 @@ from benchmarks.harness import command_line
 from benchmarks.mutants import Mutant, mutants_of
 
 PACKAGES: Final = (
-    "forecast", "trainer", "kube", "serving", "scorer", "placement", "tenants", "extender", "scheduler", "advisor",
-    "rebalancer", "autoscaling", "admission", "forecast_scheduler",
+    "base", "forecast", "trainer", "kube", "cluster", "serving", "scorer", "placement", "tenants",
+    "extender", "scheduler", "advisor", "rebalancer", "autoscaling", "admission", "forecast_scheduler",
 )  # fmt: skip
 SEEDED: Final = ("placement", "scheduler/cycle", "scheduler/binding", "trainer/prometheus", "forecast")
 _CONFIGURATION: Final = """

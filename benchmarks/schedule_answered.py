@@ -16,7 +16,6 @@ from typing import Any, Final, Self
 from kubernetes.client import ApiClient, Configuration
 
 from cluster.model_watch import LoadedModel
-from cluster.scorer_options import ScorerOptions
 from forecast_scheduler.settings.document import Settings, with_options
 from forecast_scheduler.settings.schedule_options import schedule_policy
 from kube.client.api_answer import Answer
@@ -33,6 +32,7 @@ from scheduler.metrics import SchedulingMetrics
 from scheduler.reporting.reports import Reports
 from scheduler.shard_tables import ShardLeases
 from scheduler.tables import schedule_tables
+from scorer.options import ScorerOptions
 from scorer.scorer import Scorer
 from testing.clusters.large_cluster import LargeCluster, large_cluster
 

@@ -41,9 +41,9 @@ _ONE_BY_ONE = 20
 def serve(options: argparse.Namespace) -> None:
     """The server process: ends on SIGTERM and then tells its highest memory."""
     from cluster.model_watch import ModelWatch
-    from cluster.scorer_options import ScorerOptions
     from kube.decoding.decoding import Kind
     from scorer.background import Background
+    from scorer.options import ScorerOptions
     from scorer.scorer import Scorer
     from scorer.service.app import create_app
     from serving.options import ServerOptions

@@ -30,10 +30,10 @@ from cluster.predicted.capacity import KnownCapacities
 from cluster.predicted.power_growth import RESOURCE_WEIGHTS, power_growth
 from cluster.predicted.profiles import Profiles
 from cluster.predicting import predict
-from cluster.scorer_options import ScorerOptions
 from cluster.tracking import TrackedCluster
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
+from scorer.options import ScorerOptions
 from scorer.policy import ScoringPolicy
 from scorer.scores.catalogue import SCORES
 from scorer.scores.energy import energy_growth

@@ -33,11 +33,11 @@ from benchmarks.gpu_packing_trace import Trace, arrivals, find_traces, read_trac
 from benchmarks.gpu_throughput import cluster_of, pods_of
 from benchmarks.harness import command_line, finish, print_aims
 from benchmarks.schedule_answered import fill, still_scorer
+from cluster.file_session import FileSession
 from forecast_scheduler.settings.document import Settings, with_options
 from forecast_scheduler.settings.schedule_options import schedule_policy
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
-from kube.session.file_session import FileSession
 from placement.policies.policy import OnePolicy
 from scheduler.dry_loop import DryLoop
 from scheduler.tables import schedule_tables

@@ -25,10 +25,10 @@ import numpy as np
 
 from base.arrays import Bools, Floats
 from benchmarks.harness import command_line
+from cluster.water_level import WaterLevels, next_stack_weight, water_level
 from scorer.scores.least_allocated import least_allocated_score
 from scorer.scores.most_allocated import most_allocated_score
-from scorer.scores.options import WaterLevels
-from scorer.scores.spread_or_stack import next_stack_weight, spread_or_stack_score, water_level
+from scorer.scores.spread_or_stack import spread_or_stack_score
 
 GIB = 1024.0**3
 NODE = np.array([32.0, 128 * GIB])

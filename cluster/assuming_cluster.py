@@ -14,7 +14,7 @@ from typing import Any
 from cluster.assumed_pods import AssumedPods
 from cluster.held_rooms import HeldRoom, HeldRooms
 from cluster.monotonic_time import MonotonicTime
-from cluster.scorer_options import ScorerOptions
+from cluster.options import TableOptions
 from cluster.tables.changes import Change, PodChange
 from cluster.tracking import TrackedCluster
 from kube.decoding.decoding import ApiObject, Kind
@@ -50,7 +50,7 @@ class AssumingCluster(TrackedCluster):
                  listener may not: others would hear of changes in another order. Under the lock
     """
 
-    def __init__(self, options: ScorerOptions, *, now: float, time: MonotonicTime | None = None) -> None:
+    def __init__(self, options: TableOptions, *, now: float, time: MonotonicTime | None = None) -> None:
         """time: by which assumptions end; None = by `now`, as it is set."""
         super().__init__(options, now=now)
         self.assumed, self._time = AssumedPods(), time

@@ -17,7 +17,7 @@ from enum import IntEnum
 import numpy as np
 
 from base.arrays import Bools, Ints
-from cluster.scorer_options import Ladder
+from cluster.options import Ladder
 
 
 class Level(IntEnum):

@@ -25,22 +25,21 @@ from cluster.follower import Follower
 from cluster.live.usage import UsageSource
 from cluster.model_watch import LoadedModel
 from cluster.monotonic_time import MonotonicTime
+from cluster.options import TableOptions
+from cluster.overview import Overview, OverviewBuilder
 from cluster.predicted.capacity import KnownCapacities
 from cluster.predicted.horizon import Horizon
 from cluster.predicted.node_curves import gather, node_curves
 from cluster.predicted.profiles import Profiles
 from cluster.predicting import predict
 from cluster.scale_out import expected_scale_out
-from cluster.scorer_options import ScorerOptions
-from cluster.table_check import check
+from cluster.table_check import SelfCheck, check
 from cluster.tracking import LIVE_HALF_LIFE_SLOTS
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.capacity_gaps import capacity_gaps, resources_measured
 from kube.decoding.decoding import ApiObject, Kind
 from kube.objects.kubernetes_version import KubernetesVersion
 from kube.objects.objects import PodInfo
-from scorer.answers import SelfCheck
-from scorer.overview import Overview, OverviewBuilder
 
 logger = logging.getLogger(__name__)
 
@@ -65,7 +64,7 @@ class LiveTables:
 
     def __init__(
         self,
-        options: ScorerOptions | None = None,
+        options: TableOptions | None = None,
         *,
         usage: UsageSource | None = None,
         clock: Callable[[], float] = time.time,
@@ -76,7 +75,7 @@ class LiveTables:
         clock  : unix seconds
         steady : seconds that pass evenly however the clock jumps, by which charges end; None = those of `clock`
         """
-        self.options = options or ScorerOptions()
+        self.options = options or TableOptions()
         self._clock, self.usage_source = clock, usage
         self._lock = threading.RLock()
         own_time = None if steady is None else MonotonicTime(clock, steady)

@@ -12,6 +12,7 @@ from datetime import datetime
 from itertools import islice
 
 import numpy as np
+from msgspec import Struct
 
 from base.arrays import Floats
 from cluster.predicted.capacity import KnownCapacities
@@ -24,12 +25,21 @@ from cluster.predicted.run_windows import under_way
 from cluster.tables.changes import Seat
 from cluster.tables.self_check import Observed, drifts, observe
 from cluster.tracking import TrackedCluster
-from scorer.answers import SelfCheck
 
 _TOLERANCE = 1e-3
 """Share of capacity by which the float32 sums of a day may be off: a tenth of a point of score."""
 
 _SHOWN = 5
+
+
+class SelfCheck(Struct, frozen=True):
+    """Whether the tables kept event by event equal tables rebuilt from the objects; drift: what differs."""
+
+    sound: bool
+    checked_at: datetime
+    nodes: int
+    pods: int
+    drift: tuple[str, ...]
 
 
 def check(cluster: TrackedCluster, lock: AbstractContextManager[object] | threading.RLock, now: datetime) -> SelfCheck:

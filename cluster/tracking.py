@@ -23,6 +23,7 @@ from cluster.live.departed import Departed
 from cluster.live.usage import NodeUsage, usage_by_row
 from cluster.live.virtual_available import live_error, virtual_available
 from cluster.live.virtual_request import VirtualRequest, virtual_request
+from cluster.options import TableOptions
 from cluster.predicted.capacity import KnownCapacities, UnreadCapacity
 from cluster.predicted.cluster import PredictedCluster
 from cluster.predicted.growing_arrays import grown
@@ -33,12 +34,11 @@ from cluster.predicted.run_windows import Run, expected_run, lasting
 from cluster.runs.expected import ExpectedRuns
 from cluster.runs.observed import ObservedRuns
 from cluster.runs.run_times import RunTimes
-from cluster.scorer_options import ScorerOptions
 from cluster.snapshot import Snapshot
-from cluster.stack_weights import StackWeights
 from cluster.tables.changes import Change, JobChange, NodeAdded, NodeChanged, NodeRemoved, PodChange, PodsSeated, Seat
 from cluster.tables.state import ClusterState
 from cluster.usable_nodes import EveryNode, UsableNodes
+from cluster.water_level import StackWeights
 from forecast.calendar import SLOT_MINUTES
 from forecast.resources import RESOURCES
 from forecast.service_key import ServiceKey
@@ -55,7 +55,7 @@ _SLOT_SECONDS = 60.0 * SLOT_MINUTES
 class TrackedCluster:
     """The tables. `now` is in unix seconds throughout."""
 
-    def __init__(self, options: ScorerOptions, *, now: float) -> None:
+    def __init__(self, options: TableOptions, *, now: float) -> None:
         self.options, self.now = options, now
         self.state = ClusterState(now=now)
         self.predicted: PredictedCluster | None = None
@@ -66,7 +66,7 @@ class TrackedCluster:
         self.departed = Departed(options.usage_window)
         # Which nodes pods could use; a component that knows better sets it before the first nodes come.
         self.usable_nodes: UsableNodes = EveryNode(self.state)
-        self._stack_weights = StackWeights(options.scores)
+        self._stack_weights = StackWeights(options.stacking)
         times = RunTimes()
         self.expected_runs = ExpectedRuns(
             times, jobs=self.state.jobs, default=options.default_run, scheduler_names=options.job_schedulers

@@ -110,7 +110,7 @@ class Extender:
         self.options = options or ExtenderOptions()
         self._scorer, self._scores = scorer, scores or LocalScores(scorer)
         self._recorder, self._clock, self._stopwatch = recorder, clock, stopwatch
-        self._policies = policies or OnePolicy(self.options.policy(scoring_policy(scorer.tables.options)))
+        self._policies = policies or OnePolicy(self.options.policy(scoring_policy(scorer.options)))
         self._awaited: dict[str, str] = {}  # node to which a pod was charged whose binding was not seen, by UID
         self._right = self._wrong = 0
         self._put_off: deque[_Judged] = deque()

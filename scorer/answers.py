@@ -16,6 +16,7 @@ from msgspec import Meta, Struct, field
 from numpy.typing import NDArray
 
 from cluster.degradation import Level
+from cluster.table_check import SelfCheck
 from forecast.model_findings import ModelFinding
 from scorer.judgement import Judgement
 
@@ -318,16 +319,6 @@ class PoolLevel(Struct, frozen=True):
     pool: Annotated[str, Meta(description="As the component that places pods names it; empty = all nodes.")]
     water_level: float
     stack_weight: float
-
-
-class SelfCheck(Struct, frozen=True):
-    """Whether the tables kept event by event equal tables rebuilt from the objects; drift: what differs."""
-
-    sound: bool
-    checked_at: datetime
-    nodes: int
-    pods: int
-    drift: tuple[str, ...]
 
 
 class Status(Struct, frozen=True, kw_only=True):

@@ -29,7 +29,7 @@ class Background:
 
     def __init__(self, scorer: Scorer, models: ModelWatch | None, *, clock: Callable[[], float] = time.time) -> None:
         """models: None = there is no registry to look at; clock: unix seconds."""
-        options = scorer.tables.options
+        options = scorer.options
         self._scorer, self._models, self._clock = scorer, models, clock
         self._jobs = [
             PeriodicTask("tick", _TICK_SECONDS, scorer.tables.tick),

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from cluster.predicted.growth_columns import ResourceWeights
-from cluster.scorer_options import ScorerOptions
 from kube.objects.objects import PodInfo
+from scorer.options import ScorerOptions
 from scorer.scores.catalogue import RegisteredScore, check_weights, scores
 
 SETTINGS_POLICY: Final = "settings"

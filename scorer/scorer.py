@@ -17,10 +17,11 @@ from cluster.degradation import Level, level_of_nodes
 from cluster.live.usage import UsageSource
 from cluster.live_tables import LiveTables
 from cluster.opt_out import opts_out
+from cluster.overview import hottest_first
 from cluster.predicted.limits import NEUTRAL_SCORE
 from cluster.predicted.node_curves import gather
 from cluster.predicted.pod_bounds import bounded_requests
-from cluster.scorer_options import ScorerOptions
+from cluster.table_check import SelfCheck
 from forecast.resources import RESOURCES, resource_index
 from forecast.service_key import ServiceKey
 from kube.objects.objects import NodeInfo, PodInfo
@@ -32,7 +33,6 @@ from scorer.answers import (
     Nodes,
     NodeSummary,
     Peak,
-    SelfCheck,
     ServiceSummary,
     Status,
     UsageForecast,
@@ -44,7 +44,8 @@ from scorer.forecasting import node_usage_forecast, service_usage_forecast
 from scorer.judgement import Judge, Judgement, not_judged
 from scorer.neutral_scores import neutral_reasons, neutral_scores
 from scorer.node_report import day_number, node_report
-from scorer.overview import day_peak, heat_map_of, hottest_first
+from scorer.options import ScorerOptions
+from scorer.overview import day_peak, heat_map_of
 from scorer.policy import OnePolicy, ScoringPolicies, ScoringPolicy, scoring_policy
 from scorer.scorer_api import NodeFigures, Scored
 from scorer.scoring import PodScores, score_pod
@@ -67,8 +68,9 @@ class Scorer:
         policies      : which pod is scored how; None = all as the options say
         clock, steady : see LiveTables
         """
-        self.tables = LiveTables(options, usage=usage, clock=clock, steady=steady)
-        self._policies = policies or OnePolicy(scoring_policy(self.tables.options))
+        self.options = options or ScorerOptions()
+        self.tables = LiveTables(self.options, usage=usage, clock=clock, steady=steady)
+        self._policies = policies or OnePolicy(scoring_policy(self.options))
         self.judge: Judge = lambda pod: None
         """Set by the component that places pods in this process: explanations name the node that it would choose."""
 

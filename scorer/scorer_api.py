@@ -12,6 +12,7 @@ from typing import Protocol
 
 from base.arrays import Bools, Floats, Ints
 from cluster.degradation import Level
+from cluster.table_check import SelfCheck
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
 from scorer.answers import (
@@ -19,7 +20,6 @@ from scorer.answers import (
     HeatMap,
     NodeReport,
     Nodes,
-    SelfCheck,
     ServiceSummary,
     Status,
     UsageForecast,

@@ -1,5 +1,5 @@
-"""Imports go one way: forecast <- trainer, and forecast <- kube <- serving <- scorer <- placement <- {extender,
-scheduler, admission} <- forecast_scheduler (which sees trainer, too).
+"""Imports go one way: base <- forecast <- trainer, and base <- kube <- cluster <- scorer <- placement <- {tenants <-
+scheduler, extender, ...} <- forecast_scheduler (which sees trainer, too).
 
 Read from the source rather than from a running import, so that imports inside functions count too.
 """
@@ -19,24 +19,33 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-MAY_IMPORT = {
-    "forecast": {"forecast"},
-    "trainer": {"trainer", "forecast"},
-    "kube": {"kube", "forecast"},
-    "serving": {"serving", "kube", "forecast"},
-    "scorer": {"scorer", "serving", "kube", "forecast"},
-    "placement": {"placement", "scorer", "serving", "kube", "forecast"},
-    "extender": {"extender", "placement", "scorer", "serving", "kube", "forecast"},
-    "admission": {"admission", "placement", "scorer", "serving", "kube", "forecast"},
+_BELOW: Final = {
+    "base": "",
+    "forecast": "base",
+    "trainer": "base forecast",
+    "kube": "base forecast",
+    "cluster": "base forecast kube",
+    "serving": "base forecast kube",
+    "scorer": "base forecast kube cluster serving",
+    "placement": "base forecast kube cluster serving scorer",
 }
-MAY_IMPORT["tenants"] = {"tenants", *MAY_IMPORT["placement"]}
-MAY_IMPORT["admission"].add("tenants")  # which pods wait for a quota
-MAY_IMPORT["scheduler"] = {"scheduler", *MAY_IMPORT["tenants"]}
-# The advisor decides by the loop of our own scheduler: only what becomes of a decision differs.
-MAY_IMPORT["advisor"] = {"advisor", *MAY_IMPORT["scheduler"]}
-MAY_IMPORT["rebalancer"] = {"rebalancer", *MAY_IMPORT["placement"]}
-MAY_IMPORT["autoscaling"] = {"autoscaling", *MAY_IMPORT["placement"]}
-MAY_IMPORT["forecast_scheduler"] = {"forecast_scheduler", *MAY_IMPORT}
+_SHARED: Final = f"{_BELOW['placement']} placement"
+MAY_IMPORT: Final = {
+    package: {package, *below.split()}
+    for package, below in {
+        **_BELOW,
+        "tenants": _SHARED,
+        "extender": _SHARED,
+        "rebalancer": _SHARED,
+        "autoscaling": _SHARED,
+        "admission": f"{_SHARED} tenants",  # which pods wait for a quota
+        "scheduler": f"{_SHARED} tenants",
+        # The advisor decides by the loop of our own scheduler: only what becomes of a decision differs.
+        "advisor": f"{_SHARED} tenants scheduler",
+        "forecast_scheduler": f"{_SHARED} tenants extender rebalancer autoscaling admission scheduler advisor trainer",
+    }.items()
+}
+"""Each package with those that it may import."""
 
 NOT_SHIPPED: Final = {"testing": {"testing"}, "benchmarks": {"benchmarks", "testing"}, "tests": {"tests", "testing"}}
 """What is not in the wheel may import every package, and of each other only these; tests/benchmarks, benchmarks too."""
@@ -44,8 +53,9 @@ NOT_SHIPPED: Final = {"testing": {"testing"}, "benchmarks": {"benchmarks", "test
 LAYERS: Final = {
     "forecast": "peak_weights predictors < foundation",
     "trainer": "gate history < doctor prometheus run_report < own_history",
-    "kube": "objects < decoding < client tables < binding eviction leader_election session < events status",
-    "scorer": "runs scores service < predicted < live < replay",
+    "kube": "objects < decoding < client < binding eviction leader_election session < events status",
+    "cluster": "tables < runs < predicted < live",
+    "scorer": "scores service < replay",
     "placement": "decisions index pod_groups virtual_nodes < filters < devices reservations reserved_targets scores "
     "< card_types machine_groups topology < policies",
     "extender": "protocol < service",
@@ -207,7 +217,7 @@ def test_the_command_line_starts_without_the_slow_libraries() -> None:
     assert answer.stdout.strip() == ""
 
 
-@pytest.mark.parametrize("package", ["forecast", "trainer", "scorer"])
+@pytest.mark.parametrize("package", ["base", "forecast", "trainer", "cluster", "scorer"])
 def test_importing_a_package_logs_nothing_and_sets_no_log_level(package: str) -> None:
     code = (
         "import logging, pkgutil, importlib\n"

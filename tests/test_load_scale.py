@@ -10,10 +10,11 @@ import pytest
 from rich.style import Style
 
 from base.html_report import html_report
-from base.load_colours import FULL_COLOUR, FULL_SHARE, HOT_COLOUR, LOAD_SCALE
+from base.load_colours import FULL_COLOUR, HOT_COLOUR
 from dashboards.alerting.forecast_alerts import _HOT
 from forecast.resources import HOT_SHARE
 from forecast_scheduler.reports.node_tables import _coloured
+from scorer.load_scale import FULL_SHARE, LOAD_SCALE
 from scorer.replay.plots import _SCALE
 from scorer.service.app import create_app
 from testing.app_client import AppClient

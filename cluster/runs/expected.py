@@ -18,17 +18,17 @@ from enum import Enum
 from typing import Final
 
 from base.errors import InputError
+from cluster.options import KnowledgeOptions
 from cluster.runs.declared_run import said_run
 from cluster.runs.job_pods import is_job_pod
 from cluster.runs.run_times import SHORTEST_RUN, RunTimes
-from cluster.scorer_options import ScoringOptions
 from forecast.one_off_owners import known_as
 from forecast.run_length import LONGEST_RUN, RunEstimate
 from forecast.service_key import ServiceKey
 from kube.decoding.jobs import JobInfo
 from kube.objects.objects import PodInfo
 
-DEFAULT_RUN: Final = ScoringOptions().default_run
+DEFAULT_RUN: Final = KnowledgeOptions().default_run
 
 _MOST_RUNS_OF_MODEL: Final = 8
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from base.load_colours import FULL_SHARE
 from dashboards.alerting.alert import Alert, Severity
 from dashboards.alerting.peaks import THREE_DAYS
 from forecast.resources import HOT_SHARE
+from scorer.load_scale import FULL_SHARE
 
 _HOT: Final = HOT_SHARE
 """Of the expected peak. Memory counts here, too: it makes no node half hour of a replay hot, since it does not slow a

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from base.load_colours import FULL_COLOUR, FULL_SHARE, HOT_COLOUR
+from base.load_colours import FULL_COLOUR, HOT_COLOUR
 from dashboards.panels.layout import Board, Part, Placed, figure
 from dashboards.panels.marks import marks
 from dashboards.panels.plots import GREEN, ORANGE, RED, Limits, Query, bars, columns, lines, values
 from dashboards.panels.selecting import Variable, own, top, variable, where
 from dashboards.panels.units import COUNT, DATE, RATIO, SHARE, resource_unit
 from forecast.resources import HOT_SHARE, RESOURCES
+from scorer.load_scale import FULL_SHARE
 
 _HOT: Final[Limits] = ((HOT_SHARE, HOT_COLOUR), (FULL_SHARE, FULL_COLOUR))
 """Above HOT_SHARE a node is hot, and there we alert (docs/operate/alerts.md)."""

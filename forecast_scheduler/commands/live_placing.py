@@ -64,7 +64,7 @@ class Placing:
         self.filters = (*self._standard, *(one for one in options.filters if one.name not in STANDARD_FILTERS))
         ours = settings.schedule
         self._of_loops = {*ours.all_scheduler_names.values(), *ours.scheduler_names.values()}
-        self._options, self._policy = options, options.policy(scoring_policy(scorer.tables.options))
+        self._options, self._policy = options, options.policy(scoring_policy(scorer.options))
         with scorer.tables.reading() as cluster:
             self.rules = node_rules(cluster, options.rules, None, clock=scorer.tables.clock)
             self._view = ClusterView(cluster, PlacementIndex(cluster.state), self.rules.tables)

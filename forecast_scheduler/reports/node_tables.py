@@ -8,11 +8,12 @@ from typing import Final
 from rich.table import Table
 from rich.text import Text
 
-from base.load_colours import FULL_COLOUR, FULL_SHARE, HOT_COLOUR
+from base.load_colours import FULL_COLOUR, HOT_COLOUR
 from cluster.degradation import Level
 from forecast.resources import HOT_SHARE
 from forecast_scheduler.reports.table_format import UNKNOWN, amount, percent, plain, titled_table
 from scorer.answers import NodeReport, Nodes, NodeSummary, Peak, PodOnNode
+from scorer.load_scale import FULL_SHARE
 
 _BAR: Final = 40
 """Characters of a bar at 100 %."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cluster.scorer_options import ScorerOptions, ScoringOptions
 from forecast_scheduler.settings.document import Settings
+from scorer.options import ScorerOptions, ScoringOptions
 
 
 def scorer_options(settings: Settings) -> ScorerOptions:

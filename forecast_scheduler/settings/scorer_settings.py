@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import field_validator
 
-from cluster.scorer_options import ScoringOptions
+from scorer.options import ScoringOptions
 from scorer.service.options import ServiceOptions
 
 

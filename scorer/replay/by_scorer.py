@@ -18,7 +18,7 @@ import numpy as np
 from base.arrays import Bools, Floats, Ints
 from cluster.live.usage import NodeUsage
 from cluster.model_watch import LoadedModel
-from cluster.scorer_options import Ladder, ScorerOptions
+from cluster.options import Ladder
 from forecast.calendar import SLOT_MINUTES
 from forecast.history import History
 from forecast.model import PeakModel
@@ -26,6 +26,7 @@ from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.service_key import NO_OWNER, Owner, ServiceKey
 from kube.decoding.decoding import Kind
 from kube.objects.objects import NodeInfo, Phase, PodInfo, QosClass
+from scorer.options import ScorerOptions
 from scorer.policy import ScoringPolicies
 from scorer.replay.cluster_state import ClusterState, PendingPod
 from scorer.replay.recording import Recording

@@ -10,10 +10,10 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from base.arrays import Floats
-from base.load_colours import LOAD_SCALE
 from forecast.calendar import SLOT_MINUTES
 from forecast.history import History
 from forecast.resources import CPU, HOT_SHARE
+from scorer.load_scale import LOAD_SCALE
 from scorer.replay.replay import Replay
 
 COLOURS = {

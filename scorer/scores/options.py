@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Annotated, Any, Final, Self
+from typing import Annotated, Any, Final
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator
 
 from base.errors import InputError
 from base.setting_group import SettingGroup
+from cluster.water_level import WaterLevels
 from forecast.resources import RESOURCES, resource_index
 
 DEFAULT_WEIGHTS: Final[Mapping[str, float]] = {"predicted_peak": 1.0}
@@ -24,36 +25,11 @@ _MAX_UTILIZATION: Final = 100
 _MAX_SHAPE_SCORE: Final = 10
 
 Weight = Annotated[float, Field(ge=0)]
-Share = Annotated[float, Field(ge=0, le=1)]
 
 
 def _points(given: Any) -> Any:
     """Points in order, of the mapping that a document holds."""
     return tuple(sorted((int(at), score) for at, score in given.items())) if isinstance(given, Mapping) else given
-
-
-class WaterLevels(SettingGroup):
-    """Levels of the score spread_or_stack: requested shares of the pool's allocatable (docs/understand/scores.md).
-
-    The middle between lower and upper should not be above 1 - (largest pod / node): spread up to there, no node has
-    room for such a pod any more. The defaults keep room for pods of half a node (benchmarks/water_level.py).
-    """
-
-    lower: Share = 0.4
-    """Share of the pool of nodes requested up to which pods are spread. Below `upper`."""
-
-    upper: Share = 0.6
-    """Share of the pool requested from which pods are stacked. Between both levels the preference goes over
-    linearly."""
-
-    hysteresis: Share = 0.05
-    """How far the share has to fall before stacking gives way."""
-
-    @model_validator(mode="after")
-    def _in_order(self) -> Self:
-        if not self.lower < self.upper:
-            raise ValueError("lower must be below upper")
-        return self
 
 
 class ScoreParameters(SettingGroup):

@@ -12,37 +12,6 @@ import numpy as np
 from base.arrays import AnyFloats, Floats
 from cluster.predicted.limits import limited
 from scorer.scores import MAX_NODE_SCORE
-from scorer.scores.options import WaterLevels
-
-
-def water_level(requested: AnyFloats, allocatable: AnyFloats, weights: AnyFloats) -> float:
-    """How full nodes are by requests together, 0..1: as full as their fullest resource.
-
-    requested, allocatable : (n_nodes, n_kinds), unknown or no allocatable = the node does not count for the resource
-    weights                : (n_kinds,), 0 = not looked at
-    """
-    level = 0.0
-    for kind in np.flatnonzero(weights > 0):
-        counted = limited(allocatable[:, kind])
-        if (there_is := float(allocatable[counted, kind].sum())) > 0:
-            # A node is full at most: what a pod requests beyond it takes nothing of the others.
-            asked = np.minimum(requested[counted, kind], allocatable[counted, kind]).sum()
-            level = max(level, float(asked) / there_is)
-    return min(level, 1.0)
-
-
-def next_stack_weight(previous: float, level: float, levels: WaterLevels) -> float:
-    """How much stacking counts from now on, 0 = spread only, 1 = stack only.
-
-        up(level) = clip((level - lower) / (upper - lower), 0, 1),   down(level) = up(level + hysteresis)
-        weight    = previous, moved no further than into [up(level), down(level)]
-
-    The play operator of hysteresis theory (Krasnosel'skii and Pokrovskii 1989, Systems with Hysteresis): continuous,
-    and the same levels in the same order give the same weight however often it is asked. Start with previous = 0.
-    """
-    up = _ramp(level, levels)
-    down = _ramp(level + levels.hysteresis, levels)
-    return max(up, min(previous, down))
 
 
 def spread_or_stack_score(
@@ -57,7 +26,7 @@ def spread_or_stack_score(
     pod          : (n_kinds,)
     allocatable  : (n_nodes, n_kinds); a resource of which a node has none, or an unknown amount, is left out
     weights      : (n_kinds,)
-    stack_weight : from `next_stack_weight`
+    stack_weight : from cluster.water_level.next_stack_weight
     Returns (n_nodes,) in [0, 100], higher is better; a node without any of the resources counts as half full, 50.
     """
     n_nodes = len(allocatable)
@@ -70,7 +39,3 @@ def spread_or_stack_score(
     known = weight_sum > 0
     share = np.where(known, total / np.where(known, weight_sum, 1.0), 0.5)
     return np.asarray(MAX_NODE_SCORE * ((1.0 - stack_weight) * (1.0 - share) + stack_weight * share))
-
-
-def _ramp(level: float, levels: WaterLevels) -> float:
-    return min(max((level - levels.lower) / (levels.upper - levels.lower), 0.0), 1.0)

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from cluster.scorer_options import ScorerOptions
 from cluster.tracking import TrackedCluster
 from kube.decoding.decoding import decode_pod
 from kube.objects.objects import NodeImage, NodeInfo, PodInfo, Taint
 from placement.filters.filter import ClusterView, Filter
 from placement.index.index import PlacementIndex
 from placement.scores.standard_score import StandardScore
+from scorer.options import ScorerOptions
 from testing.objects import node_info
 
 

@@ -14,7 +14,6 @@ from advisor.advice_notes import AdviceNotes
 from advisor.following import CanaryOutcome, Following, Nominations
 from advisor.gated_pods import GatedPods
 from cluster.assuming_cluster import AssumingCluster
-from cluster.scorer_options import ScorerOptions
 from kube.binding.binding_steps import BindingVerdict
 from kube.client.api_answer import Answer, answered, not_sent, unanswered
 from kube.client.pod_writes import MERGE
@@ -27,6 +26,7 @@ from placement.preferred_nodes import PREFERRED
 from placement.status import Code
 from scheduler.binding.in_flight_limit import InFlightLimit
 from scheduler.binding.outcome import BindStatus, Ending, outcome_of_binding
+from scorer.options import ScorerOptions
 from testing.settable_clock import SettableClock
 from tests.advisor.made_up import (
     ANOTHER_UID,

@@ -10,7 +10,7 @@ from advisor.gated_pods import GatedPods
 from advisor.metrics import AdviceCollector, FollowingCollector
 from advisor.releases import Forecast, Outcome, Releases
 from cluster.assuming_cluster import AssumingCluster
-from cluster.scorer_options import ScorerOptions
+from scorer.options import ScorerOptions
 from testing.settable_clock import SettableClock
 from tests.advisor.made_up import Session, gated
 

@@ -92,7 +92,7 @@ class World:
         profile = SchedulingProfile(
             "online",
             pods[0].scheduler_name,
-            OnePolicy(Policy(scoring_policy(scorer.tables.options))),
+            OnePolicy(Policy(scoring_policy(scorer.options))),
             BindingPlugins(bind=(), reserve=(self.reserving,)),
             filters=tuple(opened if one.name == opened.name else one for one in standard_filters()),
             score_per_point=0.05,

@@ -16,12 +16,12 @@ from advisor.gated_pods import GatedPods
 from advisor.releases import Forecast, Outcome, Releases
 from advisor.reports import AdviceReports
 from cluster.assuming_cluster import AssumingCluster
-from cluster.scorer_options import ScorerOptions
 from kube.client.api_answer import Answer, answered, unanswered
 from kube.objects.objects import PodInfo
 from kube.status.pod_conditions import STRATEGIC_MERGE
 from placement.advice_gate import ADVICE
 from placement.gate_removal import release_body
+from scorer.options import ScorerOptions
 from testing.settable_clock import SettableClock
 from tests.advisor.made_up import ANOTHER_UID, FORBIDDEN, INVALID, MISSING, OTHER_GATE, Session, gated
 

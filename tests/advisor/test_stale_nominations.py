@@ -10,11 +10,11 @@ import pytest
 from advisor.advice_requests import advice_note
 from advisor.stale_nominations import StaleNominations
 from cluster.assuming_cluster import AssumingCluster
-from cluster.scorer_options import ScorerOptions
 from kube.client.api_answer import Answer, answered
 from kube.client.pod_writes import MERGE
 from kube.objects.objects import PodInfo
 from placement.advice_gate import ADVICE
+from scorer.options import ScorerOptions
 from testing.objects import pod_info
 from testing.settable_clock import SettableClock
 from tests.advisor.made_up import OTHER_GATE, Asked, Session, gated, pod_answer, scheduled_is

@@ -13,7 +13,8 @@ from tests.docs.pages import PAGES, ROOT, text_of
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _FOLDERS = (
     "docs", "deploy", "dashboards", "data", "testing", "tests", "benchmarks",
-    "forecast", "trainer", "kube", "serving", "scorer", "placement", "extender", "scheduler", "advisor", "admission",
+    "base", "forecast", "trainer", "kube", "cluster", "serving", "scorer", "placement", "extender",
+    "scheduler", "advisor", "admission",
     "forecast_scheduler",
 )  # fmt: skip
 _PATH = re.compile(rf"(?<![\w./~-])(?:{'|'.join(_FOLDERS)})/[\w./*-]*\w/?")

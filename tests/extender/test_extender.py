@@ -188,7 +188,7 @@ def test_pools_come_in_their_order_by_points_as_far_as_nodes_are_asked_for() -> 
     for name, pool in (("node-0", "a"), ("node-3", "b")):
         tested.scorer.tables.put(Kind.NODES, replace(node(name), labels={"pool": pool}))
     pools = PoolOrder([LabelSelector((Requirement("pool", Operator.IN, (pool,)),)) for pool in "ab"])
-    plain = ExtenderOptions().policy(scoring_policy(tested.scorer.tables.options))
+    plain = ExtenderOptions().policy(scoring_policy(tested.scorer.options))
     made = AtOnce(tested.scorer, policies=OnePolicy(replace(plain, pools=pools)), clock=tested.clock)
     points = dict.fromkeys(NODES, 0) | dict(made.prioritize(pod_of(0, "new"), NODES))
     assert sorted(NODES, key=lambda name: -points[name])[:2] == ["node-0", "node-3"]  # node-0 is the fullest

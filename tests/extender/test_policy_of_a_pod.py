@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from cluster.scorer_options import ScorerOptions
 from extender.extender import Extender
 from extender.extender_api import Victims
 from extender.extender_options import ExtenderOptions
@@ -18,6 +17,7 @@ from placement.card_types.options import CardOptions, Protection
 from placement.filters.domain import DOMAIN_LABEL, Domain
 from placement.node_order import ORDER_POINTS
 from placement.policies.policy import Chosen, Policy
+from scorer.options import ScorerOptions
 from scorer.policy import SETTINGS_POLICY, ScoringPolicy, scoring_policy
 from scorer.scorer_api import Scored
 from scorer.scores.catalogue import SCORES

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from cluster.scorer_options import ScorerOptions
 from forecast_scheduler.commands.live_placing import Placing, open_placing
 from forecast_scheduler.commands.scorer.setup import Inputs
 from forecast_scheduler.settings.document import Settings
 from placement.policies.policy import Policy
+from scorer.options import ScorerOptions
 from scorer.policy import scoring_policy
 from scorer.scorer import Scorer
 from scorer.scores.options import ScoreOptions

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from cluster.scorer_options import ScorerOptions
 from cluster.tracking import TrackedCluster
 from kube.decoding.decoding import ApiObject, Kind, decode_object, decode_pod
 from kube.objects.objects import NodeInfo, PodInfo
 from placement.filters.filter import ClusterView, Filter, rejected
 from placement.index.index import PlacementIndex
+from scorer.options import ScorerOptions
 
 KIND_OF = {kind.singular: kind for kind in Kind}
 

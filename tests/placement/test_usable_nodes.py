@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cluster.scorer_options import ScorerOptions
 from cluster.tracking import TrackedCluster
 from kube.decoding.decoding import Kind, decode_object, decode_pod
 from kube.objects.objects import NodeInfo, PodInfo, Taint
@@ -29,6 +28,7 @@ from placement.usable_nodes import Placer, UsableNodes
 from placement.virtual_nodes.node_ownership import Claims
 from placement.virtual_nodes.options import ServerlessOptions
 from placement.virtual_nodes.virtual_nodes import VirtualNodes
+from scorer.options import ScorerOptions
 from scorer.policy import scoring_policy
 from testing.placement.views import node_named, pod_with
 from tests.placement.random_cluster import random_cluster

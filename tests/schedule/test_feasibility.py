@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import pytest
 
-from cluster.scorer_options import ScorerOptions
 from placement.filters.catalogue import STANDARD_FILTERS, standard_filters
 from placement.filters.domain import Domain
 from placement.filters.node_resources_fit import NodeResourcesFit
@@ -13,6 +12,7 @@ from placement.policies.policy import OnePolicy, Policy
 from scheduler.assembly import standard_profile
 from scheduler.binding.binding_plugins import BindingPlugins
 from scheduler.profiles.online.profile import ONLINE
+from scorer.options import ScorerOptions
 from scorer.policy import scoring_policy
 
 SCORING = scoring_policy(ScorerOptions())

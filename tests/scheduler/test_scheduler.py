@@ -128,7 +128,7 @@ class World:
             profile = SchedulingProfile(
                 "online",
                 "forecast-scheduler",
-                OnePolicy(Policy(scoring_policy(self.scorer.tables.options))),
+                OnePolicy(Policy(scoring_policy(self.scorer.options))),
                 BindingPlugins(bind=()),
                 filters=(*standard_filters(), *filters),
                 post_filters=tuple(post_filters),  # type: ignore[arg-type]

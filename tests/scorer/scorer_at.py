@@ -12,11 +12,11 @@ from base.errors import StoreError
 from cluster.live.usage import NodeUsage
 from cluster.model_watch import LoadedModel
 from cluster.predicted.cluster import PredictedCluster
-from cluster.scorer_options import ScorerOptions
 from forecast.model import PeakModel
 from forecast.service_key import ServiceKey
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
+from scorer.options import ScorerOptions
 from scorer.policy import ScoringPolicies
 from scorer.scorer import Scorer
 from testing.settable_clock import SettableClock

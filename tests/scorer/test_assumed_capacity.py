@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from cluster.predicted.capacity import CAPACITY_ANNOTATION
-from cluster.scorer_options import ScorerOptions
 from forecast.model import PeakModel
 from forecast.resources import CPU, DISK
 from kube.decoding.decoding import Kind
 from placement.filters.filter import ClusterView
 from placement.filters.predicted_peak import PredictedPeak
 from placement.index.index import PlacementIndex
+from scorer.options import ScorerOptions
 from testing.placement.views import passing
 from tests.scorer.live_cluster import assuming, at, loaded, model, node, pod_of
 from tests.scorer.scorer_at import LiveScorer, tables

@@ -12,10 +12,10 @@ import pytest
 from base.errors import InputError
 from base.periodic_task import PeriodicTask
 from cluster.model_watch import LoadedModel, ModelWatch
-from cluster.scorer_options import ScorerOptions
 from forecast.model_artefact import artefact_of
 from forecast.published_models import Registry
 from scorer.background import Background
+from scorer.options import ScorerOptions
 from scorer.scorer import Scorer
 from tests.scorer.live_cluster import model, pod_of
 from tests.scorer.scorer_at import LiveScorer

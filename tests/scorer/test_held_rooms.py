@@ -13,11 +13,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from cluster.assuming_cluster import AssumingCluster
 from cluster.held_rooms import HeldRoom
-from cluster.scorer_options import ScorerOptions
 from cluster.tables.self_check import self_check
 from kube.decoding.decoding import Kind
 from kube.objects.constraints import LabelSelector, Operator, Requirement
 from kube.objects.objects import RESERVATION, PodInfo
+from scorer.options import ScorerOptions
 from testing.objects import node_info, pod_info
 from tests.scorer.live_cluster import pod_of
 from tests.scorer.scorer_at import LiveScorer, shares

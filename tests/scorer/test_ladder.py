@@ -9,7 +9,7 @@ import pytest
 
 from cluster.degradation import Level, level_of_nodes, level_without_live
 from cluster.opt_out import OPT_OUT_ANNOTATION
-from cluster.scorer_options import Ladder
+from cluster.options import Ladder
 from scorer.scoring import weights_without_model
 from tests.scorer.live_cluster import loaded, model, pod_of
 from tests.scorer.scorer_at import LiveScorer

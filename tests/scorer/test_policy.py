@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from base.errors import InputError
-from cluster.scorer_options import ScorerOptions
 from forecast.resources import RESOURCES
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
+from scorer.options import ScorerOptions
 from scorer.policy import SETTINGS_POLICY, ChosenScoring, ScoringPolicy, scoring_policy
 from scorer.scores.catalogue import SCORES
 from tests.scorer.live_cluster import pod_of

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cluster.degradation import Level
-from cluster.scorer_options import ScorerOptions
 from kube.decoding.decoding import Kind
+from scorer.options import ScorerOptions
 from scorer.policy import scoring_policy
 from scorer.scoring import ranking_of, score_pod
 from tests.scorer.live_cluster import at, node, pod_of

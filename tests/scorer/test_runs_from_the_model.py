@@ -10,11 +10,11 @@ import pytest
 
 from base.arrays import Floats
 from cluster.scale_out import expected_scale_out
-from cluster.scorer_options import ScorerOptions
 from forecast.resources import CPU
 from kube.decoding.decoding import Kind
 from kube.decoding.jobs import JobInfo
 from kube.objects.objects import PodInfo
+from scorer.options import ScorerOptions
 from tests.scorer.live_cluster import at, loaded, pod_of
 from tests.scorer.nightly_jobs import JOB_LEVEL, NIGHTLY, RUN_SECONDS, job_of_night, job_pod, nightly_model
 from tests.scorer.scorer_at import LiveScorer, tables

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from base.errors import InputError, UnknownName
 from cluster.predicted.power_growth import BEST_NODES, MEMORY_LIMIT, RESOURCE_WEIGHTS, power_growth
-from cluster.scorer_options import ScorerOptions
 from forecast.resources import CPU, MEMORY
 from kube.decoding.decoding import Kind
 from scorer.judgement import Judgement, RejectedNodes
+from scorer.options import ScorerOptions
 from scorer.scorer import Scorer
 from scorer.scores.energy import best_nodes, energy_growth
 from scorer.scores.options import ScoreOptions

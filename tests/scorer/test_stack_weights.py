@@ -7,9 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from base.arrays import Bools
-from cluster.stack_weights import StackWeights
 from cluster.tables.state import ClusterState
-from scorer.scores.options import ScoreParameters
+from cluster.water_level import Stacking, StackWeights
 from scorer.service.metrics import ServiceMetrics
 from scorer.service.options import ServiceOptions
 from tests.kube.api_objects import GIB, node, pod
@@ -30,17 +29,17 @@ def requested(*cores: float) -> ClusterState:
 
 
 def test_each_pool_stacks_by_its_own_fullness_and_hysteresis() -> None:
-    weights = StackWeights(ScoreParameters())
+    weights = StackWeights(Stacking())
     weights.follow(requested(9.0, 9.0, 1.0), POOLS)
     assert (weights.of("first"), weights.of("second")) == (1.0, 0.0)
-    weights = StackWeights(ScoreParameters())
+    weights = StackWeights(Stacking())
     weights.follow(requested(6.0, 6.0, 4.0), POOLS)
     assert (weights.of("first"), weights.of("second")) == (1.0, 0.0)
     # Both levels are 0.57 now: one came from above, the other from below.
     weights.follow(requested(5.7, 5.7, 5.7), POOLS)
     assert weights.of("first") == 1.0
     assert 0.8 < weights.of("second") < 0.9
-    weights = StackWeights(ScoreParameters())
+    weights = StackWeights(Stacking())
     weights.follow(requested(9.0, 9.0, 9.0), {"none": np.zeros(3, dtype=bool)})
     assert weights.of("none") == weights.of("never heard of") == 0.0
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from cluster.file_session import FileSession
 from kube.decoding.decoding import Kind
 from kube.objects.objects import NodeInfo, PodInfo
-from kube.session.file_session import FileSession
 from placement.disruption_budgets import DisruptionBudget
 from placement.node_rule_options import NodeRuleOptions
 from placement.pod_groups.group_apis import OURS
@@ -100,7 +100,7 @@ class TenantWorld:
             preemption=PreemptionOptions(protect_started=0),
         )
         self.tables: ScheduleTables = schedule_tables(self.scorer, settings, NodeRuleOptions())
-        policy = Policy(scoring_policy(self.scorer.tables.options))
+        policy = Policy(scoring_policy(self.scorer.options))
         self._loop = DryLoop(settings, self.scorer, self.tables, OnePolicy(policy), FileSession())
         self.tables.budgets.replace(budgets)
         if self.tables.gangs is not None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cluster.assuming_cluster import AssumingCluster
-from cluster.scorer_options import ScorerOptions
+from scorer.options import ScorerOptions
 from tenants.elastic_quota import ElasticQuota
 from tenants.ledger import QuotaLedger
 from tenants.pod_amounts import PodAmounts

@@ -34,7 +34,7 @@ class ExpectedPlacing(Placing):
         super().__init__(scorer, settings)
         options = extender_options(settings)
         self._weight, self._choose = options.answers.weight, choose
-        self._settings_policy = options.policy(scoring_policy(scorer.tables.options))
+        self._settings_policy = options.policy(scoring_policy(scorer.options))
 
     def now_and_shaped(self, pod: PodInfo, shaped: PodInfo) -> tuple[BestNode, BestNode]:
         """Where a pod would go if it had to be placed now, as it is and shaped. pod: of the cluster, perhaps bound."""

@@ -105,7 +105,7 @@ class _ByExtender:
         self.scorer, self.background, self.provider = scorer, background, provider
         self._component, self._placing, self._objects = component, placing, objects
         settings = component.settings
-        policy = extender_options(settings).policy(scoring_policy(scorer.tables.options))
+        policy = extender_options(settings).policy(scoring_policy(scorer.options))
         self._policies: Policies = OnePolicy(policy) if provider is None else provider
 
     def explain(self, pod: PodInfo, nodes: Sequence[str] | None, top: int) -> Explained:

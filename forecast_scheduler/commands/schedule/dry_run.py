@@ -9,6 +9,7 @@ from typing import Final
 
 from kubernetes.client import ApiClient
 
+from cluster.file_session import FileSession
 from cluster.tables.cluster_file import ClusterObjects
 from forecast_scheduler.commands.policy.follow_policies import read_policies
 from forecast_scheduler.commands.schedule.dry_run_gaps import (
@@ -26,7 +27,6 @@ from kube.client.kubernetes_client import api_client
 from kube.client.kubernetes_source import ResourceSource, source_of
 from kube.decoding.decoding import Kind
 from kube.session.api_session import ApiSession
-from kube.session.file_session import FileSession
 from placement.index.index import INDEXED_KINDS
 from placement.policies.policy import OnePolicy, Policies
 from placement.policies.provider import PolicyProvider

@@ -9,7 +9,7 @@ from importlib import resources
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from base.load_colours import LOAD_SCALE
+from scorer.load_scale import LOAD_SCALE
 from scorer.service.report_file import REPORT_POLICY
 from serving.open_paths import PAGE_FILES
 

@@ -15,6 +15,7 @@ from placement.filters.filter import Filter
 from placement.plugins import NodePreference
 from placement.policies.policy import Policy
 from scheduler.cycle.placing import Placer
+from scorer.options import ScorerOptions
 from scorer.policy import scoring_policy
 from tests.placement.devices.device_world import DeviceWorld, card_pod
 
@@ -64,5 +65,5 @@ class CardWorld(DeviceWorld):
         self.put(*pods)
         placer = Placer(self.view, self.cluster, Level.REQUESTS, until=1e9, one_by_one=one_by_one)
         placer.preferences = self.preferences
-        placed = placer.place(pods, self.filters, Policy(scoring_policy(self.cluster.options)))
+        placed = placer.place(pods, self.filters, Policy(scoring_policy(ScorerOptions())))
         return [self.state.names[row] for row in placed.rows]

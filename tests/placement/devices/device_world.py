@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from cluster.assuming_cluster import AssumingCluster
-from cluster.scorer_options import ScorerOptions
 from kube.objects.objects import NodeInfo, Phase, PodInfo
 from placement.devices.device_table import DeviceTable
 from placement.devices.options import DeviceOptions
 from placement.filters.filter import ClusterView
 from placement.index.index import PlacementIndex
+from scorer.options import ScorerOptions
 from tests.placement.small_cluster import node_of, pod_of
 
 GPU, MEMORY, COUNT = "nvidia.com/gpu", "aliyun.com/gpu-mem", "aliyun.com/gpu-count"

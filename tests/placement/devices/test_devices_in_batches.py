@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from cluster.degradation import Level
-from cluster.scorer_options import ScorerOptions
 from placement.devices.filter import GpuDevices
 from placement.filters.catalogue import standard_filters
 from placement.policies.policy import Policy
 from scheduler.cycle.batch_plan import BatchPlan
 from scheduler.cycle.placing import Placed, Placer
+from scorer.options import ScorerOptions
 from scorer.policy import scoring_policy
 from tests.placement.devices.device_world import INDEX, DeviceWorld, card_node, card_pod
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from cluster.assuming_cluster import AssumingCluster
-from cluster.scorer_options import ScorerOptions
 from placement.reservations.reservations import Reservations
+from scorer.options import ScorerOptions
 from testing.objects import node_info, pod_info
 from tests.placement.reservations.test_decoding import AVAILABLE, CREATED, reservation
 

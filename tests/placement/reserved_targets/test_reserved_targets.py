@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cluster.scorer_options import ScorerOptions
 from cluster.tables.changes import PodChange
 from forecast.service_key import Owner
 from kube.decoding.watched_kinds import UndecodableObject
@@ -23,6 +22,7 @@ from placement.policies.pool_order import PoolOrder
 from placement.reserved_targets.move_state import MoveState
 from placement.reserved_targets.reserved_targets import ReservedTargets
 from placement.reserved_targets.watched_plans import LONGEST_SECONDS, WATCHED_PLANS
+from scorer.options import ScorerOptions
 from scorer.policy import scoring_policy
 from tests.placement.small_cluster import node_of, pod_of, state_of, view_of_state
 

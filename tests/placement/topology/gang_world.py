@@ -80,7 +80,7 @@ class GangWorld:
             for table in (self.gangs, self.zones, self.devices):
                 self.scorer.tables.attach((), table)
         self.scorer.tables.replace(Kind.NODES, list(nodes))
-        self.policy = Policy(scoring_policy(self.scorer.tables.options))
+        self.policy = Policy(scoring_policy(self.scorer.options))
         filters: tuple[Filter, ...] = (*standard_filters(), GpuDevices(self.devices), *plugins.filters)
         self.profile = SchedulingProfile(
             "gpu",

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from cluster.assuming_cluster import AssumingCluster
-from cluster.scorer_options import ScorerOptions
 from cluster.tables.columns import whole_units
 from kube.objects.objects import ContainerRequests, PodInfo, QosClass
 from placement.devices.device_table import DeviceTable
@@ -18,6 +17,7 @@ from placement.index.index import PlacementIndex
 from placement.topology.node_zones import CardLayout, CpuManager, NodeZones, NumaZone, Policy, Scope
 from placement.topology.options import TopologyOptions
 from placement.topology.zone_table import ZoneTable
+from scorer.options import ScorerOptions
 from tests.placement.devices.device_world import GPU, card_node
 from tests.placement.small_cluster import pod_of
 

@@ -85,7 +85,7 @@ class World:
             Kind.NODES, [replace(node_of(f"node-{i}"), allocatable=allocatable) for i in range(n_nodes)]
         )
         self.scorer.tables.replace(Kind.PODS, list(pods))
-        policy = Policy(scoring_policy(self.scorer.tables.options))
+        policy = Policy(scoring_policy(self.scorer.options))
         self.profile = SchedulingProfile(
             "online",
             "forecast-scheduler",

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 import numpy as np
 
 from cluster.model_watch import LoadedModel
-from cluster.scorer_options import ScorerOptions
 from forecast.service_key import Owner, ServiceKey
 from kube.decoding.decoding import Kind
 from kube.objects.constraints import (
@@ -35,6 +34,7 @@ from scheduler.cycle.choice import Choice
 from scheduler.cycle.equivalence import Likeness
 from scheduler.cycle.placing import Placer
 from scheduler.profile import SchedulingProfile
+from scorer.options import ScorerOptions
 from scorer.policy import scoring_policy
 from scorer.scorer import Scorer
 from testing.clusters.large_cluster import large_cluster
@@ -127,7 +127,7 @@ def varied_cluster(
         waiting += _like(pods[int(rng.integers(n_services))], int(rng.integers(1, 60)), len(waiting), rng)
     for pod in waiting:
         scorer.tables.put(Kind.PODS, pod)
-    return VariedCluster(scorer, view, Policy(scoring_policy(scorer.tables.options)), waiting)
+    return VariedCluster(scorer, view, Policy(scoring_policy(scorer.options)), waiting)
 
 
 def _keeping_jobs_away(number: int) -> PodConstraints:

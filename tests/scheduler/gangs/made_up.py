@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from cluster.assuming_cluster import AssumingCluster
-from cluster.scorer_options import ScorerOptions
 from forecast.service_key import NO_OWNER, Owner
 from kube.objects.objects import PodInfo
 from placement.pod_groups.labels import GROUP_LABEL, ROLE
@@ -15,6 +14,7 @@ from placement.pod_groups.minima import Minima
 from placement.pod_groups.pod_group import PodGroupInfo
 from scheduler.gangs.directory import GangDirectory
 from scheduler.gangs.options import GangOptions
+from scorer.options import ScorerOptions
 from tests.placement.decisions.made_up import pod as some_pod
 
 NOW = 1_795_284_000.0

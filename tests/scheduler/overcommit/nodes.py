@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 from cluster.assuming_cluster import AssumingCluster
-from cluster.scorer_options import ScorerOptions
 from forecast.service_key import Owner
 from kube.objects.objects import NodeInfo, Phase, PodInfo
 from placement.index.index import PlacementIndex
 from scheduler.overcommit.overcommit import Cause, Overcommit, units_of
 from scheduler.overcommit.overcommitted_nodes import OvercommitWatch
+from scorer.options import ScorerOptions
 from tests.placement.small_cluster import node_of, pod_of
 
 OURS = "forecast-scheduler"

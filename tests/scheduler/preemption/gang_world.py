@@ -89,7 +89,7 @@ class GangWorld:
             for follower in (self.view.index, self.devices, self.gangs, self.nominated, self.sitting):
                 self.scorer.tables.attach(INDEXED_KINDS if follower is self.view.index else (), follower)
             self.profile = SchedulingProfile(
-                "online", SCHEDULER, OnePolicy(Policy(scoring_policy(self.scorer.tables.options))),
+                "online", SCHEDULER, OnePolicy(Policy(scoring_policy(self.scorer.options))),
                 BindingPlugins(bind=()),
                 filters=(*standard_filters(), *further(self), self.nominated),
                 post_filters=(self.preemption,),

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from cluster.assuming_cluster import AssumingCluster
-from cluster.scorer_options import ScorerOptions
 from kube.binding.binding_steps import BindingResult, BindingVerdict
 from kube.client.api_answer import NO_ANSWER, Answer
 from kube.objects.objects import PodInfo
@@ -18,6 +17,7 @@ from placement.reservations.reservations import Reservations
 from placement.status import Code
 from scheduler.binding.outcome import BindStatus, bind_status, outcome_of_binding
 from scheduler.reservations.reservation_binder import ReservationBinder
+from scorer.options import ScorerOptions
 from testing.objects import pod_info
 from tests.placement.reservations.test_decoding import AVAILABLE, CREATED, reservation
 

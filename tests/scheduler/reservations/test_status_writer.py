@@ -11,12 +11,12 @@ from dataclasses import replace
 from typing import Any
 
 from cluster.assuming_cluster import AssumingCluster
-from cluster.scorer_options import ScorerOptions
 from kube.client.api_answer import Answer
 from kube.objects.objects import RESERVATION
 from placement.reservations.reservations import Reservations
 from scheduler.reservations.reports import ReservationReports
 from scheduler.reservations.status_writer import ReservationWriter
+from scorer.options import ScorerOptions
 from testing.objects import node_info, pod_info
 from tests.placement.reservations.test_decoding import AVAILABLE, CREATED, reservation
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from cluster.held_rooms import HeldRoom
-from cluster.scorer_options import ScorerOptions
 from kube.decoding.decoding import Kind
 from kube.objects.constraints import LabelSelector, Operator, Requirement
 from kube.objects.objects import PodInfo, Taint
@@ -14,6 +13,7 @@ from placement.filters.filter import ClusterView
 from placement.index.index import INDEXED_KINDS, PlacementIndex
 from placement.policies.policy import Policy
 from scheduler.cycle.placing import Looked, Placer
+from scorer.options import ScorerOptions
 from scorer.policy import scoring_policy
 from scorer.scorer import Scorer
 from testing.objects import node_info, pod_info

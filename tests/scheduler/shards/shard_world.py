@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from cluster.assuming_cluster import AssumingCluster
-from cluster.scorer_options import ScorerOptions
 from kube.objects.objects import NodeInfo, PodInfo
 from scheduler.shards.node_shards import HANDED_OVER, SHARD_LABEL, HandedOver, handing_over
 from scheduler.shards.ownership import NodeOwnership
+from scorer.options import ScorerOptions
 from testing.objects import node_info, pod_info
 from testing.settable_clock import SettableClock
 

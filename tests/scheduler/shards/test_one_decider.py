@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster.assuming_cluster import AssumingCluster
-from cluster.scorer_options import ScorerOptions
 from kube.objects.constraints import PodAffinityTerm, PodConstraints, TopologySpreadConstraint
 from kube.objects.objects import DeviceAsk, NamespaceInfo, PodInfo, PodResourceClaim
 from kube.objects.selectors import selector_matches
 from placement.index.namespaces import Namespaces
 from placement.machine_groups.membership import BORROW
 from scheduler.shards.one_decider import OneDecider, WideTerms
+from scorer.options import ScorerOptions
 from testing.objects import node_info, pod_info
 from tests.placement.small_cluster import chosen, is_in, term
 

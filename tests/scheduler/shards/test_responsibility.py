@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from cluster.assuming_cluster import AssumingCluster
 from cluster.held_rooms import HeldRoom
-from cluster.scorer_options import ScorerOptions
 from kube.objects.constraints import LabelSelector, NodeSelectorTerm, Operator, PodConstraints, Requirement
 from kube.objects.objects import PodInfo
 from scheduler.queue.unit import unit_by_owner
 from scheduler.shards.dispatch import dispatcher
 from scheduler.shards.passed_on import PASSED_ON, PassedOn, passed_on
 from scheduler.shards.responsibility import Responsibility
+from scorer.options import ScorerOptions
 from testing.objects import node_info, pod_info
 
 HOLDERS = {0: "a", 1: "b", 2: "c", 3: "a"}

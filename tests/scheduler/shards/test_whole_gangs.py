@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster.assuming_cluster import AssumingCluster
-from cluster.scorer_options import ScorerOptions
 from kube.objects.constraints import PodConstraints
 from kube.objects.objects import PodInfo
 from placement.pod_groups.labels import GROUP_LABEL
@@ -17,6 +16,7 @@ from scheduler.shards.dispatch import dispatcher
 from scheduler.shards.passed_on import PASSED_ON, PassedOn
 from scheduler.shards.responsibility import Responsibility
 from scheduler.shards.whole_gangs import WholeGangs
+from scorer.options import ScorerOptions
 from tests.scheduler.binding.made_up import pod_info
 
 NOTHING = PassedOn()

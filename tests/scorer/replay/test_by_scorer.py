@@ -9,12 +9,12 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 
-from cluster.scorer_options import ScorerOptions
 from forecast.fit import fit
 from forecast.model import PeakModel
 from forecast.resources import LOG
 from forecast.service_key import service_of_pod
 from kube.objects.objects import PodInfo
+from scorer.options import ScorerOptions
 from scorer.policy import ChosenScoring, ScoringPolicy, scoring_policy
 from scorer.replay.by_scorer import ByScorer, ScorerSetup
 from scorer.replay.preparation import forecast_with

@@ -12,11 +12,11 @@ from cluster.runs import observed
 from cluster.runs.job_pods import is_job_pod
 from cluster.runs.observed import ObservedRuns
 from cluster.runs.run_times import RunTimes
-from cluster.scorer_options import ScorerOptions
 from forecast.run_length import RunEstimate
 from forecast.service_key import NO_OWNER, Owner, ServiceKey
 from kube.decoding.jobs import JobInfo
 from kube.objects.objects import Phase, PodInfo
+from scorer.options import ScorerOptions
 from tests.kube.api_objects import node, pod
 from tests.scorer.runs.made_up import REPORT
 

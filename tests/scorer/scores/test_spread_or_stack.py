@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from base.errors import InputError
-from scorer.scores.options import WaterLevels
-from scorer.scores.spread_or_stack import next_stack_weight, spread_or_stack_score, water_level
+from cluster.water_level import WaterLevels, next_stack_weight, water_level
+from scorer.scores.spread_or_stack import spread_or_stack_score
 
 LEVELS = WaterLevels(lower=0.5, upper=0.7, hysteresis=0.1)
 level = st.floats(0, 1)

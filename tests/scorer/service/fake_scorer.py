@@ -10,6 +10,7 @@ import numpy as np
 from base.arrays import Floats
 from base.errors import InputError, UnknownName
 from cluster.degradation import Level
+from cluster.table_check import SelfCheck
 from forecast.model_findings import ModelFinding
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
@@ -51,7 +52,7 @@ class FakeScorer:
         self.with_model = True
         self.findings: tuple[ModelFinding, ...] = ()
         self.drift: tuple[str, ...] = ()
-        self.last_check: answers.SelfCheck | None = None
+        self.last_check: SelfCheck | None = None
         self.fail: Callable[[], None] = lambda: None
         self.asked: list[PodInfo] = []
         self.charged: list[tuple[str, str, float]] = []
@@ -330,9 +331,9 @@ class FakeScorer:
             last_check=self.last_check,
         )
 
-    def self_check(self) -> answers.SelfCheck:
+    def self_check(self) -> SelfCheck:
         self.fail()
-        self.last_check = answers.SelfCheck(not self.drift, NOW, len(self.names), 612, self.drift)
+        self.last_check = SelfCheck(not self.drift, NOW, len(self.names), 612, self.drift)
         return self.last_check
 
     def _day_number(self, day: date | None) -> int:

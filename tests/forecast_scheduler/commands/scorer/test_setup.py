@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 
 from base.errors import InputError
-from cluster.scorer_options import Ladder, ScorerOptions
+from cluster.options import Ladder
 from forecast.calendar import Calendar
 from forecast.model_artefact import artefact_of
 from forecast.published_models import Registry
 from forecast_scheduler.commands.scorer.setup import Inputs, clock_from, open_scorer
 from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.scorer_options import scorer_options
+from scorer.options import ScorerOptions
 from tests.scorer.live_cluster import model
 
 BERLIN = Calendar("Europe/Berlin")

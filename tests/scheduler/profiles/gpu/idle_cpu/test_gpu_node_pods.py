@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cluster.scorer_options import ScorerOptions
 from cluster.tracking import TrackedCluster
 from kube.objects.objects import PodInfo
 from scheduler.profiles.gpu.idle_cpu.gpu_node_pods import GpuNodePods
 from scheduler.profiles.gpu.idle_cpu.offline_pods import OfflinePods
+from scorer.options import ScorerOptions
 from tests.scheduler.profiles.gpu.idle_cpu.gpu_nodes import GPU, PROFILE, gpu_node, gpu_pod, offline_pod, plain_pod
 
 MAKE = (gpu_pod, offline_pod, plain_pod)

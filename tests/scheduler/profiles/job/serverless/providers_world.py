@@ -8,7 +8,6 @@ from typing import Any
 
 from cluster.assuming_cluster import AssumingCluster
 from cluster.degradation import Level
-from cluster.scorer_options import ScorerOptions
 from forecast.service_key import Owner
 from kube.objects.objects import NodeInfo, Phase, PodInfo, Taint
 from placement.filters.catalogue import standard_filters
@@ -19,6 +18,7 @@ from placement.virtual_nodes.options import Provider, ServerlessOptions
 from scheduler.cycle.placing import Placed, Placer
 from scheduler.profiles.job.job_annotations import PLACE_ANNOTATION
 from scheduler.profiles.job.serverless.plugins import serverless_plugins
+from scorer.options import ScorerOptions
 from scorer.policy import scoring_policy
 from testing.objects import pod_info
 from testing.placement.views import node_named
@@ -104,7 +104,7 @@ class World:
             self.cluster.put(pod)
         placer = Placer(self.view, self.cluster, Level.REQUESTS, until=self.now + 1e9, one_by_one=one_by_one)
         placer.preferences = (self.failed_nodes, self.serverless)
-        return placer.place(pods, self.filters, Policy(scoring_policy(self.cluster.options)))
+        return placer.place(pods, self.filters, Policy(scoring_policy(ScorerOptions())))
 
     def run(self, pod: PodInfo, node: str, **fields: Any) -> PodInfo:
         """The watch says that it is bound there, and how it is."""

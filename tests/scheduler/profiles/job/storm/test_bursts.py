@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cluster.assuming_cluster import AssumingCluster
-from cluster.scorer_options import ScorerOptions
 from forecast.service_key import Owner, ServiceKey
 from kube.decoding.job_templates import PodTemplate
 from kube.decoding.jobs import JobInfo
@@ -21,6 +20,7 @@ from scheduler.profiles.job.storm.burst_groups import group_named
 from scheduler.profiles.job.storm.bursts import PastBursts
 from scheduler.profiles.job.storm.demand import demand_ahead
 from scheduler.profiles.job.storm.storms import storms
+from scorer.options import ScorerOptions
 from tests.kube.api_objects import node, pod
 
 MIDNIGHT = 1_790_035_200.0  # 2026-09-22, UTC

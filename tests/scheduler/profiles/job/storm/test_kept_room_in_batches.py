@@ -23,7 +23,7 @@ from tests.scheduler.profiles.job.storm.storm_scene import Scene, cron_job, of_s
 
 
 def policy(scene: Scene) -> Policy:
-    return Policy(scoring_policy(scene.live.scorer.tables.options))
+    return Policy(scoring_policy(scene.live.scorer.options))
 
 
 def runs(scene: Scene, pods: Sequence[PodInfo]) -> list[slice]:

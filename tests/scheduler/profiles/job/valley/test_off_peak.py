@@ -101,7 +101,7 @@ def test_many_like_pods_go_together_and_no_node_comes_to_be_over(
             placer = Placer(view, cluster, level, until=live.clock.now + 600, one_by_one=one_by_one)
             placer.preferences = (tested,)
             filters = (*standard_filters(), tested)
-            placed = placer.place(pods, filters, Policy(scoring_policy(live.scorer.tables.options)))
+            placed = placer.place(pods, filters, Policy(scoring_policy(live.scorer.options)))
         times = np.bincount(placed.rows, minlength=4)
         found.append(times)
         assert (np.bincount(placed.rows[: int(room.sum())], minlength=4) <= room).all()

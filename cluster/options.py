@@ -1,4 +1,4 @@
-"""Settings of what the scorer computes, in the section `scorer`, and what commands add to them."""
+"""Settings of the cluster's tables: how long a pod of a job runs, and how long inputs may be relied on."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pydantic import Field
 
 from base.setting_group import Duration, SettingGroup
-from scorer.scores.options import ScoreOptions
+from cluster.water_level import Stacking
 
 
 class Ladder(SettingGroup):
@@ -26,32 +26,16 @@ class Ladder(SettingGroup):
     """For this time the cluster as last heard of resembles the real one."""
 
 
-class ScoringOptions(SettingGroup):
-    """What the scorer computes, and how often."""
-
-    usage_every: Duration = Field(default=30, ge=1)
-    """Time between two measurements of the usage of all nodes."""
-
-    model_every: Duration = Field(default=30, ge=1)
-    """Time between two looks for a new model."""
-
-    overview_every: Duration = Field(default=60, ge=1)
-    """Time between two computations of the peaks of all nodes for page and metrics."""
-
-    scale_out_every: Duration = Field(default=300, ge=1)
-    """Time after which room for replicas still to come is shared out anew."""
-
-    self_check_every: Duration = Field(default=3600, ge=0)
-    """Time between two comparisons of the tables with a rebuild. 0: only when /v1/self-check is asked."""
+class KnowledgeOptions(SettingGroup):
+    """What the tables may believe; a part of the section `scorer`."""
 
     default_run: Duration = Field(default=600, ge=1, le=366 * 86_400)
     """How long a pod of a job runs of which nothing is known, in all commands (docs/use/jobs.md)."""
 
-    scores: ScoreOptions = Field(default_factory=ScoreOptions)
     ladder: Ladder = Field(default_factory=Ladder)
 
 
-class ScorerOptions(ScoringOptions):
+class TableOptions(KnowledgeOptions):
     """The settings, and what other sections of the document say."""
 
     usage_window: Duration = 300
@@ -62,3 +46,8 @@ class ScorerOptions(ScoringOptions):
 
     job_schedulers: tuple[str, ...] = ("job-scheduler",)
     """Scheduler names of the job profile, whose pods end even if no Job owns them."""
+
+    @property
+    def stacking(self) -> Stacking:
+        """By which resources pools of nodes fill up, and from which level pods are stacked there."""
+        return Stacking()
