@@ -9,10 +9,8 @@ from pydantic import Field, field_validator
 from base.setting_group import Duration, SettingGroup
 from kube.leader_election.options import LeaseOptions
 from placement.decisions.options import DecisionOptions
-from scheduler.gangs.options import GangOptions
-from scheduler.overcommit.options import RepairOptions
-from scheduler.preemption.options import PreemptionOptions
-from scheduler.settings import ScheduleSettings
+from scheduler.loop_settings import GangOptions, PreemptionOptions, RepairOptions
+from scheduler.schedule_settings import ScheduleSettings
 from serving.options import ServingOptions
 from tenants.options import TenantOptions
 

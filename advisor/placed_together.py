@@ -26,10 +26,10 @@ from placement.filters.filter import ClusterView, Filter
 from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.pods_that_fit import room_for
 from placement.scores.default_scores import parts_beside_allocation
-from scheduler.cycle.placing import Placer
+from scheduler.cycle.placing import UnitPlacer
 from scheduler.cycle.reserve import reserved, unreserve
 from scheduler.profile import SchedulingProfile
-from scheduler.queue.queued import QueuedPod
+from scheduler.queue.queued_pods import QueuedPodInfo
 
 MOST_NODES: Final = 1000
 """Nodes that are looked at beyond those of the pods, the ones whose CPU is predicted lowest at its peak: the tables of
@@ -91,7 +91,7 @@ class PlacedTogether:
         self._parts: list[_Part] = []
         self._fixed: set[int] = set()
 
-    def note(self, placed: Sequence[tuple[QueuedPod, str]], placer: Placer) -> None:
+    def note(self, placed: Sequence[tuple[QueuedPodInfo, str]], placer: UnitPlacer) -> None:
         view, movable, predicted = self._view, placer.movable or {}, self._cluster.predicted
         row_of, shape, plain = view.state.row_of, None, None
         zone = view.index.labels.column(_ZONE).values

@@ -40,7 +40,7 @@ from placement.filters.filter import ClusterView, rejected
 from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.index.index import PlacementIndex
 from scheduler.profiles.online.colocation_loop import Colocation
-from scheduler.profiles.online.options import GapOptions
+from scheduler.profiles.online.colocation_settings import GapOptions
 from scorer.scorer import Scorer
 from testing.servers.cluster_objects import Manifest
 

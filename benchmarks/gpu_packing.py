@@ -32,7 +32,7 @@ from benchmarks.gpu_packing_policies import PUBLISHED, by
 from benchmarks.gpu_packing_trace import Trace, arrivals, cards_full_at, find_traces, known_mix, read_trace
 from scheduler.profiles.gpu.fragmentation.live_mix import rounded
 from scheduler.profiles.gpu.fragmentation.packing_cost import Packing
-from scheduler.profiles.gpu.fragmentation.shapes import PodShape, ShapeMix, mix_of
+from scheduler.profiles.gpu.fragmentation.pod_shapes import PodShape, ShapeMix, mix_of
 
 OURS: Final = ("known", "live")
 FIRST_SEED: Final = 42

@@ -13,8 +13,8 @@ import numpy as np
 
 from base.arrays import Floats, Ints
 from scheduler.profiles.gpu.fragmentation.fragmentation_gradient import GradientDescent
-from scheduler.profiles.gpu.fragmentation.nodes import NodeStates
-from scheduler.profiles.gpu.fragmentation.shapes import WHOLE, PodShape, ShapeMix
+from scheduler.profiles.gpu.fragmentation.idle_of_nodes import NodeStates
+from scheduler.profiles.gpu.fragmentation.pod_shapes import WHOLE, PodShape, ShapeMix
 
 _MAX_CPU: Final = 128_000.0
 _MAX_GPU: Final = 8_000

@@ -40,9 +40,9 @@ from base.arrays import Floats
 from benchmarks.gpu_tide_week import DAYS, TideWeek, tide_week
 from benchmarks.harness import command_line
 from forecast.calendar import SLOTS_PER_DAY
-from scheduler.profiles.gpu.tide.demand import Demand, ServiceUse, demand_ahead
-from scheduler.profiles.gpu.tide.options import TideOptions
-from scheduler.profiles.gpu.tide.tide_plan import Move, Training, after_move, decide
+from scheduler.profiles.gpu.gpu_settings import TideOptions
+from scheduler.profiles.gpu.tide.gpu_demand import ServiceGpus, TideDemand, demand_ahead
+from scheduler.profiles.gpu.tide.tide_plan import TideMove, Training, after_move, decide
 
 RULES: Final = (
     "fixed, past peak",
@@ -164,7 +164,7 @@ class _Cluster:
             still[key] += gpus
         return [replace(one, draining=still[key]) for key, one in self.trainings.items()]
 
-    def carry_out(self, moves: Sequence[Move], now: float) -> None:
+    def carry_out(self, moves: Sequence[TideMove], now: float) -> None:
         for move in moves:
             one = self.trainings[move.training.key]
             self.moves += 1
@@ -186,7 +186,7 @@ class _Cluster:
         self.worked += max(0.0, min(running, self.scene.capacity - needed) - idle) * _STEP
 
 
-Decides = Callable[[_Cluster, int, float, float], list[Move]]
+Decides = Callable[[_Cluster, int, float, float], list[TideMove]]
 """The cluster, the half hour, now and what inference needs now -> moves."""
 
 
@@ -227,13 +227,13 @@ def _fixed(scene: Scene, rule: str, needed: Floats, rest: float) -> Played:
     return Played(hours, hours * 3600 / rest, float((lacking > 0).sum() * 30), float(lacking.sum() / 2), 0.0)
 
 
-def _demand(cluster: _Cluster, slot: int, now: float, ahead: Floats, options: TideOptions) -> Demand:
+def _demand(cluster: _Cluster, slot: int, now: float, ahead: Floats, options: TideOptions) -> TideDemand:
     """ahead: (n_services, n_slots) replicas from this half hour on."""
     scene = cluster.scene
     starts = scene.week.starts[0] + 1800.0 * (slot + np.arange(ahead.shape[1] + 1))
     one = np.ones(1)
     uses = [
-        ServiceUse(
+        ServiceGpus(
             key=scene.week.services[service],
             held=one * scene.gpus[at] * scene.week.replicas[service, slot],
             waiting=np.zeros(1),
@@ -245,20 +245,20 @@ def _demand(cluster: _Cluster, slot: int, now: float, ahead: Floats, options: Ti
     return demand_ahead(uses, np.array([scene.capacity]), starts, now, options)
 
 
-def _tide(cluster: _Cluster, slot: int, now: float, needed: float) -> list[Move]:
+def _tide(cluster: _Cluster, slot: int, now: float, needed: float) -> list[TideMove]:
     day, of_day = divmod(slot, SLOTS_PER_DAY)
     ahead = cluster.scene.week.forecast[list(cluster.scene.services), day, of_day : of_day + SLOTS_PER_DAY]
     demand = _demand(cluster, slot, now, ahead, cluster.options)
     return decide(cluster.seen(now), demand, now, cluster.options, UTC)[0]
 
 
-def _oracle(cluster: _Cluster, slot: int, now: float, needed: float) -> list[Move]:
+def _oracle(cluster: _Cluster, slot: int, now: float, needed: float) -> list[TideMove]:
     exact = cluster.scene.needed[slot : slot + SLOTS_PER_DAY][None, :]
     demand = _known(cluster, float(cluster.scene.week.starts[slot]), exact)
     return decide(cluster.seen(now), demand, now, cluster.options, UTC)[0]
 
 
-def _reactive(cluster: _Cluster, slot: int, now: float, needed: float, *, spare: float) -> list[Move]:
+def _reactive(cluster: _Cluster, slot: int, now: float, needed: float, *, spare: float) -> list[TideMove]:
     """Only what is needed now counts: demand is taken to stay as it is."""
     still = np.full((1, SLOTS_PER_DAY), np.ceil(needed * (1 + spare)))
     demand = _known(cluster, float(cluster.scene.week.starts[slot]), still)
@@ -266,10 +266,10 @@ def _reactive(cluster: _Cluster, slot: int, now: float, needed: float, *, spare:
     return decide(cluster.seen(now), demand, now, options, UTC)[0]
 
 
-def _known(cluster: _Cluster, first: float, need: Floats) -> Demand:
+def _known(cluster: _Cluster, first: float, need: Floats) -> TideDemand:
     """need: (1, n_slots) GPUs, taken as it is."""
     nothing = np.zeros(1)
-    return Demand(
+    return TideDemand(
         starts=first + 1800.0 * np.arange(need.shape[1] + 1),
         capacity=np.array([cluster.scene.capacity]),
         need=need,

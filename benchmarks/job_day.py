@@ -56,11 +56,10 @@ from placement.filters.filter import ClusterView, Filter
 from placement.index.index import PlacementIndex
 from placement.plugins import NodePreference
 from placement.policies.compiling import PolicyDefaults, settings_policy
-from scheduler.cycle.placing import Placer
+from scheduler.cycle.placing import UnitPlacer
 from scheduler.profiles.job.job_annotations import DEADLINE_ANNOTATION, LATEST_START_ANNOTATION, terms_of
-from scheduler.profiles.job.options import JobOptions
+from scheduler.profiles.job.job_settings import JobOptions, ValleyOptions
 from scheduler.profiles.job.valley.off_peak import OffPeak
-from scheduler.profiles.job.valley.options import ValleyOptions
 from scheduler.profiles.job.valley.planning_loop import Planner
 from scheduler.profiles.job.valley.valley_gate import ValleyGate
 from scorer.options import ScorerOptions
@@ -229,7 +228,7 @@ class _Simulation:
     def _place_some(self, waiting: _Waiting, ready: list[PodInfo]) -> None:
         with self.scorer.tables.changing() as cluster:
             level = self.scorer.tables.level()[0] if self.is_aware else Level.NEUTRAL
-            placer = Placer(self.view, cluster, level, np.inf, preferences=self.preferences)
+            placer = UnitPlacer(self.view, cluster, level, np.inf, preferences=self.preferences)
             rows = placer.place(ready, self.filters, self.policy).rows
         seconds = self.now - self.day.start
         for pod, row in zip(ready, rows, strict=False):

@@ -23,7 +23,7 @@ from benchmarks.harness import command_line
 from kube.client.kubernetes_client import api_client
 from kube.decoding.decoding import decode_pod
 from kube.session.api_session import ApiSession
-from scheduler.binding.default_binder import DefaultBinder
+from scheduler.binding.bind_plugins import DefaultBinder
 from scheduler.binding.in_flight_limit import InFlightLimit
 from testing.servers.watching import PODS, Watching
 

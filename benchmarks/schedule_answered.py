@@ -28,10 +28,10 @@ from placement.policies.policy import OnePolicy, Policy
 from scheduler.assembly import loop_role
 from scheduler.loop import ScheduleLoop
 from scheduler.loop_parts import LoopParts
-from scheduler.metrics import SchedulingMetrics
-from scheduler.reporting.reports import Reports
+from scheduler.pod_reports import Reports
+from scheduler.scheduling_metrics import SchedulingMetrics
+from scheduler.scheduling_tables import schedule_tables
 from scheduler.shard_tables import ShardLeases
-from scheduler.tables import schedule_tables
 from scorer.options import ScorerOptions
 from scorer.scorer import Scorer
 from testing.clusters.large_cluster import LargeCluster, large_cluster

@@ -21,7 +21,7 @@ from kube.client.kubernetes_client import api_client
 from kube.decoding.decoding import decode_pod
 from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession
-from scheduler.binding.default_binder import DefaultBinder
+from scheduler.binding.bind_plugins import DefaultBinder
 from scheduler.binding.in_flight_limit import InFlightLimit
 
 

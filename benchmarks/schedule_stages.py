@@ -14,7 +14,7 @@ from scheduler.binding_results import BindingResults
 from scheduler.cycle import placing
 from scheduler.cycle.batch_plan import BatchPlan
 from scheduler.cycle.cycle import SchedulingCycle
-from scheduler.cycle.placing import Placer
+from scheduler.cycle.placing import UnitPlacer
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue_events import ClusterFollower
 from scheduler.scheduler import Scheduler
@@ -26,10 +26,10 @@ _TIMED: Final[tuple[tuple[Any, str, str], ...]] = (
     (SchedulingCycle, "run", "cycle, the rest"),
     (placing, "verdict", "filters"),
     (placing, "candidates", "filters"),
-    (Placer, "_ranking", "plan: forecast"),
+    (UnitPlacer, "_ranking", "plan: forecast"),
     (BatchPlan, "__init__", "plan: scores"),
     (placing, "node_parts", "scores, one pod"),
-    (Placer, "_place_some", "place"),
+    (UnitPlacer, "_place_some", "place"),
     (AssumingCluster, "assume_all", "assume"),
     (AssumingCluster, "assume", "assume"),
     (ClusterFollower, "placed", "act: events"),

@@ -32,7 +32,7 @@ from kube.decoding.decoding import WATCHED, Kind
 from kube.decoding.watched_kinds import decode_watch_line
 from kube.objects.objects import PodInfo
 from scheduler.shard_tables import ShardLeases
-from scheduler.shards.dispatch import dispatcher
+from scheduler.shards.assignment import dispatcher
 from testing.watch_lines import pod_line
 
 _SERVICES: Final = 200

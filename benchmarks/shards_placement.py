@@ -35,19 +35,17 @@ from placement.pod_groups.minima import Minima
 from placement.pod_groups.pod_group import PodGroupInfo
 from placement.policies.policy import OnePolicy
 from scheduler.assembly import assembled_profiles
-from scheduler.cycle.placing import Placer
-from scheduler.dry_run import DryRun
+from scheduler.binding.bind_plugins import DryRun
+from scheduler.cycle.placing import UnitPlacer
 from scheduler.placing_core import placing_core
-from scheduler.queue.queued import Popped, QueuedPod
+from scheduler.queue.queued_pods import Popped, QueuedPodInfo
+from scheduler.scheduling_tables import schedule_tables
 from scheduler.shard_tables import ShardLeases
-from scheduler.shards.assignment import even_rooms
-from scheduler.shards.balance import nodes_to_move
-from scheduler.shards.dispatch import dispatcher
+from scheduler.shards.assignment import dispatcher, even_rooms
 from scheduler.shards.node_shards import HandedOver, handing_over
-from scheduler.shards.passed_on import PASSED_ON, PassedOn
-from scheduler.shards.placing import Nominations, ShardedCycle
-from scheduler.shards.room import node_rooms, shard_rooms
-from scheduler.tables import schedule_tables
+from scheduler.shards.passing_on import PASSED_ON, PassedOn
+from scheduler.shards.shard_room import node_rooms, nodes_to_move, shard_rooms
+from scheduler.shards.sharded_cycle import PlannedNominations, ShardedCycle
 from testing.clusters.large_cluster import LargeCluster
 
 _SERVICES: Final = 200
@@ -111,7 +109,7 @@ class Replicas:
         core = placing_core(self._scorer, self._tables, profiles, options, clock=self._scorer.tables.clock)
         fill(self._scorer, made)
         self._tables.colocation.keep_up()
-        nominations = Nominations()
+        nominations = PlannedNominations()
         with self._scorer.tables.reading() as cluster:
             nothing: Any = lambda *ignored: False  # noqa: E731
             self._cycle = core.cycle(cluster, preempt=nothing, withdraw=nothing)
@@ -211,8 +209,8 @@ class Replicas:
                 by_replica.setdefault(0 if holder is None else int(holder), []).append(pod)
             for number, mine in by_replica.items():
                 ownership.use(self._shards_of[number])
-                popped = Popped(unit, is_gang, tuple(QueuedPod(pod, unit, 0.0) for pod in mine))
-                placer = Placer(self._tables.view, cluster, self._scorer.tables.level()[0], until=_NEVER)
+                popped = Popped(unit, is_gang, tuple(QueuedPodInfo(pod, unit, 0.0) for pod in mine))
+                placer = UnitPlacer(self._tables.view, cluster, self._scorer.tables.level()[0], until=_NEVER)
                 n_wanted = len(self._wanted)
                 decided = self._sharded.run(popped, placer)
                 done |= {queued.pod.uid for queued, _ in decided.placed}

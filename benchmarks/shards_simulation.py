@@ -6,9 +6,9 @@ First the costs of this machine are measured in this process: CPU to decide abou
 nodes of one replica (--nodes / replicas, at most 20,000 are built), and CPU of a replica that does not lead to follow a
 plain pod that another one placed, two events of the watch. Then units arrive as a Poisson process at 70 % of what all
 replicas together can place, and each replica serves its own by turns. Sizes of units are log-normal, 5 % are gangs.
-Weights and holders are the product's own (scheduler/shards/dispatch.py), worked out from Leases that each replica reads
-once a second at a moment of its own: for so long two may try the same unit, which counts as a conflict, or none does.
-Room goes down as pods are placed; shards that are full pass units on. After a third of the time one replica dies;
+Weights and holders are the product's own (scheduler/shards/assignment.py), worked out from Leases that each replica
+reads once a second at a moment of its own: for so long two may try the same unit, which counts as a conflict, or none
+does. Room goes down as pods are placed; shards that are full pass units on. After a third of the time one replica dies;
 others take its shards 12 s later, and a new one gets them back after 30 s.
 
 The simulation knows no API server but a limit of bindings a second, no watch lag but 50 ms, and one core per replica.
@@ -30,8 +30,7 @@ from benchmarks.harness import command_line, finish, machine_load, numbers, quan
 from benchmarks.schedule_answered import AnsweredLoop, cluster_with_zones, waiting_pods
 from benchmarks.shards_in_memory import SHARED, Held, follow
 from scheduler.shard_tables import ShardLeases
-from scheduler.shards.assignment import even_rooms
-from scheduler.shards.dispatch import Dispatcher, dispatcher
+from scheduler.shards.assignment import Dispatcher, dispatcher, even_rooms
 from testing.watch_lines import pod_line
 
 _SERVICES: Final = 200

@@ -40,7 +40,7 @@ from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
 from placement.policies.policy import OnePolicy
 from scheduler.dry_loop import DryLoop
-from scheduler.tables import schedule_tables
+from scheduler.scheduling_tables import schedule_tables
 from tenants.elastic_quota import ElasticQuota
 from tenants.quota_tree import CARD_UNITS
 from testing.clusters.large_cluster import large_cluster

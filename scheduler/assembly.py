@@ -12,24 +12,22 @@ from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.filters.scheduling_gates import SchedulingGates
 from placement.plugins import Bind, NodePreference, PostFilter, PreEnqueue, PreScore, Score
 from placement.policies.policy import Policies
+from scheduler.binding.bind_plugins import DefaultBinder, DryRun
 from scheduler.binding.binding_plugins import BindingPlugins
-from scheduler.binding.default_binder import DefaultBinder
 from scheduler.binding.in_flight_limit import InFlightLimit
-from scheduler.dry_run import DryRun
-from scheduler.gangs.plugin import Gang
+from scheduler.binding.reservation_binder import ReservationBinder
+from scheduler.binding.volume_binder import VolumeBinder
+from scheduler.gangs.gang_plugin import Gang
 from scheduler.handle import ProfileParts
 from scheduler.loop_parts import LoopParts, LoopRole
 from scheduler.node_guard import NodeGuard, change_of
-from scheduler.pods_to_place import PodsToPlace
 from scheduler.preemption.default_preemption import DefaultPreemption
 from scheduler.preemption.nominated_devices import NominatedDevices
-from scheduler.profile import SchedulingProfile
+from scheduler.profile import PodsToPlace, SchedulingProfile
 from scheduler.profiles.gpu.dra.no_resource_claims import NoResourceClaims
-from scheduler.reservations.reservation_binder import ReservationBinder
-from scheduler.settings import ScheduleSettings
+from scheduler.schedule_settings import ScheduleSettings
+from scheduler.scheduling_tables import ScheduleTables
 from scheduler.shard_tables import ShardTables
-from scheduler.tables import ScheduleTables
-from scheduler.volumes.volume_binding import VolumeBinding
 
 
 def standard_profile(
@@ -79,7 +77,7 @@ def assembled_profiles(
     bind: Bind,
     *,
     clock: Callable[[], float],
-    volumes: VolumeBinding | None = None,
+    volumes: VolumeBinder | None = None,
     open_gate: str = "",
 ) -> Mapping[str, SchedulingProfile]:
     """Return profiles by scheduler name over the tables of a process: of one that follows its cluster, of a dry run,
@@ -144,7 +142,7 @@ def assembled_profiles(
 
 
 def live_profiles(
-    parts: LoopParts, limit: InFlightLimit, volumes: VolumeBinding | None
+    parts: LoopParts, limit: InFlightLimit, volumes: VolumeBinder | None
 ) -> Mapping[str, SchedulingProfile]:
     """Return the profiles of a process that follows its cluster.
 

@@ -25,20 +25,20 @@ from typing import Protocol
 from cluster.follower import NodesAndPodsOnly
 from cluster.tables.changes import Change, PodChange, one_by_one
 from kube.objects.objects import PodInfo
+from scheduler.binding.assumptions import Assumptions
 from scheduler.binding.binding_cycles import BindingCycles
 from scheduler.binding.outcome import BindingOutcome, Ending, Reserved
-from scheduler.cache.assumptions import Assumptions
-from scheduler.metrics import AttemptResult, SchedulingMetrics
-from scheduler.queue.queued import QueuedPod
+from scheduler.queue.queued_pods import QueuedPodInfo
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue_events import ClusterFollower
+from scheduler.scheduling_metrics import AttemptResult, SchedulingMetrics
 from scorer.scorer import Scorer
 
 logger = logging.getLogger(__name__)
 
 
 class Telling(Protocol):
-    """Reports pods to users: scheduler.reporting.reports.Reports."""
+    """Reports pods to users: scheduler.pod_reports.Reports."""
 
     def failed(self, pod: PodInfo, message: str, *, reason: str = "Unschedulable") -> None:
         """An attempt failed, or there was none."""
@@ -57,7 +57,7 @@ class Telling(Protocol):
 class _NotKnown:
     """A pod whose binding to `node` ended without an answer, at `since`."""
 
-    queued: QueuedPod
+    queued: QueuedPodInfo
     node: str
     since: float
 
@@ -84,7 +84,7 @@ class BindingResults(NodesAndPodsOnly):
         self._assumptions, self._bindings = assumptions, bindings
         self._telling, self._metrics, self._clock = telling, metrics, clock
         self._lock = threading.Lock()
-        self._under_way: dict[str, QueuedPod] = {}  # being bound
+        self._under_way: dict[str, QueuedPodInfo] = {}  # being bound
         self._not_known: dict[str, _NotKnown] = {}
         self._asked: set[str] = set()
 
@@ -103,7 +103,7 @@ class BindingResults(NodesAndPodsOnly):
         with self._lock:
             return uid in self._under_way or uid in self._not_known
 
-    def bind(self, placed: Sequence[tuple[QueuedPod, str]]) -> None:
+    def bind(self, placed: Sequence[tuple[QueuedPodInfo, str]]) -> None:
         """Bind these; they are assumed."""
         with self._lock:
             for queued, _ in placed:
@@ -211,7 +211,7 @@ class BindingResults(NodesAndPodsOnly):
         else:
             self._not_bound(reserved, outcome, queued)
 
-    def _is_bound(self, reserved: Reserved, queued: QueuedPod | None) -> None:
+    def _is_bound(self, reserved: Reserved, queued: QueuedPodInfo | None) -> None:
         """Report it: event, latency and attempt. queued: None = the attempt was not ours, or is counted already."""
         self._queue.done(reserved.pod.uid)
         self._telling.scheduled(reserved.pod, reserved.node)
@@ -219,7 +219,7 @@ class BindingResults(NodesAndPodsOnly):
             self._metrics.bound(self._queue.now() - queued.first_seen, reserved.pod.scheduler_name)
             self._metrics.attempt(AttemptResult.SCHEDULED, reserved.pod.scheduler_name)
 
-    def _not_bound(self, reserved: Reserved, outcome: BindingOutcome, queued: QueuedPod | None) -> None:
+    def _not_bound(self, reserved: Reserved, outcome: BindingOutcome, queued: QueuedPodInfo | None) -> None:
         pod, uid = reserved.pod, reserved.pod.uid
         self.give_back([pod])
         if outcome.is_gone or outcome.is_elsewhere:

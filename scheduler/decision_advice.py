@@ -14,7 +14,7 @@ from kube.objects.objects import PodInfo
 from placement.decisions.advice import Advice
 from placement.policies.policy import Policy
 from placement.scores.plugin_weights import OURS
-from scheduler.cycle.choice import Choice
+from scheduler.cycle.decisions import NodeChoice
 from scorer.neutral_scores import WhyNeutral, neutral_reasons, neutral_scores
 
 
@@ -22,7 +22,7 @@ def advice_of_cycle(
     tables: LiveTables,
     cluster: TrackedCluster,
     placed: Sequence[PodInfo],
-    choices: Mapping[str, Choice],
+    choices: Mapping[str, NodeChoice],
     *,
     because: Callable[[PodInfo], str],
     at: float,

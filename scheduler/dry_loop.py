@@ -18,19 +18,19 @@ from placement.plugins import Nomination
 from placement.pod_groups.labels import group_of
 from placement.policies.policy import Policies
 from scheduler.assembly import assembled_profiles
+from scheduler.binding.bind_plugins import DryRun
 from scheduler.cycle.decisions import Decisions
-from scheduler.cycle.placing import Looked, Placer
-from scheduler.dry_run import DryRun
+from scheduler.cycle.placing import Looked, UnitPlacer
 from scheduler.gangs.group_creator import suppose_groups
+from scheduler.loop_settings import BackoffOptions, QueueOptions
 from scheduler.placing_core import placing_core
-from scheduler.profiles.gpu.tide.report import NO_REPORT, TideReport
-from scheduler.profiles.gpu.upkeep import planned_tide
-from scheduler.profiles.job.service.answers import StormReport
-from scheduler.profiles.job.upkeep import valley_planner
-from scheduler.queue.options import BackoffOptions, QueueOptions
-from scheduler.queue.queued import Popped
-from scheduler.settings import ScheduleSettings
-from scheduler.tables import ScheduleTables
+from scheduler.profiles.gpu.gpu_upkeep import planned_tide
+from scheduler.profiles.gpu.tide.tide_report import NO_REPORT, TideReport
+from scheduler.profiles.job.job_upkeep import valley_planner
+from scheduler.profiles.job.jobs_plan_answers import StormReport
+from scheduler.queue.queued_pods import Popped
+from scheduler.schedule_settings import ScheduleSettings
+from scheduler.scheduling_tables import ScheduleTables
 from scorer.scorer import Scorer
 
 _WITHOUT_BACKOFF: Final = QueueOptions(backoff=BackoffOptions(initial=0, longest=0), unschedulable_flush=1e9)
@@ -159,9 +159,9 @@ class DryLoop:
 
     # Inside
 
-    def _placer(self) -> Placer:
+    def _placer(self) -> UnitPlacer:
         with self._scorer.tables.reading() as cluster:
-            return Placer(
+            return UnitPlacer(
                 self.tables.view,
                 cluster,
                 self._scorer.tables.level()[0],

@@ -29,7 +29,7 @@ from scheduler.gangs.directory import GangDirectory
 from scheduler.profiles.online.colocation_loop import Colocation
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue_tables import LatestStarts, QueueTables
-from scheduler.settings import ScheduleSettings
+from scheduler.schedule_settings import ScheduleSettings
 from scheduler.tenant_tables import TenantTables
 from scorer.scorer import Scorer
 from serving.upkeep import Upkeep

@@ -14,13 +14,14 @@ from kube.leader_election.lease import running_time
 from kube.leader_election.takeover import Takeover
 from kube.objects.objects import PodInfo
 from scheduler.assembly import live_profiles
+from scheduler.binding.assumptions import Assumptions
 from scheduler.binding.binding_cycles import BindingCycles
 from scheduler.binding.in_flight_limit import InFlightLimit
 from scheduler.binding.outcome import Reserved
+from scheduler.binding.volume_binder import VolumeBinder
 from scheduler.binding_results import BindingResults
-from scheduler.cache.assumptions import Assumptions
-from scheduler.cycle.choice import Choice
 from scheduler.cycle.cycle import SchedulingCycle
+from scheduler.cycle.decisions import NodeChoice
 from scheduler.decision_advice import advice_of_cycle
 from scheduler.loop_parts import LoopParts
 from scheduler.placing_core import PlacingCore, placing_core
@@ -30,9 +31,8 @@ from scheduler.profile import SchedulingProfile
 from scheduler.profile_judgement import ProfileJudge
 from scheduler.scheduler import Cycle, LoopOptions, Scheduler
 from scheduler.shard_tables import ShardTables
-from scheduler.shards.pass_writer import PassWriter
-from scheduler.shards.placing import Nominations, ShardedCycle
-from scheduler.volumes.volume_binding import VolumeBinding
+from scheduler.shards.passing_on import PassWriter
+from scheduler.shards.sharded_cycle import PlannedNominations, ShardedCycle
 
 logger = logging.getLogger(__name__)
 
@@ -51,10 +51,10 @@ class ScheduleLoop:
             read_again=(parts.scorer.tables.read_again, *read_again),
             begin=self._begin,
         )
-        self._volumes: VolumeBinding | None = None
+        self._volumes: VolumeBinder | None = None
         with parts.scorer.tables.reading() as cluster:
             if parts.role.writes_volumes:
-                self._volumes = VolumeBinding(
+                self._volumes = VolumeBinder(
                     parts.session, tables.view, locked=parts.scorer.tables.reading, keep=cluster.keep
                 )
             profiles = live_profiles(parts, self._limit, self._volumes)
@@ -170,7 +170,7 @@ class ScheduleLoop:
 
     def _sharded(self, cycle: SchedulingCycle, cluster: AssumingCluster, shards: ShardTables) -> ShardedCycle:
         """Return the same cycle where other replicas place at the same time."""
-        nominations = Nominations()
+        nominations = PlannedNominations()
         planning = self._core.cycle(cluster, preempt=nominations, withdraw=lambda pod: None, is_plan=True)
         return ShardedCycle(
             cycle,
@@ -204,7 +204,7 @@ class ScheduleLoop:
         profiles: Mapping[str, SchedulingProfile],
         cluster: AssumingCluster,
         placed: Sequence[PodInfo],
-        choices: Mapping[str, Choice],
+        choices: Mapping[str, NodeChoice],
         seconds: float,
     ) -> None:
         """Keep why these pods got their nodes. If that fails, they are placed all the same."""

@@ -16,18 +16,17 @@ from placement.policies.policy import Policies
 from placement.reservations.reservations import Reservations
 from scheduler.binding.in_flight_limit import InFlightLimit
 from scheduler.binding_results import Telling
-from scheduler.metrics import SchedulingMetrics
-from scheduler.pods_to_place import PodsToPlace
-from scheduler.profile import SchedulingProfile
+from scheduler.profile import PodsToPlace, SchedulingProfile
+from scheduler.schedule_settings import ScheduleSettings
 from scheduler.scheduler import Together
-from scheduler.settings import ScheduleSettings
-from scheduler.tables import ScheduleTables
+from scheduler.scheduling_metrics import SchedulingMetrics
+from scheduler.scheduling_tables import ScheduleTables
 from scorer.scorer import Scorer
 from serving.upkeep import Background
 
 
 class LoopReports(Telling, Background, Protocol):
-    """Reports to users about pods: scheduler.reporting.reports.Reports."""
+    """Reports to users about pods: scheduler.pod_reports.Reports."""
 
     def preempted(self, pod: PodInfo, note: str) -> None:
         """It was evicted for another pod."""

@@ -19,15 +19,14 @@ from placement.plugins import EnqueueExtensions, Nomination
 from placement.status import SUCCESS, Code, Status
 from scheduler.cycle.cycle import Observe, SchedulingCycle
 from scheduler.filter_hints import FILTER_HINTS
-from scheduler.pods_to_place import PodsToPlace
-from scheduler.profile import SchedulingProfile
-from scheduler.queue.options import QueueOptions
+from scheduler.loop_settings import QueueOptions
+from scheduler.profile import PodsToPlace, SchedulingProfile
+from scheduler.queue.active import PrioritySort
+from scheduler.queue.queued_pods import UnitOf, Units, unit_by_owner
 from scheduler.queue.scheduling_queue import SchedulingQueue
-from scheduler.queue.sorting import PrioritySort
-from scheduler.queue.unit import UnitOf, Units, unit_by_owner
 from scheduler.queue_events import ClusterFollower
-from scheduler.shards.placing import ReadOnlyGangs
-from scheduler.tables import ScheduleTables
+from scheduler.scheduling_tables import ScheduleTables
+from scheduler.shards.sharded_cycle import ReadOnlyGangs
 from scorer.scorer import Scorer
 
 

@@ -1,13 +1,17 @@
-"""A profile: which pods it places, and the plugins it does so with. Several profiles share one queue and one cache."""
+"""A profile: which pods it places, and the plugins it does so with. Several profiles share one queue and one cache.
+
+Which pods a process places: by their schedulerName, and where pods are advised on, by the gate that holds them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from kube.objects.objects import PodInfo
+from kube.objects.pod_accounting import waits
 from placement.filters.filter import ClusterView, Filter, Rejection
 from placement.plugins import NodePreference, PostFilter, PreEnqueue, PreFilter, PreScore, Score
 from placement.policies.policy import Policies, Policy
@@ -79,3 +83,29 @@ class SchedulingProfile:
             self._filters_of.clear()
         self._filters_of[id(policy)] = (policy, tuple(by_name.values()))
         return tuple(by_name.values())
+
+
+# Which pods a process places: by their schedulerName, and where pods are advised on, by the gate that holds them.
+
+
+@dataclass(frozen=True, slots=True)
+class PodsToPlace:
+    """
+    scheduler_names : of the pods
+    gate            : scheduling gate that such a pod has and that does not keep it out; '' = every gate does
+    wanted          : of these pods; quick, called under the lock of the tables
+    """
+
+    scheduler_names: frozenset[str]
+    gate: str = ""
+    wanted: Callable[[PodInfo], bool] = lambda pod: True
+
+    def include(self, pod: PodInfo) -> bool:
+        """Return whether the pod waits and is to be placed here, now or when its other gates are gone."""
+        if pod.scheduler_name not in self.scheduler_names or not waits(pod) or pod.terminating:
+            return False
+        return (not self.gate or self.gate in pod.gates) and self.wanted(pod)
+
+    def closed_gates(self, pod: PodInfo) -> tuple[str, ...]:
+        """Return the gates that keep the pod out."""
+        return tuple(gate for gate in pod.gates if gate != self.gate)

@@ -15,9 +15,9 @@ from placement.filters.filter import ClusterView
 from placement.pod_groups.labels import group_of
 from placement.policies.policy import Chosen
 from placement.scores.plugin_weights import ScorePart
-from scheduler.cycle.placing import Looked, Placer
+from scheduler.cycle.placing import Looked, UnitPlacer
 from scheduler.profile import SchedulingProfile
-from scheduler.queue.queued import WaitingPod
+from scheduler.queue.queued_pods import WaitingPod
 from scorer.judgement import Judgement, SumPart
 
 
@@ -85,7 +85,7 @@ class ProfileJudge:
         if profile is None:
             return None
         chosen = profile.policies.choose(pod)
-        placer = Placer(self._view, self._cluster, self._level(), until=0.0, bounded_scan=self._bounded_scan)
+        placer = UnitPlacer(self._view, self._cluster, self._level(), until=0.0, bounded_scan=self._bounded_scan)
         placer.use(profile)
         looked = placer.look([pod], profile.filters_for(chosen.policy), chosen.policy)
         return judgement_of(

@@ -17,7 +17,7 @@ from kube.decoding.decoding import ApiObject, Kind
 from kube.objects.objects import NodeInfo, PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.index.index import PlacementIndex
-from scheduler.pods_to_place import PodsToPlace
+from scheduler.profile import PodsToPlace
 from scheduler.queue.scheduling_queue import SchedulingQueue
 
 

@@ -16,21 +16,19 @@ from kube.objects.objects import NodeInfo, PodInfo
 from placement.devices.options import DeviceOptions
 from placement.filters.domain import DOMAIN_LABEL
 from placement.virtual_nodes.node_ownership import REAL, Claims
-from scheduler.profiles.gpu.tide.cards import node_gpus, pod_gpus
-from scheduler.profiles.job.due_times import DueTimes
-from scheduler.profiles.job.objects.cron_jobs import CronJobs
+from scheduler.profiles.gpu.tide.gpu_holders import node_gpus, pod_gpus
+from scheduler.profiles.job.cron.cron_jobs import CronJobs
+from scheduler.profiles.job.due_times import DatedTerms, DueTimes
+from scheduler.profiles.job.job_annotations import UnreadTerms
 from scheduler.profiles.job.profile import JOB
-from scheduler.profiles.job.run_start import DatedTerms
-from scheduler.profiles.job.unread_annotations import UnreadTerms
-from scheduler.queue.unit import Units
-from scheduler.queues.fair_order import FairFlows
-from scheduler.queues.queue_of import QueueOf, QueueOwner
-from scheduler.queues.shares import CardAmounts, Shares
-from scheduler.queues.sorting import FlowSort
-from scheduler.queues.tenant_levels import TenantLevels
-from scheduler.queues.units import QueueUnits
-from scheduler.service.answers import QueueShare
-from scheduler.settings import ScheduleSettings
+from scheduler.queue.queued_pods import Units
+from scheduler.quota_queues.fair_order import FairFlows
+from scheduler.quota_queues.owner_shares import CardAmounts, Shares
+from scheduler.quota_queues.queue_of import QueueOf, QueueOwner
+from scheduler.quota_queues.quota_units import FlowSort, QueueUnits
+from scheduler.quota_queues.tenant_levels import TenantLevels
+from scheduler.schedule_settings import ScheduleSettings
+from scheduler.service.scheduling_answers import QueueShare
 from scorer.scorer import Scorer
 from tenants.ledger import QuotaLedger
 from tenants.quota_tree import NO_QUOTA

@@ -25,16 +25,15 @@ from kube.objects.objects import PodInfo
 from kube.objects.pod_shape import on_node
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.filters.filter import ClusterView
-from scheduler.binding.backpressure import Backpressure
+from scheduler.binding.in_flight_limit import Backpressure
 from scheduler.binding_results import BindingResults, Telling
-from scheduler.cycle.choice import Choice
-from scheduler.cycle.decisions import Decisions, Rejected
-from scheduler.cycle.placing import Placer
+from scheduler.cycle.decisions import Decisions, NodeChoice, Rejected
+from scheduler.cycle.placing import UnitPlacer
 from scheduler.gangs.directory import GATE
-from scheduler.metrics import AttemptResult, SchedulingMetrics
-from scheduler.queue.queued import Part, Popped, QueuedPod
+from scheduler.queue.queued_pods import Part, Popped, QueuedPodInfo
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue_events import ClusterFollower
+from scheduler.scheduling_metrics import AttemptResult, SchedulingMetrics
 from scorer.scorer import Scorer
 
 logger = logging.getLogger(__name__)
@@ -58,16 +57,16 @@ _LOST_SECONDS: Final = 60.0
 
 
 class Cycle(Protocol):
-    """scheduler.cycle.cycle.SchedulingCycle, or scheduler.shards.placing.ShardedCycle."""
+    """scheduler.cycle.cycle.SchedulingCycle, or scheduler.shards.sharded_cycle.ShardedCycle."""
 
-    def run(self, popped: Popped, placer: Placer) -> Decisions:
+    def run(self, popped: Popped, placer: UnitPlacer) -> Decisions:
         """Decide about a unit, under the lock of the tables."""
 
 
 class Together(Protocol):
     """Looks once more at pods that several cycles have placed: advisor.placed_together.PlacedTogether."""
 
-    def note(self, placed: Sequence[tuple[QueuedPod, str]], placer: Placer) -> None:
+    def note(self, placed: Sequence[tuple[QueuedPodInfo, str]], placer: UnitPlacer) -> None:
         """A cycle has placed these, which are assumed and reserved; under the lock of the tables."""
 
     def question(self) -> Callable[[], object] | None:
@@ -78,7 +77,7 @@ class Together(Protocol):
         """Under the lock: assume and reserve pods at other nodes, which are returned by UID. until: unix seconds."""
 
 
-Record = Callable[[AssumingCluster, Sequence[PodInfo], Mapping[str, Choice], float], None]
+Record = Callable[[AssumingCluster, Sequence[PodInfo], Mapping[str, NodeChoice], float], None]
 """(tables, pods placed, choices by UID, seconds of the cycle); called under the lock."""
 
 
@@ -109,8 +108,8 @@ class _Held:
     """
 
     since: float
-    placed: list[tuple[QueuedPod, str]] = field(default_factory=list)
-    choices: dict[str, Choice] = field(default_factory=dict)
+    placed: list[tuple[QueuedPodInfo, str]] = field(default_factory=list)
+    choices: dict[str, NodeChoice] = field(default_factory=dict)
     seconds: float = 0.0
 
 
@@ -244,7 +243,7 @@ class Scheduler:
         try:
             with self._scorer.tables.changing() as cluster:
                 with self._follower.trying():
-                    placer = Placer(
+                    placer = UnitPlacer(
                         self._view,
                         cluster,
                         self._scorer.tables.level()[0],
@@ -275,7 +274,7 @@ class Scheduler:
             self._hold(decisions, placer, began, seconds)
         self._act(decisions)
 
-    def _hold(self, decisions: Decisions, placer: Placer, began: float, seconds: float) -> None:
+    def _hold(self, decisions: Decisions, placer: UnitPlacer, began: float, seconds: float) -> None:
         """Keep back what is placed in a burst until there is enough of it, or nothing more waits."""
         if decisions.placed:
             held = self._held = self._held or _Held(began)

@@ -14,16 +14,14 @@ from kube.objects.objects import PodInfo
 from placement.machine_groups.membership import BORROW
 from scheduler.handle import Handle
 from scheduler.profiles.gpu.tide.training_annotations import Role, role_of
-from scheduler.queue.unit import unit_by_owner
-from scheduler.settings import ScheduleSettings
-from scheduler.shards.decided_alone import DecidedAlone
+from scheduler.queue.queued_pods import unit_by_owner
+from scheduler.schedule_settings import ScheduleSettings
 from scheduler.shards.foreign_pods import ForeignPods
-from scheduler.shards.lease_names import shard_names
 from scheduler.shards.node_moves import NodeMoves
-from scheduler.shards.one_decider import OneDecider, WideTerms
+from scheduler.shards.one_decider import DecidedAlone, OneDecider, WideTerms
 from scheduler.shards.ownership import NodeOwnership
-from scheduler.shards.responsibility import Responsibility
-from scheduler.shards.whole_gangs import WholeGangs
+from scheduler.shards.responsibility import Responsibility, WholeGangs
+from scheduler.shards.shard_leases import shard_names
 
 
 @dataclass(frozen=True, slots=True)

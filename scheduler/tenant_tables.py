@@ -15,9 +15,9 @@ from cluster.assuming_cluster import AssumingCluster
 from kube.objects.objects import PodInfo
 from placement.advice_gate import ADVICE
 from placement.devices.options import DeviceOptions
-from scheduler.profiles.gpu.tide.cards import node_gpus, pod_gpus
+from scheduler.profiles.gpu.tide.gpu_holders import node_gpus, pod_gpus
 from scheduler.queue_tables import OwnNodes
-from scheduler.settings import ScheduleSettings
+from scheduler.schedule_settings import ScheduleSettings
 from scorer.scorer import Scorer
 from tenants.elastic_quota_plugin import ElasticQuotaFilter, QuotaLimit
 from tenants.expected_need import ExpectedNeed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from forecast_scheduler.commands.remote_server import asked_scheduler
-from scheduler.profiles.job.service.answers import JobPlan
+from scheduler.profiles.job.jobs_plan_answers import JobPlan
 from serving.remote_service import RemoteAddress
 
 

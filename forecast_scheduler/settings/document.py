@@ -32,7 +32,7 @@ from forecast_scheduler.settings.training_settings import TrainSettings
 from placement.node_rule_options import NodeRuleOptions
 from rebalancer.options import RebalanceOptions
 from rebalancer.trajectory.options import TrajectoryOptions
-from scheduler.settings import ScheduleSettings
+from scheduler.schedule_settings import ScheduleSettings
 from trainer.prometheus.options import PrometheusOptions
 
 ENVIRONMENT_PREFIX = "FORECAST_SCHEDULER_"

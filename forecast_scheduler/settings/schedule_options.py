@@ -10,7 +10,7 @@ from placement.policies.filter_choice import FilterOptions
 from placement.policies.policy import Policy
 from scheduler.overcommit.repair_loop import RepairLoopOptions
 from scheduler.profiles.gpu.idle_cpu.offline_pods import offline_pods
-from scheduler.settings import ScheduleSettings
+from scheduler.schedule_settings import ScheduleSettings
 from scorer.service.options import ServiceOptions
 from serving.options import ServingOptions
 

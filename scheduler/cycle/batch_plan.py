@@ -30,11 +30,10 @@ from placement.scores.default_scores import (
 )
 from placement.scores.plugin_weights import FIT, SPREAD, PluginWeights
 from placement.scores.soft_spread import SoftSpread, soft_constraints
-from scheduler.cycle.best_first import BestFirst
-from scheduler.cycle.choice import Choice
 from scheduler.cycle.cycle_times import CycleTimes, Point
+from scheduler.cycle.decisions import NodeChoice
 from scheduler.cycle.node_totals import factor_of_ours
-from scheduler.cycle.ranked_by_kind import RankedByKind
+from scheduler.cycle.ranked_by_kind import BestFirst, RankedByKind
 
 _FIRST: Final = 128
 """Nodes looked at when a first one gets to another number of pods; four times as many the next time."""
@@ -149,7 +148,7 @@ class BatchPlan:
         self._listed: dict[int, tuple[float, int]] = {}  # on the short list: the standard scores, and the kind
         self._ranked = self._rank()
 
-    def place(self) -> Choice | None:
+    def place(self) -> NodeChoice | None:
         """The best node for the next pod, which is counted there.
 
         None = the tables have to be read again: no node is left that has room, and memory by the forecast.
@@ -163,7 +162,7 @@ class BatchPlan:
         n_nodes = len(self._rows) - len(self._out)
         runner_up = None if second[1] < 0 else (int(self._rows[second[1]]), second[0])
         self._land(best)
-        return Choice(self._policy, int(self._rows[best]), n_nodes, highest if n_nodes > 1 else None, runner_up)
+        return NodeChoice(self._policy, int(self._rows[best]), n_nodes, highest if n_nodes > 1 else None, runner_up)
 
     def _best_two(self) -> tuple[tuple[float, int], tuple[float, int]]:
         """Sums and positions of the best node and of the next, of equal ones the first position; -1 = there is none.

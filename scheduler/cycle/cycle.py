@@ -27,14 +27,14 @@ from placement.plugins import Nomination
 from placement.status import SUCCESS, Code, Status
 from scheduler.cycle.cycle_times import CycleTimes, Point
 from scheduler.cycle.decisions import Decisions, Rejected
-from scheduler.cycle.equivalence import Likeness
 from scheduler.cycle.gang_tables import CycleTables
-from scheduler.cycle.placing import Placer
+from scheduler.cycle.like_pods import Likeness
+from scheduler.cycle.placing import UnitPlacer
 from scheduler.cycle.reserve import reserved, unreserve
 from scheduler.preemption.gang_plan import GangPlan
 from scheduler.preemption.gang_search import GangPostFilter, GangRequest, only_requests_matter
 from scheduler.profile import SchedulingProfile
-from scheduler.queue.queued import Popped, QueuedPod
+from scheduler.queue.queued_pods import Popped, QueuedPodInfo
 
 logger = logging.getLogger(__name__)
 
@@ -92,7 +92,7 @@ class SchedulingCycle:
         self._likeness = Likeness(view, profiles)
         self._makes_room, self._times = True, CycleTimes()
 
-    def run(self, popped: Popped, placer: Placer, *, makes_room: bool = True) -> Decisions:
+    def run(self, popped: Popped, placer: UnitPlacer, *, makes_room: bool = True) -> Decisions:
         """Decide about a unit. makes_room: pods without a node may have others evicted."""
         self._makes_room, self._times = makes_room, placer.times
         decisions = Decisions()
@@ -117,7 +117,7 @@ class SchedulingCycle:
             self._give_back(queued.pod, row_of[node])
 
     @contextmanager
-    def _guarded(self, pods: Sequence[QueuedPod], decisions: Decisions) -> Iterator[None]:
+    def _guarded(self, pods: Sequence[QueuedPodInfo], decisions: Decisions) -> Iterator[None]:
         """A plugin that raises fails these pods, and nothing of theirs stays behind."""
         before = len(decisions.placed), len(decisions.rejected), len(decisions.unfinished)
         try:
@@ -134,7 +134,7 @@ class SchedulingCycle:
 
     # Single pods
 
-    def _place_each(self, pods: Sequence[QueuedPod], placer: Placer, decisions: Decisions) -> None:
+    def _place_each(self, pods: Sequence[QueuedPodInfo], placer: UnitPlacer, decisions: Decisions) -> None:
         began = self._stopwatch()
         pods = self._likeness.grouped(pods)
         for run in self._likeness.runs([queued.pod for queued in pods]):
@@ -150,7 +150,7 @@ class SchedulingCycle:
                     self._post_filter(of_run[len(rows) :], profile, filters, why_not, began, decisions)
 
     def _place_run(
-        self, pods: Sequence[QueuedPod], placer: Placer
+        self, pods: Sequence[QueuedPodInfo], placer: UnitPlacer
     ) -> tuple[tuple[Filter, ...], Sequence[int], FilterVerdict | None]:
         """Filters, rows of the pods that got one, and why the next one did not."""
         pod = pods[0].pod
@@ -165,7 +165,7 @@ class SchedulingCycle:
 
     def _post_filter(
         self,
-        pods: Sequence[QueuedPod],
+        pods: Sequence[QueuedPodInfo],
         profile: SchedulingProfile,
         filters: Sequence[Filter],
         why_not: FilterVerdict,
@@ -219,7 +219,7 @@ class SchedulingCycle:
     # Gangs
 
     def _place_gang(
-        self, group: str, pods: Sequence[QueuedPod], placer: Placer, decisions: Decisions, gangs: GangRules
+        self, group: str, pods: Sequence[QueuedPodInfo], placer: UnitPlacer, decisions: Decisions, gangs: GangRules
     ) -> None:
         plugin = self._gang_post_filter(pods)
         waits = SUCCESS if plugin is None else plugin.waits([queued.pod for queued in pods], self._view)
@@ -229,8 +229,8 @@ class SchedulingCycle:
             return
         order = gangs.in_placing_order(group, [queued.pod for queued in pods])
         in_order = [pods[at] for at in order]
-        placed: list[tuple[QueuedPod, int]] = []
-        left: list[tuple[QueuedPod, FilterVerdict]] = []
+        placed: list[tuple[QueuedPodInfo, int]] = []
+        left: list[tuple[QueuedPodInfo, FilterVerdict]] = []
         refusals: dict[str, Status] = {}
         for run in self._likeness.runs([queued.pod for queued in in_order]):
             of_run = in_order[run]
@@ -280,7 +280,7 @@ class SchedulingCycle:
             by, why = self._reasons_of([(queued, why_not)], {})
             decisions.rejected.append(Rejected([queued], by, why))
 
-    def _gang_post_filter(self, pods: Sequence[QueuedPod]) -> GangPostFilter | None:
+    def _gang_post_filter(self, pods: Sequence[QueuedPodInfo]) -> GangPostFilter | None:
         """What makes room for a gang; by its first member."""
         plugins = self._profiles[pods[0].pod.scheduler_name].post_filters if pods and self._makes_room else ()
         return next((one for one in plugins if isinstance(one, GangPostFilter)), None)
@@ -289,9 +289,9 @@ class SchedulingCycle:
         self,
         group: str,
         plugin: GangPostFilter,
-        placed: Sequence[tuple[QueuedPod, int]],
-        left: Sequence[tuple[QueuedPod, FilterVerdict]],
-        placer: Placer,
+        placed: Sequence[tuple[QueuedPodInfo, int]],
+        left: Sequence[tuple[QueuedPodInfo, FilterVerdict]],
+        placer: UnitPlacer,
         gangs: GangRules,
     ) -> GangPlan | Status:
         """How room can be made for the rest. placed: members that have their nodes in the tables."""
@@ -315,7 +315,7 @@ class SchedulingCycle:
 
     def _without_room(
         self,
-        pods: Sequence[QueuedPod],
+        pods: Sequence[QueuedPodInfo],
         by: frozenset[str],
         message: str,
         plugin: GangPostFilter | None,
@@ -337,13 +337,13 @@ class SchedulingCycle:
         self._withdraw_all(pods)
         return Rejected(pods, by | {plugin.name}, f"{message}. {answer.reason}", answer.wait_seconds)
 
-    def _withdraw_all(self, pods: Iterable[QueuedPod]) -> None:
+    def _withdraw_all(self, pods: Iterable[QueuedPodInfo]) -> None:
         for queued in pods:
             if queued.pod.nominated_node:
                 self._withdraw(queued.pod)
 
     def _reasons_of(
-        self, left: Sequence[tuple[QueuedPod, FilterVerdict]], refusals: Mapping[str, Status]
+        self, left: Sequence[tuple[QueuedPodInfo, FilterVerdict]], refusals: Mapping[str, Status]
     ) -> tuple[frozenset[str], str]:
         """Plugins that said no to members, and the words of the first."""
         by = {name for _, why_not in left for name in _rejected_by(why_not)}
@@ -352,7 +352,7 @@ class SchedulingCycle:
             return frozenset(by), str(left[0][1].feasibility(self._view))
         return frozenset(by), next((refusal.reason for refusal in refusals.values()), "")
 
-    def _reserve_members(self, placed: Sequence[tuple[QueuedPod, int]]) -> dict[str, Status]:
+    def _reserve_members(self, placed: Sequence[tuple[QueuedPodInfo, int]]) -> dict[str, Status]:
         """What Reserve plugins refused, by UID."""
         refusals = {}
         for queued, row in placed:
@@ -371,7 +371,7 @@ class SchedulingCycle:
     # Reserve
 
     def _reserve(
-        self, placed: Sequence[tuple[QueuedPod, int]], profile: SchedulingProfile, decisions: Decisions
+        self, placed: Sequence[tuple[QueuedPodInfo, int]], profile: SchedulingProfile, decisions: Decisions
     ) -> None:
         names, plugins = self._view.state.names, profile.binding.reserve
         for queued, row in placed:
@@ -393,6 +393,6 @@ def _rejected_by(why_not: FilterVerdict) -> frozenset[str]:
     return frozenset(name for name, _ in why_not.rejections) or frozenset({_NO_NODES})
 
 
-def _refused(queued: QueuedPod, refusal: Status) -> Rejected:
+def _refused(queued: QueuedPodInfo, refusal: Status) -> Rejected:
     by = frozenset() if refusal.code is Code.ERROR else frozenset({refusal.plugin})
     return Rejected([queued], by, refusal.reason)

@@ -1,11 +1,15 @@
-"""What a scheduling cycle decided about the pods of one unit."""
+"""What a scheduling cycle decided about the pods of one unit, and how the node of each stood among the others."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from scheduler.queue.queued import QueuedPod
+import numpy as np
+
+from base.arrays import Floats, Ints
+from placement.policies.policy import Policy
+from scheduler.queue.queued_pods import QueuedPodInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +22,7 @@ class Rejected:
                     reported
     """
 
-    pods: Sequence[QueuedPod]
+    pods: Sequence[QueuedPodInfo]
     by: frozenset[str]
     message: str
     retry_seconds: float = 0.0
@@ -34,8 +38,37 @@ class Decisions:
     looked_for_victims : for how many pods PostFilter plugins were asked
     """
 
-    placed: list[tuple[QueuedPod, str]] = field(default_factory=list)
+    placed: list[tuple[QueuedPodInfo, str]] = field(default_factory=list)
     rejected: list[Rejected] = field(default_factory=list)
-    unfinished: list[QueuedPod] = field(default_factory=list)
+    unfinished: list[QueuedPodInfo] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
     looked_for_victims: int = 0
+
+
+# How the node that a pod is given stood among the others, for the decision log.
+
+
+@dataclass(frozen=True, slots=True)
+class NodeChoice:
+    """
+    n_nodes   : between how many the scores decided
+    total     : sum of scores of the node; None = it needed none: it was the only one, room had been made there, or
+                the pod came there by an exchange
+    runner_up : row of the next best node and its sum, after an exchange of the node before; None = there was no other
+    """
+
+    policy: Policy
+    row: int
+    n_nodes: int
+    total: float | None = None
+    runner_up: tuple[int, float] | None = None
+
+
+def highest(policy: Policy, rows: Ints, totals: Floats) -> NodeChoice:
+    """Choose the row with the highest total of two or more; of equal ones the first, for the runner-up as well."""
+    best = int(totals.argmax())
+    others = totals.copy()
+    others[best] = -np.inf
+    second = int(others.argmax())
+    runner_up = int(rows[second]), float(others[second])
+    return NodeChoice(policy, int(rows[best]), len(rows), float(totals[best]), runner_up)

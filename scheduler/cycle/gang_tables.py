@@ -14,9 +14,9 @@ from placement.filters.filter import ClusterView, Filter, Rejection
 from placement.filters.rejections import every_node, found
 from placement.plugins import KnowsDomains
 from placement.what_if import WithoutPods
-from scheduler.cycle.placing import Placer
+from scheduler.cycle.placing import UnitPlacer
 from scheduler.cycle.reserve import reserved, unreserve
-from scheduler.preemption.gang_search import Refused
+from scheduler.preemption.gang_search import RefusedMember
 from scheduler.profile import SchedulingProfile
 
 
@@ -40,7 +40,7 @@ class CycleTables:
         view: ClusterView,
         cluster: AssumingCluster,
         profiles: Mapping[str, SchedulingProfile],
-        placer: Placer,
+        placer: UnitPlacer,
     ) -> None:
         self._view, self._cluster, self._profiles, self._placer = view, cluster, profiles, placer
         self.within: Bools | None = None
@@ -59,20 +59,20 @@ class CycleTables:
             return filters
         return [_Within(one.name, within) if isinstance(one, KnowsDomains) else one for one in filters]
 
-    def place(self, pod: PodInfo) -> int | Refused:
+    def place(self, pod: PodInfo) -> int | RefusedMember:
         """Assume and reserve the pod on the best node; returns its row, or why there is none."""
         profile, filters = self._profiles[pod.scheduler_name], self.filters_of(pod)
         self._placer.use(profile)
         placed = self._placer.place([pod], filters, profile.policies.choose(pod).policy)
         if placed.why_not is not None:
-            return Refused(filters, placed.why_not)
+            return RefusedMember(filters, placed.why_not)
         row = placed.rows[0]
         refusal = reserved(pod, self._view.state.names[row], profile)
         if refusal.is_success:
             return row
         self._cluster.forget(pod.uid)
         nowhere = [(refusal.plugin, one) for one in every_node(self._view, refusal.reason)]
-        return Refused(filters, FilterVerdict(~self._view.state.alive, tuple(nowhere)))
+        return RefusedMember(filters, FilterVerdict(~self._view.state.alive, tuple(nowhere)))
 
     def put(self, pod: PodInfo, row: int) -> bool:
         """Assume and reserve the pod on this node; False = a Reserve plugin refuses, and nothing has changed."""

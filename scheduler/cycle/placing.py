@@ -27,8 +27,8 @@ from placement.reservations.own_room import own_row
 from placement.scores.plugin_weights import OURS, ScorePart
 from placement.status import Code
 from scheduler.cycle.batch_plan import BatchPlan, Ranking
-from scheduler.cycle.choice import Choice, highest
 from scheduler.cycle.cycle_times import CycleTimes, Point
+from scheduler.cycle.decisions import NodeChoice, highest
 from scheduler.cycle.node_totals import candidates, node_parts, sum_of
 from scheduler.cycle.order_dependence import is_asked_once
 from scheduler.cycle.peak_ranking import PeakRanking
@@ -119,7 +119,7 @@ class Looked:
 
 
 @dataclass(slots=True)
-class Placer:
+class UnitPlacer:
     """For one cycle, while the lock is held.
 
     level           : rung of the degradation ladder
@@ -152,7 +152,7 @@ class Placer:
     preferences: Sequence[NodePreference] = ()
     times: CycleTimes = field(default_factory=CycleTimes)
     coming: Callable[[], Iterable[PodInfo]] = tuple
-    choices: dict[str, Choice] = field(default_factory=dict)
+    choices: dict[str, NodeChoice] = field(default_factory=dict)
     movable: dict[str, Ints] | None = None
     look_at: str = ""
     on_look: Callable[[Looked], None] = lambda looked: None
@@ -170,7 +170,7 @@ class Placer:
             if rest[0].uid == self.look_at:
                 self.on_look(self.look(rest, filters, policy))
             if (own := own_row(rest[0], self.view, self.cluster, filters)) is not None:
-                placed.append(self._assume(rest[0], Choice(policy, own, 1)))
+                placed.append(self._assume(rest[0], NodeChoice(policy, own, 1)))
                 continue
             rest = self._before_next_room(rest)
             with self.times.at(Point.FILTER):
@@ -179,7 +179,7 @@ class Placer:
             if not len(rows):
                 return Placed(tuple(placed), found)
             if (nominated := self._nominated(rest[0], rows)) is not None:
-                placed.append(self._assume(rest[0], Choice(policy, nominated, len(rows))))
+                placed.append(self._assume(rest[0], NodeChoice(policy, nominated, len(rows))))
                 continue
             with self.times.at(Point.PREFER):
                 rows, most = self._preferred(rest, policy, rows)
@@ -259,15 +259,15 @@ class Placer:
         self.cluster.assume_all(pods[: len(chosen)], chosen, self.until)
         return chosen
 
-    def _assume(self, pod: PodInfo, choice: Choice) -> int:
+    def _assume(self, pod: PodInfo, choice: NodeChoice) -> int:
         self.cluster.assume(pod, self.view.state.names[choice.row], self.until)
         self.choices[pod.uid] = choice
         return choice.row
 
-    def _best_row(self, pod: PodInfo, policy: Policy, rows: Ints) -> Choice:
+    def _best_row(self, pod: PodInfo, policy: Policy, rows: Ints) -> NodeChoice:
         """Of equal ones the first."""
         if len(rows) == 1:  # as preferences often leave it
-            return Choice(policy, int(rows[0]), 1)
+            return NodeChoice(policy, int(rows[0]), 1)
         return highest(policy, rows, sum_of(self._parts(pod, policy, rows), len(rows)))
 
     def _parts(self, pod: PodInfo, policy: Policy, rows: Ints) -> Sequence[ScorePart]:

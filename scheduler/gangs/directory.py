@@ -27,8 +27,8 @@ from placement.pod_groups.labels import group_of, role_of
 from placement.pod_groups.minima import Count, are_met, placing_order, shortfall
 from placement.pod_groups.pod_group import PodGroupInfo
 from placement.status import SUCCESS, Code, Status
-from scheduler.gangs.gang_attempts import UNTRIED
 from scheduler.gangs.gang_gate import (
+    UNTRIED,
     GangVerdict,
     Reason,
     misfit,
@@ -38,12 +38,11 @@ from scheduler.gangs.gang_gate import (
     verdict_on,
     verdict_without_group,
 )
-from scheduler.gangs.group_state import Report, report_on
-from scheduler.gangs.known_gang import KnownGang
+from scheduler.gangs.group_status import Report, report_on
 from scheduler.gangs.members import sizes_of
-from scheduler.gangs.options import GangOptions
-from scheduler.gangs.roster import Roster
-from scheduler.queue.unit import UnitOf, unit_by_owner
+from scheduler.gangs.roster import KnownGang, Roster
+from scheduler.loop_settings import GangOptions
+from scheduler.queue.queued_pods import UnitOf, unit_by_owner
 
 GATE = "Gang"
 """Name of the plugin."""

@@ -1,17 +1,69 @@
-"""What is to be said of a group: whether its members may be tried, and why not, in words for its owner."""
+"""Whether the members of a group may be tried, and when again after a failure; and why not, in words for the owner.
+
+    --failed--> trying --timeout is over--> paused --pause is over--> tried once --failed--> paused ...
+
+Placed, changed, or incomplete: as if it had never been tried. While a group is paused, smaller ones behind it are tried
+on the room that it waits for; it holds nothing meanwhile, as it never does.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Final
 
 from kube.objects.objects import PodInfo
 from placement.pod_groups.group_apis import ApiState, api_of
 from placement.pod_groups.minima import Minima, shortfall
 from placement.pod_groups.pod_group import PodGroupInfo
-from scheduler.gangs.gang_attempts import Attempts
-from scheduler.gangs.members import Members, Standing
-from scheduler.gangs.options import GangOptions
+from scheduler.gangs.members import Members, MemberStanding
+from scheduler.loop_settings import GangOptions
+
+# How the attempts to place a complete group went, and when it is its turn again.
+#
+#     --failed--> trying --timeout is over--> paused --pause is over--> tried once --failed--> paused ...
+#
+# Placed, changed, or incomplete: as if it had never been tried. While a group is paused, smaller ones behind it are
+# tried on the room that it waits for; it holds nothing meanwhile, as it never does.
+
+
+@dataclass(frozen=True, slots=True)
+class Attempts:
+    """
+    first_failed : unix seconds, None = no attempt failed
+    message      : of the last
+    paused_at    : unix seconds
+    makes_room   : victims go for the group: it does not become late, and does not pause, while it waits for them
+    """
+
+    first_failed: float | None = None
+    message: str = ""
+    is_late: bool = False
+    paused_at: float | None = None
+    makes_room: bool = False
+
+    def failed(self, now: float, message: str, *, timeout: float, makes_room: bool = False) -> Attempts:
+        # A clock that was set back begins anew.
+        first = now if self.first_failed is None else min(self.first_failed, now)
+        is_late = not makes_room and (self.is_late or now - first >= timeout)
+        return Attempts(first, message, is_late, now if is_late else None, makes_room)
+
+    def after(self, now: float, *, timeout: float) -> Attempts:
+        """The attempts as they are at `now` if none was added: past the timeout, the group is late and pauses."""
+        if self.first_failed is None or self.is_late or self.makes_room:
+            return self
+        if now < self.first_failed:
+            return replace(self, first_failed=now)  # the clock was set back
+        if now - self.first_failed < timeout:
+            return self
+        return replace(self, is_late=True, paused_at=now)
+
+    def is_paused(self, now: float, *, pause: float) -> bool:
+        """Whether others go first."""
+        return self.paused_at is not None and 0 <= now - self.paused_at < pause
+
+
+UNTRIED: Final = Attempts()
 
 
 class Reason(Enum):
@@ -112,7 +164,7 @@ def _message(reason: Reason, group: PodGroupInfo, members: Members, attempts: At
 
 def _held(members: Members) -> str:
     """Of a group below its minima: what it holds all the same, as after a binding that failed."""
-    sitting = members.number(Standing.SITS)
+    sitting = members.number(MemberStanding.SITS)
     return f"; {_number(sitting, 'keeps its node', 'keep their nodes')}" if sitting else ""
 
 
@@ -122,9 +174,13 @@ def timeout_of(group: PodGroupInfo, options: GangOptions) -> float:
 
 
 def _seats(members: Members, minima: Minima) -> str:
-    sitting = members.number(Standing.SITS)
+    sitting = members.number(MemberStanding.SITS)
     succeeded = members.seated(minima).members - sitting
-    waiting = members.number(Standing.WAITS) + members.number(Standing.GATED) + members.number(Standing.FOREIGN)
+    waiting = (
+        members.number(MemberStanding.WAITS)
+        + members.number(MemberStanding.GATED)
+        + members.number(MemberStanding.FOREIGN)
+    )
     parts = [
         _number(sitting, "has a node", "have a node"),
         _number(succeeded, "has succeeded", "have succeeded") if succeeded else "",
@@ -139,11 +195,11 @@ def _number(n: int, one: str, many: str) -> str:
 
 
 _EXTRA = {
-    Standing.GATED: "held by scheduling gates",
-    Standing.FOREIGN: "of another scheduler",
-    Standing.LEAVING: "terminating",
-    Standing.SUCCEEDED: "finished",
-    Standing.FAILED: "failed",
+    MemberStanding.GATED: "held by scheduling gates",
+    MemberStanding.FOREIGN: "of another scheduler",
+    MemberStanding.LEAVING: "terminating",
+    MemberStanding.SUCCEEDED: "finished",
+    MemberStanding.FAILED: "failed",
 }
 """Members that are there and do not count, as people may wonder about them."""
 
@@ -163,8 +219,8 @@ def _missing(name: str, members: Members, minima: Minima) -> str:
     return f"waits for members: {found}{f' (not counted: {extra})' if extra else ''}"
 
 
-def _idle(members: Members, standing: Standing, present: int) -> int:
-    if standing is not Standing.SUCCEEDED:
+def _idle(members: Members, standing: MemberStanding, present: int) -> int:
+    if standing is not MemberStanding.SUCCEEDED:
         return members.number(standing)
-    counted = present - members.number(Standing.SITS) - members.number(Standing.WAITS)
+    counted = present - members.number(MemberStanding.SITS) - members.number(MemberStanding.WAITS)
     return members.number(standing) - counted

@@ -12,7 +12,7 @@ from kube.events.api_event import EventSource, api_event
 from kube.events.event_recorder import EventRecorder, Post
 from placement.pod_groups.pod_group import PodGroupInfo
 from scheduler.gangs.gang_gate import Reason
-from scheduler.gangs.group_status import Wanted
+from scheduler.gangs.group_status import WantedGroupStatus
 
 _SOURCE: Final = "forecast-scheduler.io/gangs"
 _ACTION: Final = "Scheduling"
@@ -45,7 +45,7 @@ class Turns:
     def __init__(self) -> None:
         self._turns: dict[str, _Turn] = {}
 
-    def due(self, group: PodGroupInfo, wanted: Wanted, now: float) -> tuple[str, bool]:
+    def due(self, group: PodGroupInfo, wanted: WantedGroupStatus, now: float) -> tuple[str, bool]:
         """Reason of the event to post, '' = none; and whether to ask again soon although nothing happens."""
         turn = self._turns.get(group.key)
         if turn is None or turn.uid != group.uid:

@@ -1,4 +1,4 @@
-"""What the status of a PodGroup of ours should say (native_status.py: of a native one), and what to change. No I/O.
+"""What the status of a PodGroup should say, of ours or a native one, and what to change. No I/O.
 
 Phases have the names of scheduler-plugins (apis/scheduling/v1alpha1/types.go and, before, its KEP 42); a group
 goes back as its members do:
@@ -11,10 +11,18 @@ goes back as its members do:
     Finished        what it needs has succeeded
     Failed          members have failed, and without them there are too few
     Unknown         had what it needs, and has lost some
+
+    PodGroupInitiallyScheduled = True   Scheduled       what it needs has a node; never taken back
+                               = False  Unschedulable   it was tried, and did not fit
+                               = False  SchedulerError  the group is unusable
+
+Nothing is written before the first attempt, and nothing about a group none of whose pods names us as its scheduler.
+https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/scheduler/schedule_one_podgroup.go (updatePodGroupCondition)
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -22,21 +30,76 @@ from typing import Any, Final
 import msgspec
 
 from kube.decoding.stored_templates import Condition
-from placement.pod_groups.group_apis import OURS
-from placement.pod_groups.pod_group import PodGroupStatus
-from scheduler.gangs.gang_gate import Reason
-from scheduler.gangs.group_state import Report
+from kube.objects.objects import PodInfo
+from placement.pod_groups.group_apis import NATIVE, OURS
+from placement.pod_groups.pod_group import PodGroupInfo, PodGroupStatus
+from scheduler.gangs.gang_gate import GangVerdict, Reason
+from scheduler.gangs.members import Members, MemberStanding
+
+# A group at one moment, for its status and for events.
+
+_OWNERS_NAMED: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """
+    scheduled           : members that have a node, or are assumed to
+    running             : of those, the ones whose phase is Running
+    waiting             : members without a node, whatever holds them back
+    total               : pods of the group, whatever they are up to
+    complete_since      : unix seconds when all that are needed were first there, None = never
+    owners              : controllers of members that sit, "namespace/name", sorted
+    ours                : pods of any standing that name us as their scheduler
+    """
+
+    group: PodGroupInfo
+    verdict: GangVerdict
+    scheduled: int
+    running: int
+    succeeded: int
+    failed: int
+    waiting: int
+    total: int
+    complete_since: float | None
+    owners: tuple[str, ...]
+    ours: int = 1
+
+
+def report_on(group: PodGroupInfo, members: Members, verdict: GangVerdict, *, complete_since: float | None) -> Report:
+    """As they are now."""
+    return Report(
+        group=group,
+        verdict=verdict,
+        scheduled=members.number(MemberStanding.SITS),
+        running=members.running,
+        succeeded=members.number(MemberStanding.SUCCEEDED),
+        failed=members.number(MemberStanding.FAILED),
+        waiting=sum(map(members.number, (MemberStanding.WAITS, MemberStanding.GATED, MemberStanding.FOREIGN))),
+        total=len(members),
+        complete_since=complete_since,
+        owners=_owners(members.sitting.values()),
+        ours=members.ours,
+    )
+
+
+def _owners(pods: Iterable[PodInfo]) -> tuple[str, ...]:
+    names = {f"{pod.namespace}/{pod.owner.name}" for pod in pods if pod.owner_uid}
+    return tuple(sorted(names)[:_OWNERS_NAMED])
+
 
 UNDEFINED_UPSTREAM: Final = ("scheduled", "conditions")
 """Fields of ours that scheduler-plugins' definition does not have: it drops them."""
 
+
 _FINAL: Final = frozenset({"Finished", "Failed"})
+
 
 _LONGEST_MESSAGE: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedGroupStatus:
     """status, reason, message, generation: of the condition. start: RFC 3339, '' = not complete yet; is_empty: there is
     no pod of the group."""
 
@@ -54,13 +117,13 @@ class Wanted:
     is_empty: bool = False
 
 
-def wanted_status(report: Report) -> Wanted:
+def wanted_status(report: Report) -> WantedGroupStatus:
     """For a group as it is now."""
     verdict, start, phase = report.verdict, report.complete_since, _phase(report)
     reason, message = verdict.reason, verdict.message
     if _is_done(report):
         reason, message = Reason.SCHEDULED, f"{report.succeeded} members have succeeded, {report.scheduled} have a node"
-    return Wanted(
+    return WantedGroupStatus(
         phase=phase,
         scheduled=report.scheduled,
         running=report.running,
@@ -108,7 +171,7 @@ def moment(at: float) -> str:
 
 
 def change_of(
-    wanted: Wanted, current: PodGroupStatus, now: float, *, dropped: frozenset[str] = frozenset()
+    wanted: WantedGroupStatus, current: PodGroupStatus, now: float, *, dropped: frozenset[str] = frozenset()
 ) -> dict[str, Any] | None:
     """What to merge into the status (RFC 7396); None = nothing.
 
@@ -140,9 +203,46 @@ def change_of(
     return change or None
 
 
-def _condition(wanted: Wanted, before: Condition | None, now: float) -> Condition:
+def _condition(wanted: WantedGroupStatus, before: Condition | None, now: float) -> Condition:
     is_same = before is not None and before.status == wanted.status
     since = before.last_transition_time if is_same and before is not None else ""
     return Condition(
         OURS.condition, wanted.status, wanted.reason.value, wanted.message, since or moment(now), wanted.generation
     )
+
+
+# What the status of a native PodGroup should say: its one condition, as kube-scheduler 1.37 writes it. No I/O.
+#
+#     PodGroupInitiallyScheduled = True   Scheduled       what it needs has a node; never taken back
+#                                = False  Unschedulable   it was tried, and did not fit
+#                                = False  SchedulerError  the group is unusable
+#
+# Nothing is written before the first attempt, and nothing about a group none of whose pods names us as its scheduler.
+# https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/scheduler/schedule_one_podgroup.go (updatePodGroupCondition)
+
+_SAID: Final = {
+    Reason.SCHEDULED: ("True", "Scheduled"),
+    Reason.UNSCHEDULABLE: ("False", "Unschedulable"),
+    Reason.TIMEOUT: ("False", "Unschedulable"),
+    Reason.INVALID_SPEC: ("False", "SchedulerError"),
+}
+
+
+def change_of_native(wanted: WantedGroupStatus, current: PodGroupStatus, now: float) -> dict[str, Any] | None:
+    """What to merge into the status (RFC 7396); None = nothing. now: unix seconds."""
+    said = _SAID.get(wanted.reason)
+    before = next((one for one in current.conditions if one.type == NATIVE.condition), None)
+    if said is None or wanted.is_empty or (before is not None and before.status == "True"):
+        return None
+    status, reason = said
+    since = moment(now)
+    if before is not None:
+        if (before.observed_generation or 0) > wanted.generation:
+            return None  # another replica knows a later version
+        if before.status == status:
+            since = before.last_transition_time
+    condition = Condition(NATIVE.condition, status, reason, wanted.message, since, wanted.generation)
+    if condition == before:
+        return None
+    others = [one for one in current.conditions if one.type != NATIVE.condition]
+    return {"conditions": msgspec.to_builtins([*others, condition])}

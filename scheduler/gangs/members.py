@@ -13,7 +13,7 @@ from placement.pod_groups.minima import Count, Minima
 K = TypeVar("K", bound=Hashable)
 
 
-class Standing(IntEnum):
+class MemberStanding(IntEnum):
     """What a member is to its group. A number, since those are hashed at once: sums have it as their key.
 
     SITS      : has a node, or is assumed to; the group can count on it
@@ -34,22 +34,22 @@ class Standing(IntEnum):
     FAILED = auto()
 
 
-_LIVING = frozenset({Standing.SITS, Standing.WAITS, Standing.GATED, Standing.FOREIGN})
+_LIVING = frozenset({MemberStanding.SITS, MemberStanding.WAITS, MemberStanding.GATED, MemberStanding.FOREIGN})
 
 
-def standing_of(pod: PodInfo, *, sits: bool, is_ours: bool) -> Standing:
+def standing_of(pod: PodInfo, *, sits: bool, is_ours: bool) -> MemberStanding:
     """sits: it has a seat in the tables, bound or assumed; is_ours: by its scheduler name."""
     if pod.phase is Phase.SUCCEEDED:
-        return Standing.SUCCEEDED
+        return MemberStanding.SUCCEEDED
     if pod.phase is Phase.FAILED:
-        return Standing.FAILED
+        return MemberStanding.FAILED
     if pod.terminating:
-        return Standing.LEAVING
+        return MemberStanding.LEAVING
     if sits:
-        return Standing.SITS
+        return MemberStanding.SITS
     if not is_ours:
-        return Standing.FOREIGN
-    return Standing.GATED if pod.gates else Standing.WAITS
+        return MemberStanding.FOREIGN
+    return MemberStanding.GATED if pod.gates else MemberStanding.WAITS
 
 
 def sizes_of(pods: Sequence[PodInfo]) -> list[float]:
@@ -71,7 +71,7 @@ class Member(NamedTuple):
     """
 
     role: str
-    standing: Standing
+    standing: MemberStanding
     is_assumed: bool = False
     is_ours: bool = True
     owner: str = ""
@@ -93,8 +93,8 @@ class Members:
     def __init__(self) -> None:
         self.sitting: dict[str, PodInfo] = {}
         self.waiting: dict[str, PodInfo] = {}
-        self._members: Counter[Standing] = Counter()
-        self._by_role: Counter[tuple[Standing, str]] = Counter()
+        self._members: Counter[MemberStanding] = Counter()
+        self._by_role: Counter[tuple[MemberStanding, str]] = Counter()
         self._running = self.ours = 0
         self._assumed: Counter[str] = Counter()  # of those that sit, by role
         # A pod that has succeeded counts while a living one of its controller is there: the same run, in which a
@@ -106,14 +106,14 @@ class Members:
         """Pods, whatever they are up to."""
         return self._members.total()
 
-    def put(self, pod: PodInfo, standing: Standing) -> None:
+    def put(self, pod: PodInfo, standing: MemberStanding) -> None:
         """Note a pod as it is now; `count` counts it."""
         uid = pod.uid
         self.sitting.pop(uid, None)
         self.waiting.pop(uid, None)
-        if standing is Standing.SITS:
+        if standing is MemberStanding.SITS:
             self.sitting[uid] = pod
-        elif standing is Standing.WAITS:
+        elif standing is MemberStanding.WAITS:
             self.waiting[uid] = pod
 
     def drop(self, uid: str) -> None:
@@ -121,7 +121,7 @@ class Members:
         self.sitting.pop(uid, None)
         self.waiting.pop(uid, None)
 
-    def number(self, standing: Standing) -> int:
+    def number(self, standing: MemberStanding) -> int:
         return self._members[standing]
 
     @property
@@ -131,7 +131,7 @@ class Members:
 
     def seated(self, minima: Minima) -> Count:
         """What meets the minima now: members that sit, and have succeeded."""
-        return self._total((Standing.SITS,), minima)
+        return self._total((MemberStanding.SITS,), minima)
 
     def confirmed(self, minima: Minima) -> Count:
         """`seated` without those that are only assumed to sit."""
@@ -143,7 +143,7 @@ class Members:
 
     def present(self, minima: Minima) -> Count:
         """What may meet the minima: those, and the ones that wait for us."""
-        return self._total((Standing.SITS, Standing.WAITS), minima)
+        return self._total((MemberStanding.SITS, MemberStanding.WAITS), minima)
 
     def without(self, roles: Sequence[str], minima: Minima) -> Count:
         """`seated` without members of these roles that sit."""
@@ -151,7 +151,7 @@ class Members:
         by_role = {role: number - gone[role] for role, number in count.by_role.items()}
         return Count(count.members - len(roles), by_role)
 
-    def _total(self, standings: tuple[Standing, ...], minima: Minima) -> Count:
+    def _total(self, standings: tuple[MemberStanding, ...], minima: Minima) -> Count:
         found, by_role = self._members.get, {}
         members = sum([found(one, 0) for one in standings])
         if minima.by_role:
@@ -171,7 +171,7 @@ class Members:
         self.ours += number * member.is_ours
         if role:
             _add(self._by_role, (standing, role), number)
-        if standing is Standing.SITS:
+        if standing is MemberStanding.SITS:
             self._running += number * member.is_running
             if member.is_assumed:
                 _add(self._assumed, role, number)
@@ -179,7 +179,7 @@ class Members:
             return
         if standing in _LIVING:
             _add(self._living, owner, number)
-        elif standing is Standing.SUCCEEDED:
+        elif standing is MemberStanding.SUCCEEDED:
             succeeded = self._succeeded.setdefault(owner, Counter())
             _add(succeeded, role, number)
             if not succeeded:

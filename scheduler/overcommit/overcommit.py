@@ -34,7 +34,7 @@ _RESERVED_FROM = frozenset({"cpu", "memory", "ephemeral-storage", _PODS})
 """Resources of which a node keeps some for itself: less allocatable than capacity says nothing."""
 
 
-class Cause(Enum):
+class OvercommitCause(Enum):
     """How it came about."""
 
     OWN = "own"  # bindings, on a node that is ours alone: a mistake, ours or of a scheduler that ignores the domain
@@ -53,7 +53,7 @@ class Overcommit:
     """
 
     node: str
-    cause: Cause
+    cause: OvercommitCause
     excess: Mapping[str, int]
     pods: tuple[PodInfo, ...]
     awaited: frozenset[str] = frozenset()
@@ -114,8 +114,8 @@ def overcommit_of(
             found = shrunk if _has_shrunk(node, kind, has, requested, fitted_in) else excess
             found[kind] = requested - has
     if excess:
-        return Overcommit(node.name, Cause.SHARED if is_shared else Cause.OWN, excess, tuple(pods))
-    return Overcommit(node.name, Cause.SHRUNK, shrunk, tuple(pods)) if shrunk else None
+        return Overcommit(node.name, OvercommitCause.SHARED if is_shared else OvercommitCause.OWN, excess, tuple(pods))
+    return Overcommit(node.name, OvercommitCause.SHRUNK, shrunk, tuple(pods)) if shrunk else None
 
 
 def _has_shrunk(node: NodeInfo, kind: str, has: int, requested: int, fitted_in: Mapping[str, int] | None) -> bool:

@@ -27,9 +27,9 @@ from placement.filters.domain import nodes_in
 from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.index.node_labels import NodeLabels
 from scheduler.overcommit.overcommit import (
-    Cause,
     LastFitting,
     Overcommit,
+    OvercommitCause,
     excess_units,
     holds,
     is_answered,
@@ -37,7 +37,7 @@ from scheduler.overcommit.overcommit import (
 )
 
 
-class Tables(Protocol):
+class LockedTables(Protocol):
     """cluster.live_tables.LiveTables."""
 
     def reading(self) -> AbstractContextManager[AssumingCluster]:
@@ -49,7 +49,7 @@ class OvercommitWatch:
 
     def __init__(
         self,
-        tables: Tables,
+        tables: LockedTables,
         labels: NodeLabels,
         *,
         domain: str = "",
@@ -76,7 +76,7 @@ class OvercommitWatch:
         self._unanswered: dict[str, float] = {}  # UID -> since when, on a node that is over
         self._standing: dict[str, Overcommit] = {}
         self._last_fitting = LastFitting()
-        self._counts: Counter[Cause] = Counter()
+        self._counts: Counter[OvercommitCause] = Counter()
 
     def look(self) -> tuple[Overcommit, ...]:
         """Return the overcommits that stand now. New ones are counted and reported."""
@@ -87,7 +87,9 @@ class OvercommitWatch:
             before, self._standing = self._standing, {one.node: one for one in found}
             for one in found:
                 earlier = before.get(one.node)
-                if earlier is None or (earlier.cause is Cause.SHRUNK and one.cause is not Cause.SHRUNK):
+                if earlier is None or (
+                    earlier.cause is OvercommitCause.SHRUNK and one.cause is not OvercommitCause.SHRUNK
+                ):
                     self._counts[one.cause] += 1
                     self._tell(one)
             return tuple(found)
@@ -98,7 +100,7 @@ class OvercommitWatch:
         return tuple(self._standing.values())
 
     @property
-    def counts(self) -> Mapping[Cause, int]:
+    def counts(self) -> Mapping[OvercommitCause, int]:
         """Overcommits since the start."""
         return dict(self._counts)
 

@@ -1,4 +1,4 @@
-"""Looking for overcommitted nodes and repairing them, with threads and events: what a scheduler process starts.
+"""Looks for overcommitted nodes and repairs them, with threads, events and metrics: what a scheduler process starts.
 
 Two threads: an API server that hangs while a pod is being evicted must not keep overcommits from being counted.
 """
@@ -6,24 +6,159 @@ Two threads: an API server that hangs while a pod is being evicted must not keep
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Final
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from base.periodic_task import PeriodicTask
+from kube.events.api_event import EventSource, api_event, pod_reference
 from kube.events.event_recorder import EventRecorder, Post
-from kube.eviction.eviction import Evict
+from kube.events.node_event import node_event
+from kube.eviction.eviction import Evict, Evicted
+from kube.objects.objects import PodInfo
 from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.index.node_labels import NodeLabels
-from scheduler.overcommit.metrics import OvercommitCollector
-from scheduler.overcommit.node_relief import RepairReport
-from scheduler.overcommit.overcommit import Overcommit
-from scheduler.overcommit.overcommit_events import event_of_overcommit, event_of_repair
-from scheduler.overcommit.overcommitted_nodes import OvercommitWatch, Tables
-from scheduler.overcommit.repair_executor import OvercommitRepair
+from scheduler.overcommit.node_relief import NodeRelief, RepairReport
+from scheduler.overcommit.overcommit import Overcommit, OvercommitCause
+from scheduler.overcommit.overcommitted_nodes import LockedTables, OvercommitWatch
+from scheduler.overcommit.repair_victims import RepairPlan, is_evictable, plan_repair
+
+# Events about overcommits: on nodes, which `kubectl describe node` shows, and on pods that were evicted for them.
+
+CONTROLLER: Final = "forecast-scheduler.io/scheduler"
+
+
+_ACTION: Final = "RepairingOvercommit"
+
+
+_HOW: Final = {
+    OvercommitCause.OWN: "although no other scheduler should place pods here",
+    OvercommitCause.SHARED: "placed by schedulers that share the node",
+    OvercommitCause.SHRUNK: "since the node has become smaller; nothing is evicted for that",
+}
+
+
+def event_of_overcommit(overcommit: Overcommit, *, at: float, instance: str) -> dict[str, Any]:
+    """On the node: what is beyond its allocatable, and how that came about."""
+    amounts = ", ".join(f"{units} {_unit(kind)}of {kind}" for kind, units in sorted(overcommit.excess.items()))
+    note = f"pods request {amounts} more than is allocatable, {_HOW[overcommit.cause]}"
+    return _on_node(overcommit.node, "NodeOvercommitted", note, at, instance)
+
+
+def event_of_repair(report: RepairReport, *, at: float, instance: str) -> dict[str, Any]:
+    """On the pod that was evicted, or on the node that could not be repaired."""
+    if report.pod is None:
+        return _on_node(report.node, "OvercommitNotRepaired", report.why, at, instance)
+    pod = report.pod
+    return api_event(
+        pod_reference(pod),
+        reason="EvictedForOvercommit",
+        note=f"evicted: pods on node {report.node} request more than is allocatable there",
+        at=at,
+        source=EventSource(CONTROLLER, instance, _ACTION),
+    )
+
+
+def _on_node(node: str, reason: str, note: str, at: float, instance: str) -> dict[str, Any]:
+    return node_event(node, reason=reason, note=note, at=at, source=EventSource(CONTROLLER, instance, _ACTION))
+
+
+def _unit(kind: str) -> str:
+    return {"cpu": "milli-cores ", "memory": "bytes ", "ephemeral-storage": "bytes "}.get(kind, "")
+
+
+# Overcommits and their repairs, for /metrics. Register the collector with the registry of the service.
+
+
+class OvercommitCollector(Collector):
+    """Reads the figures at each scrape."""
+
+    def __init__(self, watch: OvercommitWatch, repair: OvercommitRepair | None) -> None:
+        """repair: None = nothing is repaired."""
+        self._watch, self._repair = watch, repair
+
+    def collect(self) -> Iterator[Metric]:
+        total = CounterMetricFamily(
+            "forecast_overcommits",
+            "Times that a node came to have more requested than allocatable: by bindings on nodes that are our own or "
+            "shared, or because it has shrunk.",
+            labels=["cause"],
+        )
+        nodes = GaugeMetricFamily(
+            "forecast_overcommitted_nodes", "Nodes with more requested than allocatable.", labels=["cause"]
+        )
+        counts, standing = self._watch.counts, Counter(one.cause for one in self._watch.standing)
+        for cause in OvercommitCause:
+            total.add_metric([cause.value], float(counts.get(cause, 0)))
+            nodes.add_metric([cause.value], float(standing[cause]))
+        yield total
+        yield nodes
+        if self._repair is None:
+            return
+        yield GaugeMetricFamily(
+            "forecast_overcommits_unrepaired",
+            "Overcommitted nodes on which no pod of ours that may be evicted would help.",
+            value=float(self._repair.unrepaired),
+        )
+        evictions = CounterMetricFamily(
+            "forecast_overcommit_evictions",
+            "Evictions asked for to repair a node: evicted, refused by a disruption budget, failed, unknown when there "
+            "was no answer.",
+            labels=["outcome"],
+        )
+        asked = self._repair.evictions
+        for outcome in Evicted:
+            evictions.add_metric([outcome.value], float(asked.get(outcome, 0)))
+        yield evictions
+
+
+# Carries repairs of overcommitted nodes out: what `repair` names is evicted as node_relief.py does it.
+
+
+class OvercommitRepair(NodeRelief[Overcommit]):
+    """`step` is called again and again by one thread."""
+
+    def __init__(
+        self,
+        look: Callable[[], Iterable[Overcommit]],
+        evict: Evict,
+        scheduler_names: Collection[str],
+        *,
+        may_write: Callable[[], bool] = lambda: True,
+        tell: Callable[[RepairReport], None] = lambda report: None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """
+        look            : returns the overcommits as they are now, OvercommitWatch.look
+        scheduler_names : names of our schedulers
+        may_write, tell : see NodeRelief
+        """
+        self._names = frozenset(scheduler_names)
+        super().__init__(
+            lambda: (one for one in look() if one.cause is not OvercommitCause.SHRUNK),
+            self._planned,
+            evict,
+            what="an overcommitted node",
+            may_write=may_write,
+            tell=tell,
+            clock=clock,
+        )
+
+    def _planned(self, one: Overcommit, leaving: Collection[str], refused: Collection[str]) -> RepairPlan:
+        return plan_repair(one, self._is_ours, leaving=leaving, refused=refused)
+
+    def _is_ours(self, pod: PodInfo) -> bool:
+        return is_evictable(pod, self._names)
+
 
 _SECONDS = 1.0
+
+
 _MOST_EVENTS_WAITING = 200
 
 
@@ -48,7 +183,7 @@ class RepairLoop:
 
     def __init__(
         self,
-        tables: Tables,
+        tables: LockedTables,
         labels: NodeLabels,
         options: RepairLoopOptions,
         *,

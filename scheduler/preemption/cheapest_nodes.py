@@ -13,13 +13,12 @@ import numpy as np
 
 from base.arrays import Bools, Ints
 from placement.pod_importance import PRIORITY_OFFSET, Cost
-from scheduler.preemption.cumulated_room import Cumulated
-from scheduler.preemption.shortage import Room
+from scheduler.preemption.releasable_room import Cumulated, ReleasableRoom
 from scheduler.preemption.sitting_pods import SittingPods
 
 
 @dataclass(frozen=True, slots=True)
-class Nodes:
+class CandidateNodes:
     """Nodes on which the pod fits once all that may go are gone, and not before.
 
     rows  : (n_nodes,) ascending
@@ -38,7 +37,7 @@ class Nodes:
     bound: Ints
 
     @classmethod
-    def of(cls, rows: Ints, cumulated: Cumulated, room: Room, sitting: SittingPods) -> Nodes:
+    def of(cls, rows: Ints, cumulated: Cumulated, room: ReleasableRoom, sitting: SittingPods) -> CandidateNodes:
         """Of nodes that lack something, those that can be helped."""
         rows = rows[rows < len(sitting.order)]
         gone = [cumulated.gone(kind) for kind in room.kinds]
@@ -53,11 +52,11 @@ class Nodes:
         bound = sitting.standing[sitting.order[rows, first]] if len(rows) else np.zeros(0, dtype=np.int64)
         return cls(sitting, cumulated, room.kinds, room.gives, rows, spare, first, bound)
 
-    def part(self, positions: Ints) -> Nodes:
+    def part(self, positions: Ints) -> CandidateNodes:
         """Some of the nodes."""
         if len(positions) == len(self.rows):
             return self
-        return Nodes(
+        return CandidateNodes(
             self.sitting,
             self.cumulated,
             self.kinds,

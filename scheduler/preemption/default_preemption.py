@@ -23,13 +23,13 @@ from placement.disruption_budgets import DisruptionBudgets
 from placement.filters.filter import ClusterView, Filter, Rejection
 from placement.plugins import Hint, Nomination
 from placement.status import SUCCESS, Code, Status
+from scheduler.loop_settings import PreemptionOptions
 from scheduler.preemption.gang_plan import GangPlan
 from scheduler.preemption.gang_search import GangRequest, GangSearch, GangTables
-from scheduler.preemption.gangs import Gangs
 from scheduler.preemption.nominated import NominatedPods
-from scheduler.preemption.options import PreemptionOptions
 from scheduler.preemption.sitting_pods import SittingPods
-from scheduler.preemption.victim_search import Found, Search
+from scheduler.preemption.victim_gangs import VictimGangs
+from scheduler.preemption.victim_search import Found, VictimSearch
 from tenants.reclaim import Reclaim
 
 _KEPT_BY_BUDGETS: Final = "PodDisruptionBudgets keep the pods that borrow what the tenant is owed."
@@ -66,7 +66,7 @@ class DefaultPreemption:
         nominated: NominatedPods,
         *,
         clock: Callable[[], float],
-        gangs: Gangs | None = None,
+        gangs: VictimGangs | None = None,
         assumed: Assumed | None = None,
         options: PreemptionOptions | None = None,
         may_preempt: Callable[[PodInfo], bool] = lambda pod: True,
@@ -82,7 +82,7 @@ class DefaultPreemption:
         self._may_preempt, self._gangs, self._reclaim = may_preempt, gangs, reclaim
         self._nominated, self._sitting, self._assumed, self._clock = nominated, sitting, assumed, clock
         options = options or PreemptionOptions()
-        self._search = Search(sitting, budgets, nominated, gangs, options, reclaim)
+        self._search = VictimSearch(sitting, budgets, nominated, gangs, options, reclaim)
         self._gang_search = GangSearch(
             self._search, sitting, budgets, nominated, gangs, most_domains=options.least_candidates
         )

@@ -12,6 +12,11 @@ A nomination that ended because one victim's answer was lost would have the pod 
 go already. The nominations of a gang end together: then no further victim of any member is evicted.
 
 Needs patch on pods/status and delete on pods. A replica that may not write evicts no pod.
+
+What preemption asks of the API server: paths and bodies. UIDs go along as preconditions: a later pod of the same
+name is left alone.
+
+Source: framework/preemption/executor.go; KEP-3329 for the condition.
 """
 
 from __future__ import annotations
@@ -21,6 +26,7 @@ import logging
 import time
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import AbstractContextManager
+from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 from weakref import WeakValueDictionary
 
@@ -32,18 +38,56 @@ from kube.objects.objects import PodInfo
 from kube.session.request_retries import Session, is_passing_or_conflict, request_with_retries
 from kube.status.pod_conditions import STRATEGIC_MERGE
 from placement.plugins import Nomination
-from scheduler.preemption.eviction_requests import condition_body, delete_body
 from scheduler.preemption.nominated import NominatedPods
+
+# What preemption asks of the API server: paths and bodies. UIDs go along as preconditions: a later pod of the same
+# name is left alone.
+#
+# Source: framework/preemption/executor.go; KEP-3329 for the condition.
+
+
+def condition_body(victim: PodInfo, preemptor: PodInfo, now: float) -> bytes:
+    """See disruption_body: it makes room for another."""
+    why = f"{preemptor.scheduler_name}: preempting to accommodate a higher priority pod"
+    return disruption_body(victim, "PreemptionByScheduler", why, now)
+
+
+def disruption_body(pod: PodInfo, reason: str, message: str, now: float, *, goes: bool = True) -> bytes:
+    """Return a strategic merge patch of the status, by which controllers see that the pod has not failed by itself.
+
+    goes : False = it stays after all
+    """
+    condition = {
+        "type": "DisruptionTarget",
+        "status": "True" if goes else "False",
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
+    return orjson.dumps({"metadata": {"uid": pod.uid}, "status": {"conditions": [condition]}})
+
+
+def delete_body(victim: PodInfo, resource_version: str = "") -> bytes:
+    """DeleteOptions. The pod's own grace period applies. resource_version: nothing has changed since; '' = whatever."""
+    preconditions = {"uid": victim.uid} | ({"resourceVersion": resource_version} if resource_version else {})
+    return orjson.dumps({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions})
+
 
 logger = logging.getLogger(__name__)
 
+
 T = TypeVar("T")
 
+
 _AT_ONCE: Final = 16
+
+
 _AGAIN_SECONDS: Final = 1.0
 """Between two rounds of tries."""
 
+
 _REFUSALS: Final = 400
+
 
 Tell = Callable[[PodInfo, str, str], None]
 """Posts an event soon, and never waits: the pod it is about, its reason, its note."""

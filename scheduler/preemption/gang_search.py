@@ -28,20 +28,19 @@ from placement.filters.filter import ClusterView, Filter
 from placement.pod_importance import LEAST_STANDING, Cost, Victims
 from placement.status import Status
 from placement.what_if import WithoutPods
-from scheduler.preemption.gang_plan import GangPlan, Seat, gang_plan
-from scheduler.preemption.gang_reprieve import Reprieve
-from scheduler.preemption.gangs import Gangs
+from scheduler.preemption.gang_plan import GangPlan, Reprieve, Seat, gang_plan
 from scheduler.preemption.nominated import NominatedPods
-from scheduler.preemption.pod_units import fit_filter, is_about_requests
+from scheduler.preemption.nominated_sums import fit_filter, is_about_requests
 from scheduler.preemption.sitting_pods import SittingPods
-from scheduler.preemption.victim_search import Search
+from scheduler.preemption.victim_gangs import VictimGangs
+from scheduler.preemption.victim_search import VictimSearch
 
 _LONGEST_SECONDS: Final = 2.0
 """Of one search: the watch waits for the lock meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedMember:
     """Why a member has no node now: what all filters of its profile say."""
 
     filters: Sequence[Filter]
@@ -57,7 +56,7 @@ class GangTables(Protocol):
     def filters_of(self, pod: PodInfo) -> Sequence[Filter]:
         """All that the member's profile asks."""
 
-    def place(self, pod: PodInfo) -> int | Refused:
+    def place(self, pod: PodInfo) -> int | RefusedMember:
         """Give the member free room, as the cycle does; returns the row of its node."""
 
     def put(self, pod: PodInfo, row: int) -> bool:
@@ -144,11 +143,11 @@ class GangSearch:
 
     def __init__(
         self,
-        search: Search,
+        search: VictimSearch,
         sitting: SittingPods,
         budgets: DisruptionBudgets,
         nominated: NominatedPods,
-        gangs: Gangs | None,
+        gangs: VictimGangs | None,
         *,
         most_domains: int = 8,
         stopwatch: Callable[[], float] = time.perf_counter,
@@ -253,7 +252,7 @@ class GangSearch:
         )
 
     def _victims(
-        self, pod: PodInfo, n_alike: int, way: _Way, refused: Refused, gone: Sequence[PodInfo], fixed: _Now
+        self, pod: PodInfo, n_alike: int, way: _Way, refused: RefusedMember, gone: Sequence[PodInfo], fixed: _Now
     ) -> Victims | None:
         """For one member, or for several like it at once where that costs less for each."""
         search, untouchable = self._search.after(gone, counts_budgets=way.counts_budgets), fixed.untouchable()

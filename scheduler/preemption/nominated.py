@@ -34,8 +34,7 @@ from placement.filters.filter import ClusterView, Rejection
 from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.filters.rejections import found
 from placement.plugins import Hint, Nomination
-from scheduler.preemption.nominated_sums import Nominated, NominatedSums, fitted
-from scheduler.preemption.pod_units import NOMINATED_REASON, wanted_units
+from scheduler.preemption.nominated_sums import NOMINATED_REASON, Nominated, NominatedSums, fitted, wanted_units
 
 _REFUSED_SECONDS: Final = 300.0
 """Seconds for which a pod is no victim after the API server refused to delete it, because of a policy perhaps."""

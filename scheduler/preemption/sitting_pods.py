@@ -23,7 +23,7 @@ from cluster.tables.state import ClusterState
 from kube.objects.objects import PodInfo
 from placement.disruption_budgets import DisruptionBudgets
 from placement.pod_importance import Standing, priority_of, start_of, tie_of
-from scheduler.preemption.gangs import Gangs
+from scheduler.preemption.victim_gangs import VictimGangs
 
 NONE: Final = -1
 SEVERAL: Final = -2
@@ -48,7 +48,7 @@ class SittingPods(NodesAndPodsOnly):
         self,
         state: ClusterState,
         budgets: DisruptionBudgets,
-        gangs: Gangs | None = None,
+        gangs: VictimGangs | None = None,
         *,
         standing_of: Standing = priority_of,
     ) -> None:

@@ -4,6 +4,11 @@ Everything about requests is decided here for all nodes at once, without trying 
 
     who may go at all  --cumulative requests-->  first pod that cannot stay  =  bound on the highest victim priority
     reprieve           --place by place------->  victims of all nodes together
+
+Which pods' eviction would violate a PodDisruptionBudget, for many nodes at once.
+
+Node by node the pods that may go are disrupted in their order; a pod that finds its budget used up violates it
+(filterPodsWithPDBViolation). Whether they will really be evicted is not known yet.
 """
 
 from __future__ import annotations
@@ -15,15 +20,80 @@ import numpy as np
 from base.arrays import Bools, Floats, Ints
 from placement.disruption_budgets import DisruptionBudgets
 from placement.pod_importance import PRIORITY_OFFSET, Cost
-from scheduler.preemption.shortage import Room
-from scheduler.preemption.sitting_pods import SittingPods
-from scheduler.preemption.violations import violating
+from scheduler.preemption.releasable_room import ReleasableRoom
+from scheduler.preemption.sitting_pods import NONE, SEVERAL, SittingPods
+
+# Which pods' eviction would violate a PodDisruptionBudget, for many nodes at once.
+#
+# Node by node the pods that may go are disrupted in their order; a pod that finds its budget used up violates it
+# (filterPodsWithPDBViolation). Whether they will really be evicted is not known yet.
+
+_MOST_CELLS = 2**23
+
+
+def violating(slots: Ints, may_go: Bools, sitting: SittingPods, budgets: DisruptionBudgets) -> Bools | None:
+    """
+    slots, may_go : (n_most, n_nodes) pods of each node, the most important first, and who of them may go
+
+    Returns (n_most, n_nodes), or None if no eviction violates anything.
+    """
+    if not len(budgets):
+        return None
+    budget = np.where(may_go, _counted(sitting, budgets)[slots], NONE)
+    if (budget == NONE).all():
+        return None
+    allowed = np.array(budgets.allowed(), dtype=np.int64)
+    is_single = budget >= 0
+    left = np.where(is_single, allowed[budget], 1)
+    found = left <= 0
+    found |= _used_up(is_single & (left > 0), budget, allowed)
+    for column in np.flatnonzero((budget == SEVERAL).any(axis=0)).tolist():
+        here = may_go[:, column]
+        found[here, column] = budgets.violated_by(sitting.at(slots[here, column]))
+    return found if found.any() else None
+
+
+def _counted(sitting: SittingPods, budgets: DisruptionBudgets) -> Ints:
+    """(n_slots,) or more: the budget of each pod, NONE for those whose eviction it reckons with already."""
+    disrupted = budgets.disrupted()
+    if not disrupted:
+        return sitting.budget
+    counted = sitting.budget.copy()
+    for number, namespace, name in disrupted:
+        slot = sitting.slot_named(namespace, name)
+        if slot is not None and counted[slot] == number:
+            counted[slot] = NONE
+    return counted
+
+
+def _used_up(asked: Bools, budget: Ints, allowed: Ints) -> Bools:
+    """(n_most, n_nodes) pods before which as many of the same budget and node come as it allows."""
+    found = np.zeros(asked.shape, dtype=bool)
+    place, column = np.nonzero(asked)  # in the order of importance
+    numbers = budget[place, column]
+    cells = column * len(allowed) + numbers  # a budget on a node
+    n_cells = asked.shape[1] * len(allowed)
+    if n_cells <= _MOST_CELLS:
+        # Few budgets have more pods on one node than they allow: only these need a closer look.
+        many = np.bincount(cells, minlength=n_cells)[cells] > allowed[numbers]
+        place, column, numbers, cells = place[many], column[many], numbers[many], cells[many]
+    if not len(cells):
+        return found
+    order = np.argsort(cells, kind="stable")
+    ordered = cells[order]
+    begins = np.r_[True, ordered[1:] != ordered[:-1]]
+    starts = np.flatnonzero(begins)
+    rank = np.arange(len(ordered)) - starts[np.cumsum(begins) - 1]
+    late = order[rank >= allowed[numbers[order]]]
+    found[place[late], column[late]] = True
+    return found
+
 
 _LOWEST = -(2**40)
 
 
 @dataclass(frozen=True, slots=True)
-class Costs:
+class EvictionCosts:
     """Cost of emptying each node, (n_nodes,) each, see importance.Cost."""
 
     violations: Ints
@@ -74,7 +144,7 @@ class Grid:
     bound: Ints
 
     @classmethod
-    def of(cls, rows: Ints, may_go: Bools, room: Room, sitting: SittingPods) -> Grid:
+    def of(cls, rows: Ints, may_go: Bools, room: ReleasableRoom, sitting: SittingPods) -> Grid:
         """may_go: (n_slots,) pods that may be evicted."""
         rows = rows[(rows < len(sitting.order))]
         rows = rows[sitting.n_on[rows] > 0]
@@ -115,7 +185,7 @@ class Grid:
         """
         return violating(self.slots, self.may_go, self.sitting, budgets)
 
-    def reprieve(self, violating: Bools | None) -> tuple[Ints, Bools, Costs]:
+    def reprieve(self, violating: Bools | None) -> tuple[Ints, Bools, EvictionCosts]:
         """Find the victims: every pod that may stay does, the violating first, then the most important.
 
         Returns (n_most, n_nodes) slots in the order of reprieve, which of them are victims, and the cost. A node
@@ -149,12 +219,12 @@ class Grid:
             stays &= np.cumsum(each, axis=0) <= limit
         return stays
 
-    def _costs(self, slots: Ints, victims: Bools, violating: Bools | None) -> Costs:
+    def _costs(self, slots: Ints, victims: Bools, violating: Bools | None) -> EvictionCosts:
         standing = self.sitting.standing[slots]
         highest = np.where(victims, standing, _LOWEST).max(axis=0, initial=_LOWEST)
         started = np.where(victims & (standing == highest), self.sitting.started[slots], np.inf)
         n_nodes = len(self.rows)
-        return Costs(
+        return EvictionCosts(
             violations=np.zeros(n_nodes, dtype=np.int64) if violating is None else (victims & violating).sum(axis=0),
             highest=highest,
             sum_priorities=np.where(victims, standing + PRIORITY_OFFSET, 0).sum(axis=0),

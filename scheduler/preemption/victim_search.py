@@ -23,17 +23,15 @@ from placement.disruption_budgets import DisruptionBudgets
 from placement.filters.filter import ClusterView, Filter, Rejection, rejected
 from placement.filters.own_terms import as_read
 from placement.pod_importance import SYSTEM_CRITICAL, Cost, Victims, cost_of, nothing
-from scheduler.preemption.cheapest_nodes import Nodes
-from scheduler.preemption.cumulated_room import CumulatedByPriority
-from scheduler.preemption.gangs import Gangs, GangsAfter, broken_gangs
+from scheduler.loop_settings import PreemptionOptions
+from scheduler.preemption.cheapest_nodes import CandidateNodes
 from scheduler.preemption.nominated import NominatedPods
-from scheduler.preemption.options import PreemptionOptions
-from scheduler.preemption.pod_units import fit_filter, is_about_requests
-from scheduler.preemption.shortage import Room, room_for
+from scheduler.preemption.nominated_sums import fit_filter, is_about_requests
+from scheduler.preemption.releasable_room import CumulatedByPriority, ReleasableRoom, room_for
 from scheduler.preemption.sitting_pods import NONE, SittingPods
-from scheduler.preemption.victim_grid import Costs, Grid
+from scheduler.preemption.victim_gangs import GangsAfter, VictimGangs, broken_gangs
+from scheduler.preemption.victim_grid import EvictionCosts, Grid, violating
 from scheduler.preemption.victim_trials import Trials
-from scheduler.preemption.violations import violating
 from scheduler.preemption.whole_gangs import OneNode, with_whole_gangs
 from tenants.reclaim import Reclaim, UnderWay
 
@@ -57,7 +55,7 @@ class Found:
     wait_seconds: float = 0.0
 
 
-class Search:
+class VictimSearch:
     """Called under the lock of the tables."""
 
     def __init__(
@@ -65,7 +63,7 @@ class Search:
         sitting: SittingPods,
         budgets: DisruptionBudgets,
         nominated: NominatedPods,
-        gangs: Gangs | None,
+        gangs: VictimGangs | None,
         options: PreemptionOptions,
         reclaim: Reclaim | None = None,
     ) -> None:
@@ -75,7 +73,7 @@ class Search:
         self._cumulated = CumulatedByPriority(sitting)
         self._gone: Sequence[PodInfo] = ()
 
-    def after(self, gone: Sequence[PodInfo], *, counts_budgets: bool = True) -> Search:
+    def after(self, gone: Sequence[PodInfo], *, counts_budgets: bool = True) -> VictimSearch:
         """The same search once these pods are evicted; they have been taken out of the tables (what_if.py).
 
         counts_budgets : whether budgets know of it, too
@@ -187,7 +185,7 @@ class Search:
         slots = np.unique(np.concatenate(found)) if found else np.zeros(0, dtype=np.int64)
         return slots[may_go[slots]]
 
-    def _in_room_to_come(self, rows: Ints, room: Room, may_go: Bools) -> Victims | None:
+    def _in_room_to_come(self, rows: Ints, room: ReleasableRoom, may_go: Bools) -> Victims | None:
         """Find the first node where no further pod has to go: pods that go already leave room beyond what is kept for
         others.
 
@@ -202,12 +200,12 @@ class Search:
         row = int(rows[is_enough.argmax()])
         return Victims(nothing(row), self._in_order(going[self._sitting.row[going] == row]))
 
-    def _by_requests(self, rows: Ints, may_go: Bools, priority: int, room: Room) -> Victims | None:
+    def _by_requests(self, rows: Ints, may_go: Bools, priority: int, room: ReleasableRoom) -> Victims | None:
         """Of all nodes at once; the same as looking at each in turn."""
         found = self._in_room_to_come(rows, room, may_go)
         if found is not None:
             return found
-        nodes = Nodes.of(rows, self._cumulated.of(priority, may_go), room, self._sitting)
+        nodes = CandidateNodes.of(rows, self._cumulated.of(priority, may_go), room, self._sitting)
         best: Victims | None = None
         for bound in np.unique(nodes.bound).tolist():
             if _cannot_be_beaten(best, bound):
@@ -215,7 +213,9 @@ class Search:
             best = self._best_of(nodes.part(np.flatnonzero(nodes.bound == bound)), may_go, room, best)
         return best
 
-    def _best_of(self, nodes: Nodes, may_go: Bools, room: Room, best: Victims | None) -> Victims | None:
+    def _best_of(
+        self, nodes: CandidateNodes, may_go: Bools, room: ReleasableRoom, best: Victims | None
+    ) -> Victims | None:
         """Of nodes of the same bound."""
         has_gangs = self._gangs is not None and self._sitting.n_gangs > 0
         special, violated = np.zeros(len(nodes.rows), dtype=bool), None
@@ -257,7 +257,12 @@ class Search:
         return best
 
     def _best_with_gangs(
-        self, grid: Grid, violating: Bools | None, costs: Costs, victims: Mapping[int, Ints], best: Victims | None
+        self,
+        grid: Grid,
+        violating: Bools | None,
+        costs: EvictionCosts,
+        victims: Mapping[int, Ints],
+        best: Victims | None,
     ) -> Victims | None:
         """victims: slots of those who would go if gangs did not matter, by position. Broken gangs cost at least what
         all of their members cost; the others need not all go then."""

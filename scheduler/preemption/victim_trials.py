@@ -21,8 +21,8 @@ from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.plugins import KnowsVictims
 from placement.pod_importance import Cost, Standing, Victims, cost_of, importance, nothing, priority_of
 from placement.what_if import WithoutPods
-from scheduler.preemption.gangs import Gangs, others_of_broken_gangs
 from scheduler.preemption.nominated import NominatedPods
+from scheduler.preemption.victim_gangs import VictimGangs, others_of_broken_gangs
 from scheduler.preemption.whole_gangs import OneNode, completed
 
 
@@ -34,7 +34,7 @@ class Trials:
         pod: PodInfo,
         view: ClusterView,
         filters: Sequence[Filter],
-        gangs: Gangs | None,
+        gangs: VictimGangs | None,
         budgets: DisruptionBudgets,
         standing: Standing = priority_of,
     ) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from kube.objects.objects import PodInfo
 from placement.disruption_budgets import DisruptionBudgets
 from placement.pod_importance import Standing, Victims, cost_of, importance, priority_of
-from scheduler.preemption.gangs import Gangs, broken_gangs, others_of_broken_gangs
+from scheduler.preemption.victim_gangs import VictimGangs, broken_gangs, others_of_broken_gangs
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class OneNode:
 
 
 def with_whole_gangs(
-    node: OneNode, gangs: Gangs, budgets: DisruptionBudgets, standing: Standing = priority_of
+    node: OneNode, gangs: VictimGangs, budgets: DisruptionBudgets, standing: Standing = priority_of
 ) -> Victims:
     """Who has to go so that the pod fits there, the members of broken gangs elsewhere last."""
     lost: frozenset[str] = frozenset()

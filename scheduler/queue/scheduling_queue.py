@@ -34,14 +34,11 @@ from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.plugins import EnqueueExtensions, FlowOrder, QueueSort
 from placement.status import SUCCESS, Code, Status
-from scheduler.queue.backoff import backoff_seconds
-from scheduler.queue.equivalence import likeness, matters
-from scheduler.queue.options import QueueOptions
-from scheduler.queue.parts import Parts
+from scheduler.loop_settings import QueueOptions
 from scheduler.queue.plugin_calls import PluginCalls
-from scheduler.queue.queued import WAITING, Part, Popped, QueuedPod, Unit, WaitingPod
-from scheduler.queue.unit import Units
-from scheduler.queue.unit_table import UnitTable
+from scheduler.queue.queue_parts import Parts, UnitTable, backoff_seconds
+from scheduler.queue.queued_pods import WAITING, Part, Popped, QueuedPodInfo, Unit, Units, WaitingPod
+from scheduler.queue.unschedulable import likeness, matters
 
 # Why pods move; events come under their own names.
 _ADDED: Final = "PodAdd"
@@ -78,7 +75,7 @@ class SchedulingQueue:
         self._options, self._time, self._table = options, MonotonicTime(clock, steady), UnitTable(units)
         self._asking = PluginCalls(gate, hints)
         self._parts = Parts(sort, self._asking, options.most_events, flows)
-        self._pods: dict[str, QueuedPod] = {}
+        self._pods: dict[str, QueuedPodInfo] = {}
         self._n_seen = 0
         self._changed = threading.Condition(threading.Lock())
         self._is_awaited = self._is_closed = False
@@ -94,7 +91,7 @@ class SchedulingQueue:
                 return
             now = self._time.now()
             self._n_seen += 1
-            queued = QueuedPod(pod, "", self._time.unix(now), first_seen=now, number=self._n_seen)
+            queued = QueuedPodInfo(pod, "", self._time.unix(now), first_seen=now, number=self._n_seen)
             self._table.join(queued)
             self._pods[pod.uid] = queued
             self._admit(queued, _ADDED, now)
@@ -167,7 +164,7 @@ class SchedulingQueue:
         with self._changed:
             return self._parts.active.coming(most)
 
-    def rejected(self, pods: Sequence[QueuedPod], by: frozenset[str], message: str) -> None:
+    def rejected(self, pods: Sequence[QueuedPodInfo], by: frozenset[str], message: str) -> None:
         """Take back pods without a node: as unschedulable, or into the backoff if an event since the pop may help.
 
         by : plugins that rejected nodes; none = unknown what helps, every event wakes
@@ -183,7 +180,7 @@ class SchedulingQueue:
                 passing = self._passing(together, _ATTEMPT_FAILED, now)
                 self._come_back(together[0].home, passing, until, now, is_awake=is_awake)
 
-    def returned(self, pods: Sequence[QueuedPod]) -> None:
+    def returned(self, pods: Sequence[QueuedPodInfo]) -> None:
         """They were not looked at: active again, without a backoff, as if they had not been popped."""
         with self._changed:
             now = self._time.now()
@@ -192,7 +189,7 @@ class SchedulingQueue:
                 self._parts.active.given_back(unit, len(together))
                 self._come_back(unit, together, now, now, is_awake=True)
 
-    def failed(self, pods: Sequence[QueuedPod]) -> None:
+    def failed(self, pods: Sequence[QueuedPodInfo]) -> None:
         """An error, of binding for instance: to backoff."""
         with self._changed:
             now = self._time.now()
@@ -252,12 +249,12 @@ class SchedulingQueue:
 
     # towards active
 
-    def _forget(self, queued: QueuedPod) -> None:
+    def _forget(self, queued: QueuedPodInfo) -> None:
         self._parts.leave(queued)
         self._table.quit(queued)
         del self._pods[queued.pod.uid]
 
-    def _admit(self, queued: QueuedPod, because: str, now: float) -> None:
+    def _admit(self, queued: QueuedPodInfo, because: str, now: float) -> None:
         """A pod that is in no part: new, or of another unit than before."""
         unit, status = queued.home, self._asking.gate(queued.pod)
         if status is not SUCCESS and not status.is_success:
@@ -271,9 +268,9 @@ class SchedulingQueue:
                     self._wake(member, because, now)
         self._wake(queued, because, now)
 
-    def _passing(self, asked: Iterable[QueuedPod], because: str, now: float) -> list[QueuedPod]:
+    def _passing(self, asked: Iterable[QueuedPodInfo], because: str, now: float) -> list[QueuedPodInfo]:
         """Those that the gate lets through, and with them what only pauses of their gangs; the others are gated."""
-        passing: list[QueuedPod] = []
+        passing: list[QueuedPodInfo] = []
         for queued in asked:
             status = self._asking.gate(queued.pod)
             if status.is_success:
@@ -284,7 +281,7 @@ class SchedulingQueue:
             passing += unit.paused()
         return list(dict.fromkeys(passing))
 
-    def _keep_out(self, queued: QueuedPod, status: Status, because: str, now: float) -> None:
+    def _keep_out(self, queued: QueuedPodInfo, status: Status, because: str, now: float) -> None:
         queued.rejected_by, queued.message = frozenset((status.plugin,)), status.reason
         due = now + status.wait_seconds if status.code is Code.WAIT and status.wait_seconds > 0 else None
         if queued.part is Part.GATED:
@@ -293,7 +290,7 @@ class SchedulingQueue:
             self._parts.move(queued, Part.GATED, because, now, due=due)
         self._tell()
 
-    def _wake(self, queued: QueuedPod, because: str, now: float) -> None:
+    def _wake(self, queued: QueuedPodInfo, because: str, now: float) -> None:
         """It may be tried again as soon as it does not back off any more; with it, what waits of its gang."""
         unit, together, until = queued.home, [queued], queued.until
         if queued.part is Part.GATED:
@@ -325,7 +322,7 @@ class SchedulingQueue:
 
     # changes
 
-    def _update(self, queued: QueuedPod, pod: PodInfo) -> None:
+    def _update(self, queued: QueuedPodInfo, pod: PodInfo) -> None:
         before, queued.pod = queued.pod, pod
         if matters(before, pod):
             self._reconsider([queued], _CHANGED, self._time.now())
@@ -338,9 +335,9 @@ class SchedulingQueue:
         for unit in self._table.of_key(key):
             self._reconsider(list(unit.members.values()), because, now)
 
-    def _reconsider(self, pods: Collection[QueuedPod], because: str, now: float) -> None:
+    def _reconsider(self, pods: Collection[QueuedPodInfo], because: str, now: float) -> None:
         """They, or what they wait for, changed: which unit, whether the gate lets them, and try them again."""
-        here: list[QueuedPod] = []
+        here: list[QueuedPodInfo] = []
         for queued in pods:
             left = self._table.ask_again(queued)
             if queued.part is Part.IN_FLIGHT:
@@ -359,9 +356,9 @@ class SchedulingQueue:
 
     # back from an attempt
 
-    def _returned(self, pods: Iterable[QueuedPod]) -> Iterable[list[QueuedPod]]:
+    def _returned(self, pods: Iterable[QueuedPodInfo]) -> Iterable[list[QueuedPodInfo]]:
         """Those that are in flight still, members of a gang together."""
-        by_gang: dict[Unit, list[QueuedPod]] = {}
+        by_gang: dict[Unit, list[QueuedPodInfo]] = {}
         for queued in pods:
             if queued.part is not Part.IN_FLIGHT or self._pods.get(queued.pod.uid) is not queued:
                 continue
@@ -371,7 +368,7 @@ class SchedulingQueue:
                 yield [queued]
         yield from by_gang.values()
 
-    def _is_to_be_tried(self, queued: QueuedPod, heard: dict[object, bool]) -> bool:
+    def _is_to_be_tried(self, queued: QueuedPodInfo, heard: dict[object, bool]) -> bool:
         """Whether something that happened in flight helps. heard: answers for pods like it that were popped with it."""
         if queued.changed or queued.version != queued.home.version or queued.mark is None:
             return True
@@ -386,7 +383,7 @@ class SchedulingQueue:
             heard[key] = answer
         return answer
 
-    def _back_off(self, queued: QueuedPod, now: float) -> float:
+    def _back_off(self, queued: QueuedPodInfo, now: float) -> float:
         """From now on, it or its gang; until when."""
         unit, options = queued.home, self._options
         # Other members of a gang may have been placed meanwhile, which begins it anew.
@@ -396,7 +393,7 @@ class SchedulingQueue:
         return until
 
     def _come_back(
-        self, unit: Unit, together: Sequence[QueuedPod], until: float, now: float, *, is_awake: bool
+        self, unit: Unit, together: Sequence[QueuedPodInfo], until: float, now: float, *, is_awake: bool
     ) -> None:
         """Into backoff or unschedulable: one pod, or members of a gang and with them what waits of it."""
         if unit.is_gang:

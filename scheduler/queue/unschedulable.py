@@ -2,16 +2,73 @@
 
 Like pods of a unit that the same plugins rejected are a cohort: a hint is asked once for all of them. With 10,000 pods
 of 200 units that is 200 questions per event instead of 10,000, and none for an event that no plugin of them listens to.
+
+Which properties of a waiting pod matter to whether it can be placed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
+from operator import attrgetter
+from typing import Final
 
+from kube.objects.objects import PodInfo
+from kube.objects.pod_shape import IDENTITY_LABELS
 from placement.cluster_events import ClusterEvent, EventKind
-from scheduler.queue.equivalence import likeness
 from scheduler.queue.plugin_calls import EVERYTHING, PluginCalls, Plugins, Questions
-from scheduler.queue.queued import Cohort, QueuedPod
+from scheduler.queue.queued_pods import Cohort, QueuedPodInfo
+
+# Which properties of a waiting pod matter to whether it can be placed.
+
+# Not among them: what others write into its status while it waits, like conditions and the node it is nominated to.
+_MATTERS: Final = attrgetter(
+    "namespace",
+    "labels",
+    "annotations",
+    "owner_uid",
+    "requests",
+    "nonzero_requests",
+    "limits",
+    "scheduler_name",
+    "priority",
+    "constraints",
+    "host_ports",
+    "volumes",
+    "images",
+    "image_volumes",
+    "gates",
+    "may_preempt",
+    "needed_features",
+)
+
+
+def matters(before: PodInfo, now: PodInfo) -> bool:
+    """Whether a change of a waiting pod is worth another attempt."""
+    return before is not now and bool(_MATTERS(before) != _MATTERS(now))
+
+
+def likeness(pod: PodInfo) -> Hashable:
+    """Return a key that is equal for pods that share the answer of every queueing hint. They differ at most in name,
+    UID, age and the labels by which controllers distinguish their pods. No hint asks for these, and a storm of Jobs is
+    a storm of them.
+
+    Constraints are shared by pods that say the same (PodConstraints), so that their identity will do: two that only are
+    equal give two questions with the same answer. Keep the pod as long as the result.
+    """
+    return (
+        id(pod.constraints),
+        pod.namespace,
+        pod.scheduler_name,
+        pod.priority,
+        pod.may_preempt,
+        pod.nominated_node,
+        frozenset(item for item in pod.labels.items() if item[0] not in IDENTITY_LABELS),
+        frozenset(pod.annotations.items()),
+        frozenset(pod.requests.items()),
+        pod.host_ports,
+        pod.volumes,
+        pod.needed_features,
+    )
 
 
 class UnschedulablePods:
@@ -22,7 +79,7 @@ class UnschedulablePods:
         self._cohorts: dict[Hashable, Cohort] = {}
         self._listening: dict[EventKind, dict[Cohort, Plugins | None]] = {kind: {} for kind in EventKind}
 
-    def add(self, pod: QueuedPod) -> None:
+    def add(self, pod: QueuedPodInfo) -> None:
         """It waits from now on."""
         key = (pod.home, pod.rejected_by, likeness(pod.pod))
         cohort = self._cohorts.get(key)
@@ -33,7 +90,7 @@ class UnschedulablePods:
         cohort.pods[pod] = None
         pod.cohort = cohort
 
-    def discard(self, pod: QueuedPod) -> None:
+    def discard(self, pod: QueuedPodInfo) -> None:
         cohort = pod.cohort
         if cohort is None:
             return

@@ -23,15 +23,12 @@ from cluster.assuming_cluster import AssumingCluster
 from kube.leader_election.lease import running_time
 from kube.leader_election.lease_set import LeaseSet
 from kube.leader_election.options import LeaseOptions
-from scheduler.shards.assignment import ShardState, even_rooms, to_give, to_take
-from scheduler.shards.balance import nodes_to_move
-from scheduler.shards.dispatch import Dispatcher, dispatcher
-from scheduler.shards.lease_names import COUNT, PODS_VERSION, ROOM, replica_name, shard_names
+from scheduler.loop_settings import ShardOptions
+from scheduler.shards.assignment import Dispatcher, ShardState, dispatcher, even_rooms, to_give, to_take
 from scheduler.shards.node_moves import NodeMoves
-from scheduler.shards.options import ShardOptions
 from scheduler.shards.ownership import NodeOwnership
-from scheduler.shards.peers import Peers, number_in
-from scheduler.shards.room import node_rooms, shard_rooms
+from scheduler.shards.shard_leases import COUNT, PODS_VERSION, ROOM, Peers, number_in, replica_name, shard_names
+from scheduler.shards.shard_room import node_rooms, nodes_to_move, shard_rooms
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +49,7 @@ _ALONE_ENDS_SECONDS: Final = 3.0
 
 
 class Lists(Protocol):
-    """scheduler.shards.pod_lists.PodLists."""
+    """scheduler.shards.foreign_pods.PodLists."""
 
     def read_nodes(self, nodes: Sequence[str]) -> list[str]:
         """Let the tables know all pods of these nodes; returns the nodes of which they do."""

@@ -24,7 +24,7 @@ from kubernetes import client
 from kube.client.api_answer import Answer, answered, unanswered
 from kube.client.kubernetes_client import send
 from kube.client.pod_writes import MERGE
-from scheduler.shards.node_shards import HandedOver, Wanted, handing_over, wanting
+from scheduler.shards.node_shards import HandedOver, LoanRequest, handing_over, wanting
 from scheduler.shards.ownership import NodeOwnership
 
 logger = logging.getLogger(__name__)
@@ -80,7 +80,7 @@ class NodeMoves:
         self._loan, self._most, self._clock, self._wall = loan, most, clock, wall
         self._moves: dict[str, _Move] = {}
         self._wants: dict[str, tuple[str, float]] = {}  # nodes of others: for which unit, and until when
-        self._asked: dict[str, Wanted] = {}  # what the nodes of others say by now
+        self._asked: dict[str, LoanRequest] = {}  # what the nodes of others say by now
         self.handed_over = self.lent = 0
 
     def want(self, unit: str, nodes: Sequence[str]) -> None:
@@ -178,7 +178,7 @@ class NodeMoves:
                 continue
             if self._clock() - now > _STEP_SECONDS:
                 break
-            wish = Wanted(leader_shard, self._wall() + self._loan)
+            wish = LoanRequest(leader_shard, self._wall() + self._loan)
             answer = self._send("PATCH", node, wanting(wish))
             if answer.is_success:
                 self._asked[node] = wish

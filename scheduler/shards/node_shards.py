@@ -39,7 +39,7 @@ class HandedOver:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class LoanRequest:
     """The leader asks for the loan of a node.
 
     to    : number of one of its shards
@@ -63,9 +63,9 @@ def handed_over(node: NodeInfo) -> HandedOver | None:
     return _read(node.annotations, HANDED_OVER, HandedOver)
 
 
-def wanted(node: NodeInfo) -> Wanted | None:
+def wanted(node: NodeInfo) -> LoanRequest | None:
     """Return the leader's request for the node; None = there is none, or it cannot be read."""
-    return _read(node.annotations, WANTED, Wanted)
+    return _read(node.annotations, WANTED, LoanRequest)
 
 
 def pods_digest(uids: Iterable[str]) -> str:
@@ -84,12 +84,12 @@ def handing_over(version: str, record: HandedOver) -> bytes:
     return msgspec.json.encode({"metadata": metadata})
 
 
-def wanting(wish: Wanted | None) -> bytes:
+def wanting(wish: LoanRequest | None) -> bytes:
     """Return a merge patch that asks for the loan of a node; None = not any more."""
     return msgspec.json.encode({"metadata": {"annotations": {WANTED: None if wish is None else _text(wish)}}})
 
 
-def _text(record: HandedOver | Wanted) -> str:
+def _text(record: HandedOver | LoanRequest) -> str:
     return msgspec.json.encode(asdict(record)).decode()
 
 

@@ -1,13 +1,16 @@
-"""Which pods only one replica may decide about, the leader: those whose rules count over the nodes of all.
+"""Which pods only the leader may decide about: those whose rules count over the nodes of all. Plugin DecidedAlone does
+not bind what a replica decided as the leader once another one may lead.
 
 What counts on one node only is safe, as each node has one owner. What counts over several nodes is not: two replicas
 that decide in the same moment do not see each other's last pods.
+
+The next leader counts quotas, zones and loans over what it has read: what is bound after that would not be in it.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import Final
 
 from cluster.assuming_cluster import AssumingCluster
@@ -18,6 +21,7 @@ from kube.objects.objects import PodInfo
 from placement.index.affinity_terms import means
 from placement.index.namespaces import Namespaces
 from placement.machine_groups.membership import asks_to_borrow
+from placement.status import SUCCESS, Code, Status
 
 _HOSTNAME: Final = "kubernetes.io/hostname"
 
@@ -122,3 +126,39 @@ class OneDecider:
 
 def _wide(pod: PodInfo) -> Iterator[PodAffinityTerm]:
     return (term for term in pod.constraints.anti_affinity if term.topology_key != _HOSTNAME)
+
+
+# Plugin DecidedAlone: what a replica decided as the leader is not bound once another one may lead.
+#
+# The next leader counts quotas, zones and loans over what it has read: what is bound after that would not be in it.
+
+
+class DecidedAlone:
+    """Implements Reserve and Bind; the latter is to be asked before the plugin that binds. leads: the Lease says so."""
+
+    name: Final = "DecidedAlone"
+
+    def __init__(self, leads: Callable[[], bool]) -> None:
+        self._leads = leads
+        self._pods: set[str] = set()
+
+    def add(self, uids: Iterable[str]) -> None:
+        """These were placed by rules that count over the nodes of all."""
+        self._pods.update(uids)
+
+    def reserve(self, pod: PodInfo, node: str) -> Status:
+        """Keep it: whether it is the leader's is known once its whole unit was looked at."""
+        return SUCCESS
+
+    def unreserve(self, pod: PodInfo, node: str) -> None:
+        """It is not bound after all."""
+        self._pods.discard(pod.uid)
+
+    async def bind(self, pod: PodInfo, node: str) -> Status:
+        """SKIP = it may be bound."""
+        if pod.uid not in self._pods:
+            return Status(Code.SKIP, self.name)
+        self._pods.discard(pod.uid)
+        if self._leads():
+            return Status(Code.SKIP, self.name)
+        return Status(Code.UNSCHEDULABLE, self.name, "it was placed as the leader, which this replica is no more")

@@ -24,7 +24,7 @@ from placement.filters.filter import ClusterView, Rejection
 from placement.filters.rejections import found
 from placement.plugins import Hint
 from placement.status import Code, Status
-from scheduler.shards.node_shards import WANTED, HandedOver, Wanted, handed_over, pods_digest, shard_of, wanted
+from scheduler.shards.node_shards import WANTED, HandedOver, LoanRequest, handed_over, pods_digest, shard_of, wanted
 
 _REASON: Final = "node(s) belonged to another replica"
 _NOT_OURS: Final = -1
@@ -74,7 +74,7 @@ class NodeOwnership(NodesAndPodsOnly):
         self._gone: dict[str, tuple[int, float]] = {}  # last shard of nodes that were deleted, until all have seen it
         self._arriving: dict[str, _Arrival] = {}
         self._leaving: set[str] = set()
-        self._wanted: dict[str, tuple[Wanted, float]] = {}  # and when we first saw that, by the clock
+        self._wanted: dict[str, tuple[LoanRequest, float]] = {}  # and when we first saw that, by the clock
         self._usable: frozenset[int] = frozenset()
         self._own: Bools | None = None
         self.everywhere, self.version = False, 0
@@ -183,7 +183,7 @@ class NodeOwnership(NodesAndPodsOnly):
                 found_nodes.append((node.name, record))
         return found_nodes
 
-    def wishes(self, seconds: float) -> list[tuple[str, Wanted]]:
+    def wishes(self, seconds: float) -> list[tuple[str, LoanRequest]]:
         """Return nodes of ours for which the leader has asked within this time. By our clock: its own may be ahead."""
         now = self._clock()
         return [

@@ -10,7 +10,7 @@ from admission.advice.options import AdviceGateOptions
 from advisor.options import AdviseLease, AdviseOptions
 from base.errors import InputError
 from placement.decisions.options import DecisionOptions
-from scheduler.settings import ScheduleSettings
+from scheduler.schedule_settings import ScheduleSettings
 from serving.options import ServingOptions
 
 

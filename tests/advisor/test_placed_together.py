@@ -26,9 +26,9 @@ from placement.policies.policy import OnePolicy, Policy
 from placement.status import SUCCESS, Code, Status
 from scheduler.binding.binding_plugins import BindingPlugins
 from scheduler.cycle.cycle import SchedulingCycle
-from scheduler.cycle.placing import Placer
+from scheduler.cycle.placing import UnitPlacer
 from scheduler.profile import SchedulingProfile
-from scheduler.queue.queued import Popped, QueuedPod
+from scheduler.queue.queued_pods import Popped, QueuedPodInfo
 from scorer.policy import scoring_policy
 from tests.scorer.live_cluster import node, pod_of
 from tests.scorer.scorer_at import LiveScorer, shares, tables
@@ -105,12 +105,12 @@ class World:
     def run(self) -> list[tuple[PodInfo, str]]:
         """Pods and their nodes; half of them are placed in a second cycle."""
         tables, until = self.live.scorer.tables, self.live.clock.now + 60
-        placed = list[tuple[QueuedPod, str]]()
+        placed = list[tuple[QueuedPodInfo, str]]()
         half = len(self.pods) // 2
         for pods in (self.pods[:half], self.pods[half:]):
-            popped = Popped("some", False, tuple(QueuedPod(pod, "some", 0.0) for pod in pods))
+            popped = Popped("some", False, tuple(QueuedPodInfo(pod, "some", 0.0) for pod in pods))
             with tables.changing() as cluster:
-                placer = Placer(self.view, cluster, tables.level()[0], until=until, movable={})
+                placer = UnitPlacer(self.view, cluster, tables.level()[0], until=until, movable={})
                 decisions = self.cycle.run(popped, placer)
                 self.together.note(decisions.placed, placer)
             placed += decisions.placed

@@ -16,10 +16,10 @@ from kube.objects.objects import PodInfo, PodResourceClaim
 from kube.session.api_session import ApiSession
 from placement.status import Status
 from scheduler.profiles.gpu.dra.claim_table import DraTable
-from scheduler.profiles.gpu.dra.objects import FINALIZER
-from scheduler.profiles.gpu.dra.options import DraOptions
-from scheduler.profiles.gpu.dra.plugin import DynamicResources
-from scheduler.profiles.gpu.dra.source import dra_subscriptions
+from scheduler.profiles.gpu.dra.dra_objects import FINALIZER
+from scheduler.profiles.gpu.dra.dra_subscriptions import dra_subscriptions
+from scheduler.profiles.gpu.dra.dynamic_resources import DynamicResources
+from scheduler.profiles.gpu.gpu_settings import DraOptions
 from testing.placement.views import node_named, passing, pod_with, view_of
 from testing.servers.cluster_objects import ClusterWriter, Manifest
 from testing.servers.control_plane.control_plane import ControlPlane

@@ -18,12 +18,12 @@ from kube.decoding.decoding import Kind
 from kube.events.event_recorder import api_server_post
 from kube.session.api_session import ApiSession
 from placement.pod_groups.labels import GROUP_LABEL
-from scheduler.gangs.decoding import POD_GROUPS
 from scheduler.gangs.directory import GangDirectory
+from scheduler.gangs.group_decoding import POD_GROUPS
 from scheduler.gangs.group_events import GroupEvents
+from scheduler.gangs.group_status_writer import GroupStatusWriter
 from scheduler.gangs.group_watch import PodGroupSink
-from scheduler.gangs.options import GangOptions
-from scheduler.gangs.status_writer import GroupStatusWriter
+from scheduler.loop_settings import GangOptions
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod, running
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.waiting import eventually

@@ -20,7 +20,7 @@ from kube.decoding.watched_kinds import REFUSED, UndecodableObject, Watched
 from placement.reservations.watched_reservations import WATCHED_RESERVATIONS
 from placement.reserved_targets.watched_plans import WATCHED_PLANS
 from rebalancer.execution.wire import DECODER
-from scheduler.gangs.decoding import POD_GROUPS
+from scheduler.gangs.group_decoding import POD_GROUPS
 from tenants.elastic_quota import WATCHED_QUOTAS
 from testing.processes.scorer_process import ROOT
 from testing.servers.control_plane.control_plane import ControlPlane

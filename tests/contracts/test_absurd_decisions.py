@@ -36,8 +36,8 @@ from placement.held_pods import UNBOUND_PODS
 from placement.pod_groups.pod_group import PodGroupInfo
 from rebalancer.execution.wire_seen import deployment_seen, marked_deployments, pods_seen
 from rebalancer.plan_maker import PlanSources
-from scheduler.gangs.decoding import POD_GROUPS
-from scheduler.profiles.gpu.dra.selectors.library import FUNCTIONS
+from scheduler.gangs.group_decoding import POD_GROUPS
+from scheduler.profiles.gpu.dra.selectors.programs import FUNCTIONS
 from scheduler.profiles.gpu.tide.tide_annotation import NOTHING_DONE, read_record
 from tenants.elastic_quota import WATCHED_QUOTAS, ElasticQuota
 from testing.reviews import review_of

@@ -10,7 +10,7 @@ from autoscaling.options import AutoscaleOptions
 from forecast_scheduler.settings.extender_settings import ExtenderSettings
 from forecast_scheduler.settings.scorer_settings import ScorerSettings
 from rebalancer.options import RebalanceOptions
-from scheduler.settings import ScheduleSettings
+from scheduler.schedule_settings import ScheduleSettings
 from serving.body_budget import BODIES_IN_ALL, BYTES_OF_A_VALUE, FREE_BYTES
 from serving.connections import MOST_BESIDE_BODY, MOST_UNREAD
 from serving.handshakes import MOST_HANDSHAKES

@@ -19,7 +19,7 @@ from kube.status.pod_conditions import STRATEGIC_MERGE, WaitingCondition, condit
 from placement.advice_gate import ADVICE
 from placement.gate_removal import release_body
 from placement.preferred_nodes import PREFERRED, PreferredNode, preferred_terms
-from scheduler.preemption.eviction_requests import condition_body
+from scheduler.preemption.executor import condition_body
 from testing.authority import Authority
 from testing.servers.kustomize import DEPLOY
 from testing.servers.shipped_rights import NAMESPACE

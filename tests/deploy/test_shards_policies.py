@@ -10,10 +10,10 @@ import pytest
 
 from kube.leader_election.options import LeaseOptions
 from kube.leader_election.record import lease_body
-from scheduler.shards.lease_names import LEASES_LABEL, replica_name, shard_names
-from scheduler.shards.node_shards import HANDED_OVER, SHARD_LABEL, HandedOver, Wanted, handing_over, wanting
-from scheduler.shards.options import ShardOptions
-from scheduler.shards.passed_on import PASSED_ON
+from scheduler.loop_settings import ShardOptions
+from scheduler.shards.node_shards import HANDED_OVER, SHARD_LABEL, HandedOver, LoanRequest, handing_over, wanting
+from scheduler.shards.passing_on import PASSED_ON
+from scheduler.shards.shard_leases import LEASES_LABEL, replica_name, shard_names
 from testing.servers.cluster_objects import node, pod
 from testing.servers.shipped_rights import NAMESPACE
 from tests.deploy.conftest import JSON, Policed
@@ -58,7 +58,7 @@ def test_of_a_node_nothing_changes_but_its_shard(attack: str, world: Policed) ->
 
 
 def test_a_node_is_asked_for_and_handed_over(world: Policed) -> None:
-    made = world.write("schedule", NODE, json.loads(wanting(Wanted(3, 1.7e9))))
+    made = world.write("schedule", NODE, json.loads(wanting(LoanRequest(3, 1.7e9))))
     record = HandedOver(1, 3, "0-00000000", home=1)
     world.write("schedule", NODE, json.loads(handing_over(made["metadata"]["resourceVersion"], record)))
     metadata = world.admin.send("GET", NODE)["metadata"]

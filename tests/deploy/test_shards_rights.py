@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from scheduler.shards.node_shards import SHARD_LABEL
-from scheduler.shards.passed_on import PASSED_ON
+from scheduler.shards.passing_on import PASSED_ON
 from testing.clusters.own_nodes import QUICK_LEASE, bound, our_node, our_pod, settings_of_schedule
 from testing.processes.scorer_process import ScorerProcess
 from testing.servers.applying import Applier

@@ -19,10 +19,10 @@ from kube.decoding.decoding import Kind, decode_object, decode_pod
 from kube.decoding.watched_kinds import Watched
 from placement.filters.node_resources_fit import NodeResourcesFit
 from scheduler.profiles.gpu.dra.claim_table import DraTable
-from scheduler.profiles.gpu.dra.decoding import WATCHED_CLAIMS, WATCHED_CLASSES, WATCHED_SLICES, WATCHED_TAINT_RULES
+from scheduler.profiles.gpu.dra.dra_decoding import WATCHED_CLAIMS, WATCHED_CLASSES, WATCHED_SLICES, WATCHED_TAINT_RULES
+from scheduler.profiles.gpu.dra.dynamic_resources import DynamicResources
 from scheduler.profiles.gpu.dra.extended_resources import classes_by_resource, creation, extended_claims, mapping_status
-from scheduler.profiles.gpu.dra.options import DraOptions
-from scheduler.profiles.gpu.dra.plugin import DynamicResources
+from scheduler.profiles.gpu.gpu_settings import DraOptions
 from testing.placement.views import passing, view_of
 from testing.servers.cluster_objects import Manifest, node
 from testing.servers.control_plane.binaries import kubernetes_version

@@ -21,7 +21,7 @@ from kube.decoding.watched_kinds import decode_page
 from kube.objects.objects import NodeInfo, PodInfo
 from placement.disruption_budgets import WATCHED_BUDGETS, DisruptionBudget
 from placement.plugins import Nomination
-from scheduler.preemption.options import PreemptionOptions
+from scheduler.loop_settings import PreemptionOptions
 from testing.servers.cluster_objects import ClusterWriter, Manifest
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.kube_scheduler import KubeScheduler

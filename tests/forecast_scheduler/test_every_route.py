@@ -12,7 +12,7 @@ from fastapi import APIRouter, FastAPI
 
 import admission.webhook.app
 import extender.service.app
-import scheduler.service.app
+import scheduler.service.scheduling_app
 import scorer.service.app
 from admission.webhook.options import WebhookOptions
 from advisor.preference_route import preferences_router
@@ -22,11 +22,11 @@ from rebalancer.options import Mode
 from rebalancer.plan_route import plan_router
 from rebalancer.rebalancing import RebalancingState
 from rebalancer.trust.mode import Trust
-from scheduler.metrics import SchedulingMetrics
-from scheduler.profiles.gpu.tide.report import NO_REPORT
-from scheduler.profiles.gpu.tide.service.routes import tide_router
-from scheduler.profiles.job.service.answers import JobReports
-from scheduler.profiles.job.service.routes import jobs_router
+from scheduler.profiles.gpu.tide.tide_report import NO_REPORT
+from scheduler.profiles.gpu.tide.tide_routes import tide_router
+from scheduler.profiles.job.job_upkeep import jobs_router
+from scheduler.profiles.job.jobs_plan_answers import JobReports
+from scheduler.scheduling_metrics import SchedulingMetrics
 from scorer.service.options import ServiceOptions
 from serving.open_paths import PAGE_FILES
 from tenants.report import TenantsReport
@@ -68,7 +68,7 @@ def _no_tenants() -> APIRouter:
 
 def _loops(tokens: Tokens, *routers: APIRouter) -> FastAPI:
     options = ServiceOptions(token_files=tokens)
-    return scheduler.service.app.create_app(
+    return scheduler.service.scheduling_app.create_app(
         FakeScorer(2), SimpleScheduling(), SchedulingMetrics(), options, routers=routers
     )
 

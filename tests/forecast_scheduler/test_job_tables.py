@@ -14,9 +14,9 @@ from kube.decoding.job_templates import PodTemplate
 from kube.decoding.jobs import JobInfo
 from kube.objects.objects import PodInfo
 from placement.node_rule_options import NodeRuleOptions
-from scheduler.profiles.job.tables import JobTables, job_tables
-from scheduler.settings import ScheduleSettings
-from scheduler.tables import handle_of
+from scheduler.profiles.job.job_tables import JobTables, job_tables
+from scheduler.schedule_settings import ScheduleSettings
+from scheduler.scheduling_tables import handle_of
 from tests.scheduler.profiles.job.storm.storm_scene import cron_job
 from tests.scheduler.profiles.job.valley.waiting_pods import job_pod
 from tests.scorer.live_cluster import at, loaded

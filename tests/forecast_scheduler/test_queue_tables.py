@@ -14,9 +14,9 @@ from placement.devices.demand import GPU_MILLI
 from placement.devices.options import DeviceOptions
 from placement.filters.domain import DOMAIN_LABEL
 from scheduler.queue_tables import QueueTables, latest_starts, queue_tables
-from scheduler.queues.queue_of import QueueOwner
-from scheduler.queues.units import ONLINE_FLOW
-from scheduler.settings import ScheduleSettings
+from scheduler.quota_queues.queue_of import QueueOwner
+from scheduler.quota_queues.quota_units import ONLINE_FLOW
+from scheduler.schedule_settings import ScheduleSettings
 from tests.placement.small_cluster import node_of, pod_of
 from tests.scheduler.profiles.job.serverless.providers_world import provider_node, real_node
 from tests.scorer.scorer_at import LiveScorer

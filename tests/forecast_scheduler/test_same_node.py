@@ -25,11 +25,11 @@ from placement.index.index import INDEXED_KINDS
 from placement.kube_scheduler_choice import expected_choice
 from placement.policies.policy import OnePolicy
 from scheduler.assembly import assembled_profiles
-from scheduler.cycle.placing import Placer
-from scheduler.dry_run import DryRun
+from scheduler.binding.bind_plugins import DryRun
+from scheduler.cycle.placing import UnitPlacer
 from scheduler.placing_core import placing_core
-from scheduler.queue.queued import Popped, QueuedPod
-from scheduler.tables import schedule_tables
+from scheduler.queue.queued_pods import Popped, QueuedPodInfo
+from scheduler.scheduling_tables import schedule_tables
 from tests.forecast_scheduler.made_cluster import DOMAIN, cluster_file, made_node, made_object, made_pod, seated
 from tests.forecast_scheduler.recorded_evening import MOMENT, Evening, recorded_evening
 
@@ -89,10 +89,10 @@ def decision_of_cycle(
         tables.colocation.keep_up()
         with scorer.tables.changing() as cluster_tables:
             level = scorer.tables.level()[0]
-            placer = Placer(tables.view, cluster_tables, level, until=cluster_tables.now + 60)
+            placer = UnitPlacer(tables.view, cluster_tables, level, until=cluster_tables.now + 60)
             cycle = core.cycle(cluster_tables, preempt=lambda seats: False, withdraw=lambda pod: None)
             pod = scorer.find_pod("shop", name)
-            decisions = cycle.run(Popped("unit", False, (QueuedPod(pod, "unit", 0.0),)), placer)
+            decisions = cycle.run(Popped("unit", False, (QueuedPodInfo(pod, "unit", 0.0),)), placer)
         node = decisions.placed[0][1] if decisions.placed else None
         return node, None if node is None else scorer.peak_share(pod, node)
 

@@ -14,11 +14,11 @@ from kube.decoding.decoding import Kind
 from placement.plugins import EnqueueExtensions
 from placement.policies.policy import OnePolicy
 from scheduler.assembly import assembled_profiles
+from scheduler.binding.bind_plugins import DryRun
 from scheduler.cycle.order_dependence import is_asked_once
-from scheduler.dry_run import DryRun
 from scheduler.filter_hints import FILTER_HINTS
 from scheduler.profile import SchedulingProfile
-from scheduler.tables import ScheduleTables, schedule_tables
+from scheduler.scheduling_tables import ScheduleTables, schedule_tables
 from scorer.scorer import Scorer
 from tests.kube.api_objects import node, pod
 

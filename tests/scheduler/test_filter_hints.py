@@ -16,7 +16,7 @@ from placement.filters.filter import ClusterView, Filter, rejected
 from placement.index.index import INDEXED_KINDS, PlacementIndex
 from placement.plugins import Hint
 from scheduler.filter_hints import FILTER_HINTS
-from scheduler.pods_to_place import PodsToPlace
+from scheduler.profile import PodsToPlace
 from scheduler.queue_events import ClusterFollower
 from scorer.scorer import Scorer
 from testing.servers.cluster_objects import Manifest

@@ -8,10 +8,16 @@ from prometheus_client.registry import Collector
 from kube.events.event_recorder import EventFigures
 from kube.status.pod_condition_writer import ConditionFigures
 from placement.pod_groups.pod_group import PodGroupInfo, PodGroupStatus
-from scheduler.counter_metrics import ReportFigures, SchedulingFigures
-from scheduler.group_phases import GroupPhases
-from scheduler.metrics import STAGES, AttemptResult, SchedulingGauges, SchedulingMetrics
-from scheduler.service.answers import SchedulingState
+from scheduler.gangs.group_watch import GroupPhases
+from scheduler.scheduling_metrics import (
+    STAGES,
+    AttemptResult,
+    ReportFigures,
+    SchedulingFigures,
+    SchedulingGauges,
+    SchedulingMetrics,
+)
+from scheduler.service.scheduling_answers import SchedulingState
 from tests.scheduler.service.simple_scheduling import SimpleScheduling
 
 

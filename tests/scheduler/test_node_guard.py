@@ -14,9 +14,9 @@ from kube.decoding.decoding import Kind
 from kube.objects.objects import Taint
 from placement.advice_gate import ADVICE
 from placement.status import Code, Status
-from scheduler.binding.default_binder import DefaultBinder
+from scheduler.binding.bind_plugins import DefaultBinder
 from scheduler.node_guard import NodeGuard, change_of
-from scheduler.pods_to_place import PodsToPlace
+from scheduler.profile import PodsToPlace
 from scorer.scorer import Scorer
 from testing.objects import pod_info
 from tests.placement.small_cluster import node_of

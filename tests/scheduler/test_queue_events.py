@@ -11,7 +11,7 @@ from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.filters.filter import ClusterView
 from placement.index.index import INDEXED_KINDS, PlacementIndex
-from scheduler.pods_to_place import PodsToPlace
+from scheduler.profile import PodsToPlace
 from scheduler.queue_events import ClusterFollower
 from scorer.scorer import Scorer
 from tests.placement.small_cluster import node_of

@@ -17,25 +17,24 @@ from placement.index.index import INDEXED_KINDS, PlacementIndex
 from placement.plugins import Nomination
 from placement.policies.policy import OnePolicy, Policy
 from placement.status import Code, Status
+from scheduler.binding.assumptions import Assumptions
 from scheduler.binding.binding_cycles import Done
 from scheduler.binding.binding_plugins import BindingPlugins
 from scheduler.binding.outcome import BindingOutcome, Ending, Reserved
 from scheduler.binding_results import BindingResults
-from scheduler.cache.assumptions import Assumptions
-from scheduler.cycle.choice import Choice
 from scheduler.cycle.cycle import SchedulingCycle
-from scheduler.cycle.placing import Placer
+from scheduler.cycle.decisions import NodeChoice
+from scheduler.cycle.placing import UnitPlacer
 from scheduler.filter_hints import FILTER_HINTS
 from scheduler.gangs.directory import GangDirectory
-from scheduler.metrics import SchedulingMetrics
-from scheduler.pods_to_place import PodsToPlace
-from scheduler.profile import SchedulingProfile
-from scheduler.queue.options import QueueOptions
-from scheduler.queue.queued import Part, QueuedPod
+from scheduler.loop_settings import QueueOptions
+from scheduler.profile import PodsToPlace, SchedulingProfile
+from scheduler.queue.active import PrioritySort
+from scheduler.queue.queued_pods import Part, QueuedPodInfo
 from scheduler.queue.scheduling_queue import SchedulingQueue
-from scheduler.queue.sorting import PrioritySort
 from scheduler.queue_events import ClusterFollower
 from scheduler.scheduler import LoopOptions, Scheduler, Together
+from scheduler.scheduling_metrics import SchedulingMetrics
 from scorer.policy import scoring_policy
 from scorer.scorer import Scorer
 from tests.placement.small_cluster import node_of
@@ -105,7 +104,7 @@ class World:
         options: LoopOptions | None = None,
         together: Together | None = None,
     ) -> None:
-        self.recorded: dict[str, Choice] = {}
+        self.recorded: dict[str, NodeChoice] = {}
         self.now, self.seconds, self.policies = NOW, 0.0, object()
         self.pauses: dict[str, Status] = {}
         self.bindings, self.told = Bindings(), Told()
@@ -217,7 +216,7 @@ class Exchanging:
     noted: list[tuple[PodInfo, str]] = field(default_factory=list)
     fails: str = ""
 
-    def note(self, placed: Sequence[tuple[QueuedPod, str]], placer: Placer) -> None:
+    def note(self, placed: Sequence[tuple[QueuedPodInfo, str]], placer: UnitPlacer) -> None:
         assert placer.movable is not None
         self.noted += [(queued.pod, node) for queued, node in placed]
 

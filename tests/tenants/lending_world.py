@@ -11,7 +11,7 @@ from cluster.runs.declared_run import EXPECTED_RUN_ANNOTATION
 from forecast.service_key import Owner
 from kube.objects.objects import PodInfo
 from placement.devices.options import DeviceOptions
-from scheduler.settings import ScheduleSettings
+from scheduler.schedule_settings import ScheduleSettings
 from scheduler.tenant_tables import TenantTables, tenant_tables
 from tenants.elastic_quota import ElasticQuota
 from tenants.expected_need import ExpectedNeed

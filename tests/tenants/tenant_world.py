@@ -17,9 +17,9 @@ from placement.pod_groups.minima import Minima
 from placement.pod_groups.pod_group import PodGroupInfo
 from placement.policies.policy import OnePolicy, Policy
 from scheduler.dry_loop import DryLoop, Planned
-from scheduler.preemption.options import PreemptionOptions
-from scheduler.settings import ScheduleSettings
-from scheduler.tables import ScheduleTables, schedule_tables
+from scheduler.loop_settings import PreemptionOptions
+from scheduler.schedule_settings import ScheduleSettings
+from scheduler.scheduling_tables import ScheduleTables, schedule_tables
 from scorer.policy import scoring_policy
 from scorer.scorer import Scorer
 from tenants.elastic_quota import ElasticQuota

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from scheduler.queues.levels import KnownFlow
-from scheduler.queues.queue_of import QueueOwner
-from scheduler.queues.tenant_levels import TenantLevels
+from scheduler.quota_queues.owner_levels import KnownFlow
+from scheduler.quota_queues.queue_of import QueueOwner
+from scheduler.quota_queues.tenant_levels import TenantLevels
 from tenants.quota_tree import quota_tree
 from tests.tenants.tenant_world import TenantWorld, nodes, quota, tenant_pod
 

@@ -34,8 +34,8 @@ from placement.plugins import Bind
 from placement.preferred_nodes import PreferencesBody, PreferencesRequest, PreferredNode
 from scheduler.binding.in_flight_limit import InFlightLimit
 from scheduler.loop_parts import LoopParts, LoopRole
-from scheduler.pods_to_place import PodsToPlace
-from scheduler.reporting.logged_reports import LoggedReports
+from scheduler.pod_reports import LoggedReports
+from scheduler.profile import PodsToPlace
 from scorer.scorer import Scorer
 from serving.upkeep import Background
 

@@ -31,7 +31,7 @@ from placement.index.index import INDEXED_KINDS
 from placement.policies.policy import OnePolicy, Policies
 from placement.policies.provider import PolicyProvider
 from scheduler.dry_loop import DryLoop
-from scheduler.tables import schedule_tables
+from scheduler.scheduling_tables import schedule_tables
 from scorer.background import Background
 from scorer.scorer import Scorer
 

@@ -26,10 +26,10 @@ from placement.policies.provider import PolicyProvider
 from placement.topology.decoding import node_resource_topologies
 from placement.virtual_nodes.node_ownership import is_labelled_virtual
 from scheduler.dry_loop import Planned
-from scheduler.gangs.native_decoding import WATCHED_GROUPS
-from scheduler.profiles.gpu.dra.decoding import WATCHED_CLAIMS, WATCHED_SLICES
-from scheduler.profiles.job.objects.cron_jobs import WATCHED_CRON_JOBS
-from scheduler.tables import ScheduleTables
+from scheduler.gangs.group_decoding import WATCHED_GROUPS
+from scheduler.profiles.gpu.dra.dra_decoding import WATCHED_CLAIMS, WATCHED_SLICES
+from scheduler.profiles.job.cron.cron_jobs import WATCHED_CRON_JOBS
+from scheduler.scheduling_tables import ScheduleTables
 from scorer.scorer import Scorer
 
 _NAMED: Final = 3

@@ -9,9 +9,9 @@ from typing import Final
 from kube.client.kubernetes_client import api_client
 from kube.leader_election.lease import Lease
 from kube.leader_election.lease_set import LeaseSet
-from scheduler.settings import ScheduleSettings
+from scheduler.schedule_settings import ScheduleSettings
 from scheduler.shard_tables import ShardLeases
-from scheduler.shards.lease_names import LEASES_LABEL
+from scheduler.shards.shard_leases import LEASES_LABEL
 
 _LEASE_CONNECTIONS: Final = 10
 """As many Leases of shards as are written at once, and some."""

@@ -38,29 +38,23 @@ from placement.policies.provider import PolicyProvider
 from placement.reservations.metrics import ReservationCollector
 from scheduler.assembly import loop_role
 from scheduler.binding.binding_cycles import BindingCycles
-from scheduler.counter_metrics import ReportFigures, SchedulingFigures
 from scheduler.gangs.group_creator import GroupCreator, suppose_groups
 from scheduler.gangs.group_events import GroupEvents
-from scheduler.gangs.status_writer import GroupStatusWriter
+from scheduler.gangs.group_status_writer import GroupStatusWriter
 from scheduler.handle import Surroundings
 from scheduler.loop import ScheduleLoop
 from scheduler.loop_parts import Advised, LoopParts, LoopReports, LoopRole
-from scheduler.metrics import SchedulingGauges, SchedulingMetrics
-from scheduler.overcommit.overcommit_events import CONTROLLER
-from scheduler.overcommit.repair_loop import RepairLoop
+from scheduler.loop_upkeep import ShardUpkeep, queue_upkeep, tenant_upkeep
+from scheduler.overcommit.repair_loop import CONTROLLER, RepairLoop
 from scheduler.placing_core import PlacingCore
+from scheduler.pod_reports import LoggedReports, Reports
 from scheduler.queue.scheduling_queue import SchedulingQueue
-from scheduler.queue_upkeep import queue_upkeep
-from scheduler.reporting.logged_reports import LoggedReports
-from scheduler.reporting.reports import Reports
-from scheduler.reservations.reports import ReservationReports
-from scheduler.reservations.status_writer import ReservationWriter
-from scheduler.service.live import LiveScheduling
-from scheduler.settings import ScheduleSettings
-from scheduler.shard_upkeep import ShardUpkeep
-from scheduler.shards.lease_names import replica_name
-from scheduler.tables import ScheduleTables, schedule_tables
-from scheduler.tenant_upkeep import tenant_upkeep
+from scheduler.reservation_status_writer import ReservationReports, ReservationWriter
+from scheduler.schedule_settings import ScheduleSettings
+from scheduler.scheduling_metrics import ReportFigures, SchedulingFigures, SchedulingGauges, SchedulingMetrics
+from scheduler.scheduling_tables import ScheduleTables, schedule_tables
+from scheduler.service.live_answers import LiveScheduling
+from scheduler.shards.shard_leases import replica_name
 from scorer.background import Background as ScorerBackground
 from scorer.capacity_events import CapacityEvents
 from scorer.scorer import Scorer

@@ -11,7 +11,7 @@ from forecast_scheduler.commands.serving_access import check_exposed, hosts_of, 
 from forecast_scheduler.commands.shell import Shell
 from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.schedule_options import schedule_service_options
-from scheduler.service.app import create_app
+from scheduler.service.scheduling_app import create_app
 from serving.options import ServingOptions
 from serving.server import ScorerServer
 

@@ -26,12 +26,11 @@ from placement.policies.under_defaults import UnderDefaults
 from placement.usable_nodes import Placer, UsableNodes
 from placement.virtual_nodes.node_ownership import Claims
 from placement.virtual_nodes.virtual_nodes import VirtualNodes
+from scheduler.profiles.gpu.gpu_settings import PlainPods
 from scheduler.profiles.gpu.idle_cpu.offline_pods import OfflinePods, offline_pods
-from scheduler.profiles.gpu.idle_cpu.options import PlainPods
 from scheduler.profiles.gpu.profile import GPU
-from scheduler.profiles.job.job_annotations import terms_of
+from scheduler.profiles.job.job_annotations import may_leave, terms_of
 from scheduler.profiles.job.profile import JOB
-from scheduler.profiles.job.serverless.may_leave import may_leave
 from scheduler.profiles.job.serverless.serverless import ByTerms
 from scheduler.profiles.job.serverless.taint_toleration import ProviderToleration
 from scheduler.profiles.online.profile import ONLINE

@@ -8,9 +8,9 @@ from typing import Final
 
 from kube.objects.objects import PodInfo
 from scheduler.handle import Handle, ProfileParts
-from scheduler.profiles.gpu.dra.source import dra_subscriptions, read_claims_with
-from scheduler.profiles.gpu.tables import gpu_tables
-from scheduler.profiles.gpu.upkeep import gpu_upkeep
+from scheduler.profiles.gpu.dra.dra_subscriptions import dra_subscriptions, read_claims_with
+from scheduler.profiles.gpu.gpu_tables import gpu_tables
+from scheduler.profiles.gpu.gpu_upkeep import gpu_upkeep
 
 _CLAIMS_WEIGHT: Final = 2
 """Of DynamicResources (getDefaultPlugins in pkg/scheduler/apis/config/v1/default_plugins.go)."""

@@ -8,9 +8,9 @@ from functools import partial
 from kube.client.kubernetes_contract import Subscription
 from kube.objects.objects import PodInfo
 from scheduler.handle import Handle, ProfileParts
-from scheduler.profiles.job.objects.cron_jobs import WATCHED_CRON_JOBS
-from scheduler.profiles.job.tables import job_tables
-from scheduler.profiles.job.upkeep import job_upkeep
+from scheduler.profiles.job.cron.cron_jobs import WATCHED_CRON_JOBS
+from scheduler.profiles.job.job_tables import job_tables
+from scheduler.profiles.job.job_upkeep import job_upkeep
 
 
 def build(handle: Handle) -> ProfileParts:

@@ -21,7 +21,7 @@ from cluster.tables.state import ClusterState
 from kube.objects.objects import Phase, PodInfo
 from placement.filters.filter import ClusterView
 from placement.plugins import Preferred
-from scheduler.profiles.job.serverless.pod_start_state import is_rejected
+from scheduler.profiles.job.serverless.circuit_breaker import is_rejected
 
 AVOIDED_SECONDS: Final = 3600.0
 

@@ -7,29 +7,45 @@
 
 Any client may write anything here: an unreadable value is listed as a mistake, and the rest counts. A Job's own
 activeDeadlineSeconds says when it is stopped, not by when its result is wanted: it bounds the run
-(cluster/runs/expected.py).
+(scorer/runs/expected.py).
+
+Whether a pod may leave the cluster for a virtual node, decided from the pod alone. What its node selector and
+affinity say of virtual nodes the filters find out.
+
+Pods of jobs with unreadable annotations: each is reported once, as an ignored annotation is not seen otherwise.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from functools import lru_cache
 from typing import Final
 
+from cluster.follower import NodesAndPodsOnly
 from cluster.runs.declared_run import EXPECTED_RUN_ANNOTATION, LONGEST_TEXT, annotated_duration, annotated_run
+from cluster.tables.changes import Change, PodChange
+from cluster.tables.state import ClusterState
 from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
+from kube.objects.pod_accounting import waits
 
 LATEST_START_ANNOTATION: Final = ANNOTATION_PREFIX + "latest-start"
+
+
 DEADLINE_ANNOTATION: Final = ANNOTATION_PREFIX + "deadline"
+
+
 PLACE_ANNOTATION: Final = ANNOTATION_PREFIX + "place"
+
 
 # RFC 3339, section 5.6, as Go reads it: capital letters, and never without the offset.
 _RFC_3339: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
+
+
 _TIME_EXAMPLE: Final = "2026-11-22T06:00:00Z"
 
 
@@ -177,3 +193,75 @@ def _place(text: str | None, mistakes: list[str]) -> Place:
 
 def _shown(text: str) -> str:
     return repr(text if len(text) <= 40 else text[:40] + "...")
+
+
+# Whether a pod may leave the cluster for a virtual node, decided from the pod alone. What its node selector and
+# affinity say of virtual nodes the filters find out.
+
+_OF_NODES: Final = frozenset({"DaemonSet", "Node"})
+"""Kinds of owners whose pods are there for the sake of a node."""
+
+
+def may_leave(pod: PodInfo, terms: JobTerms) -> str:
+    """Return why the pod has to stay, to be read after "the pod"; '' = it may leave.
+
+    Volumes: config maps, secrets, empty directories, projections and images come along; claims, disks, paths of the
+    host and all others do not. If it needs data nearby, its owner says so with the annotation place: cluster.
+    """
+    if terms.place is Place.CLUSTER:
+        return "is to stay in the cluster"
+    if pod.owner.kind in _OF_NODES:
+        return "belongs to a node"
+    if pod.host_ports:
+        return "takes ports of its node"
+    if pod.volumes:
+        return "has volumes that stay"
+    if pod.uses_host:
+        return "uses its node or volumes that stay"
+    return ""
+
+
+# Pods of jobs with unreadable annotations: each is reported once, as an ignored annotation is not seen otherwise.
+
+_MOST_REMEMBERED: Final = 4096
+
+
+_MOST_WAITING: Final = 100
+
+
+class UnreadTerms(NodesAndPodsOnly):
+    """Implements cluster.follower.Follower; attached for no kinds. Under the lock of the tables.
+
+    is_job : whether the profile places the pod
+    """
+
+    def __init__(self, state: ClusterState, is_job: Callable[[PodInfo], bool]) -> None:
+        self._state, self._is_job = state, is_job
+        self._told: dict[tuple[str, tuple[str, ...]], None] = {}  # by owner: pods of one template say the same
+        self._waiting: list[tuple[PodInfo, str]] = []
+
+    def take(self) -> Sequence[tuple[PodInfo, str]]:
+        """Pods, and what is wrong with them, since the last time; at most a hundred."""
+        taken, self._waiting = self._waiting, []
+        return taken
+
+    def apply(self, changes: Sequence[Change]) -> None:
+        for change in changes:
+            if isinstance(change, PodChange) and change.pod.uid in self._state.pods:
+                self._look_at(change.pod)
+
+    def rebuild(self) -> None:
+        for pod in self._state.pods.values():
+            self._look_at(pod)
+
+    def _look_at(self, pod: PodInfo) -> None:
+        if not pod.annotations or not waits(pod) or not self._is_job(pod):
+            return
+        mistakes = terms_of(pod).mistakes
+        key = (pod.owner_uid or pod.uid, mistakes)
+        if not mistakes or key in self._told or len(self._waiting) >= _MOST_WAITING:
+            return
+        if len(self._told) >= _MOST_REMEMBERED:
+            del self._told[next(iter(self._told))]
+        self._told[key] = None
+        self._waiting.append((pod, "; ".join(mistakes)))

@@ -7,6 +7,11 @@ priority, or by the annotation `forecast-scheduler.io/colocate: "true"`, with wh
 let in. All other pods pass: they may preempt those that were let in.
 
 Without a usable model the gap is what requests leave free, and VirtualAvailable where usage is measured.
+
+What pods declare to use beyond what they request, summed by node: for a gap that is judged by requests alone.
+
+A low-priority pod requests little, so that it fits next to others, and may use much; its annotation
+`forecast-scheduler.io/virtual-request` says so. A forecast has it already (scorer/predicted/profiles.py).
 """
 
 from __future__ import annotations
@@ -16,8 +21,13 @@ from typing import Final
 
 import numpy as np
 
-from base.arrays import Bools, Ints
+from base.arrays import Bools, Floats, Ints
+from cluster.follower import NodesAndPodsOnly
 from cluster.predicted.cluster import PredictedCluster
+from cluster.predicted.declared_use import declared_amounts
+from cluster.predicted.growing_arrays import grown
+from cluster.tables.changes import Change, PodChange, one_by_one
+from cluster.tables.state import ClusterState
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import RESOURCES
 from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
@@ -27,13 +37,65 @@ from placement.filters.filter import ClusterView, Rejection
 from placement.filters.rejections import every_node, found
 from placement.plugins import Hint
 from placement.usable_forecast import usable_forecast
-from scheduler.profiles.online.declared_use import DeclaredUse
-from scheduler.profiles.online.options import GapOptions
-from scheduler.profiles.online.upper_bounds import GAP_RESOURCES, Bounds, UpperBounds
-from scheduler.profiles.online.upper_load import upper_load
+from scheduler.profiles.online.colocation_settings import GapOptions
+from scheduler.profiles.online.upper_bounds import GAP_RESOURCES, Bounds, UpperBounds, upper_load
+
+# What pods declare to use beyond what they request, summed by node: for a gap that is judged by requests alone.
+#
+# A low-priority pod requests little, so that it fits next to others, and may use much; its annotation
+# `forecast-scheduler.io/virtual-request` says so. A forecast has it already (cluster/predicted/profiles.py).
+
+
+class DeclaredUse(NodesAndPodsOnly):
+    """Sums by node, kept up to date pod by pod. Implements cluster.follower.Follower; attach it without kinds."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+        self._pods: dict[str, tuple[int, Floats]] = {}  # by UID: row, beyond its request
+        self._sums = np.zeros((0, len(GAP_RESOURCES)))
+        self.rebuild()
+
+    def beyond_requests(self) -> Floats:
+        """(n_rows, len(GAP_RESOURCES)) base units."""
+        self._sums = grown(self._sums, self._state.n_rows)
+        return self._sums[: self._state.n_rows]
+
+    def apply(self, changes: Sequence[Change]) -> None:
+        for change in one_by_one(changes):
+            if isinstance(change, PodChange):
+                self._remove(change.pod.uid)
+                if change.after is not None:
+                    self._add(change.pod, change.after.node)
+
+    def rebuild(self) -> None:
+        self._pods.clear()
+        self._sums[:] = 0.0
+        for uid, seat in self._state.seat_of.items():
+            self._add(self._state.pods[uid], seat.node)
+
+    def _add(self, pod: PodInfo, row: int) -> None:
+        if not (declared := declared_amounts(pod)):
+            return
+        amounts = dict(declared)
+        requested = [pod.requests.get(RESOURCES[r].name, 0.0) for r in GAP_RESOURCES]
+        beyond = np.maximum(np.array([amounts.get(r, 0.0) for r in GAP_RESOURCES]) - requested, 0.0)
+        if beyond.any():
+            self._pods[pod.uid] = (row, beyond)
+            self._sums = grown(self._sums, row + 1)
+            self._sums[row] += beyond
+
+    def _remove(self, uid: str) -> None:
+        row, beyond = self._pods.pop(uid, (0, None))
+        if beyond is not None:
+            self._sums[row] -= beyond
+
 
 COLOCATE_ANNOTATION: Final = ANNOTATION_PREFIX + "colocate"
+
+
 _NAMES: Final = tuple(RESOURCES[resource].name for resource in GAP_RESOURCES)
+
+
 _UNKNOWN: Final = "predicted load is not known"
 
 

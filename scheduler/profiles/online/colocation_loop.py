@@ -8,9 +8,8 @@ from typing import Final
 
 from base.periodic_task import PeriodicTask
 from cluster.live_tables import LiveTables
-from scheduler.profiles.online.colocation_filter import PredictedGap
-from scheduler.profiles.online.declared_use import DeclaredUse
-from scheduler.profiles.online.options import GapOptions
+from scheduler.profiles.online.colocation_filter import DeclaredUse, PredictedGap
+from scheduler.profiles.online.colocation_settings import GapOptions
 from scheduler.profiles.online.upper_bounds import UpperBounds
 
 _REFRESH_SECONDS: Final = 60.0

@@ -1,12 +1,14 @@
 """How far the upper bound of each node's predicted load lies above the load that placement weighs.
 
-Placement weighs last week's curves at today's level (cluster/predicted/load.py), which are kept up to date pod by pod.
-The bound that holds daily peaks in 19 of 20 cases is mean + z standard deviations (cluster/predicted/node_curves.py),
+Placement weighs last week's curves at today's level (scorer/predicted/load.py), which are kept up to date pod by pod.
+The bound that holds daily peaks in 19 of 20 cases is mean + z standard deviations (scorer/predicted/node_curves.py),
 which takes seconds for a large cluster. So the difference is made now and then, and added to what is up to date:
 
     upper(t) = share(t) + max(0, bound(t) - share(t) as both were then)
 
 What lands in between counts with its curve at once, with its spread a minute later.
+
+The upper bound of what nodes use at the half hours ahead: predicted load and its margin.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from typing import Final
 
 import numpy as np
 
-from base.arrays import Bools, Floats32, Ints
+from base.arrays import AnyFloats, Bools, Floats32, Ints
 from cluster.degradation import widening
 from cluster.predicted.cluster import PredictedCluster
 from cluster.predicted.node_curves import gather, node_curves
@@ -31,7 +33,10 @@ from forecast.resources import CPU, MEMORY
 GAP_RESOURCES: Final = (CPU, MEMORY)
 """Of the others Kubernetes knows no requests, and capacities are often guesses."""
 
+
 _UPPER: Final = len(PEAK_QUANTILES) - 1
+
+
 _NODES_AT_ONCE: Final = 250
 """Whose pods are copied in one go: a few milliseconds under the lock."""
 
@@ -130,3 +135,20 @@ class UpperBounds:
         highest = margin.max(axis=2)
         self._made = Bounds(predicted, names, margin, highest, np.isfinite(highest).all(axis=1))
         return True
+
+
+# The upper bound of what nodes use at the half hours ahead: predicted load and its margin.
+
+
+def upper_load(
+    predicted: PredictedCluster, bounds: Bounds, position: int, first: int, end: int, rows: Ints
+) -> AnyFloats:
+    """(len(rows), end - first) shares of capacity; NaN = the capacity is not known.
+
+    bounds   : of `predicted`; they know the rows
+    position : of the resource in GAP_RESOURCES
+    first    : half hour of the horizon that is under way; end: after the last
+    """
+    upper: AnyFloats = predicted.load.share_between(GAP_RESOURCES[position], first, end, rows)
+    upper += bounds.margin(position, first, end, rows)
+    return upper

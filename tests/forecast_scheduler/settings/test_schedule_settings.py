@@ -18,9 +18,9 @@ from placement.filters.domain import Domain
 from placement.machine_groups.options import Borrow, Group, GroupOwner
 from scheduler.profiles.gpu.fragmentation.balanced import Balanced
 from scheduler.profiles.gpu.fragmentation.packing_cost import Packing
-from scheduler.profiles.gpu.fragmentation.shapes import PodShape, ShapeMix
-from scheduler.profiles.gpu.tables import judge_maker, with_dry_run
-from scheduler.profiles.gpu.tide.options import TideOptions
+from scheduler.profiles.gpu.fragmentation.pod_shapes import PodShape, ShapeMix
+from scheduler.profiles.gpu.gpu_settings import TideOptions
+from scheduler.profiles.gpu.gpu_tables import judge_maker, with_dry_run
 from tests.scheduler.profiles.gpu.fragmentation.cases import node_states
 
 

@@ -14,7 +14,7 @@ from placement.filters.catalogue import standard_filters
 from placement.filters.filter import Filter
 from placement.plugins import NodePreference
 from placement.policies.policy import Policy
-from scheduler.cycle.placing import Placer
+from scheduler.cycle.placing import UnitPlacer
 from scorer.options import ScorerOptions
 from scorer.policy import scoring_policy
 from tests.placement.devices.device_world import DeviceWorld, card_pod
@@ -63,7 +63,7 @@ class CardWorld(DeviceWorld):
     def place(self, pods: Sequence[PodInfo], *, one_by_one: bool = False) -> list[str]:
         """Nodes of those that got one, the first ones; they are assumed there."""
         self.put(*pods)
-        placer = Placer(self.view, self.cluster, Level.REQUESTS, until=1e9, one_by_one=one_by_one)
+        placer = UnitPlacer(self.view, self.cluster, Level.REQUESTS, until=1e9, one_by_one=one_by_one)
         placer.preferences = self.preferences
         placed = placer.place(pods, self.filters, Policy(scoring_policy(ScorerOptions())))
         return [self.state.names[row] for row in placed.rows]

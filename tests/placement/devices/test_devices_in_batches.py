@@ -12,7 +12,7 @@ from placement.devices.filter import GpuDevices
 from placement.filters.catalogue import standard_filters
 from placement.policies.policy import Policy
 from scheduler.cycle.batch_plan import BatchPlan
-from scheduler.cycle.placing import Placed, Placer
+from scheduler.cycle.placing import Placed, UnitPlacer
 from scorer.options import ScorerOptions
 from scorer.policy import scoring_policy
 from tests.placement.devices.device_world import INDEX, DeviceWorld, card_node, card_pod
@@ -47,7 +47,7 @@ def placed(asks: dict[str, Any], n_pods: int, *, one_by_one: bool) -> tuple[Plac
     world = DeviceWorld(nodes, there)
     pods = [card_pod(f"p{i}", **asks) for i in range(n_pods)]
     world.put(*pods)
-    placer = Placer(world.view, world.cluster, Level.REQUESTS, until=1e9, one_by_one=one_by_one)
+    placer = UnitPlacer(world.view, world.cluster, Level.REQUESTS, until=1e9, one_by_one=one_by_one)
     policy = Policy(scoring_policy(ScorerOptions()))
     found = placer.place(pods, (*standard_filters(), GpuDevices(world.table)), policy)
     return found, [world.devices(pod.name) for pod in pods], world

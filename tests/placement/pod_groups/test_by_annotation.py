@@ -17,8 +17,8 @@ from kube.client.api_answer import Answer
 from kube.objects.objects import PodInfo
 from placement.pod_groups.by_annotation import CREATED_FOR, MIN_MEMBER, minima_of, name_of_owner, supposed_group
 from placement.pod_groups.labels import GROUP_LABEL, group_of
-from scheduler.gangs.decoding import POD_GROUPS
 from scheduler.gangs.group_creator import GroupCreator, suppose_groups
+from scheduler.gangs.group_decoding import POD_GROUPS
 from tests.scheduler.gangs.made_up import NOW, Scene, group, member
 
 GROUPS = "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/ml/podgroups"

@@ -9,7 +9,7 @@ import pytest
 from base.errors import InputError
 from placement.pod_groups.group_topology import ANYWHERE, GroupTopology, group_topology
 from placement.pod_groups.pod_group import PodGroupInfo
-from scheduler.gangs.decoding import POD_GROUPS
+from scheduler.gangs.group_decoding import POD_GROUPS
 from tests.scheduler.gangs.made_up import TRAIN, Scene, group, member
 
 PREFERRED, REQUIRED = "forecast-scheduler.io/topology-preferred", "forecast-scheduler.io/topology-required"

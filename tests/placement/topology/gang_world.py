@@ -20,10 +20,10 @@ from placement.topology.plugins import topology_plugins
 from scheduler.binding.binding_plugins import BindingPlugins
 from scheduler.cycle.cycle import SchedulingCycle
 from scheduler.cycle.decisions import Decisions
-from scheduler.cycle.placing import Placer
+from scheduler.cycle.placing import UnitPlacer
 from scheduler.gangs.directory import GangDirectory
 from scheduler.profile import SchedulingProfile
-from scheduler.queue.queued import Popped, QueuedPod
+from scheduler.queue.queued_pods import Popped, QueuedPodInfo
 from scorer.policy import scoring_policy
 from scorer.scorer import Scorer
 from tests.placement.devices.device_world import GPU, MILLI, card_node
@@ -104,10 +104,10 @@ class GangWorld:
         self.put(*pods)
         self.gangs.replace_groups([wanted])
         waiting = [pod for pod in self._pods.values() if not pod.node and pod.uid not in self.cluster.assumed]
-        popped = Popped(TRAIN, True, tuple(QueuedPod(pod, TRAIN, NOW) for pod in waiting))
+        popped = Popped(TRAIN, True, tuple(QueuedPodInfo(pod, TRAIN, NOW) for pod in waiting))
         with self.scorer.tables.reading():
             level, _ = self.scorer.tables.level()
-            return self.cycle.run(popped, Placer(self.view, self.cluster, level, NOW + 60, one_by_one=one_by_one))
+            return self.cycle.run(popped, UnitPlacer(self.view, self.cluster, level, NOW + 60, one_by_one=one_by_one))
 
     def place(self, wanted: PodGroupInfo, pods: Sequence[PodInfo] = (), *, one_by_one: bool = False) -> dict[str, str]:
         """Node by UID of those that got one."""

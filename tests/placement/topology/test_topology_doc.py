@@ -14,7 +14,7 @@ from placement.pod_groups.group_topology import MOST_LEVELS
 from placement.topology.decoding import node_resource_topologies
 from placement.topology.metrics import TopologyCollector
 from placement.topology.node_zones import CpuManager, Policy, Scope
-from scheduler.gangs.decoding import POD_GROUPS
+from scheduler.gangs.group_decoding import POD_GROUPS
 from tests.placement.topology.gang_world import GangWorld, gpu_node
 
 PAGE = (Path(__file__).parents[3] / "docs" / "use" / "topology.md").read_text()

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.binding.backpressure import Backpressure
-from scheduler.binding.in_flight_limit import InFlightLimit
+from scheduler.binding.in_flight_limit import Backpressure, InFlightLimit
 from testing.settable_clock import SettableClock
 
 

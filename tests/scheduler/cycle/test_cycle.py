@@ -22,10 +22,10 @@ from placement.status import SUCCESS, Code, Status
 from scheduler.binding.binding_plugins import BindingPlugins
 from scheduler.cycle.cycle import SchedulingCycle
 from scheduler.cycle.decisions import Decisions
-from scheduler.cycle.placing import Placer
+from scheduler.cycle.placing import UnitPlacer
 from scheduler.gangs.directory import GangDirectory
 from scheduler.profile import SchedulingProfile
-from scheduler.queue.queued import Popped, QueuedPod
+from scheduler.queue.queued_pods import Popped, QueuedPodInfo
 from scorer.policy import scoring_policy
 from scorer.scorer import Scorer
 from tests.placement.small_cluster import node_of
@@ -104,10 +104,10 @@ class World:
 
     def run(self, *, gang: str = "", uids: Sequence[str] = ()) -> Decisions:
         pods = [self.pods[uid] for uid in uids or self.pods]
-        popped = Popped(gang or "unit", bool(gang), tuple(QueuedPod(pod, gang or "unit", NOW) for pod in pods))
+        popped = Popped(gang or "unit", bool(gang), tuple(QueuedPodInfo(pod, gang or "unit", NOW) for pod in pods))
         with self.scorer.tables.reading():
             level, _ = self.scorer.tables.level()
-            return self.cycle.run(popped, Placer(self.view, self.cluster, level, NOW + 60))
+            return self.cycle.run(popped, UnitPlacer(self.view, self.cluster, level, NOW + 60))
 
     @property
     def assumed(self) -> set[str]:

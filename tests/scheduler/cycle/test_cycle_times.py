@@ -11,15 +11,15 @@ from prometheus_client import CollectorRegistry, generate_latest
 from kube.objects.objects import PodInfo
 from placement.scores.plugin_weights import BALANCED, FIT, OURS, SPREAD
 from scheduler.cycle.cycle_times import CycleTimes, Point
-from scheduler.cycle.placing import Placer
-from scheduler.metrics import SchedulingMetrics
+from scheduler.cycle.placing import UnitPlacer
+from scheduler.scheduling_metrics import SchedulingMetrics
 from tests.scheduler.cycle.varied_cluster import FILTERS, VariedCluster, varied_cluster
 
 
 def placed(cluster: VariedCluster, pods: Sequence[PodInfo], times: CycleTimes, *, one_by_one: bool) -> tuple[int, ...]:
     with cluster.scorer.tables.reading() as tables:
         level, _ = cluster.scorer.tables.level()
-        placer = Placer(cluster.view, tables, level, until=1e12, one_by_one=one_by_one, times=times)
+        placer = UnitPlacer(cluster.view, tables, level, until=1e12, one_by_one=one_by_one, times=times)
         return placer.place(pods, FILTERS, cluster.policy).rows
 
 

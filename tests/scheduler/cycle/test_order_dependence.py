@@ -12,7 +12,7 @@ from scheduler.assembly import standard_profile
 from scheduler.binding.binding_plugins import BindingPlugins
 from scheduler.cycle.batch_plan import BatchPlan
 from scheduler.cycle.order_dependence import is_asked_once
-from scheduler.cycle.placing import Placer
+from scheduler.cycle.placing import UnitPlacer
 from scheduler.preemption.nominated import NominatedPods
 from scheduler.profiles.online.colocation_loop import Colocation
 from scheduler.profiles.online.profile import ONLINE
@@ -30,7 +30,7 @@ def test_a_filter_that_is_asked_once_says_the_same_after_like_pods_have_landed_b
             filters = [one for one in (*FILTERS, *others) if is_asked_once([one], pod, world.view)]
             asked_once += len(filters)
             before = [rejected(one.filter(pod, world.view), world.view.n_rows) for one in filters]
-            placer = Placer(world.view, cluster, world.scorer.tables.level()[0], NOW + 100)
+            placer = UnitPlacer(world.view, cluster, world.scorer.tables.level()[0], NOW + 100)
             placer.place(world.pods[run][:-1], FILTERS, world.policy)
             for one, was in zip(filters, before, strict=True):
                 now = rejected(one.filter(pod, world.view), world.view.n_rows)
@@ -63,7 +63,7 @@ def test_the_online_profile_places_like_pods_from_one_reading_of_the_tables(monk
             fit=next(one for one in FILTERS if one.name == "NodeResourcesFit"),  # type: ignore[arg-type]
             further_filters=(nominated, Colocation(world.scorer.tables).filter),
         )
-        placer = Placer(world.view, cluster, world.scorer.tables.level()[0], NOW + 100)
+        placer = UnitPlacer(world.view, cluster, world.scorer.tables.level()[0], NOW + 100)
         placed = placer.place(plain, profile.filters_for(world.policy), world.policy)
     assert len(placed.rows) > 5
     assert len(plans) == 1

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
-from scheduler.cycle.best_first import BestFirst
+from scheduler.cycle.ranked_by_kind import BestFirst
 from tests.scheduler.cycle.varied_cluster import VariedCluster, varied_cluster
 
 

@@ -15,7 +15,7 @@ from placement.plugins import Score
 from placement.policies.policy import Policy
 from placement.policies.pool_order import PoolOrder
 from placement.scores.plugin_weights import BALANCED, FIT, OURS, PLUGIN_WEIGHTS
-from scheduler.cycle.placing import Looked, Placer
+from scheduler.cycle.placing import Looked, UnitPlacer
 from scheduler.decision_advice import advice_of_cycle
 from scorer.policy import ScoringPolicy
 from scorer.scores.catalogue import SCORES
@@ -77,7 +77,9 @@ def test_a_pool_has_room_while_one_of_its_nodes_passes_all_filters() -> None:
         level, _ = cluster.scorer.tables.level()
         for pod in cluster.pods:
             looks: list[Looked] = []
-            placer = Placer(cluster.view, tables, level, 1e12, one_by_one=True, look_at=pod.uid, on_look=looks.append)
+            placer = UnitPlacer(
+                cluster.view, tables, level, 1e12, one_by_one=True, look_at=pod.uid, on_look=looks.append
+            )
             placed = placer.place([pod], FILTERS, cluster.policy)
             if placed.rows:
                 first = cluster.policy.pools.places(cluster.view) == 0  # type: ignore[union-attr]
@@ -92,7 +94,7 @@ def test_a_pool_has_room_while_one_of_its_nodes_passes_all_filters() -> None:
 def looked(cluster: VariedCluster, policy: Policy, scores: Sequence[tuple[Score, int]] = ()) -> Looked:
     with cluster.scorer.tables.reading() as tables:
         level, _ = cluster.scorer.tables.level()
-        placer = Placer(cluster.view, tables, level, until=1e12, scores=scores)
+        placer = UnitPlacer(cluster.view, tables, level, until=1e12, scores=scores)
         return placer.look([cluster.pods[0]], FILTERS, policy)
 
 

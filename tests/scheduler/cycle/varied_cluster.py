@@ -30,9 +30,9 @@ from placement.filters.filter import ClusterView
 from placement.index.index import INDEXED_KINDS, PlacementIndex
 from placement.policies.policy import OnePolicy, Policy
 from scheduler.binding.binding_plugins import BindingPlugins
-from scheduler.cycle.choice import Choice
-from scheduler.cycle.equivalence import Likeness
-from scheduler.cycle.placing import Placer
+from scheduler.cycle.decisions import NodeChoice
+from scheduler.cycle.like_pods import Likeness
+from scheduler.cycle.placing import UnitPlacer
 from scheduler.profile import SchedulingProfile
 from scorer.options import ScorerOptions
 from scorer.policy import scoring_policy
@@ -52,7 +52,7 @@ class VariedCluster:
     view: ClusterView
     policy: Policy
     pods: list[PodInfo]
-    choices: dict[str, Choice] = field(default_factory=dict)
+    choices: dict[str, NodeChoice] = field(default_factory=dict)
 
     def runs(self) -> Iterator[slice]:
         """Of pods that go together; to be asked for while the lock is held."""
@@ -70,7 +70,7 @@ class VariedCluster:
                 for start in range(run.start, run.stop, most):
                     level, _ = self.scorer.tables.level()
                     some = self.pods[start : min(start + most, run.stop)]
-                    placer = Placer(
+                    placer = UnitPlacer(
                         self.view,
                         cluster,
                         level,

@@ -13,7 +13,7 @@ from placement.pod_groups.labels import GROUP_LABEL, ROLE
 from placement.pod_groups.minima import Minima
 from placement.pod_groups.pod_group import PodGroupInfo
 from scheduler.gangs.directory import GangDirectory
-from scheduler.gangs.options import GangOptions
+from scheduler.loop_settings import GangOptions
 from scorer.options import ScorerOptions
 from tests.placement.decisions.made_up import pod as some_pod
 

@@ -13,7 +13,7 @@ from kube.decoding.stored_templates import Condition
 from placement.pod_groups.minima import Minima
 from placement.pod_groups.pod_group import PodGroupInfo, PodGroupStatus
 from placement.pod_groups.role_minima import MIN_PER_ROLE
-from scheduler.gangs.decoding import POD_GROUPS
+from scheduler.gangs.group_decoding import POD_GROUPS
 
 
 def manifest(spec: Any = None, status: Any = None, annotations: Any = None) -> dict[str, Any]:

@@ -8,10 +8,9 @@ from kube.objects.objects import Phase
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.plugins import EnqueueExtensions, Hint
 from placement.status import Code, Status
-from scheduler.gangs.gang_attempts import UNTRIED
-from scheduler.gangs.gang_gate import Reason
-from scheduler.gangs.options import GangOptions
-from scheduler.gangs.plugin import Gang
+from scheduler.gangs.gang_gate import UNTRIED, Reason
+from scheduler.gangs.gang_plugin import Gang
+from scheduler.loop_settings import GangOptions
 from tests.scheduler.gangs.made_up import NOW, TRAIN, Scene, group, member
 
 

@@ -13,7 +13,7 @@ from kube.objects.objects import Phase, PodInfo
 from placement.pod_groups.labels import GROUP_LABEL, ROLE
 from placement.pod_groups.minima import Minima
 from placement.pod_groups.pod_group import PodGroupInfo
-from scheduler.gangs.options import GangOptions
+from scheduler.loop_settings import GangOptions
 from tests.scheduler.gangs.made_up import Scene, group, member
 
 NAMES = ("g", "h")

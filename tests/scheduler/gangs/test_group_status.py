@@ -12,17 +12,17 @@ from kube.decoding.stored_templates import Condition
 from kube.objects.objects import Phase, PodInfo
 from placement.pod_groups.pod_group import PodGroupInfo, PodGroupStatus
 from scheduler.gangs.gang_gate import Reason
-from scheduler.gangs.group_status import Wanted, change_of, wanted_status
+from scheduler.gangs.group_status import WantedGroupStatus, change_of, wanted_status
 from tests.scheduler.gangs.made_up import NOW, TRAIN, Scene, group, member
 
 
-def status_of(scene: Scene) -> Wanted:
+def status_of(scene: Scene) -> WantedGroupStatus:
     report = scene.directory.report(TRAIN)
     assert report is not None
     return wanted_status(report)
 
 
-def of(*pods: PodInfo, info: PodGroupInfo | None = None) -> Wanted:
+def of(*pods: PodInfo, info: PodGroupInfo | None = None) -> WantedGroupStatus:
     scene = Scene()
     scene.directory.put_group(info or group(2))
     scene.put(*pods)
@@ -66,7 +66,9 @@ def test_phase_and_condition(pods: list[PodInfo], phase: str, status: str, reaso
     assert (wanted.phase, wanted.status, wanted.reason) == (phase, status, reason)
 
 
-WANTED = Wanted("Running", 2, 2, 0, 0, "ml/job", "2026-11-21T18:00:00Z", "True", Reason.SCHEDULED, "all well", 3)
+WANTED = WantedGroupStatus(
+    "Running", 2, 2, 0, 0, "ml/job", "2026-11-21T18:00:00Z", "True", Reason.SCHEDULED, "all well", 3
+)
 
 
 def merged(status: PodGroupStatus, change: dict[str, Any]) -> PodGroupStatus:

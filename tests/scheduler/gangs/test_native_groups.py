@@ -14,9 +14,8 @@ from placement.pod_groups.group_apis import NATIVE, OURS
 from placement.pod_groups.minima import Minima
 from placement.pod_groups.pod_group import Disruption, PodGroupInfo, PodGroupStatus
 from scheduler.gangs.gang_gate import Reason
-from scheduler.gangs.group_status import wanted_status
-from scheduler.gangs.native_decoding import WATCHED_GROUPS
-from scheduler.gangs.native_status import change_of_native
+from scheduler.gangs.group_decoding import WATCHED_GROUPS
+from scheduler.gangs.group_status import change_of_native, wanted_status
 from tests.scheduler.gangs.made_up import NOW, Scene, group, member
 
 KEY = "ml/train of scheduling.k8s.io"

@@ -19,8 +19,8 @@ from kube.objects.objects import Phase
 from placement.pod_groups.pod_group import PodGroupInfo, PodGroupStatus
 from scheduler.gangs.gang_gate import Reason
 from scheduler.gangs.group_events import Turns
-from scheduler.gangs.group_status import Wanted
-from scheduler.gangs.status_writer import GroupStatusWriter
+from scheduler.gangs.group_status import WantedGroupStatus
+from scheduler.gangs.group_status_writer import GroupStatusWriter
 from tests.scheduler.gangs.made_up import NOW, Scene, group, member
 
 PATH = "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/ml/podgroups"
@@ -219,7 +219,7 @@ def test_the_clock_may_be_set_back() -> None:
     assert len(server.run(3)) == 1
 
 
-WANTED = Wanted("Pending", 0, 0, 0, 0, "", "", "False", Reason.QUEUED, "m", 1)
+WANTED = WantedGroupStatus("Pending", 0, 0, 0, 0, "", "", "False", Reason.QUEUED, "m", 1)
 
 
 def due(turns: Turns, reason: Reason, at: float = 0.0, **changes: Any) -> str:

@@ -11,7 +11,7 @@ from cluster.assuming_cluster import AssumingCluster
 from forecast.service_key import Owner
 from kube.objects.objects import NodeInfo, Phase, PodInfo
 from placement.index.index import PlacementIndex
-from scheduler.overcommit.overcommit import Cause, Overcommit, units_of
+from scheduler.overcommit.overcommit import Overcommit, OvercommitCause, units_of
 from scheduler.overcommit.overcommitted_nodes import OvercommitWatch
 from scorer.options import ScorerOptions
 from tests.placement.small_cluster import node_of, pod_of
@@ -65,7 +65,9 @@ def unanswered(name: str, *, bound_by_scheduler: bool = True, **changed: Any) ->
     return pod(name, phase=Phase.PENDING, scheduled=1000.0 if bound_by_scheduler else None, **changed)
 
 
-def overcommit(pods: Sequence[PodInfo], allocatable: Mapping[str, int], *, cause: Cause = Cause.SHARED) -> Overcommit:
+def overcommit(
+    pods: Sequence[PodInfo], allocatable: Mapping[str, int], *, cause: OvercommitCause = OvercommitCause.SHARED
+) -> Overcommit:
     """Of these pods on a node with so many whole units; all kinds fit that are not named."""
     excess = {kind: units_of(pods, kind) - has for kind, has in allocatable.items()}
     return Overcommit("n", cause, {kind: units for kind, units in excess.items() if units > 0}, tuple(pods))

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from scheduler.overcommit.overcommit import Cause
+from scheduler.overcommit.overcommit import OvercommitCause
 from tests.scheduler.overcommit.nodes import Scene, node, pod, unanswered
 
 
@@ -27,9 +27,15 @@ def test_a_clock_that_is_set_back_delays_and_no_more() -> None:
 
 @pytest.mark.parametrize(
     ("domain", "cause"),
-    [(None, Cause.SHARED), ("", Cause.SHARED), ("ours", Cause.OWN), ("batch", Cause.SHARED), ("theirs", None)],
+    [
+        (None, OvercommitCause.SHARED),
+        ("", OvercommitCause.SHARED),
+        ("ours", OvercommitCause.OWN),
+        ("batch", OvercommitCause.SHARED),
+        ("theirs", None),
+    ],
 )
-def test_by_domain(domain: str | None, cause: Cause | None) -> None:
+def test_by_domain(domain: str | None, cause: OvercommitCause | None) -> None:
     scene = Scene([node(domain=domain)], domain="ours", shared=["", "batch"])
     scene.put(pod("large", cpu=5))
     scene.after(0)
@@ -85,10 +91,10 @@ def test_a_node_that_became_smaller() -> None:
     scene.put_node(node(cpu=3))
     scene.after(0)
     assert scene.after(1) == ["n"]
-    assert scene.watch.counts == {Cause.SHRUNK: 1}
+    assert scene.watch.counts == {OvercommitCause.SHRUNK: 1}
     scene.put(pod("p4"))  # bound, although nothing was left even before
     assert scene.after(0) == ["n"]
-    assert scene.watch.counts == {Cause.SHRUNK: 1, Cause.SHARED: 1}
+    assert scene.watch.counts == {OvercommitCause.SHRUNK: 1, OvercommitCause.SHARED: 1}
 
 
 def test_a_device_plugin_that_restarts_while_we_start() -> None:
@@ -98,4 +104,4 @@ def test_a_device_plugin_that_restarts_while_we_start() -> None:
         scene.put(pod("trains", requests={"example.com/gpu": 2.0}))
         scene.after(0)
         scene.after(1)
-        assert scene.watch.counts == {Cause.SHRUNK: 1}
+        assert scene.watch.counts == {OvercommitCause.SHRUNK: 1}

@@ -8,11 +8,9 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from kube.eviction.eviction import Evicted, Eviction
 from kube.objects.objects import PodInfo
-from scheduler.overcommit.metrics import OvercommitCollector
 from scheduler.overcommit.node_relief import RepairReport
-from scheduler.overcommit.overcommit import Cause
-from scheduler.overcommit.overcommit_events import event_of_overcommit, event_of_repair
-from scheduler.overcommit.repair_executor import OvercommitRepair
+from scheduler.overcommit.overcommit import OvercommitCause
+from scheduler.overcommit.repair_loop import OvercommitCollector, OvercommitRepair, event_of_overcommit, event_of_repair
 from tests.scheduler.overcommit.nodes import OURS, Scene, node, pod, unanswered
 
 REFUSED = Eviction(Evicted.REFUSED, "The disruption budget b needs 2 healthy pods")
@@ -131,7 +129,7 @@ def test_a_kubelet_has_some_seconds_to_reject_a_pod_that_was_bound() -> None:
 def test_a_replica_that_does_not_lead_counts_only() -> None:
     tested = Repairing(*pods(5))
     tested.leads = False
-    assert tested.step() == [] and tested.watch.counts == {Cause.SHARED: 1}
+    assert tested.step() == [] and tested.watch.counts == {OvercommitCause.SHARED: 1}
     tested.leads = True
     assert tested.step() == ["p4"]
 

@@ -23,16 +23,16 @@ from placement.policies.policy import OnePolicy, Policy
 from scheduler.binding.binding_plugins import BindingPlugins
 from scheduler.cycle.cycle import SchedulingCycle
 from scheduler.cycle.decisions import Decisions
-from scheduler.cycle.placing import Placer
+from scheduler.cycle.placing import UnitPlacer
 from scheduler.gangs.directory import GangDirectory
+from scheduler.loop_settings import PreemptionOptions
 from scheduler.preemption.default_preemption import DefaultPreemption
 from scheduler.preemption.gang_plan import GangCost
-from scheduler.preemption.gangs import others_of_broken_gangs
 from scheduler.preemption.nominated import NominatedPods
-from scheduler.preemption.options import PreemptionOptions
 from scheduler.preemption.sitting_pods import SittingPods
+from scheduler.preemption.victim_gangs import others_of_broken_gangs
 from scheduler.profile import SchedulingProfile
-from scheduler.queue.queued import Popped, QueuedPod
+from scheduler.queue.queued_pods import Popped, QueuedPodInfo
 from scorer.policy import scoring_policy
 from scorer.scorer import Scorer
 from tests.scheduler.preemption.made_up import NOW, pod
@@ -108,9 +108,9 @@ class GangWorld:
 
     def run(self, *members: PodInfo, group: str = "shop/high") -> Decisions:
         """One cycle of these pods as a gang; group '' = each by itself."""
-        queued = tuple(QueuedPod(self.cluster.state.pods[one.uid], group or one.uid, NOW) for one in members)
+        queued = tuple(QueuedPodInfo(self.cluster.state.pods[one.uid], group or one.uid, NOW) for one in members)
         with self.scorer.tables.reading():
-            placer = Placer(self.view, self.cluster, self.scorer.tables.level()[0], NOW + 60)
+            placer = UnitPlacer(self.view, self.cluster, self.scorer.tables.level()[0], NOW + 60)
             return self.cycle.run(Popped(group or "unit", bool(group), queued), placer)
 
     @property

@@ -21,9 +21,9 @@ from placement.filters.filter import ClusterView, Filter
 from placement.plugins import Nomination
 from placement.pod_importance import Standing, priority_of
 from placement.status import Status
+from scheduler.loop_settings import PreemptionOptions
 from scheduler.preemption.default_preemption import DefaultPreemption
 from scheduler.preemption.nominated import NominatedPods
-from scheduler.preemption.options import PreemptionOptions
 from scheduler.preemption.sitting_pods import SittingPods
 from testing.objects import pod_info
 from testing.placement.views import node_named, view_of

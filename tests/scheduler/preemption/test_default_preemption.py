@@ -10,7 +10,7 @@ from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.plugins import Hint, Nomination
 from placement.status import Code, Status
-from scheduler.preemption.options import PreemptionOptions
+from scheduler.loop_settings import PreemptionOptions
 from tests.scheduler.preemption.made_up import NOW, World, node, pod
 
 

@@ -14,8 +14,8 @@ from kube.objects.objects import NodeInfo, PodInfo
 from placement.devices.filter import GpuDevices
 from placement.filters.filter import Filter
 from placement.topology.gang_topology import GangTopology
-from scheduler.preemption.gangs import others_of_broken_gangs
 from scheduler.preemption.nominated_devices import NominatedDevices
+from scheduler.preemption.victim_gangs import others_of_broken_gangs
 from tests.scheduler.preemption.gang_world import GangWorld, gang, least_cost, low, of_gang
 from tests.scheduler.preemption.made_up import NOW, budget, node, pod
 from tests.scheduler.profiles.gpu.preempting import gpu_node, share

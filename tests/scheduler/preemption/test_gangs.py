@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kube.objects.objects import PodInfo
 from placement.plugins import Nomination
-from scheduler.preemption.options import PreemptionOptions
+from scheduler.loop_settings import PreemptionOptions
 from tests.scheduler.preemption.made_up import NOW, MadeUpGangs, World, node, pod
 
 

@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from cluster.tables.columns import request_units
 from placement.pod_importance import importance
-from scheduler.preemption.cumulated_room import CumulatedByPriority
+from scheduler.preemption.releasable_room import CumulatedByPriority
 from scheduler.preemption.sitting_pods import NONE, SEVERAL
 from tests.scheduler.preemption.made_up import MadeUpGangs, World, budget, node, pod
 

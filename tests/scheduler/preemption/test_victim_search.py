@@ -19,7 +19,7 @@ from kube.objects.constraints import (
 from kube.objects.objects import NodeInfo, PodInfo
 from placement.plugins import Nomination
 from placement.pod_importance import LEAST_STANDING, Standing, priority_of
-from scheduler.preemption.options import PreemptionOptions
+from scheduler.loop_settings import PreemptionOptions
 from tests.scheduler.preemption.made_up import World, budget, node, pod
 from tests.scheduler.preemption.plain_search import candidates, passing
 

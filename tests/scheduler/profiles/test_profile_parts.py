@@ -17,8 +17,8 @@ from kube.objects.objects import PodInfo
 from placement.node_rule_options import NodeRuleOptions
 from scheduler.handle import Handle, ProfileParts
 from scheduler.profiles.registry import PROFILES, builder
-from scheduler.settings import ScheduleSettings
-from scheduler.tables import handle_of, schedule_tables
+from scheduler.schedule_settings import ScheduleSettings
+from scheduler.scheduling_tables import handle_of, schedule_tables
 from tests.forecast_scheduler.made_cluster import cluster_file, made_node, made_pod, seated
 from tests.kube.api_objects import pod
 from tests.scorer.scorer_at import LiveScorer

@@ -10,11 +10,10 @@ from kube.objects.objects import NodeInfo, PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.plugins import EnqueueExtensions, FlowOrder, Hint, QueueSort
 from placement.status import SUCCESS, Code, Status
-from scheduler.queue.options import QueueOptions
-from scheduler.queue.queued import Popped
+from scheduler.loop_settings import QueueOptions
+from scheduler.queue.active import PrioritySort
+from scheduler.queue.queued_pods import Popped, UnitOf
 from scheduler.queue.scheduling_queue import SchedulingQueue
-from scheduler.queue.sorting import PrioritySort
-from scheduler.queue.unit import UnitOf
 from tests.placement.small_cluster import node_of, pod_of
 
 BEGIN = 1_000.0

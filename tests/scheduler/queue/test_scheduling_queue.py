@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from base.errors import InputError
 from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
-from scheduler.queue.backoff import backoff_seconds
+from scheduler.loop_settings import QueueOptions
 from scheduler.queue.lazy_heap import LazyHeap
-from scheduler.queue.options import QueueOptions
+from scheduler.queue.queue_parts import backoff_seconds
 from tests.scheduler.queue.queue_world import BEGIN, FIT, World, a_pod, node_added
 
 

@@ -13,8 +13,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.plugins import FlowHead, Hint, Pick, Turn
-from scheduler.queue.options import QueueOptions
-from scheduler.queue.queued import Part, QueuedPod
+from scheduler.loop_settings import QueueOptions
+from scheduler.queue.queued_pods import Part, QueuedPodInfo
 from tests.scheduler.queue.queue_world import BEGIN, FIT, SPREAD, STRANGE, World, a_pod, node_added
 
 _WAITING = ("active", "backoff", "unschedulable")
@@ -254,7 +254,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.world.gated = dict.fromkeys(self.closed, "")
         self.model = SlowQueue(lambda pod: pod.uid not in self.closed, self.helps, _OPTIONS, BEGIN)
         self.model.takes_turns = self.HAS_FLOWS
-        self.in_hand: list[list[QueuedPod]] = []
+        self.in_hand: list[list[QueuedPodInfo]] = []
 
     def helps(self, name: str, pod: PodInfo, event: ClusterEvent) -> bool:
         plugin = self.world.plugins.get(name)

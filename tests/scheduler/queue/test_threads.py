@@ -5,10 +5,10 @@ import time
 from collections import Counter
 from dataclasses import replace
 
-from scheduler.queue.options import BackoffOptions, QueueOptions
-from scheduler.queue.queued import Popped
+from scheduler.loop_settings import BackoffOptions, QueueOptions
+from scheduler.queue.active import PrioritySort
+from scheduler.queue.queued_pods import Popped
 from scheduler.queue.scheduling_queue import SchedulingQueue
-from scheduler.queue.sorting import PrioritySort
 from tests.scheduler.queue.queue_world import FIT, World, a_pod, node_added
 
 _PRODUCERS, _PODS = 3, 300

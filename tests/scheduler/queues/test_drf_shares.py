@@ -13,16 +13,14 @@ from kube.objects.objects import Phase, PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.plugins import EnqueueExtensions, Hint
 from placement.status import SUCCESS
-from scheduler.queue.options import QueueOptions
-from scheduler.queue.queued import QueuedPod
+from scheduler.loop_settings import QueueOptions
+from scheduler.queue.queued_pods import QueuedPodInfo
 from scheduler.queue.scheduling_queue import SchedulingQueue
-from scheduler.queues.dominant_share import dominant
-from scheduler.queues.fair_order import FairFlows
-from scheduler.queues.options import Order, PodQueue
-from scheduler.queues.queue_of import QueueOf, QueueOwner
-from scheduler.queues.shares import Shares
-from scheduler.queues.sorting import FlowSort
-from scheduler.queues.units import QueueUnits
+from scheduler.quota_queues.fair_order import FairFlows
+from scheduler.quota_queues.owner_shares import Shares, dominant
+from scheduler.quota_queues.queue_of import QueueOf, QueueOwner
+from scheduler.quota_queues.quota_queue_settings import Order, PodQueue
+from scheduler.quota_queues.quota_units import FlowSort, QueueUnits
 from tests.scheduler.queues.queue_pods import PROFILES, a_job_pod, a_node, is_job
 
 NODES, CPU, MEMORY = 20, 50.0, 200.0
@@ -104,7 +102,7 @@ class Simulation:
         self.state.put_pod(pod)
         self.queue.put(pod)
 
-    def place(self, pods: tuple[QueuedPod, ...]) -> None:
+    def place(self, pods: tuple[QueuedPodInfo, ...]) -> None:
         """On the first node that has room, as one cycle does it: what does not fit one does not fit others like it."""
         for at, queued in enumerate(pods):
             pod = queued.pod

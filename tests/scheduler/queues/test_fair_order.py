@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from cluster.tables.state import ClusterState
 from placement.plugins import FlowHead, Pick, Turn
-from scheduler.queues.fair_order import FairFlows
-from scheduler.queues.options import FairOptions, Order, PodQueue
-from scheduler.queues.queue_of import QUEUE_ANNOTATION, QueueOf
-from scheduler.queues.shares import Shares
+from scheduler.quota_queues.fair_order import FairFlows
+from scheduler.quota_queues.owner_shares import Shares
+from scheduler.quota_queues.queue_of import QUEUE_ANNOTATION, QueueOf
+from scheduler.quota_queues.quota_queue_settings import FairOptions, Order, PodQueue
 from tests.scheduler.queues.queue_pods import PROFILES, a_head, a_job_pod, a_node
 
 QUEUES = [

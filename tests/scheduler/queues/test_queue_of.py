@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from base.errors import InputError
-from scheduler.queues.options import DEFAULT_QUEUE, Order, PodQueue, all_queues
-from scheduler.queues.queue_of import QUEUE_ANNOTATION, QueueOf, QueueOwner, lane_of, owner_in
+from scheduler.quota_queues.queue_of import QUEUE_ANNOTATION, QueueOf, QueueOwner, lane_of, owner_in
+from scheduler.quota_queues.quota_queue_settings import DEFAULT_QUEUE, Order, PodQueue, all_queues
 from tests.scheduler.queues.queue_pods import PROFILES, a_job_pod
 
 QUEUES = [

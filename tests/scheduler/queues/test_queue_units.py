@@ -3,10 +3,10 @@ from __future__ import annotations
 import math
 
 from kube.objects.objects import PodInfo
-from scheduler.queue.unit import UnitOf, unit_by_owner
-from scheduler.queues.options import Order, PodQueue
-from scheduler.queues.queue_of import QUEUE_ANNOTATION, QueueOf
-from scheduler.queues.units import QueueUnits
+from scheduler.queue.queued_pods import UnitOf, unit_by_owner
+from scheduler.quota_queues.queue_of import QUEUE_ANNOTATION, QueueOf
+from scheduler.quota_queues.quota_queue_settings import Order, PodQueue
+from scheduler.quota_queues.quota_units import QueueUnits
 from tests.scheduler.queues.queue_pods import PROFILES, a_job_pod, is_job
 
 

@@ -11,11 +11,9 @@ from prometheus_client import CollectorRegistry
 
 from cluster.tables.state import ClusterState
 from kube.objects.objects import NodeInfo, Phase, PodInfo
-from scheduler.queues.dominant_share import dominant, pods_to_level
-from scheduler.queues.metrics import ShareGauges
-from scheduler.queues.options import PodQueue
-from scheduler.queues.queue_of import QUEUE_ANNOTATION, QueueOf, QueueOwner
-from scheduler.queues.shares import OwnerShare, OwnerUse, Shares
+from scheduler.quota_queues.owner_shares import OwnerShare, OwnerUse, ShareGauges, Shares, dominant, pods_to_level
+from scheduler.quota_queues.queue_of import QUEUE_ANNOTATION, QueueOf, QueueOwner
+from scheduler.quota_queues.quota_queue_settings import PodQueue
 from tests.scheduler.queues.queue_pods import PROFILES, a_job_pod, a_node
 
 A, B = QueueOwner("default", "a"), QueueOwner("default", "b")

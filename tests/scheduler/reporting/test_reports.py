@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from scheduler.reporting.reports import Reports
+from scheduler.pod_reports import Reports
 from testing.waiting import eventually
 from tests.scheduler.binding.made_up import Scripted, pod_info, scripted_server, session_to
 

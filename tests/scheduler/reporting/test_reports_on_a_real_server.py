@@ -11,7 +11,7 @@ import urllib3
 
 from kube.client.kubernetes_client import api_client
 from kube.session.api_session import ApiSession
-from scheduler.reporting.reports import Reports
+from scheduler.pod_reports import Reports
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.pool import control_plane

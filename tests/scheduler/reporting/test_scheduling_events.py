@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kube.events.event_recorder import EventFigures, session_post
-from scheduler.reporting.scheduling_events import SchedulingEvents
+from scheduler.pod_reports import SchedulingEvents
 from tests.scheduler.binding.made_up import Scripted, pod_info, scripted_server, session_to
 
 Make = Callable[..., SchedulingEvents]

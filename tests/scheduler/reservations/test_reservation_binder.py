@@ -16,7 +16,7 @@ from kube.objects.objects import PodInfo
 from placement.reservations.reservations import Reservations
 from placement.status import Code
 from scheduler.binding.outcome import BindStatus, bind_status, outcome_of_binding
-from scheduler.reservations.reservation_binder import ReservationBinder
+from scheduler.binding.reservation_binder import ReservationBinder
 from scorer.options import ScorerOptions
 from testing.objects import pod_info
 from tests.placement.reservations.test_decoding import AVAILABLE, CREATED, reservation

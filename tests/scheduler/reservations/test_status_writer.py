@@ -14,8 +14,7 @@ from cluster.assuming_cluster import AssumingCluster
 from kube.client.api_answer import Answer
 from kube.objects.objects import RESERVATION
 from placement.reservations.reservations import Reservations
-from scheduler.reservations.reports import ReservationReports
-from scheduler.reservations.status_writer import ReservationWriter
+from scheduler.reservation_status_writer import ReservationReports, ReservationWriter
 from scorer.options import ScorerOptions
 from testing.objects import node_info, pod_info
 from tests.placement.reservations.test_decoding import AVAILABLE, CREATED, reservation

@@ -12,7 +12,7 @@ from placement.filters.catalogue import standard_filters
 from placement.filters.filter import ClusterView
 from placement.index.index import INDEXED_KINDS, PlacementIndex
 from placement.policies.policy import Policy
-from scheduler.cycle.placing import Looked, Placer
+from scheduler.cycle.placing import Looked, UnitPlacer
 from scorer.options import ScorerOptions
 from scorer.policy import scoring_policy
 from scorer.scorer import Scorer
@@ -50,8 +50,8 @@ class World:
         with self.scorer.tables.changing() as cluster:
             cluster.hold_room(HeldRoom(stand_in, OWNERS, since, 1e9))
 
-    def placer(self) -> Placer:
-        return Placer(self.view, self.cluster, self.scorer.tables.level()[0], until=200.0)
+    def placer(self) -> UnitPlacer:
+        return UnitPlacer(self.view, self.cluster, self.scorer.tables.level()[0], until=200.0)
 
     def place(self, *pods: PodInfo) -> list[str]:
         with self.scorer.tables.changing():

@@ -12,8 +12,8 @@ from kube.eviction.eviction import Evicted, api_server_evict
 from kube.objects.objects import PodInfo
 from placement.reservations.reservation import HIGHEST_PRIORITY
 from scheduler.overcommit.repair_victims import is_evictable
+from scheduler.pod_reports import PodEvents
 from scheduler.profiles.gpu.tide.training_annotations import TIDE, Role
-from scheduler.reporting.pod_events import PodEvents
 from tests.scheduler.overcommit.nodes import OURS, Scene
 from tests.scheduler.overcommit.nodes import node as full_node
 from tests.scheduler.overcommit.nodes import pod as pod_of_ours

@@ -8,15 +8,14 @@ import pytest
 
 from kube.events.event_recorder import EventFigures
 from kube.status.pod_condition_writer import ConditionFigures
-from scheduler.counter_metrics import ReportFigures, SchedulingFigures
-from scheduler.metrics import SchedulingGauges, SchedulingMetrics
-from scheduler.profiles.gpu.tide.report import NO_REPORT
-from scheduler.profiles.gpu.tide.service.bodies import TIDE_BODIES
-from scheduler.profiles.gpu.tide.service.routes import tide_router
-from scheduler.profiles.job.service import answers
-from scheduler.profiles.job.service.answers import JobReports
-from scheduler.profiles.job.service.routes import jobs_router
-from scheduler.service.app import create_app
+from scheduler.profiles.gpu.tide.tide_bodies import TIDE_BODIES
+from scheduler.profiles.gpu.tide.tide_report import NO_REPORT
+from scheduler.profiles.gpu.tide.tide_routes import tide_router
+from scheduler.profiles.job import jobs_plan_answers as answers
+from scheduler.profiles.job.job_upkeep import jobs_router
+from scheduler.profiles.job.jobs_plan_answers import JobReports
+from scheduler.scheduling_metrics import ReportFigures, SchedulingFigures, SchedulingGauges, SchedulingMetrics
+from scheduler.service.scheduling_app import create_app
 from serving.documents import bodies_of
 from tenants import answers as tenant_answers
 from tenants.report import TenantsReport

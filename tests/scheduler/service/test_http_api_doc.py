@@ -7,7 +7,7 @@ import re
 import shlex
 from pathlib import Path
 
-from scheduler.metrics import AttemptResult, SchedulingMetrics
+from scheduler.scheduling_metrics import AttemptResult, SchedulingMetrics
 from testing.app_client import AppClient
 from tests.scheduler.service.simple_scheduling import SimpleScheduling
 from tests.scorer.service.fake_scorer import FakeScorer

@@ -12,8 +12,8 @@ from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import response_schema_conformance, status_code_conformance
 
-from scheduler.metrics import SchedulingMetrics
-from scheduler.service.app import create_app
+from scheduler.scheduling_metrics import SchedulingMetrics
+from scheduler.service.scheduling_app import create_app
 from tests.scheduler.service.simple_scheduling import SimpleScheduling, queued
 from tests.scorer.service.fake_scorer import FakeScorer
 from tests.serving.served import served

@@ -8,13 +8,13 @@ import pytest
 from kube.leader_election.lease import LeaseStatus
 from kube.objects.objects import PodInfo
 from placement.status import SUCCESS, Code, Status
-from scheduler.metrics import SchedulingGauges
-from scheduler.queue.options import QueueOptions
+from scheduler.loop_settings import QueueOptions
+from scheduler.queue.active import PrioritySort
+from scheduler.queue.queued_pods import UnitOf
 from scheduler.queue.scheduling_queue import SchedulingQueue
-from scheduler.queue.sorting import PrioritySort
-from scheduler.queue.unit import UnitOf
-from scheduler.service.answers import moment
-from scheduler.service.live import LiveScheduling
+from scheduler.scheduling_metrics import SchedulingGauges
+from scheduler.service.live_answers import LiveScheduling
+from scheduler.service.scheduling_answers import moment
 from testing.app_client import AppClient
 from tests.placement.small_cluster import pod_of
 from tests.scheduler.service.simple_scheduling import SimpleScheduling, queued

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.shards.balance import nodes_to_move
+from scheduler.shards.shard_room import nodes_to_move
 
 COUNT = 6
 NODES = st.lists(st.tuples(st.integers(0, COUNT - 1), st.floats(0.0, 1.0)), min_size=1, max_size=60)

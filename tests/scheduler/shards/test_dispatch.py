@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.shards.dispatch import Dispatcher, dispatcher
+from scheduler.shards.assignment import Dispatcher, dispatcher
 
 UNITS = [f"owner:team-{i % 50}/{i:x}" for i in range(4000)]
 HOLDERS = {number: f"replica-{number % 4}" for number in range(16)}
 
 ELSEWHERE = """
-from scheduler.shards.dispatch import dispatcher
+from scheduler.shards.assignment import dispatcher
 one = dispatcher({number: f"replica-{number % 4}" for number in range(16)}, {3: 2.5, 7: 0.3})
 print([one.in_order(f"unit-{i}") for i in range(300)])
 """

@@ -14,11 +14,11 @@ from forecast.service_key import Owner
 from kube.leader_election.lease_set import LeaseSet
 from placement.machine_groups.membership import BORROW
 from placement.node_rule_options import NodeRuleOptions
-from scheduler.settings import ScheduleSettings
+from scheduler.schedule_settings import ScheduleSettings
+from scheduler.scheduling_tables import schedule_tables
 from scheduler.shard_tables import ShardLeases, ShardTables
-from scheduler.shards.dispatch import dispatcher
-from scheduler.shards.passed_on import PASSED_ON
-from scheduler.tables import schedule_tables
+from scheduler.shards.assignment import dispatcher
+from scheduler.shards.passing_on import PASSED_ON
 from testing.objects import node_info, pod_info
 from testing.watch_lines import pod_line
 from tests.scorer.scorer_at import LiveScorer

@@ -17,12 +17,12 @@ from kube.leader_election.lease_set import LeaseSet
 from kube.leader_election.options import LeaseOptions
 from kube.objects.constraints import LabelSelector, Operator, Requirement
 from kube.objects.objects import Phase, PodInfo
-from scheduler.shards.dispatch import Dispatcher
+from scheduler.loop_settings import ShardOptions
+from scheduler.shards.assignment import Dispatcher
 from scheduler.shards.keeper import ShardKeeper
-from scheduler.shards.lease_names import LEASES_LABEL, shard_names
 from scheduler.shards.node_moves import NodeMoves
 from scheduler.shards.node_shards import SHARD_LABEL
-from scheduler.shards.options import ShardOptions
+from scheduler.shards.shard_leases import LEASES_LABEL, shard_names
 from tests.scheduler.shards.fake_api_server import ApiServer, Client, Fate
 from tests.scheduler.shards.shard_world import COUNT, Replica, node, pod
 

@@ -14,7 +14,7 @@ from scheduler.shards.node_shards import (
     SHARD_LABEL,
     WANTED,
     HandedOver,
-    Wanted,
+    LoanRequest,
     handed_over,
     handing_over,
     pods_digest,
@@ -27,7 +27,7 @@ from testing.objects import node_info
 RECORDS = st.builds(
     HandedOver, source=st.integers(0, 255), to=st.integers(0, 255), pods=st.text(max_size=30), home=st.integers(-1, 255)
 )
-WISHES = st.builds(Wanted, to=st.integers(0, 255), until=st.floats(0.0, 1e12))
+WISHES = st.builds(LoanRequest, to=st.integers(0, 255), until=st.floats(0.0, 1e12))
 
 
 def labelled(shard: str, name: str = "node") -> NodeInfo:
@@ -61,7 +61,7 @@ def test_a_hand_over_comes_back_as_it_was_written(record: HandedOver) -> None:
 
 
 @given(wish=WISHES)
-def test_a_wish_comes_back_as_it_was_written(wish: Wanted) -> None:
+def test_a_wish_comes_back_as_it_was_written(wish: LoanRequest) -> None:
     node = patched(wanting(wish))
     assert wanted(node) == wish and shard_of(node, 8) == shard_of(node_info("node"), 8)
     assert wanted(patched(wanting(None))) is None

@@ -11,8 +11,7 @@ from typing import Any, cast
 from kube.client.api_answer import Answer, answered
 from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession, SessionOver
-from scheduler.shards.pass_writer import PassWriter
-from scheduler.shards.passed_on import PASSED_ON, PassedOn
+from scheduler.shards.passing_on import PASSED_ON, PassedOn, PassWriter
 from testing.objects import pod_info
 
 

@@ -11,19 +11,18 @@ import pytest
 from placement.plugins import Nomination
 from scheduler.cycle.cycle import SchedulingCycle
 from scheduler.cycle.decisions import Decisions, Rejected
-from scheduler.cycle.placing import Placer
-from scheduler.queue.queued import Popped, QueuedPod
-from scheduler.queue.unit import unit_by_owner
-from scheduler.shards.decided_alone import DecidedAlone
-from scheduler.shards.dispatch import dispatcher
-from scheduler.shards.passed_on import PASSED_ON, PassedOn
-from scheduler.shards.placing import Nominations, ShardedCycle
+from scheduler.cycle.placing import UnitPlacer
+from scheduler.queue.queued_pods import Popped, QueuedPodInfo, unit_by_owner
+from scheduler.shards.assignment import dispatcher
+from scheduler.shards.one_decider import DecidedAlone
+from scheduler.shards.passing_on import PASSED_ON, PassedOn
 from scheduler.shards.responsibility import Responsibility
+from scheduler.shards.sharded_cycle import PlannedNominations, ShardedCycle
 from testing.objects import pod_info
 from tests.scheduler.shards.shard_world import Replica, node
 
-PODS = tuple(QueuedPod(pod_info(name), "unit", 0.0) for name in ("one", "two"))
-LAST = tuple(QueuedPod(pod_info(name, annotations={PASSED_ON: "9"}), "unit", 0.0) for name in ("one", "two"))
+PODS = tuple(QueuedPodInfo(pod_info(name), "unit", 0.0) for name in ("one", "two"))
+LAST = tuple(QueuedPodInfo(pod_info(name, annotations={PASSED_ON: "9"}), "unit", 0.0) for name in ("one", "two"))
 NO_ROOM, WITH_VICTIMS = "no room", "no room, even with victims"
 
 
@@ -35,16 +34,16 @@ class _Placer:
 class Cycle:
     """Stands for a SchedulingCycle: `seats` and `victims` are nodes of pods by name, without and with evictions."""
 
-    def __init__(self, nominations: Nominations | None = None) -> None:
+    def __init__(self, nominations: PlannedNominations | None = None) -> None:
         self.seats: dict[str, str] = {}
         self.victims: dict[str, str] = {}
         self.as_one = False  # rejects all together, as pods that are alike
         self.seats_with_room: dict[str, str] | None = None
         self.nominations, self.runs, self.taken_back = nominations, list[bool](), list[str]()
 
-    def run(self, popped: Popped, placer: Placer, *, makes_room: bool = True) -> Decisions:
+    def run(self, popped: Popped, placer: UnitPlacer, *, makes_room: bool = True) -> Decisions:
         self.runs.append(makes_room)
-        decisions, left = Decisions(), list[QueuedPod]()
+        decisions, left = Decisions(), list[QueuedPodInfo]()
         seats = self.seats if not makes_room or self.seats_with_room is None else self.seats_with_room
         for queued in popped.pods:
             name = queued.pod.name
@@ -68,7 +67,7 @@ class World:
 
     def __init__(self, *, reason: str = "") -> None:
         self.replica = Replica(*(node(f"node-{i}", min(i, 2)) for i in range(4)), owns={0})
-        self.own, self.nominations = Cycle(), Nominations()
+        self.own, self.nominations = Cycle(), PlannedNominations()
         self.plan = Cycle(self.nominations)
         responsibility = Responsibility(
             self.replica.cluster,
@@ -99,9 +98,9 @@ class World:
     def served(self, unit: str) -> None:
         self.served_units.append(unit)
 
-    def run(self, pods: tuple[QueuedPod, ...] = LAST, *, is_gang: bool = False) -> Decisions:
+    def run(self, pods: tuple[QueuedPodInfo, ...] = LAST, *, is_gang: bool = False) -> Decisions:
         """Every pod is in exactly one of the decisions."""
-        decisions = self.cycle.run(Popped("unit", is_gang, pods), cast(Placer, _Placer()))
+        decisions = self.cycle.run(Popped("unit", is_gang, pods), cast(UnitPlacer, _Placer()))
         found = [queued.pod.uid for queued, _ in decisions.placed] + [one.pod.uid for one in decisions.unfinished]
         found += [queued.pod.uid for one in decisions.rejected for queued in one.pods]
         assert sorted(found) == sorted(one.pod.uid for one in pods)

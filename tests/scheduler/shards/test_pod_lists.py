@@ -15,8 +15,7 @@ from kubernetes.client import ApiClient
 from cluster.live_tables import LiveTables
 from forecast.service_key import Owner
 from kube.objects.objects import Phase, PodInfo
-from scheduler.shards.foreign_pods import ForeignPods
-from scheduler.shards.pod_lists import PodLists
+from scheduler.shards.foreign_pods import ForeignPods, PodLists
 from testing.objects import node_info, pod_info
 from testing.settable_clock import SettableClock
 from testing.watch_lines import pod_line

@@ -13,9 +13,9 @@ from cluster.assuming_cluster import AssumingCluster
 from cluster.held_rooms import HeldRoom
 from kube.objects.constraints import LabelSelector, NodeSelectorTerm, Operator, PodConstraints, Requirement
 from kube.objects.objects import PodInfo
-from scheduler.queue.unit import unit_by_owner
-from scheduler.shards.dispatch import dispatcher
-from scheduler.shards.passed_on import PASSED_ON, PassedOn, passed_on
+from scheduler.queue.queued_pods import unit_by_owner
+from scheduler.shards.assignment import dispatcher
+from scheduler.shards.passing_on import PASSED_ON, PassedOn, passed_on
 from scheduler.shards.responsibility import Responsibility
 from scorer.options import ScorerOptions
 from testing.objects import node_info, pod_info

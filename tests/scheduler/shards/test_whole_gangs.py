@@ -11,11 +11,10 @@ from cluster.assuming_cluster import AssumingCluster
 from kube.objects.constraints import PodConstraints
 from kube.objects.objects import PodInfo
 from placement.pod_groups.labels import GROUP_LABEL
-from scheduler.queue.unit import UnitOf
-from scheduler.shards.dispatch import dispatcher
-from scheduler.shards.passed_on import PASSED_ON, PassedOn
-from scheduler.shards.responsibility import Responsibility
-from scheduler.shards.whole_gangs import WholeGangs
+from scheduler.queue.queued_pods import UnitOf
+from scheduler.shards.assignment import dispatcher
+from scheduler.shards.passing_on import PASSED_ON, PassedOn
+from scheduler.shards.responsibility import Responsibility, WholeGangs
 from scorer.options import ScorerOptions
 from tests.scheduler.binding.made_up import pod_info
 

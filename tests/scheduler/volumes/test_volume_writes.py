@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.filters.volume_binding import VolumeBinding
-from scheduler.volumes.volume_binding import node_patch, reference_patch, version_in
-from scheduler.volumes.volume_writes import VolumeChoice, volume_choice
+from scheduler.binding.volume_binder import node_patch, reference_patch, version_in
+from scheduler.binding.volume_progress import VolumeChoice, volume_choice
 from tests.placement.storage_manifests import claim, volume
 from tests.scheduler.volumes.volume_world import SELECTED, World, local, waiting
 

@@ -14,7 +14,7 @@ from kube.client.api_answer import Answer, answered
 from kube.decoding.decoding import decode_pod
 from kube.objects.objects import PodInfo
 from kube.objects.storage_objects import ClaimInfo, VolumeInfo
-from scheduler.volumes.volume_binding import VolumeBinding
+from scheduler.binding.volume_binder import VolumeBinder
 from tests.placement.storage_cluster import StorageCluster
 from tests.placement.storage_manifests import Manifest, claim, pod, storage_class, term, using, volume
 
@@ -88,7 +88,7 @@ class World:
         for one in (storage_class("local"), storage_class("made", "example.com/made"), *manifests):
             self.put(one)
         self.lock, self.now, self.kept = threading.RLock(), 1000.0, dict[str, float]()
-        self.plugin = VolumeBinding(
+        self.plugin = VolumeBinder(
             self.server,
             self.cluster.view,
             locked=self.locked,

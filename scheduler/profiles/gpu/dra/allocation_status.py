@@ -14,13 +14,13 @@ from uuid import uuid4
 from msgspec import Raw
 
 from kube.objects.constraints import NodeSelectorTerm, Operator, Requirement
-from scheduler.profiles.gpu.dra.allocator import Chosen
-from scheduler.profiles.gpu.dra.objects import (
+from scheduler.profiles.gpu.dra.allocator import ChosenDevice
+from scheduler.profiles.gpu.dra.dra_objects import (
     AllocatedDevice,
     Allocation,
-    ClaimInfo,
     ClassInfo,
     DeviceToleration,
+    ResourceClaimInfo,
     WhereUsable,
 )
 
@@ -36,7 +36,7 @@ class MadeAllocation:
 
 
 def made_allocation(
-    claim: ClaimInfo, chosen: Sequence[Chosen], classes: Mapping[str, ClassInfo], *, node: str, now: float
+    claim: ResourceClaimInfo, chosen: Sequence[ChosenDevice], classes: Mapping[str, ClassInfo], *, node: str, now: float
 ) -> MadeAllocation:
     """node: on which it was chosen; now: unix seconds."""
     terms = _node_terms(chosen, node)
@@ -54,7 +54,7 @@ def made_allocation(
     return MadeAllocation(allocation, made)
 
 
-def _allocated(one: Chosen) -> AllocatedDevice:
+def _allocated(one: ChosenDevice) -> AllocatedDevice:
     return AllocatedDevice(
         one.wish.name,
         one.device.id,
@@ -66,7 +66,7 @@ def _allocated(one: Chosen) -> AllocatedDevice:
     )
 
 
-def _result(one: Chosen, given: AllocatedDevice) -> Json:
+def _result(one: ChosenDevice, given: AllocatedDevice) -> Json:
     driver, pool, device = one.device.id
     made: Json = {"request": one.wish.name, "driver": driver, "pool": pool, "device": device}
     if one.wish.admin:
@@ -84,7 +84,7 @@ def _result(one: Chosen, given: AllocatedDevice) -> Json:
     return made
 
 
-def _config(claim: ClaimInfo, chosen: Sequence[Chosen], classes: Mapping[str, ClassInfo]) -> list[Json]:
+def _config(claim: ResourceClaimInfo, chosen: Sequence[ChosenDevice], classes: Mapping[str, ClassInfo]) -> list[Json]:
     """Of classes first, each once and for all requests that chose it; then the claim's own."""
     wish_of = {one.wish.name.partition("/")[0]: one.wish for one in chosen}
     asked_by: dict[str, list[str]] = {}
@@ -106,7 +106,7 @@ def _config(claim: ClaimInfo, chosen: Sequence[Chosen], classes: Mapping[str, Cl
     return made
 
 
-def _node_terms(chosen: Sequence[Chosen], node: str) -> tuple[NodeSelectorTerm, ...] | None:
+def _node_terms(chosen: Sequence[ChosenDevice], node: str) -> tuple[NodeSelectorTerm, ...] | None:
     """From where all of the devices can be used; None = from everywhere."""
     expressions: dict[tuple[str, Operator, frozenset[str]], Requirement] = {}
     fields: dict[tuple[str, Operator, frozenset[str]], Requirement] = {}
@@ -124,7 +124,7 @@ def _node_terms(chosen: Sequence[Chosen], node: str) -> tuple[NodeSelectorTerm, 
     return (NodeSelectorTerm(tuple(expressions.values()), tuple(fields.values())),)
 
 
-def _where(one: Chosen) -> WhereUsable:
+def _where(one: ChosenDevice) -> WhereUsable:
     if one.device.where is not None:
         return one.device.where
     return next(it.where for it in one.pool.slices if any(device is one.device for device in it.devices))

@@ -16,19 +16,19 @@ from typing import Final
 from base.errors import ForecastError, InputError
 from scheduler.profiles.gpu.dra.capacity import consumed_capacity, has_room
 from scheduler.profiles.gpu.dra.constraints import ConstraintState, is_tolerated
-from scheduler.profiles.gpu.dra.objects import (
+from scheduler.profiles.gpu.dra.device_pools import DevicePool, PoolOnNode
+from scheduler.profiles.gpu.dra.dra_objects import (
     MOST_RESULTS,
-    ClaimInfo,
+    AllocationMode,
     ClaimKey,
     ClassInfo,
     Device,
     DeviceAlternative,
     DeviceId,
     DeviceRequest,
-    Mode,
     PoolId,
+    ResourceClaimInfo,
 )
-from scheduler.profiles.gpu.dra.pools import NodePool, Pool
 from scheduler.profiles.gpu.dra.selectors.expressions import SelectorError
 from scheduler.profiles.gpu.dra.unsupported import MOST_DEVICES
 
@@ -44,16 +44,16 @@ class NodeUnusable(ForecastError):
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenDevice:
     """A device for a claim. wish: of the request that it is for; share: what it consumes, None = it has the device."""
 
     device: Device
-    pool: Pool
+    pool: DevicePool
     wish: DeviceAlternative
     share: Mapping[str, float] | None = None
 
 
-ChosenDevices = tuple[tuple[Chosen, ...], ...]
+ChosenDevices = tuple[tuple[ChosenDevice, ...], ...]
 """For each claim."""
 
 
@@ -73,7 +73,7 @@ class Supply:
 
 
 def allocate(
-    claims: Sequence[ClaimInfo], pools: Sequence[NodePool], supply: Supply, *, most_steps: int
+    claims: Sequence[ResourceClaimInfo], pools: Sequence[PoolOnNode], supply: Supply, *, most_steps: int
 ) -> ChosenDevices | None:
     """Devices for all claims of a pod on one node; None = there are none. Claims: none that is refused
     (unsupported.py).
@@ -91,7 +91,9 @@ def allocate(
     return None
 
 
-def takeable(claim: ClaimInfo, pools: Sequence[NodePool], supply: Supply, *, most_steps: int) -> Sequence[DeviceId]:
+def takeable(
+    claim: ResourceClaimInfo, pools: Sequence[PoolOnNode], supply: Supply, *, most_steps: int
+) -> Sequence[DeviceId]:
     """Whole devices that the one request of a claim could have, taken one after the other.
 
     Raises AllocationFailed, NodeUnusable.
@@ -103,17 +105,17 @@ def takeable(claim: ClaimInfo, pools: Sequence[NodePool], supply: Supply, *, mos
 class _Search:
     """chosen: for each claim, the last one added is removed first."""
 
-    claims: Sequence[ClaimInfo]
-    pools: Sequence[NodePool]
+    claims: Sequence[ResourceClaimInfo]
+    pools: Sequence[PoolOnNode]
     supply: Supply
     steps_left: int
-    chosen: list[list[Chosen]] = field(init=False)
+    chosen: list[list[ChosenDevice]] = field(init=False)
     _constraints: list[list[ConstraintState]] = field(init=False)
     _taken: dict[DeviceId, list[int]] = field(init=False, default_factory=dict)  # by claims of this pod
     _shares: dict[DeviceId, list[Mapping[str, float]]] = field(init=False, default_factory=dict)  # of this pod
     _counters: dict[PoolId, dict[tuple[str, str], float]] = field(init=False, default_factory=dict)
-    _all: dict[tuple[int, str], list[tuple[Pool, Device]]] = field(init=False, default_factory=dict)
-    _devices: list[tuple[Pool, Device]] = field(init=False)
+    _all: dict[tuple[int, str], list[tuple[DevicePool, Device]]] = field(init=False, default_factory=dict)
+    _devices: list[tuple[DevicePool, Device]] = field(init=False)
 
     def __post_init__(self) -> None:
         self.chosen = [[] for _ in self.claims]
@@ -130,7 +132,7 @@ class _Search:
         wanted = 0
         for at, claim in enumerate(self.claims):
             for wish in (wish for request in claim.spec.requests for wish in request.wishes):
-                if wish.mode is Mode.ALL:
+                if wish.mode is AllocationMode.ALL:
                     self._all[at, wish.name] = self._all_of(at, wish)
             wanted += sum(min(self._count(at, wish) for wish in request.wishes) for request in claim.spec.requests)
         if wanted > MOST_DEVICES:
@@ -160,11 +162,11 @@ class _Search:
 
     def _for_wish(self, at: int, number: int, request: DeviceRequest, wish: DeviceAlternative) -> bool:
         count = self._count(at, wish)
-        if wish.mode is Mode.ALL and count == 0:
+        if wish.mode is AllocationMode.ALL and count == 0:
             return False  # at least one is required
         if len(self.chosen[at]) + count > MOST_RESULTS:
             return False
-        if wish.mode is Mode.ALL:
+        if wish.mode is AllocationMode.ALL:
             return self._every(at, number, request, wish)
         return self._some(at, number, request, wish, count, 0)
 
@@ -203,9 +205,9 @@ class _Search:
     # One device
 
     def _count(self, at: int, wish: DeviceAlternative) -> int:
-        return len(self._all[at, wish.name]) if wish.mode is Mode.ALL else wish.count
+        return len(self._all[at, wish.name]) if wish.mode is AllocationMode.ALL else wish.count
 
-    def _all_of(self, at: int, wish: DeviceAlternative) -> list[tuple[Pool, Device]]:
+    def _all_of(self, at: int, wish: DeviceAlternative) -> list[tuple[DevicePool, Device]]:
         for one in self.pools:
             name = "/".join(one.pool.id)
             if not one.pool.is_complete:
@@ -248,7 +250,7 @@ class _Search:
                 raise AllocationFailed(f"{whose}: selector #{at}: {error}") from error
         return True
 
-    def _add(self, at: int, request: DeviceRequest, wish: DeviceAlternative, pool: Pool, device: Device) -> bool:
+    def _add(self, at: int, request: DeviceRequest, wish: DeviceAlternative, pool: DevicePool, device: Device) -> bool:
         share = self._share(at, wish, device)
         if share is None or not has_room(share, device.capacity, self._shares_of(device)):
             return False
@@ -268,7 +270,7 @@ class _Search:
             self._shares.setdefault(device.id, []).append(share)
         else:
             self._taken.setdefault(device.id, []).append(at)
-        self.chosen[at].append(Chosen(device, pool, wish, share if device.is_shareable else None))
+        self.chosen[at].append(ChosenDevice(device, pool, wish, share if device.is_shareable else None))
         return True
 
     def _remove(self, at: int, request: DeviceRequest, wish: DeviceAlternative) -> None:
@@ -305,18 +307,18 @@ class _Search:
 
     # Counters (partitionable devices, KEP-4815)
 
-    def _has_counters(self, pool: Pool, device: Device) -> bool:
+    def _has_counters(self, pool: DevicePool, device: Device) -> bool:
         if not device.consumes:
             return True
         left = self._left(pool)
         return all(left[of_set, counter] >= amount for of_set, counter, amount in device.consumes)
 
-    def _consume(self, pool: Pool, device: Device, sign: int) -> None:
+    def _consume(self, pool: DevicePool, device: Device, sign: int) -> None:
         left = self._left(pool)
         for of_set, counter, amount in device.consumes:
             left[of_set, counter] = round(left[of_set, counter] - sign * amount, _NANO)
 
-    def _left(self, pool: Pool) -> dict[tuple[str, str], float]:
+    def _left(self, pool: DevicePool) -> dict[tuple[str, str], float]:
         """What others have not consumed, wherever in the pool their devices are."""
         left = self._counters.get(pool.id)
         if left is None:
@@ -325,7 +327,7 @@ class _Search:
                 left[of_set, counter] = round(left[of_set, counter] - amount, _NANO)
         return left
 
-    def _used_counters(self, pool: Pool) -> Iterator[tuple[str, str, float]]:
+    def _used_counters(self, pool: DevicePool) -> Iterator[tuple[str, str, float]]:
         for device in pool.devices.values():
             if device.consumes and (device.id in self.supply.used or device.id in self.supply.shares):
                 yield from device.consumes

@@ -18,8 +18,8 @@ import msgspec
 
 from kube.objects.objects import PodInfo
 from scheduler.profiles.gpu.dra.allocation_status import MadeAllocation
-from scheduler.profiles.gpu.dra.decoding import GROUP
-from scheduler.profiles.gpu.dra.objects import FINALIZER, MOST_CONSUMERS, ClaimInfo, ClaimKey, Consumer
+from scheduler.profiles.gpu.dra.dra_decoding import GROUP
+from scheduler.profiles.gpu.dra.dra_objects import FINALIZER, MOST_CONSUMERS, ClaimKey, Consumer, ResourceClaimInfo
 
 Json = dict[str, Any]
 
@@ -34,7 +34,7 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class OutdatedClaim:
     """The claim is not what the decision was made for any more."""
 
     reason: str
@@ -45,7 +45,9 @@ def claim_path(key: ClaimKey, subresource: str = "") -> str:
     return f"{GROUP}/namespaces/{key[0]}/resourceclaims/{key[1]}{subresource}"
 
 
-def next_write(claim: ClaimInfo, uid: str, made: MadeAllocation | None, pod: PodInfo) -> Write | Refused | None:
+def next_write(
+    claim: ResourceClaimInfo, uid: str, made: MadeAllocation | None, pod: PodInfo
+) -> Write | OutdatedClaim | None:
     """What is to be written next so that a pod may use a claim; None = it may.
 
     uid  : of the claim that was decided about
@@ -53,15 +55,15 @@ def next_write(claim: ClaimInfo, uid: str, made: MadeAllocation | None, pod: Pod
     """
     what = f"claim {claim.namespace}/{claim.name}"
     if claim.uid != uid or claim.terminating:
-        return Refused(f"{what} got deleted in the meantime")
+        return OutdatedClaim(f"{what} got deleted in the meantime")
     if made is None and claim.allocation is None:
-        return Refused(f"{what} got deallocated elsewhere in the meantime")
+        return OutdatedClaim(f"{what} got deallocated elsewhere in the meantime")
     if made is not None and claim.allocation is not None and claim.allocation.devices != made.allocation.devices:
-        return Refused(f"{what} got allocated elsewhere in the meantime")
+        return OutdatedClaim(f"{what} got allocated elsewhere in the meantime")
     if claim.allocation is not None and claim.is_reserved_for(pod.uid):
         return None
     if len(claim.consumers) >= MOST_CONSUMERS and not claim.is_reserved_for(pod.uid):
-        return Refused(f"{what} is reserved for {MOST_CONSUMERS} pods already")
+        return OutdatedClaim(f"{what} is reserved for {MOST_CONSUMERS} pods already")
     consumers = [one for one in claim.consumers if one.uid != pod.uid] + [Consumer(pod.name, pod.uid)]
     if claim.allocation is not None or made is None:
         return _patch_status("reserve", claim, reservedFor=_consumers(consumers))
@@ -70,7 +72,7 @@ def next_write(claim: ClaimInfo, uid: str, made: MadeAllocation | None, pod: Pod
     return _patch_status("allocate", claim, allocation=made.as_json, reservedFor=_consumers(consumers))
 
 
-def giving_back(claim: ClaimInfo, uid: str, pod_uid: str, *, deallocate: bool) -> Write | None:
+def giving_back(claim: ResourceClaimInfo, uid: str, pod_uid: str, *, deallocate: bool) -> Write | None:
     """The claim without the pod; None = it is already.
 
     deallocate : without its allocation, too, if no other pod may use it
@@ -86,12 +88,12 @@ def giving_back(claim: ClaimInfo, uid: str, pod_uid: str, *, deallocate: bool) -
     return _patch_status("unreserve", claim, reservedFor=_consumers(others) or None)
 
 
-def deallocation(claim: ClaimInfo) -> Write:
+def deallocation(claim: ResourceClaimInfo) -> Write:
     """Neither allocated nor reserved. The finalizer stays, as upstream leaves it to the claims' controller."""
     return _patch_status("deallocate", claim, allocation=None, reservedFor=None, devices=None)
 
 
-def without_finalizer(claim: ClaimInfo) -> Write | None:
+def without_finalizer(claim: ResourceClaimInfo) -> Write | None:
     """So that it goes once it is deleted; None = nothing of ours keeps it."""
     if FINALIZER not in claim.finalizers:
         return None
@@ -105,10 +107,10 @@ def _consumers(consumers: Iterable[Consumer]) -> list[Json]:
     ]
 
 
-def _patch_status(what: str, claim: ClaimInfo, **status: Any) -> Write:
+def _patch_status(what: str, claim: ResourceClaimInfo, **status: Any) -> Write:
     return _patch(what, claim, "/status", {}, {"status": status})
 
 
-def _patch(what: str, claim: ClaimInfo, subresource: str, metadata: Json, rest: Json) -> Write:
+def _patch(what: str, claim: ResourceClaimInfo, subresource: str, metadata: Json, rest: Json) -> Write:
     named = {"uid": claim.uid, "resourceVersion": claim.resource_version} | metadata
     return Write(what, claim_path(claim.key, subresource), msgspec.json.encode({"metadata": named} | rest))

@@ -24,25 +24,24 @@ from cluster.tables.state import ClusterState
 from kube.objects.objects import PodInfo
 from kube.objects.resource_version import is_older
 from scheduler.profiles.gpu.dra.allocation_status import MadeAllocation
-from scheduler.profiles.gpu.dra.extended_resources import classes_by_resource
-from scheduler.profiles.gpu.dra.objects import (
+from scheduler.profiles.gpu.dra.device_pools import DeviceInventory, TaintedSlices
+from scheduler.profiles.gpu.dra.dra_objects import (
     AllocatedDevice,
     Allocation,
-    ClaimInfo,
     ClaimKey,
     ClassInfo,
     DeviceId,
+    ResourceClaimInfo,
     SliceInfo,
     TaintRule,
 )
-from scheduler.profiles.gpu.dra.pools import Inventory
-from scheduler.profiles.gpu.dra.taint_rules import TaintedSlices
+from scheduler.profiles.gpu.dra.extended_resources import classes_by_resource
 
 T = TypeVar("T")
 
 
 @dataclass(slots=True)
-class InFlight:
+class ClaimInFlight:
     """An allocation that is not known to be in the API server.
 
     uid   : of the claim
@@ -82,16 +81,16 @@ class DraTable(NodesAndPodsOnly):
         self.on_pod: list[Callable[[PodInfo], None]] = []
         self.on_devices: list[Callable[[Collection[str] | None], None]] = []
         self.read_again: Callable[[], Callable[[], bool]] = lambda: lambda: True
-        self.inventory = Inventory()
+        self.inventory = DeviceInventory()
         self.class_of: dict[str, ClassInfo] = {}
         self.used: dict[DeviceId, set[ClaimKey]] = {}
         self.shares: dict[DeviceId, dict[tuple[ClaimKey, str], Mapping[str, float]]] = {}  # what each consumes
         self.version = 1
         self.nodes_version = 1  # another number whenever a node has changed
         self.class_resources = {} if class_resources is None else class_resources
-        self.in_flight: dict[ClaimKey, InFlight] = {}
+        self.in_flight: dict[ClaimKey, ClaimInFlight] = {}
         self.made: set[str] = set()  # UIDs of claims that were allocated here for pods that are not bound yet
-        self._claims: dict[ClaimKey, ClaimInfo] = {}
+        self._claims: dict[ClaimKey, ResourceClaimInfo] = {}
         self._extended: dict[str, ClaimKey] = {}  # by UID of the pod that they were made for
         self._row_version: Ints = np.ones(0, dtype=np.int64)
         self._awaited: dict[ClaimKey, dict[str, PodInfo]] = {}
@@ -104,19 +103,19 @@ class DraTable(NodesAndPodsOnly):
 
     # What there is
 
-    def claim(self, namespace: str, name: str) -> ClaimInfo | None:
+    def claim(self, namespace: str, name: str) -> ResourceClaimInfo | None:
         """As it was last read or written."""
         return self._claims.get((namespace, name))
 
-    def extended_claim_of(self, pod: PodInfo) -> ClaimInfo | None:
+    def extended_claim_of(self, pod: PodInfo) -> ResourceClaimInfo | None:
         """That a scheduler made for its extended resources."""
         key = self._extended.get(pod.uid)
         return None if key is None else self._claims.get(key)
 
-    def all_claims(self) -> Iterable[ClaimInfo]:
+    def all_claims(self) -> Iterable[ResourceClaimInfo]:
         return self._claims.values()
 
-    def allocation_of(self, claim: ClaimInfo) -> Allocation | None:
+    def allocation_of(self, claim: ResourceClaimInfo) -> Allocation | None:
         """That it has, or is about to have."""
         if claim.allocation is not None:
             return claim.allocation
@@ -134,9 +133,9 @@ class DraTable(NodesAndPodsOnly):
 
     # What is about to be
 
-    def reserve(self, claim: ClaimInfo, made: MadeAllocation, user: str) -> None:
+    def reserve(self, claim: ResourceClaimInfo, made: MadeAllocation, user: str) -> None:
         """The devices are used from now on."""
-        self.in_flight[claim.key] = InFlight(claim.uid, made, {user})
+        self.in_flight[claim.key] = ClaimInFlight(claim.uid, made, {user})
         self._use(claim.key, made.allocation, +1)
 
     def forget(self, key: ClaimKey) -> None:
@@ -147,17 +146,17 @@ class DraTable(NodesAndPodsOnly):
         self._use(key, flight.made.allocation, -1)
         self.room()
 
-    def created(self, key: ClaimKey, claim: ClaimInfo) -> None:
+    def created(self, key: ClaimKey, claim: ResourceClaimInfo) -> None:
         """The API server has a claim, not allocated yet, that was reckoned with under another key."""
         self._put_claim(claim)
         flight = self.in_flight.pop(key, None)
         if flight is None:
             return
         self._use(key, flight.made.allocation, -1)
-        self.in_flight[claim.key] = InFlight(claim.uid, flight.made, flight.users)
+        self.in_flight[claim.key] = ClaimInFlight(claim.uid, flight.made, flight.users)
         self._use(claim.key, flight.made.allocation, +1)
 
-    def written(self, claim: ClaimInfo) -> None:
+    def written(self, claim: ResourceClaimInfo) -> None:
         """The API server has it like this."""
         self._put_claim(claim)
 
@@ -201,7 +200,7 @@ class DraTable(NodesAndPodsOnly):
 
     # Claims
 
-    def _replace_claims(self, objects: Sequence[ClaimInfo]) -> None:
+    def _replace_claims(self, objects: Sequence[ResourceClaimInfo]) -> None:
         listed = {one.key: one for one in objects}
         for key, before in self._claims.items():
             now = listed.get(key)
@@ -213,7 +212,7 @@ class DraTable(NodesAndPodsOnly):
         for one in listed.values():
             self._put_claim(one)
 
-    def _put_claim(self, now: ClaimInfo) -> None:
+    def _put_claim(self, now: ResourceClaimInfo) -> None:
         before = self._claims.get(now.key)
         if before is not None and _is_older(now, before):
             return
@@ -240,7 +239,7 @@ class DraTable(NodesAndPodsOnly):
             for listener in self.on_claim:
                 listener(pod)
 
-    def _delete_claim(self, one: ClaimInfo) -> None:
+    def _delete_claim(self, one: ResourceClaimInfo) -> None:
         before = self._claims.get(one.key)
         if before is None or before.uid != one.uid:
             return
@@ -388,5 +387,5 @@ class _Sink(Generic[T]):
             self._delete(obj)
 
 
-def _is_older(one: ClaimInfo, other: ClaimInfo) -> bool:
+def _is_older(one: ResourceClaimInfo, other: ResourceClaimInfo) -> bool:
     return one.uid == other.uid and is_older(one.resource_version, other.resource_version)

@@ -20,7 +20,7 @@ from kube.objects.objects import PodInfo
 from kube.session.request_retries import Requests, is_passing, request_with_retries
 from scheduler.profiles.gpu.dra.allocation_status import MadeAllocation
 from scheduler.profiles.gpu.dra.claim_patches import (
-    Refused,
+    OutdatedClaim,
     Write,
     claim_path,
     deallocation,
@@ -29,10 +29,10 @@ from scheduler.profiles.gpu.dra.claim_patches import (
     without_finalizer,
 )
 from scheduler.profiles.gpu.dra.claim_table import DraTable
-from scheduler.profiles.gpu.dra.decoding import WATCHED_CLAIMS
+from scheduler.profiles.gpu.dra.dra_decoding import WATCHED_CLAIMS
+from scheduler.profiles.gpu.dra.dra_metrics import WriteCounts
+from scheduler.profiles.gpu.dra.dra_objects import ClaimKey, ResourceClaimInfo
 from scheduler.profiles.gpu.dra.extended_resources import ExtendedClaim, created_key, creation, mapping_status
-from scheduler.profiles.gpu.dra.metrics import WriteCounts
-from scheduler.profiles.gpu.dra.objects import ClaimInfo, ClaimKey
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ class ClaimWriter:
                 if claim is None:
                     raise NotWritten(f"claim {key[0]}/{key[1]} is gone")
                 step = next_write(claim, uid, made, pod)
-                if isinstance(step, Refused):
+                if isinstance(step, OutdatedClaim):
                     raise NotWritten(step.reason)
                 if step is None:
                     await self._learn(claim)
@@ -89,19 +89,19 @@ class ClaimWriter:
                     raise NotWritten(f"{step.what} of claim {key[0]}/{key[1]}: {answer.text or answer.status}")
             raise NotWritten(f"claim {key[0]}/{key[1]} is changed by others again and again")
 
-    async def give_back(self, claim: ClaimInfo, pod: PodInfo, deallocate: Callable[[], bool]) -> None:
+    async def give_back(self, claim: ResourceClaimInfo, pod: PodInfo, deallocate: Callable[[], bool]) -> None:
         """Until it is known that the claim is not reserved for the pod, nor allocated if `deallocate` says so and no
         other pod may use it."""
 
-        def decide(now: ClaimInfo) -> Write | None:
+        def decide(now: ResourceClaimInfo) -> Write | None:
             return giving_back(now, claim.uid, pod.uid, deallocate=deallocate())
 
         await self._until_done(claim.key, decide)
 
-    async def deallocate(self, claim: ClaimInfo, pod: PodInfo, is_unused: Callable[[], bool]) -> None:
+    async def deallocate(self, claim: ResourceClaimInfo, pod: PodInfo, is_unused: Callable[[], bool]) -> None:
         """Remove the allocation if only this pod may use it, and the pod fits nowhere with it."""
 
-        def decide(now: ClaimInfo) -> Write | None:
+        def decide(now: ResourceClaimInfo) -> Write | None:
             others = [one for one in now.consumers if one.uid != pod.uid]
             is_free = now.uid == claim.uid and now.allocation is not None and not others and is_unused()
             return deallocation(now) if is_free else None
@@ -110,13 +110,13 @@ class ClaimWriter:
 
     # Claims that are made here, for extended resources
 
-    async def create(self, pod: PodInfo, extended: ExtendedClaim) -> ClaimInfo:
+    async def create(self, pod: PodInfo, extended: ExtendedClaim) -> ResourceClaimInfo:
         """The claim as the API server has it now. Raises NotWritten."""
         key, body = created_key(pod), msgspec.json.encode(creation(pod, extended.claim))
         path = claim_path(key).rpartition("/")[0]
         answer = await self._request("create", "POST", path, body, "application/json")
         if answer.is_success:
-            claim: ClaimInfo | None = self._decoded(answer)
+            claim: ResourceClaimInfo | None = self._decoded(answer)
         elif answer.status == _CONFLICT:  # an earlier try was carried out after all
             claim = await self._read(key)
         else:
@@ -136,9 +136,9 @@ class ClaimWriter:
 
     async def remove(self, key: ClaimKey, pod_uid: str) -> None:
         """Until it is known that there is no claim that was made for this pod, or that others keep it."""
-        found: list[ClaimInfo] = []
+        found: list[ResourceClaimInfo] = []
 
-        def decide(now: ClaimInfo) -> Write | None:
+        def decide(now: ResourceClaimInfo) -> Write | None:
             found[:] = [now] if now.extended_for == pod_uid else []
             return without_finalizer(now) if found else None
 
@@ -159,7 +159,7 @@ class ClaimWriter:
         self.writes[what, outcome] += 1
         return answer
 
-    async def _until_done(self, key: ClaimKey, decide: Callable[[ClaimInfo], Write | None]) -> None:
+    async def _until_done(self, key: ClaimKey, decide: Callable[[ResourceClaimInfo], Write | None]) -> None:
         pause = self._first_pause
         async with _Turn(self._turns, key):
             while True:
@@ -189,7 +189,7 @@ class ClaimWriter:
         async with self._gate:
             return await request_with_retries(self._session, "GET", claim_path(key), lambda: b"")
 
-    async def _read(self, key: ClaimKey) -> ClaimInfo | None:
+    async def _read(self, key: ClaimKey) -> ResourceClaimInfo | None:
         answer = await self._get(key)
         if answer.is_success:
             return self._decoded(answer)
@@ -198,21 +198,21 @@ class ClaimWriter:
         raise NotWritten(f"claim {key[0]}/{key[1]} cannot be read: {answer.text or answer.status}")
 
     @staticmethod
-    def _decoded(answer: Answer) -> ClaimInfo:
+    def _decoded(answer: Answer) -> ResourceClaimInfo:
         try:
             return WATCHED_CLAIMS.decoded(answer.body)[0]
         except UndecodableObject as error:
             raise NotWritten(str(error)) from error
 
-    async def _learn(self, claim: ClaimInfo) -> None:
+    async def _learn(self, claim: ResourceClaimInfo) -> None:
         """The loop must not wait for the lock."""
         await asyncio.to_thread(self._tell, claim)
 
-    def _tell_created(self, key: ClaimKey, claim: ClaimInfo) -> None:
+    def _tell_created(self, key: ClaimKey, claim: ResourceClaimInfo) -> None:
         with self._table.locked():
             self._table.created(key, claim)
 
-    def _tell(self, claim: ClaimInfo) -> None:
+    def _tell(self, claim: ResourceClaimInfo) -> None:
         with self._table.locked():
             self._table.written(claim)
 

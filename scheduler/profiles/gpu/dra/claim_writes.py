@@ -1,6 +1,12 @@
-"""What the API server learns of a pod with claims, and what is taken back: the requests of plugin.py in turn.
+"""What the API server learns of a pod with claims, and what is taken back: the requests of dynamic_resources.py in
+turn.
 
 Coroutines run in the loop of the session; what takes something back goes on by itself until it is done.
+
+Devices that have to be made ready before a pod is bound: are they, have they failed, or has it taken too long?
+
+Source: isClaimReadyForBinding and isClaimTimeout in framework/plugins/dynamicresources/dynamicresources.go (KEP-5007).
+Pure.
 """
 
 from __future__ import annotations
@@ -10,20 +16,67 @@ import logging
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import Any, Final
 
 from kube.objects.objects import PodInfo
 from kube.session.api_session import SessionOver
 from kube.session.request_retries import Session
 from scheduler.profiles.gpu.dra.allocation_status import MadeAllocation
-from scheduler.profiles.gpu.dra.binding_conditions import Readiness, readiness_of
 from scheduler.profiles.gpu.dra.claim_table import DraTable
 from scheduler.profiles.gpu.dra.claim_writer import ClaimWriter, NotWritten
+from scheduler.profiles.gpu.dra.dra_objects import AllocatedDevice, Allocation, ClaimKey, ResourceClaimInfo
 from scheduler.profiles.gpu.dra.extended_resources import ExtendedClaim, created_key
-from scheduler.profiles.gpu.dra.objects import ClaimInfo, ClaimKey
-from scheduler.profiles.gpu.dra.options import DraOptions
+from scheduler.profiles.gpu.gpu_settings import DraOptions
+
+# Devices that have to be made ready before a pod is bound: are they, have they failed, or has it taken too long?
+#
+# Source: isClaimReadyForBinding and isClaimTimeout in framework/plugins/dynamicresources/dynamicresources.go
+# (KEP-5007). Pure.
+
+
+class DeviceReadiness(Enum):
+    """Of the devices of a claim."""
+
+    READY = auto()
+    WAITING = auto()
+    FAILED = auto()
+
+
+def needs_conditions(allocation: Allocation) -> bool:
+    """Whether any of its devices has to be made ready."""
+    return any(one.conditions for one in allocation.devices)
+
+
+def readiness_of(claim: ResourceClaimInfo, now: float, timeout: float) -> tuple[DeviceReadiness, str]:
+    """And why, for people. now: unix seconds; timeout: seconds that it may take from the allocation on."""
+    allocation = claim.allocation
+    if allocation is None:
+        return DeviceReadiness.WAITING, "it is not allocated"
+    pending = ""
+    for one in allocation.devices:
+        said = claim.conditions.get(one.id, frozenset())
+        if failed := _first(one.failure_conditions if one.conditions else (), said, wanted=True):
+            return DeviceReadiness.FAILED, f"device {_name(one)} has the condition {failed}"
+        if not pending and (missing := _first(one.conditions, said, wanted=False)):
+            pending = f"device {_name(one)} has yet to have the condition {missing}"
+    if not pending:
+        return DeviceReadiness.READY, ""
+    if allocation.at is not None and now > allocation.at + timeout:
+        return DeviceReadiness.FAILED, f"{pending}, {timeout:g} s after it was allocated"
+    return DeviceReadiness.WAITING, pending
+
+
+def _first(conditions: tuple[str, ...], said: frozenset[str], *, wanted: bool) -> str:
+    return next((one for one in conditions if (one in said) is wanted), "")
+
+
+def _name(one: AllocatedDevice) -> str:
+    return "/".join(one.id)
+
 
 logger = logging.getLogger(__name__)
+
 
 _LOOK_SECONDS: Final = 1.0
 
@@ -91,18 +144,18 @@ class ClaimWrites:
                 if claim is None or claim.uid != uid or claim.allocation is None:
                     raise NotWritten(f"claim {key[0]}/{key[1]} got deallocated elsewhere in the meantime")
                 state, why = readiness_of(claim, clock(), self._options.binding_timeout)
-                if state is Readiness.FAILED or (state is Readiness.WAITING and clock() > until):
+                if state is DeviceReadiness.FAILED or (state is DeviceReadiness.WAITING and clock() > until):
                     raise NotWritten(f"claim {key[0]}/{key[1]}: {why}")
-                if state is Readiness.READY:
+                if state is DeviceReadiness.READY:
                     del waiting[key]
             if waiting:
                 await asyncio.sleep(_LOOK_SECONDS)
 
-    def give_back(self, claim: ClaimInfo, pod: PodInfo) -> None:
+    def give_back(self, claim: ResourceClaimInfo, pod: PodInfo) -> None:
         """The pod's reservation, and the allocation if it was made for this pod alone."""
         self._submit(self._give_back(claim, pod))
 
-    def deallocate(self, claim: ClaimInfo, pod: PodInfo) -> bool:
+    def deallocate(self, claim: ResourceClaimInfo, pod: PodInfo) -> bool:
         """An allocation that no other pod may use. False = that is under way."""
         return self._once(claim.key, lambda: self._deallocate(claim, pod))
 
@@ -127,7 +180,7 @@ class ClaimWrites:
             _, made = held.claims.pop(extended.claim.key)
             held.claims[claim.key] = (claim.uid, made)
 
-    async def _give_back(self, claim: ClaimInfo, pod: PodInfo) -> None:
+    async def _give_back(self, claim: ResourceClaimInfo, pod: PodInfo) -> None:
         assert self.writer is not None
 
         def deallocate() -> bool:
@@ -157,7 +210,7 @@ class ClaimWrites:
             if flight is not None and uid in (None, flight.uid) and not flight.users:
                 self._table.forget(key)
 
-    async def _deallocate(self, claim: ClaimInfo, pod: PodInfo) -> None:
+    async def _deallocate(self, claim: ResourceClaimInfo, pod: PodInfo) -> None:
         assert self.writer is not None
         try:
             await self.writer.deallocate(claim, pod, lambda: not self._is_held(claim.key))

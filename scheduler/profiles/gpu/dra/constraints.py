@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 
-from scheduler.profiles.gpu.dra.objects import Constraint, Device, DeviceTaint, DeviceToleration, Version
+from scheduler.profiles.gpu.dra.dra_objects import Constraint, Device, DeviceTaint, DeviceToleration, Version
 
 _KEEPING_AWAY = ("NoSchedule", "NoExecute")  # unknown effects and None are to be ignored
 

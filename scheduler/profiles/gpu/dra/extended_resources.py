@@ -20,14 +20,14 @@ from base.arrays import Bools
 from kube.decoding.device_asks import CLASS_PREFIX
 from kube.objects.objects import DeviceAsk, PodInfo
 from placement.filters.filter import ClusterView
-from scheduler.profiles.gpu.dra.objects import (
-    ClaimInfo,
+from scheduler.profiles.gpu.dra.dra_objects import (
+    AllocationMode,
     ClaimKey,
     ClaimSpec,
     ClassInfo,
     DeviceAlternative,
     DeviceRequest,
-    Mode,
+    ResourceClaimInfo,
 )
 
 EXTENDED: Final = "resource.kubernetes.io/extended-resource-claim"
@@ -45,7 +45,7 @@ class ExtendedClaim:
     mappings : container, resource and name of the request that gives the container its devices
     """
 
-    claim: ClaimInfo
+    claim: ResourceClaimInfo
     mappings: tuple[tuple[str, str, str], ...]
 
 
@@ -93,7 +93,7 @@ def is_in_memory(key: ClaimKey) -> bool:
     return key[1].startswith(_IN_MEMORY)
 
 
-def creation(pod: PodInfo, claim: ClaimInfo) -> Json:
+def creation(pod: PodInfo, claim: ResourceClaimInfo) -> Json:
     """The object that is posted."""
     namespace, name = created_key(pod)
     owner = {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid, "controller": True}
@@ -130,7 +130,7 @@ def mapping_status(claim: ClaimKey, mappings: Iterable[tuple[str, str, str]]) ->
 def _claim_for(pod: PodInfo, classes: tuple[tuple[str, str], ...]) -> ExtendedClaim:
     spec, mappings = _requests(pod.device_asks, classes)
     name = f"{_IN_MEMORY}/{pod.uid}"
-    claim = ClaimInfo(namespace=pod.namespace, name=name, uid=name, spec=spec, extended_for=pod.uid)
+    claim = ResourceClaimInfo(namespace=pod.namespace, name=name, uid=name, spec=spec, extended_for=pod.uid)
     return ExtendedClaim(claim, mappings)
 
 
@@ -168,7 +168,7 @@ def _requests(
 
 def _wish(ask: DeviceAsk, device_class: str) -> DeviceAlternative:
     name = f"container-{ask.number}-request-{ask.place}"
-    return DeviceAlternative(name=name, device_class=device_class, mode=Mode.EXACT_COUNT, count=ask.count)
+    return DeviceAlternative(name=name, device_class=device_class, mode=AllocationMode.EXACT_COUNT, count=ask.count)
 
 
 def _reused(ask: DeviceAsk, running: Mapping[int, DeviceAlternative]) -> tuple[list[str], int]:

@@ -12,8 +12,8 @@ from base.arrays import Bools
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView
 from scheduler.profiles.gpu.dra.claim_table import DraTable
+from scheduler.profiles.gpu.dra.dra_objects import MOST_CONSUMERS, Allocation, ClaimKey, ResourceClaimInfo
 from scheduler.profiles.gpu.dra.extended_resources import ExtendedClaim, backed_kinds, extended_claims
-from scheduler.profiles.gpu.dra.objects import MOST_CONSUMERS, Allocation, ClaimInfo, ClaimKey
 from scheduler.profiles.gpu.dra.unsupported import refusal_of, unusable
 
 
@@ -32,8 +32,8 @@ class PodClaims:
     open      : to be allocated on the node that the pod gets
     """
 
-    allocated: tuple[tuple[ClaimInfo, Allocation], ...]
-    open: tuple[ClaimInfo, ...]
+    allocated: tuple[tuple[ResourceClaimInfo, Allocation], ...]
+    open: tuple[ResourceClaimInfo, ...]
 
 
 def names_of(pod: PodInfo) -> list[str]:
@@ -48,13 +48,13 @@ def asks_for_devices(pod: PodInfo, table: DraTable) -> bool:
 
 def open_claims(
     claims: PodClaims, pod: PodInfo, table: DraTable, view: ClusterView
-) -> Iterator[tuple[Bools, tuple[ClaimInfo, ...], ExtendedClaim | None]]:
+) -> Iterator[tuple[Bools, tuple[ResourceClaimInfo, ...], ExtendedClaim | None]]:
     """(n_rows,) nodes, the claims to allocate there, and the last of that if it is for extended resources."""
     for nodes, extended in extended_claims(pod, table.class_resources, view):
         yield nodes, claims.open if extended is None else (*claims.open, extended.claim), extended
 
 
-def claims_of_pod(pod: PodInfo, table: DraTable) -> list[ClaimInfo] | MissingClaim:
+def claims_of_pod(pod: PodInfo, table: DraTable) -> list[ResourceClaimInfo] | MissingClaim:
     """All of them, in the pod's order."""
     found = []
     for name in names_of(pod):

@@ -12,9 +12,8 @@ from typing import Final
 
 from scheduler.profiles.gpu.dra.allocator import AllocationFailed, NodeUnusable, Supply, takeable
 from scheduler.profiles.gpu.dra.claim_table import DraTable
-from scheduler.profiles.gpu.dra.extended_resources import is_in_memory
-from scheduler.profiles.gpu.dra.objects import (
-    ClaimInfo,
+from scheduler.profiles.gpu.dra.device_pools import PoolOnNode
+from scheduler.profiles.gpu.dra.dra_objects import (
     ClaimKey,
     ClaimSpec,
     Device,
@@ -22,8 +21,9 @@ from scheduler.profiles.gpu.dra.objects import (
     DeviceId,
     DeviceRequest,
     DeviceToleration,
+    ResourceClaimInfo,
 )
-from scheduler.profiles.gpu.dra.pools import NodePool
+from scheduler.profiles.gpu.dra.extended_resources import is_in_memory
 from scheduler.profiles.gpu.dra.unsupported import refusal_of
 
 _ANY_TAINT: Final = (DeviceToleration(key="", operator="Exists", value="", effect=""),)
@@ -112,13 +112,13 @@ class SliceCardTable:
 
     def _takeable(
         self,
-        pools: Sequence[NodePool],
+        pools: Sequence[PoolOnNode],
         device_class: str,
         supply: Supply,
         tolerations: tuple[DeviceToleration, ...] = (),
     ) -> Sequence[DeviceId]:
         wish = DeviceAlternative(name="card", device_class=device_class, tolerations=tolerations)
-        claim = ClaimInfo("", "cards", "", ClaimSpec((DeviceRequest("card", (wish,)),)))
+        claim = ResourceClaimInfo("", "cards", "", ClaimSpec((DeviceRequest("card", (wish,)),)))
         if not pools or refusal_of(claim, supply.classes):
             return ()
         try:

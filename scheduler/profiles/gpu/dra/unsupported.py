@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from scheduler.profiles.gpu.dra.objects import MOST_RESULTS, ClaimInfo, ClassInfo, DeviceAlternative, Mode
+from scheduler.profiles.gpu.dra.dra_objects import (
+    MOST_RESULTS,
+    AllocationMode,
+    ClassInfo,
+    DeviceAlternative,
+    ResourceClaimInfo,
+)
 
 MOST_DEVICES: Final = 128
 """That the claims of one pod may ask for together: four claims at the limit of the API."""
 
 
-def refusal_of(claim: ClaimInfo, classes: Mapping[str, ClassInfo]) -> str:
+def refusal_of(claim: ResourceClaimInfo, classes: Mapping[str, ClassInfo]) -> str:
     """Why nothing can be allocated for a claim at the moment, on any node; '' = something might."""
     what = f"resource claim {claim.namespace}/{claim.name}"
     fewest = 0
@@ -21,7 +27,7 @@ def refusal_of(claim: ClaimInfo, classes: Mapping[str, ClassInfo]) -> str:
         for wish in request.wishes:
             if why := _refusal_of_wish(wish, classes):
                 return f"{what}, request {wish.name}: {why}"
-        fewest += min(wish.count if wish.mode is Mode.EXACT_COUNT else 1 for wish in request.wishes)
+        fewest += min(wish.count if wish.mode is AllocationMode.EXACT_COUNT else 1 for wish in request.wishes)
     if fewest > MOST_RESULTS:
         return f"{what}: number of requested devices {fewest} exceeds the claim limit of {MOST_RESULTS}"
     for at, constraint in enumerate(claim.spec.constraints):
@@ -30,7 +36,7 @@ def refusal_of(claim: ClaimInfo, classes: Mapping[str, ClassInfo]) -> str:
     return ""
 
 
-def unusable(claim: ClaimInfo) -> str:
+def unusable(claim: ResourceClaimInfo) -> str:
     """Return why a claim that has been allocated, perhaps by another scheduler, is unusable for pods placed here; '' =
     usable.
     """
@@ -54,6 +60,6 @@ def _refusal_of_wish(wish: DeviceAlternative, classes: Mapping[str, ClassInfo]) 
         return f"it needs {wish.lacks}, which is not supported here"
     if None in wish.selectors or None in device_class.selectors:
         return "CEL expression empty (unsupported selector type?)"
-    if wish.mode is Mode.EXACT_COUNT and wish.count < 1:
+    if wish.mode is AllocationMode.EXACT_COUNT and wish.count < 1:
         return f"count is {wish.count}, it must be 1 or more"
     return ""

@@ -12,9 +12,9 @@ from typing import Self
 import numpy as np
 
 from base.arrays import Floats, Ints
-from scheduler.profiles.gpu.fragmentation.nodes import NodeStates, fits
-from scheduler.profiles.gpu.fragmentation.options import BalanceWeights
-from scheduler.profiles.gpu.fragmentation.shapes import WHOLE, PodShape
+from scheduler.profiles.gpu.fragmentation.idle_of_nodes import NodeStates, fits
+from scheduler.profiles.gpu.fragmentation.pod_shapes import WHOLE, PodShape
+from scheduler.profiles.gpu.gpu_settings import BalanceWeights
 from scorer.scores import MAX_NODE_SCORE
 from scorer.scores.weighted_balance import balance_change_score
 

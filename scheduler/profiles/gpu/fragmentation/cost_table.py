@@ -15,8 +15,8 @@ import numpy as np
 from base.arrays import Floats, Ints
 from cluster.tables.state import ClusterState
 from placement.devices.device_table import DeviceTable
-from scheduler.profiles.gpu.fragmentation.nodes import NodeStates
-from scheduler.profiles.gpu.fragmentation.shapes import PodShape
+from scheduler.profiles.gpu.fragmentation.idle_of_nodes import NodeStates
+from scheduler.profiles.gpu.fragmentation.pod_shapes import PodShape
 
 _MIB: Final = 2.0**20
 _MANY: Final = 64
@@ -37,7 +37,7 @@ class Judge(Protocol):
 
 
 @dataclass(slots=True)
-class Costs:
+class ShapeCosts:
     """Of one shape. cost, device: (n_rows,) as Judge says; version: of the devices, when they were last looked at."""
 
     cost: Floats
@@ -51,7 +51,7 @@ class CostTable:
     def __init__(self, state: ClusterState, devices: DeviceTable, *, most_shapes: int = 512) -> None:
         self._state, self._devices, self._most = state, devices, most_shapes
         self._judge: Judge | None = None
-        self._kept: OrderedDict[PodShape, Costs] = OrderedDict()
+        self._kept: OrderedDict[PodShape, ShapeCosts] = OrderedDict()
 
     def use(self, judge: Judge) -> None:
         """What is known is forgotten, unless it is the same judge."""
@@ -59,7 +59,7 @@ class CostTable:
             self._judge = judge
             self._kept.clear()
 
-    def of(self, shape: PodShape) -> Costs:
+    def of(self, shape: PodShape) -> ShapeCosts:
         """To be read only, and at once. A judge must be in use."""
         assert self._judge is not None
         known = self._kept.get(shape)
@@ -69,7 +69,7 @@ class CostTable:
             rows = self._devices.changed_since(known.version)
         if known is None or rows is None:
             cost, device = self._judged(self._judge, shape, np.arange(n_rows))
-            known = Costs(np.array(cost), np.array(device), version)
+            known = ShapeCosts(np.array(cost), np.array(device), version)
         elif len(rows):
             known.cost[rows], known.device[rows] = self._judged(self._judge, shape, rows)
         known.version = version

@@ -21,8 +21,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from base.arrays import Floats, Ints
-from scheduler.profiles.gpu.fragmentation.nodes import NodeStates, model_accepted
-from scheduler.profiles.gpu.fragmentation.shapes import ShapeMix
+from scheduler.profiles.gpu.fragmentation.idle_of_nodes import NodeStates, model_accepted
+from scheduler.profiles.gpu.fragmentation.pod_shapes import ShapeMix
 
 
 class MixColumns:

@@ -18,8 +18,8 @@ import numpy as np
 
 from base.arrays import Floats, Ints
 from scheduler.profiles.gpu.fragmentation.fragmentation import MixColumns, room_by_level
-from scheduler.profiles.gpu.fragmentation.nodes import NodeStates, fits
-from scheduler.profiles.gpu.fragmentation.shapes import PodShape, ShapeMix
+from scheduler.profiles.gpu.fragmentation.idle_of_nodes import NodeStates, fits
+from scheduler.profiles.gpu.fragmentation.pod_shapes import PodShape, ShapeMix
 
 
 class GradientDescent:

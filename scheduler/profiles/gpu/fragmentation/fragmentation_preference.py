@@ -19,10 +19,9 @@ from placement.devices.device_table import DeviceTable
 from placement.filters.filter import ClusterView
 from placement.plugins import Preferred
 from scheduler.profiles.gpu.fragmentation.cost_table import CostTable, Judge, states_of_rows
+from scheduler.profiles.gpu.fragmentation.idle_of_nodes import NodeStates
 from scheduler.profiles.gpu.fragmentation.live_mix import LiveMix
-from scheduler.profiles.gpu.fragmentation.nodes import NodeStates
-from scheduler.profiles.gpu.fragmentation.pod_shapes import PodShapes
-from scheduler.profiles.gpu.fragmentation.shapes import ShapeMix
+from scheduler.profiles.gpu.fragmentation.pod_shapes import PodShapes, ShapeMix
 
 MakeJudge = Callable[[ShapeMix, Sequence[str], NodeStates], Judge]
 """From the mix of shapes that is expected, the card models by index, and all nodes."""

@@ -20,8 +20,8 @@ from cluster.follower import NodesAndPodsOnly
 from cluster.tables.changes import Change, PodChange, one_by_one
 from cluster.tables.state import ClusterState
 from kube.objects.objects import PodInfo
-from scheduler.profiles.gpu.fragmentation.options import MixOptions
-from scheduler.profiles.gpu.fragmentation.shapes import PodShape, ShapeMix
+from scheduler.profiles.gpu.fragmentation.pod_shapes import PodShape, ShapeMix
+from scheduler.profiles.gpu.gpu_settings import MixOptions
 
 _LEAST_WEIGHT: Final = 1e-3
 """A pod that came ten half-lives ago."""

@@ -24,10 +24,9 @@ from typing import Final, Self
 import numpy as np
 
 from base.arrays import Floats, Ints
-from scheduler.profiles.gpu.fragmentation.nodes import NodeStates, fits
-from scheduler.profiles.gpu.fragmentation.remainder_value import NodeWorth
-from scheduler.profiles.gpu.fragmentation.shape_capacity import RoomColumns
-from scheduler.profiles.gpu.fragmentation.shapes import WHOLE, PodShape, ShapeMix
+from scheduler.profiles.gpu.fragmentation.idle_of_nodes import NodeStates, fits
+from scheduler.profiles.gpu.fragmentation.pod_shapes import WHOLE, PodShape, ShapeMix
+from scheduler.profiles.gpu.fragmentation.remainder_value import NodeWorth, RoomColumns
 
 _WASTE_COUNTS: Final = 10.0 * WHOLE
 _LEAST_ROOM: Final = 0.01

@@ -5,6 +5,19 @@
 
 for CPU and memory (docs/use/idle-cpu.md). The first is what PredictedGap asks, and keeps the GPU pods that run from
 being slowed down; the second keeps the GPUs that are idle from being stranded. Nodes without GPUs are let through.
+
+What of a node's CPU and memory is kept for its GPUs that are idle now, so that none is stranded for want of them.
+
+    kept = idle GPUs of the node * what a GPU of its model takes
+
+    takes = (requests of all pods with GPUs of the model + PRIOR_GPUS * the node's share)
+            / (GPUs that these pods hold           + PRIOR_GPUS)
+
+    the node's share = allocatable / its GPUs
+
+A mean over the whole cluster, by model, since pods with a large card need more cores than those with a small one. Where
+few pods have such a card the node's own share counts more, and alone where none has: of an empty node of an unknown
+kind everything is kept.
 """
 
 from __future__ import annotations
@@ -14,7 +27,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from base.arrays import Bools, Ints
+from base.arrays import Bools, Floats, Ints
 from cluster.tables.columns import request_units
 from cluster.tables.state import ClusterState
 from kube.objects.objects import PodInfo
@@ -22,14 +35,73 @@ from placement.cluster_events import ClusterEvent, EventKind
 from placement.filters.filter import ClusterView, Rejection
 from placement.filters.rejections import found
 from placement.plugins import Hint
+from scheduler.profiles.gpu.gpu_settings import IdleCpuOptions
 from scheduler.profiles.gpu.idle_cpu.gpu_node_pods import KEPT_RESOURCES, GpuNodePods
-from scheduler.profiles.gpu.idle_cpu.gpu_reserve import WHOLE, kept_for_idle, per_gpu
 from scheduler.profiles.gpu.idle_cpu.offline_pods import OfflinePods
-from scheduler.profiles.gpu.idle_cpu.options import IdleCpuOptions
 from scheduler.profiles.online.colocation_filter import PredictedGap
-from scheduler.profiles.online.options import GapOptions
+from scheduler.profiles.online.colocation_settings import GapOptions
+
+# What of a node's CPU and memory is kept for its GPUs that are idle now, so that none is stranded for want of them.
+#
+#     kept = idle GPUs of the node * what a GPU of its model takes
+#
+#     takes = (requests of all pods with GPUs of the model + PRIOR_GPUS * the node's share)
+#             / (GPUs that these pods hold           + PRIOR_GPUS)
+#
+#     the node's share = allocatable / its GPUs
+#
+# A mean over the whole cluster, by model, since pods with a large card need more cores than those with a small one.
+# Where few pods have such a card the node's own share counts more, and alone where none has: of an empty node of an
+# unknown kind everything is kept.
+
+PRIOR_GPUS: Final = 8
+"""As many GPUs as a large machine has: what a few small pods request at night says little of the morning."""
+
+
+WHOLE: Final = 1000.0
+"""Thousandths of a GPU."""
+
+
+def per_gpu(
+    requested: Ints, held: Ints, model: Ints, n_devices: Ints, allocatable: Ints, fixed: Sequence[float | None]
+) -> Floats:
+    """(n_rows, n_kinds) units that a GPU of each node takes; 0 where there is none.
+
+    requested   : (n_rows, n_kinds) units by pods with GPUs
+    held        : (n_rows,) thousandths of GPUs that these pods hold
+    model       : (n_rows,) number of the node's model, -1 = unknown, which is one of them
+    n_devices   : (n_rows,)
+    allocatable : (n_rows, n_kinds) units
+    fixed       : (n_kinds,) units to be taken instead; None = measured
+    """
+    group = model + 1
+    n_groups = int(group.max(initial=0)) + 1
+    gpus = np.bincount(group, weights=held / WHOLE, minlength=n_groups)  # (n_groups,)
+    found = np.zeros(allocatable.shape)
+    devices = np.maximum(n_devices, 1)
+    for kind, said in enumerate(fixed):
+        if said is not None:
+            found[:, kind] = said
+            continue
+        total = np.bincount(group, weights=requested[:, kind], minlength=n_groups)  # (n_groups,)
+        share = allocatable[:, kind] / devices  # (n_rows,)
+        found[:, kind] = (total[group] + PRIOR_GPUS * share) / (gpus[group] + PRIOR_GPUS)
+    found[n_devices == 0] = 0.0
+    return found
+
+
+def kept_for_idle(idle: Ints, of_a_gpu: Floats) -> Ints:
+    """(n_rows, n_kinds) whole units, rounded up.
+
+    idle     : (n_rows,) thousandths of GPUs that are free
+    of_a_gpu : (n_rows, n_kinds), see per_gpu
+    """
+    kept = idle[:, None] * of_a_gpu / WHOLE
+    return np.ceil(np.round(kept, 6)).astype(np.int64)
+
 
 _EVERY_PRIORITY: Final = 2**31
+
 
 _PLAIN: Final = "node(s) had GPUs, and the pod neither asks for any nor is offline"
 

@@ -18,9 +18,9 @@ from kube.eviction.eviction import Evict, Evicted
 from kube.objects.objects import PodInfo
 from scheduler.overcommit.node_relief import NodeRelief, RepairReport
 from scheduler.overcommit.repair_victims import RepairPlan
+from scheduler.profiles.gpu.gpu_settings import IdleCpuOptions
 from scheduler.profiles.gpu.idle_cpu.gpu_node_pods import GpuNodePods
 from scheduler.profiles.gpu.idle_cpu.idle_cpu import Devices
-from scheduler.profiles.gpu.idle_cpu.options import IdleCpuOptions
 from scheduler.profiles.gpu.idle_cpu.strained_nodes import StrainedNode, plan_leaving, strained_nodes
 from scheduler.profiles.online.upper_bounds import UpperBounds
 

@@ -12,8 +12,7 @@ from placement.devices.options import DeviceOptions
 from placement.filters.annotations import comes_with_node
 from placement.pod_groups.labels import group_of
 from placement.pod_importance import LEAST_STANDING
-from scheduler.profiles.gpu.idle_cpu.options import PlainPods
-from scheduler.profiles.gpu.options import GpuOptions
+from scheduler.profiles.gpu.gpu_settings import GpuOptions, PlainPods
 
 OFFLINE_ANNOTATION: Final = ANNOTATION_PREFIX + "offline"
 

@@ -1,7 +1,7 @@
 """On which GPU nodes do offline pods have to make room for the load? What is foreseen, what is measured, and who goes.
 
     foreseen  upper bound of the CPU load within the lead time, as admission reckons it
-              (scheduler/profiles/online/upper_load.py)
+              (scheduler/profiles/online/upper_bounds.py)
     measured  CPU used at the last metric, without what pods that have left since used in its window
 
 A node is strained when either passes the ceiling by more than the slack. As many offline pods go as bring it down to
@@ -23,10 +23,9 @@ from forecast.resources import CPU
 from kube.objects.objects import PodInfo
 from placement.usable_forecast import usable_forecast
 from scheduler.overcommit.repair_victims import RepairPlan, is_evictable, plan_relief
+from scheduler.profiles.gpu.gpu_settings import IdleCpuOptions
 from scheduler.profiles.gpu.idle_cpu.gpu_node_pods import GpuNodePods
-from scheduler.profiles.gpu.idle_cpu.options import IdleCpuOptions
-from scheduler.profiles.online.upper_bounds import GAP_RESOURCES, UpperBounds
-from scheduler.profiles.online.upper_load import upper_load
+from scheduler.profiles.online.upper_bounds import GAP_RESOURCES, UpperBounds, upper_load
 
 _CPU: Final = "cpu"
 _POSITION: Final = GAP_RESOURCES.index(CPU)

@@ -2,6 +2,8 @@
 
 A pool is what a pod cannot leave: nodes of one card model, and of one value of `pool_label` where that is set. Pools
 are numbered as they are first seen; nodes without GPUs, and those of others, are in none.
+
+GPUs of pods and nodes as numbers, and which pool a node is of.
 """
 
 from __future__ import annotations
@@ -19,20 +21,26 @@ from cluster.tables.state import ClusterState
 from forecast.service_key import ServiceKey
 from kube.objects.objects import NodeInfo, PodInfo
 from kube.objects.pod_accounting import sits, waits
+from placement.devices.demand import WHOLE, gpu_demand
+from placement.devices.node_cards import cards_of, model_of
+from placement.devices.options import DeviceOptions
 from scheduler.profiles.gpu.tide.training_annotations import Role, role_of
 
 PodGpus = Callable[[PodInfo, NodeInfo | None], float]
 """GPUs that a pod takes, a share of one if it shares; 0 = none. The node: None = it has none yet."""
 
+
 NodeGpus = Callable[[NodeInfo], float]
+
 
 PoolOf = Callable[[NodeInfo], str | None]
 """The pool that a node with GPUs belongs to; None = it is not ours."""
 
+
 _NONE: Final = -1
 
 
-class Gangs(Protocol):
+class SittingGangs(Protocol):
     """scheduler.gangs.directory.GangDirectory."""
 
     def minimum(self, group: str) -> int:
@@ -79,7 +87,7 @@ class TideTable(NodesAndPodsOnly):
         pod_gpus: PodGpus,
         node_gpus: NodeGpus,
         pool_of: PoolOf,
-        gangs: Gangs | None = None,
+        gangs: SittingGangs | None = None,
     ) -> None:
         self.gangs = gangs
         self._state, self._pod_gpus, self._node_gpus, self._pool_of = state, pod_gpus, node_gpus, pool_of
@@ -213,3 +221,41 @@ class TideTable(NodesAndPodsOnly):
         self._capacity, self._training, self._others = (
             np.concatenate([column, np.zeros(more)]) for column in (self._capacity, self._training, self._others)
         )
+
+
+# GPUs of pods and nodes as numbers, and which pool a node is of.
+
+UNKNOWN_MODEL = "unknown"
+"""Pool of nodes with GPUs whose labels do not say of which model."""
+
+
+def pod_gpus(options: DeviceOptions) -> PodGpus:
+    """Whole ones and shares; a share that is asked for by memory counts as a whole one until there is a node."""
+
+    def gpus(pod: PodInfo, node: NodeInfo | None) -> float:
+        demand = gpu_demand(pod, options)
+        if demand is None:
+            return 0.0
+        if not demand.memory_units:
+            return demand.count * demand.milli / WHOLE
+        return demand.count * min(WHOLE, demand.on(cards_of(node, options).memory)) / WHOLE
+
+    return gpus
+
+
+def node_gpus(options: DeviceOptions, offered: Callable[[str], int] = lambda node: 0) -> NodeGpus:
+    """As many as there are. offered: by slices on a node by name, where no device plugin offers any."""
+    return lambda node: float(cards_of(node, options).n or offered(node.name))
+
+
+def pool_of(options: DeviceOptions, pool_label: str, is_ours: Callable[[NodeInfo], bool]) -> PoolOf:
+    """The card model, and the label's value behind a slash where `pool_label` is set and the node has it."""
+
+    def pool(node: NodeInfo) -> str | None:
+        if not is_ours(node):
+            return None
+        model = model_of(node, options) or UNKNOWN_MODEL
+        part = node.labels.get(pool_label, "") if pool_label else ""
+        return f"{model}/{part}" if part else model
+
+    return pool

@@ -22,16 +22,16 @@ from kube.objects.objects import PodInfo
 from kube.objects.pod_accounting import WAITING_SECONDS
 from placement.pod_groups.labels import group_of
 from placement.usable_forecast import usable_forecast
-from scheduler.profiles.gpu.tide.demand import ServiceUse
-from scheduler.profiles.gpu.tide.gpu_holders import Gangs, GpuPod, PodGpus, TideTable
-from scheduler.profiles.gpu.tide.options import TideOptions
+from scheduler.profiles.gpu.gpu_settings import TideOptions
+from scheduler.profiles.gpu.tide.gpu_demand import ServiceGpus
+from scheduler.profiles.gpu.tide.gpu_holders import GpuPod, PodGpus, SittingGangs, TideTable
 from scheduler.profiles.gpu.tide.tide_annotation import MOVES, MoveRecord, read_record
 from scheduler.profiles.gpu.tide.tide_plan import Training
 from scheduler.profiles.gpu.tide.training_annotations import LEAST, Role, TrainingTerms, role_of, training_terms
 from scheduler.profiles.gpu.tide.workloads import WorkloadState
 
 
-def least_by_workload(gangs: Gangs, pods: Iterable[GpuPod]) -> dict[ServiceKey, int]:
+def least_by_workload(gangs: SittingGangs, pods: Iterable[GpuPod]) -> dict[ServiceKey, int]:
     """Return replicas that a training needs whose pods are a gang: with fewer none of its pods can run."""
     of_workload: dict[ServiceKey, list[PodInfo]] = {}
     for one in pods:
@@ -40,7 +40,7 @@ def least_by_workload(gangs: Gangs, pods: Iterable[GpuPod]) -> dict[ServiceKey, 
     return {workload: least_of_gang(gangs, its) for workload, its in of_workload.items()}
 
 
-def least_of_gang(gangs: Gangs, pods: Sequence[PodInfo]) -> int:
+def least_of_gang(gangs: SittingGangs, pods: Sequence[PodInfo]) -> int:
     """Return how many of these pods of one workload are needed in addition to the group's other members; 0 = they are
     in no group, or the group is unusable.
     """
@@ -87,7 +87,7 @@ class Look:
     largest: Floats
     profiles: Profiles | None
     horizon: Horizon | None
-    gangs: Gangs | None
+    gangs: SittingGangs | None
     least: Mapping[ServiceKey, int]
 
 
@@ -129,7 +129,7 @@ def workloads_seen(seen: Look) -> dict[ServiceKey, str]:
     }
 
 
-def uses_of(seen: Look, known: Sequence[KnownTraining], now: float) -> list[ServiceUse]:
+def uses_of(seen: Look, known: Sequence[KnownTraining], now: float) -> list[ServiceGpus]:
     """All that is not to be moved. Pods that wait count if they are of inference, and may be helped by GPUs.
 
     now: unix seconds
@@ -161,7 +161,7 @@ def uses_of(seen: Look, known: Sequence[KnownTraining], now: float) -> list[Serv
             if pod.row < 0 and pod.role is Role.INFERENCE:
                 waiting[name] += pod.gpus * _where_it_fits(pod.gpus, share, seen)
         expected = _expected(can_run or pods, seen)
-        uses.append(ServiceUse(name, of_it, waiting[name], share, expected, training=not pods))
+        uses.append(ServiceGpus(name, of_it, waiting[name], share, expected, training=not pods))
     return uses
 
 

@@ -20,7 +20,7 @@ from msgspec import Meta
 
 from kube.decoding.watched_kinds import REFUSED
 from kube.objects.objects import ANNOTATION_PREFIX
-from scheduler.profiles.gpu.tide.tide_plan import Move
+from scheduler.profiles.gpu.tide.tide_plan import TideMove
 
 MOVES: Final = ANNOTATION_PREFIX + "tide-moves"
 
@@ -96,7 +96,7 @@ def read_record(text: str | None) -> MoveRecord:
     )
 
 
-def record_after(move: Move, *, size: int, moves: int, pool: str, gang: int = 0, generation: int = 0) -> MoveRecord:
+def record_after(move: TideMove, *, size: int, moves: int, pool: str, gang: int = 0, generation: int = 0) -> MoveRecord:
     """moves: of the day, this one included."""
     return MoveRecord(move.at, moves, move.before, move.after, size, move.training.gpus, pool, gang, generation)
 

@@ -20,9 +20,9 @@ from placement.cluster_events import ClusterEvent, EventKind
 from placement.filters.filter import ClusterView, Rejection
 from placement.filters.rejections import found
 from placement.plugins import Hint, Preferred
-from scheduler.profiles.gpu.tide.demand import Demand
+from scheduler.profiles.gpu.gpu_settings import TideOptions
+from scheduler.profiles.gpu.tide.gpu_demand import TideDemand
 from scheduler.profiles.gpu.tide.gpu_holders import PodGpus, TideTable
-from scheduler.profiles.gpu.tide.options import TideOptions
 from scheduler.profiles.gpu.tide.training_annotations import Role, role_of, training_terms
 
 _ENDLESS: Final = 2**31 - 1
@@ -67,9 +67,9 @@ class TideRoom:
         """clock: unix seconds"""
         self._table, self._pod_gpus, self._options, self._clock = table, pod_gpus, options, clock
         self._stale_after = max(_STALE_LOOKS * options.every, _STALE_SECONDS)
-        self._used: tuple[Demand, float] | None = None  # and when it was made, unix seconds
+        self._used: tuple[TideDemand, float] | None = None  # and when it was made, unix seconds
 
-    def use(self, demand: Demand) -> bool:
+    def use(self, demand: TideDemand) -> bool:
         """Go by this from now on. Whether training pods may find more room than before."""
         before, now = self._used, self._clock()
         self._used = demand, now
@@ -141,7 +141,7 @@ class TideRoom:
     def _is_stale(self, made: float, now: float) -> bool:
         return now - made > self._stale_after
 
-    def _planned_need(self, demand: Demand, now: float, grace: float | None, n_pools: int) -> Floats:
+    def _planned_need(self, demand: TideDemand, now: float, grace: float | None, n_pools: int) -> Floats:
         """(n_pools,) without what training holds. Of pools that came since the plan it is not known."""
         ahead = demand.slots(now, now + self._options.lead(grace))
         need = demand.need[:, ahead].max(axis=1) - demand.unmoved
@@ -156,7 +156,7 @@ class TideRoom:
         return _REASON if demand.forecast else _NOW
 
 
-def _has_more_room(before: Demand, now: Demand) -> bool:
+def _has_more_room(before: TideDemand, now: TideDemand) -> bool:
     """For some drain time: how long it is differs from pod to pod."""
     if len(before.capacity) != len(now.capacity) or (now.forecast and not before.forecast):
         return True
@@ -165,7 +165,7 @@ def _has_more_room(before: Demand, now: Demand) -> bool:
     return bool((has[:, :n] > had[:, :n] + _SMALL).any())
 
 
-def _least_room(demand: Demand) -> Floats:
+def _least_room(demand: TideDemand) -> Floats:
     """(n_pools, n_slots) the least of it from now until the end of each half hour."""
     room = demand.capacity[:, None] - demand.need[:, :_WOKEN_SLOTS] + demand.unmoved[:, None]
     return np.asarray(np.minimum.accumulate(room, axis=1))

@@ -24,15 +24,15 @@ from typing import Final
 import numpy as np
 
 from base.arrays import Floats
-from scheduler.profiles.gpu.tide.demand import Demand
-from scheduler.profiles.gpu.tide.options import TideOptions
+from scheduler.profiles.gpu.gpu_settings import TideOptions
+from scheduler.profiles.gpu.tide.gpu_demand import TideDemand
 from scheduler.profiles.gpu.tide.replica_levels import Room, Stretches, drained_in_time, filled
 
 _MOST_LEADS: Final = 2
 """Different drain times that a preview looks at one by one; of more the shortest and the longest."""
 
 
-class Kind(Enum):
+class MoveKind(Enum):
     """Of a move."""
 
     SHRINK = "shrink"
@@ -80,7 +80,7 @@ class Training:
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class TideMove:
     """
     before, after : replicas
     at            : unix seconds
@@ -91,7 +91,7 @@ class Move:
     """
 
     training: Training
-    kind: Kind
+    kind: MoveKind
     before: int
     after: int
     at: float
@@ -115,17 +115,17 @@ class PlannedTide:
     lacking : (n_pools,) GPUs that inference lacks though all is done that may be
     """
 
-    moves: tuple[Move, ...]
-    ahead: tuple[Move, ...]
+    moves: tuple[TideMove, ...]
+    ahead: tuple[TideMove, ...]
     levels: Floats
     lacking: Floats
 
 
 def decide(
-    trainings: Sequence[Training], demand: Demand, now: float, options: TideOptions, zone: tzinfo
-) -> tuple[list[Move], Floats]:
+    trainings: Sequence[Training], demand: TideDemand, now: float, options: TideOptions, zone: tzinfo
+) -> tuple[list[TideMove], Floats]:
     """Moves to be made now, and (n_pools,) GPUs that will be lacking all the same."""
-    moves: list[Move] = []
+    moves: list[TideMove] = []
     lacking = np.zeros(len(demand.capacity))
     # Who owns a training can write that it was moved a million times: it cannot use up what is everybody's.
     spent = sum(min(moves_today(one, now, zone), options.moves_per_job) for one in trainings)
@@ -139,7 +139,7 @@ def decide(
 
 
 def look_ahead(
-    trainings: Sequence[Training], demand: Demand, now: float, options: TideOptions, zone: tzinfo
+    trainings: Sequence[Training], demand: TideDemand, now: float, options: TideOptions, zone: tzinfo
 ) -> PlannedTide:
     """What is to be done now, and at the beginning of the half hours to come if all comes as forecast."""
     moves, lacking = decide(trainings, demand, now, options, zone)
@@ -147,7 +147,7 @@ def look_ahead(
     _carry_out(by_key, moves)
     n_slots = len(demand.starts) - 1
     n = min(n_slots, math.ceil(options.preview_hours * 2))
-    levels, ahead = np.zeros((len(demand.capacity), n)), list[Move]()
+    levels, ahead = np.zeros((len(demand.capacity), n)), list[TideMove]()
     # A forecast has no pods that wait now.
     later = replace(demand, waiting=np.zeros_like(demand.waiting))
     for at, slot in _moments(demand, [one.lead for one in trainings], now, n):
@@ -162,7 +162,7 @@ def look_ahead(
     return PlannedTide(tuple(moves), tuple(ahead), levels, lacking)
 
 
-def after_move(move: Move) -> Training:
+def after_move(move: TideMove) -> Training:
     """The training as it is then."""
     return replace(move.training, replicas=move.after, moved=move.at, moves=move.number, taken=not move.after)
 
@@ -170,7 +170,7 @@ def after_move(move: Move) -> Training:
 # Inside
 
 
-def _moments(demand: Demand, leads: Sequence[float], now: float, n: int) -> list[tuple[float, int | None]]:
+def _moments(demand: TideDemand, leads: Sequence[float], now: float, n: int) -> list[tuple[float, int | None]]:
     """When to look again, in order: as half hours begin (with their number), and a drain time before that."""
     different = sorted(set(leads))
     some = different if len(different) <= _MOST_LEADS else [different[0], different[-1]]
@@ -182,13 +182,13 @@ def _moments(demand: Demand, leads: Sequence[float], now: float, n: int) -> list
 
 def _of_pool(
     mine: Sequence[Training],
-    demand: Demand,
+    demand: TideDemand,
     pool: int,
     now: float,
     options: TideOptions,
     zone: tzinfo,
     spent: int,
-) -> tuple[list[Move], float]:
+) -> tuple[list[TideMove], float]:
     room = _room_of(demand, pool, now)
     gpus = np.array([one.gpus for one in mine])
     leads = np.array([one.lead for one in mine])
@@ -209,16 +209,20 @@ def _of_pool(
         after = _grown(mine, must, gpus, leads, room, now, options, zone, spent)
     else:
         after = must
-    moves: list[Move] = []
+    moves: list[TideMove] = []
     for j, one in enumerate(mine):
         if after[j] == one.replicas:
             continue
         shrinks = after[j] < one.replicas
-        kind = (Kind.TAKE if j in taken else Kind.SHRINK) if shrinks else (Kind.RESUME if one.taken else Kind.GROW)
+        kind = (
+            (MoveKind.TAKE if j in taken else MoveKind.SHRINK)
+            if shrinks
+            else (MoveKind.RESUME if one.taken else MoveKind.GROW)
+        )
         tightest, free = _tightest(demand, pool, now, one.lead + (0.0 if shrinks else options.dwell))
         number = moves_today(one, now, zone) + 1
         beyond = shrinks and (number > options.moves_per_job or spent + len(moves) >= options.moves_per_day)
-        moves.append(Move(one, kind, one.replicas, after[j], now, tightest, free, number, beyond))
+        moves.append(TideMove(one, kind, one.replicas, after[j], now, tightest, free, number, beyond))
     return moves, lacking
 
 
@@ -307,7 +311,7 @@ def _day(moment: float, zone: tzinfo) -> int:
     return datetime.fromtimestamp(moment, zone).toordinal()
 
 
-def _room_of(demand: Demand, pool: int, now: float) -> Room:
+def _room_of(demand: TideDemand, pool: int, now: float) -> Room:
     free = demand.room[pool]
 
     def room(begin: float, end: float) -> float:
@@ -316,7 +320,7 @@ def _room_of(demand: Demand, pool: int, now: float) -> Room:
     return room
 
 
-def _tightest(demand: Demand, pool: int, now: float, seconds: float) -> tuple[int, float]:
+def _tightest(demand: TideDemand, pool: int, now: float, seconds: float) -> tuple[int, float]:
     """The half hour in the time ahead that leaves the least, and what it leaves."""
     slots = np.flatnonzero(demand.slots(now, now + seconds))
     free = demand.room[pool][slots]
@@ -324,6 +328,6 @@ def _tightest(demand: Demand, pool: int, now: float, seconds: float) -> tuple[in
     return int(slots[at]), float(free[at])
 
 
-def _carry_out(by_key: dict[str, Training], moves: Sequence[Move]) -> None:
+def _carry_out(by_key: dict[str, Training], moves: Sequence[TideMove]) -> None:
     for move in moves:
         by_key[move.training.key] = after_move(move)

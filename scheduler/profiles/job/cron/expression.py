@@ -23,9 +23,21 @@ import numpy as np
 
 from base.arrays import Floats, Ints
 from base.errors import InputError
-from scheduler.profiles.job.cron.fields import DAY, HOUR, MINUTE, MONTH, WEEKDAY, FieldValues
-from scheduler.profiles.job.cron.local_time import DAY_SECONDS, changes_of_offset, local_date, offset, zone_named
-from scheduler.profiles.job.cron.walk import Matcher, next_time
+from scheduler.profiles.job.cron.schedule_fields import (
+    DAY,
+    DAY_SECONDS,
+    HOUR,
+    MINUTE,
+    MONTH,
+    WEEKDAY,
+    FieldValues,
+    Matcher,
+    changes_of_offset,
+    local_date,
+    next_time,
+    offset,
+    zone_named,
+)
 
 _HOUR: Final = 3600
 _LONGEST: Final = 256

@@ -9,10 +9,19 @@ has started by then, as far as the API server knows, is not deleted. The pod's o
 is dead stays, terminating, until the node is removed, while its Job goes on with the next one.
 
 Needs patch on pods/status and delete on pods.
+
+How many pods a Job can afford to have taken back: each one counts as a failure of it, unless it says otherwise.
+
+    left = backoffLimit - counted failures - those that are not counted yet - 1
+
+One is left for a failure of its own. What was taken back within the last minute is not counted yet, as far as is known
+here: the Job controller counts in its own time, and a Job that was asked too little is asked again.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -21,20 +30,24 @@ import msgspec
 
 from kube.client.api_answer import Answer, is_gone
 from kube.client.pod_writes import pod_path
+from kube.decoding.job_failing import OnDisruption
+from kube.decoding.jobs import JobInfo
 from kube.decoding.object_decoding import pod_info
 from kube.decoding.wire import PodJson
+from kube.objects.objects import PodInfo
 from kube.session.request_retries import Requests, is_passing_or_conflict, request_with_retries
 from kube.status.pod_conditions import STRATEGIC_MERGE
-from scheduler.preemption.eviction_requests import delete_body, disruption_body
-from scheduler.profiles.job.serverless.pod_start_state import Failure, has_started
-from scheduler.profiles.job.serverless.tables import NotStarted
+from scheduler.preemption.executor import delete_body, disruption_body
+from scheduler.profiles.job.serverless.circuit_breaker import StartFailure, has_started
+from scheduler.profiles.job.serverless.provider_tables import NotStarted
 
 _REASON: Final = "ProviderDidNotStartPod"
 
+
 _WHY: Final = {
-    Failure.REJECTED: "the provider {} rejects it",
-    Failure.STALLED: "the provider {} has not started it in time",
-    Failure.LOST: "its node, of the provider {}, is gone or not ready",
+    StartFailure.REJECTED: "the provider {} rejects it",
+    StartFailure.STALLED: "the provider {} has not started it in time",
+    StartFailure.LOST: "its node, of the provider {}, is gone or not ready",
 }
 
 
@@ -98,3 +111,77 @@ async def _send(session: Requests, method: str, path: str, body: bytes, content_
 
 def _said(answer: Answer) -> str:
     return answer.text or str(answer.status)
+
+
+# How many pods a Job can afford to have taken back: each one counts as a failure of it, unless it says otherwise.
+#
+#     left = backoffLimit - counted failures - those that are not counted yet - 1
+#
+# One is left for a failure of its own. What was taken back within the last minute is not counted yet, as far as is
+# known here: the Job controller counts in its own time, and a Job that was asked too little is asked again.
+
+_COUNTED_SECONDS: Final = 60.0
+"""Seconds after which the Job controller has counted a deleted pod."""
+
+
+_UNKNOWN: Final = "its Job is not known, nor how many failures that can afford"
+
+
+_FATAL: Final = "the podFailurePolicy of its Job fails that for a disruption"
+
+
+_TOO_MANY: Final = (
+    "its Job could fail of it, with a backoffLimit of {}; with a podFailurePolicy that ignores DisruptionTarget it "
+    "would be taken back"
+)
+
+
+def pods_to_spare(run: JobInfo) -> int | None:
+    """How many a Job can lose now and still bear one more failure; None = any number."""
+    failing = run.failing
+    if failing.on_disruption is OnDisruption.IGNORED:
+        return None
+    if failing.on_disruption is OnDisruption.FATAL:
+        return 0
+    lost = run.failed + run.uncounted_failed + (run.terminating if failing.replaces_only_ended else 0)
+    return max(0, failing.limit - lost - 1)
+
+
+class Affording:
+    """Which pods Jobs can afford to lose. Asked by one thread; `stays` may be called from any. jobs: by UID."""
+
+    def __init__(self, jobs: Mapping[str, JobInfo]) -> None:
+        self._jobs = jobs
+        self._taken: dict[str, tuple[str, float]] = {}  # by UID of a pod: UID of its Job, when
+        self._not_counted: Counter[str] = Counter()  # of these, by UID of the Job
+
+    def begin(self, now: float) -> None:
+        """Before pods are asked about. now: unix seconds."""
+        for uid, (_, at) in list(self._taken.items()):
+            if not 0 <= now - at < _COUNTED_SECONDS:
+                self._taken.pop(uid, None)
+        self._not_counted = Counter(job for job, _ in list(self._taken.values()))
+
+    def refusal(self, pod: PodInfo) -> str:
+        """Why it is not to be taken back, for people; '' = it may be. Only Jobs count failures."""
+        if pod.owner.kind != "Job" or pod.uid in self._taken:
+            return ""
+        run = self._jobs.get(pod.owner_uid)
+        if run is None:
+            return _UNKNOWN
+        left = pods_to_spare(run)
+        if left is None or left > self._not_counted[run.uid]:
+            return ""
+        return _FATAL if run.failing.on_disruption is OnDisruption.FATAL else _TOO_MANY.format(run.failing.limit)
+
+    def takes(self, pod: PodInfo, now: float) -> None:
+        """It is taken back."""
+        if pod.owner.kind != "Job":
+            return
+        if pod.uid not in self._taken:
+            self._not_counted[pod.owner_uid] += 1
+        self._taken[pod.uid] = pod.owner_uid, now
+
+    def stays(self, uid: str) -> None:
+        """It was not, after all."""
+        self._taken.pop(uid, None)

@@ -1,12 +1,18 @@
-"""What pods of ours use of a provider, and how many more like one it may take.
+"""What pods of ours use of a provider, how many more like one it may take, and which provider gets the next of them.
 
 Requests are counted in whole units, milli-cores and bytes, so that what came and went adds up to nothing.
+
+Pod by pod it is the one with the fewest pods for its weight that has room (the method of Sainte-Lague, here with the
+pods that sit as votes given already): with room everywhere, shares are those of the weights within one pod. Of equal
+ones the cheapest for such a pod, then the first listed. What sits counts, not what was given: a provider whose pods
+take longer gets fewer of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from heapq import heapify, heapreplace
 from typing import Final
 
 from cluster.tables.columns import request_units
@@ -15,28 +21,35 @@ from placement.virtual_nodes.options import Provider
 
 NO_LIMIT: Final = 2**31 - 1
 
+
 _MILLI: Final = 1000.0
+
+
 _GIB: Final = 2.0**30
+
+
 _SLACK: Final = 1e-9
 """Relative: prices are no whole numbers."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ProviderRequest:
     """Milli-cores and bytes that a pod requests."""
 
     cpu: int
     memory: int
 
 
-def wanted_by(pod: PodInfo) -> Wanted:
+def wanted_by(pod: PodInfo) -> ProviderRequest:
     """What it says; containers without a request want nothing."""
     return wanted_of(pod.requests)
 
 
-def wanted_of(requests: Mapping[str, float]) -> Wanted:
+def wanted_of(requests: Mapping[str, float]) -> ProviderRequest:
     """By resource name, base units."""
-    return Wanted(request_units("cpu", requests.get("cpu", 0.0)), request_units("memory", requests.get("memory", 0.0)))
+    return ProviderRequest(
+        request_units("cpu", requests.get("cpu", 0.0)), request_units("memory", requests.get("memory", 0.0))
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +70,11 @@ class ProviderUse:
     memory: int = 0
     starting: dict[str, float] = field(default_factory=dict)
 
-    def add(self, wanted: Wanted) -> None:
+    def add(self, wanted: ProviderRequest) -> None:
         """A pod sits there."""
         self.pods, self.cpu, self.memory = self.pods + 1, self.cpu + wanted.cpu, self.memory + wanted.memory
 
-    def remove(self, wanted: Wanted) -> None:
+    def remove(self, wanted: ProviderRequest) -> None:
         """It does not any more."""
         self.pods, self.cpu, self.memory = self.pods - 1, self.cpu - wanted.cpu, self.memory - wanted.memory
 
@@ -70,11 +83,11 @@ class ProviderUse:
         """What the pods that sit there cost in an hour."""
         return self._cost(self.cpu, self.memory)
 
-    def cost_per_hour(self, wanted: Wanted) -> float:
+    def cost_per_hour(self, wanted: ProviderRequest) -> float:
         """What such a pod costs."""
         return self._cost(wanted.cpu, wanted.memory)
 
-    def limit(self, wanted: Wanted) -> Limit:
+    def limit(self, wanted: ProviderRequest) -> Limit:
         """For how many more pods there is quota; reasons go on from "node(s) of provider ..."."""
         of, limits = self.provider, []
         if of.most_pods is not None:
@@ -93,10 +106,56 @@ class ProviderUse:
         tightest = min(limits, key=lambda one: one.room, default=Limit(NO_LIMIT))
         return Limit(max(0, tightest.room), tightest.reason)
 
-    def _affordable(self, wanted: Wanted) -> int:
+    def _affordable(self, wanted: ProviderRequest) -> int:
         most = (self.provider.most_spend_per_hour or 0.0) * (1.0 + _SLACK)
         return int(max(0.0, min((most - self.spend_per_hour) / self.cost_per_hour(wanted), float(NO_LIMIT))))
 
     def _cost(self, cpu: int, memory: int) -> float:
         of = self.provider
         return of.price_cpu_hour * cpu / _MILLI + of.price_memory_gib_hour * memory / _GIB
+
+
+# Which provider gets the next of some like pods, and how many in a row.
+#
+# Pod by pod it is the one with the fewest pods for its weight that has room (the method of Sainte-Lague, here with the
+# pods that sit as votes given already): with room everywhere, shares are those of the weights within one pod. Of equal
+# ones the cheapest for such a pod, then the first listed. What sits counts, not what was given: a provider whose pods
+# take longer gets fewer of them.
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """weight: > 0; pods: bound there; room: for more pods, at least 1; cost: of one such pod."""
+
+    weight: float
+    pods: int
+    room: int
+    cost: float = 0.0
+
+
+def next_share(offers: Sequence[Offer], n_pods: int) -> tuple[int, int]:
+    """Index of the provider of the first pod, and how many of `n_pods` it gets in all.
+
+    They may be given to it at once: who asks again for the rest, with these counted, gets the shares of the others.
+    """
+    if len(offers) == 1:
+        return 0, max(1, min(n_pods, offers[0].room))
+    given = [0] * len(offers)
+
+    def rank(at: int) -> tuple[float, float, int]:
+        one = offers[at]
+        return (one.pods + given[at] + 0.5) / one.weight, one.cost, at
+
+    heap = [rank(at) for at in range(len(offers)) if offers[at].room > 0]
+    heapify(heap)
+    first = heap[0][2]
+    for _ in range(n_pods):
+        at = heap[0][2]
+        given[at] += 1
+        if given[at] < offers[at].room:
+            heapreplace(heap, rank(at))
+            continue
+        heapreplace(heap, (float("inf"), 0.0, at))
+        if heap[0][0] == float("inf"):
+            break
+    return first, given[first]

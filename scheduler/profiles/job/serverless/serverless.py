@@ -26,12 +26,10 @@ from placement.plugins import Hint, Preferred
 from placement.pod_groups.labels import group_of
 from placement.virtual_nodes.node_ownership import REAL
 from placement.virtual_nodes.options import First, ServerlessOptions
-from scheduler.profiles.job.job_annotations import Place, terms_of
-from scheduler.profiles.job.serverless.may_leave import may_leave
-from scheduler.profiles.job.serverless.provider_choice import Offer, next_share
-from scheduler.profiles.job.serverless.provider_use import wanted_by, wanted_of
-from scheduler.profiles.job.serverless.tables import ProviderTables
-from scheduler.profiles.job.storm.reserved_nodes import fitting, free_units
+from scheduler.profiles.job.job_annotations import Place, may_leave, terms_of
+from scheduler.profiles.job.serverless.provider_tables import ProviderTables
+from scheduler.profiles.job.serverless.provider_use import Offer, next_share, wanted_by, wanted_of
+from scheduler.profiles.job.storm.storms import fitting, free_units
 
 _ONLY_VIRTUAL: Final = "node(s) were not virtual, which the pod asks for"
 _NEVER: Final = "node(s) were virtual, and virtual nodes are not used"

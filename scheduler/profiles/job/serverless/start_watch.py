@@ -21,9 +21,8 @@ from kube.objects.objects import PodInfo
 from kube.session.request_retries import Session
 from kube.token_bucket import TokenBucket
 from scheduler.overcommit.repair_victims import is_evictable
-from scheduler.profiles.job.serverless.failure_allowance import Affording
-from scheduler.profiles.job.serverless.pod_takeback import TakebackOutcome, take_back, why_of
-from scheduler.profiles.job.serverless.tables import NotStarted, ProviderTables
+from scheduler.profiles.job.serverless.pod_takeback import Affording, TakebackOutcome, take_back, why_of
+from scheduler.profiles.job.serverless.provider_tables import NotStarted, ProviderTables
 
 logger = logging.getLogger(__name__)
 

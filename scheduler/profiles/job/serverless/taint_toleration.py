@@ -14,8 +14,7 @@ from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView, Rejection
 from placement.filters.taint_toleration import TaintToleration
 from placement.virtual_nodes.options import First, ServerlessOptions
-from scheduler.profiles.job.job_annotations import terms_of
-from scheduler.profiles.job.serverless.may_leave import may_leave
+from scheduler.profiles.job.job_annotations import may_leave, terms_of
 
 
 class ProviderToleration:

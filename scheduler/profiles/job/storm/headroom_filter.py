@@ -32,8 +32,7 @@ from placement.filters.annotations import comes_with_node
 from placement.filters.filter import ClusterView, Rejection
 from placement.filters.rejections import found
 from placement.plugins import Hint
-from scheduler.profiles.job.storm.reserved_nodes import fitting, free_units, keep_room
-from scheduler.profiles.job.storm.storms import Storm
+from scheduler.profiles.job.storm.storms import Storm, fitting, free_units, keep_room
 
 _ENDLESS: Final = 2**31 - 1
 _REASON: Final = "node(s) kept room for jobs that are expected"

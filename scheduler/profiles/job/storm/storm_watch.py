@@ -28,14 +28,14 @@ from kube.objects.objects import NodeInfo, PodInfo
 from placement.filters.domain import DOMAIN_LABEL
 from placement.filters.filter import Filter
 from placement.virtual_nodes.node_ownership import is_labelled_virtual
-from scheduler.profiles.job.objects.cron_jobs import CronJobInfo
-from scheduler.profiles.job.service.answers import DemandPoint, StormReport
-from scheduler.profiles.job.storm.demand import Demand, ExpectedBurst, demand_ahead
+from scheduler.profiles.job.cron.cron_jobs import CronJobInfo
+from scheduler.profiles.job.job_metrics import StormMetrics
+from scheduler.profiles.job.job_settings import StormOptions
+from scheduler.profiles.job.jobs_plan_answers import DemandPoint, StormReport
 from scheduler.profiles.job.storm.headroom_filter import ReservedHeadroom, StormHeadroom
-from scheduler.profiles.job.storm.metrics import StormMetrics
-from scheduler.profiles.job.storm.options import StormOptions
+from scheduler.profiles.job.storm.job_demand import ExpectedBurst, JobDemand, demand_ahead
 from scheduler.profiles.job.storm.storms import Storm, storms
-from scheduler.service.answers import moment
+from scheduler.service.scheduling_answers import moment
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ _ROUNDING: Final = 1e-6
 _KEEPS_OUT: Final = frozenset({"NoSchedule", "NoExecute"})
 
 
-class Tables(ReadableTables, Protocol):
+class FollowedTables(ReadableTables, Protocol):
     """cluster.live_tables.LiveTables."""
 
     def attach(self, kinds: Collection[Kind], follower: Follower) -> None:
@@ -65,7 +65,7 @@ class StormWatch:
 
     def __init__(
         self,
-        tables: Tables,
+        tables: FollowedTables,
         cron_jobs: Callable[[], Iterable[CronJobInfo]],
         run_seconds: Callable[[ServiceKey], float],
         options: StormOptions | None = None,
@@ -101,7 +101,7 @@ class StormWatch:
         self._names, self._domains, self._bursts = frozenset(scheduler_names), frozenset(domains), bursts
         self._serverless_room, self._is_virtual, self._clock = serverless_room, is_virtual, clock
         self._reported: set[str] = set()  # UIDs of CronJobs that were logged already
-        self._demand: Demand | None = None
+        self._demand: JobDemand | None = None
         self._made_at = -np.inf
         self._ahead: tuple[Storm, ...] = ()
         self._reports: tuple[StormReport, ...] = ()
@@ -155,7 +155,7 @@ class StormWatch:
     # What is known
 
     @property
-    def demand(self) -> Demand | None:
+    def demand(self) -> JobDemand | None:
         """Return the demand of the next day; None = not computed yet."""
         return self._demand
 

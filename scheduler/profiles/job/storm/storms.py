@@ -1,10 +1,13 @@
-"""Storms: minutes with so many new pods that preparation pays off.
+"""Storms: minutes with so many new pods that preparation pays off; and on which nodes room is kept for one.
 
     pods per minute   3 2 3 3 2 90 70 3 2        60 60 60 60 60 60 60 60 60
     steady            3                          60
     storms                      -----            none
 
 What comes steadily has found its room: it is none, however many come in a day.
+
+As few nodes as possible: those that take most of the storm's pods first, so that all others keep whole nodes. What was
+kept stays where it is, as far as it still fits, and what is added goes to the same nodes first.
 """
 
 from __future__ import annotations
@@ -16,19 +19,25 @@ from typing import Final
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from base.arrays import Floats, Ints
+from base.arrays import Bools, Floats, Ints
+from cluster.tables.state import ClusterState
 from forecast.service_key import ServiceKey
 from scheduler.profiles.job.job_annotations import PLACE_ANNOTATION, Place
-from scheduler.profiles.job.storm.demand import Demand, Source
+from scheduler.profiles.job.storm.job_demand import DemandSource, JobDemand
 
 THRESHOLD: Final = 50
 """Pods per minute beyond what comes steadily."""
 
+
 _MINUTE: Final = 60.0
+
+
 _MOST_STORMS: Final = 1_000
+
 
 _LONGEST: Final = 15
 """Minutes of a storm. What comes in more of the minutes around is there all the time, and needs no room kept."""
+
 
 _AROUND: Final = 41
 """Minutes. Pods that come every other minute do in 20 of them, which is steady, too."""
@@ -80,7 +89,7 @@ class Storm:
         return max(self.side_by_side[at : end + 1], default=0)
 
 
-def storms(demand: Demand, threshold: float = THRESHOLD) -> list[Storm]:
+def storms(demand: JobDemand, threshold: float = THRESHOLD) -> list[Storm]:
     """By their start. Minutes in which as many pods as the threshold come beyond what comes steadily, one after the
     other, are one storm: 15 of them at most."""
     busy = np.flatnonzero((demand.arrivals >= threshold) & (demand.arrivals - _steady(demand.arrivals) >= threshold))
@@ -89,7 +98,7 @@ def storms(demand: Demand, threshold: float = THRESHOLD) -> list[Storm]:
     breaks = np.flatnonzero(np.diff(busy) > 1) + 1
     spans = [(int(run[0]), int(run[-1]) + 1) for run in np.split(busy, breaks)[:_MOST_STORMS]]
     edges = demand.start + _MINUTE * np.array(spans, dtype=np.float64)  # (n_storms, 2)
-    parts: list[list[tuple[int, float, Source]]] = [[] for _ in spans]
+    parts: list[list[tuple[int, float, DemandSource]]] = [[] for _ in spans]
     at_once = [np.zeros(end - start + 1, dtype=np.int64) for start, end in spans]
     for one in demand.sources:
         if not one.counts or not len(one.times):
@@ -126,7 +135,9 @@ def _add_runs(changes: Ints, begin: Floats, seconds: Floats, pods: int) -> None:
     np.add.at(changes, end, -pods)
 
 
-def _storm(start: float, until: float, parts: list[tuple[int, float, Source]], side_by_side: tuple[int, ...]) -> Storm:
+def _storm(
+    start: float, until: float, parts: list[tuple[int, float, DemandSource]], side_by_side: tuple[int, ...]
+) -> Storm:
     """parts: pods, seconds that they run, source."""
     parts.sort(key=lambda part: (-part[0], part[2].name))
     n_pods = sum(pods for pods, _, _ in parts)
@@ -149,3 +160,48 @@ def _storm(start: float, until: float, parts: list[tuple[int, float, Source]], s
         only_outside=sum(pods for pods, _, one in parts if place[id(one)] == Place.SERVERLESS.value),
         side_by_side=side_by_side,
     )
+
+
+# Which nodes room is kept on for a storm. Pure.
+#
+# As few nodes as possible: those that take most of the storm's pods first, so that all others keep whole nodes. What
+# was kept stays where it is, as far as it still fits, and what is added goes to the same nodes first.
+
+_MOST: int = 2**31
+
+
+def free_units(state: ClusterState, kind: str) -> Ints:
+    """Return free whole units of a resource that some node has named, (n_rows,); below 0 = too much is taken."""
+    column = state.kinds[kind]
+    taken = state.pod_count if kind == "pods" else state.requested_units[:, column]
+    return np.asarray(state.allocatable_units[:, column] - taken)
+
+
+def fitting(free: Ints, wanted: Ints) -> Ints:
+    """(n_rows,) how many pods fit. free: (n_rows, n_kinds) whole units; wanted: (n_kinds,) of one pod, 0 = nothing."""
+    asked = wanted > 0
+    if not asked.any():
+        return np.full(len(free), _MOST, dtype=np.int64)
+    return np.asarray(np.maximum(free[:, asked] // wanted[asked], 0).min(axis=1), dtype=np.int64)
+
+
+def keep_room(fits: Ints, eligible: Bools, pods: int, kept: Ints) -> Ints:
+    """(n_rows,) for how many pods room is kept where: `pods` altogether, or as many as there is room for.
+
+    fits : (n_rows,) pods that would fit; kept: (n_rows,) for how many it was kept before
+    """
+    most = np.where(eligible, np.minimum(fits, pods), 0)
+    before = np.minimum(kept, most)
+    beyond = max(0, pods - int(before.sum()))
+    if beyond == 0:
+        return _filled(before, np.lexsort((-before,)), pods)
+    more = most - before
+    return np.asarray(before + _filled(more, np.lexsort((-more, before == 0)), beyond))
+
+
+def _filled(most: Ints, order: Ints, pods: int) -> Ints:
+    """Return `pods` spread over one row after the other, (n_rows,), at most `most` on each."""
+    ordered = most[order]
+    chosen = np.zeros(len(most), dtype=np.int64)
+    chosen[order] = np.clip(pods - (np.cumsum(ordered) - ordered), 0, ordered)
+    return chosen

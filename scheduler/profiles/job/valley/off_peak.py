@@ -33,7 +33,7 @@ from placement.filters.filter import ClusterView, Rejection
 from placement.filters.rejections import found
 from placement.plugins import Hint, Preferred
 from placement.usable_forecast import usable_forecast
-from scheduler.profiles.job.valley.options import ValleyOptions
+from scheduler.profiles.job.job_settings import ValleyOptions
 
 _LEAST_SLACK: Final = 600.0
 """Seconds: twice as long as an unschedulable pod waits at most before it is tried again whatever happens."""

@@ -25,12 +25,17 @@ from kube.objects.objects import NodeInfo, PodInfo
 from kube.objects.pod_accounting import FINISHED, waits
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.usable_forecast import usable_forecast
-from scheduler.profiles.job.valley.expected_load import expected_load, is_real, usable_rows
-from scheduler.profiles.job.valley.forecast_error import ClusterErrors, ForecastError
-from scheduler.profiles.job.valley.metrics import ValleyMetrics
-from scheduler.profiles.job.valley.options import ValleyOptions
+from scheduler.profiles.job.job_metrics import ValleyMetrics
+from scheduler.profiles.job.job_settings import ValleyOptions
+from scheduler.profiles.job.valley.forecast_error import (
+    ClusterErrors,
+    ForecastDeviation,
+    expected_load,
+    is_real,
+    usable_rows,
+)
 from scheduler.profiles.job.valley.start_plan import ExpectedLoad, PlannedStart, WaitingJob, plan_starts
-from scheduler.profiles.job.valley.valley_gate import HeldPod, ValleyGate, held_as
+from scheduler.profiles.job.valley.valley_gate import HeldJobPod, ValleyGate, held_as
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +51,7 @@ _PODS_PER_LOOK: Final = 1_000
 """Pods whose use is looked up while the lock is held."""
 
 
-class Queue(Protocol):
+class GatedQueue(Protocol):
     """scheduler.queue.scheduling_queue.SchedulingQueue."""
 
     def happened(self, event: ClusterEvent) -> None:
@@ -82,7 +87,7 @@ class Planner:
     def __init__(
         self,
         tables: ReadableTables,
-        queue: Queue,
+        queue: GatedQueue,
         gate: ValleyGate,
         run_seconds: Callable[[PodInfo, ServiceKey], float],
         options: ValleyOptions,
@@ -172,7 +177,9 @@ class Planner:
 
     # Inside
 
-    def _let_go_unplanned(self, held: Mapping[str, HeldPod], new: Mapping[str, Sequence[_Looked]], now: float) -> None:
+    def _let_go_unplanned(
+        self, held: Mapping[str, HeldJobPod], new: Mapping[str, Sequence[_Looked]], now: float
+    ) -> None:
         """Groups that had to wait too long for their first plan: to take single members back would tear them apart. And
         those of which a member sits since before this process began."""
         groups = {key: together for key, together in new.items() if key != together[0].pod.uid}
@@ -210,7 +217,7 @@ class Planner:
             n_pods=len(together),
         )
 
-    def _look(self, held: dict[str, HeldPod], now: float) -> tuple[ExpectedLoad | None, list[_Looked]]:
+    def _look(self, held: dict[str, HeldJobPod], now: float) -> tuple[ExpectedLoad | None, list[_Looked]]:
         """The load ahead, and those that wait still; None = there is no forecast."""
         uids, looked = list(held), list[_Looked]()
         load: ExpectedLoad | None = None
@@ -249,7 +256,7 @@ class Planner:
             known = cache[key] = (use, seconds)
         return known
 
-    def _forget(self, held: dict[str, HeldPod], looked: Sequence[_Looked], now: float) -> None:
+    def _forget(self, held: dict[str, HeldJobPod], looked: Sequence[_Looked], now: float) -> None:
         waiting = {one.pod.uid for one in looked}
         left = [uid for uid in held if uid not in waiting]
         for uid in left:
@@ -289,7 +296,7 @@ def _start(plan: Mapping[str, PlannedStart], pod: PodInfo) -> float | None:
     return None if planned is None else planned.start
 
 
-def _with_error(load: ExpectedLoad, predicted: PredictedCluster, error: ForecastError | None) -> ExpectedLoad:
+def _with_error(load: ExpectedLoad, predicted: PredictedCluster, error: ForecastDeviation | None) -> ExpectedLoad:
     if error is None:
         return load
     moments = load.first + load.step * (np.arange(load.share.shape[1]) + 0.5)

@@ -23,7 +23,7 @@ from cluster.tables.state import ClusterState
 from kube.objects.objects import Phase, PodInfo
 from kube.objects.pod_accounting import FINISHED
 from scheduler.profiles.job.job_annotations import JobTerms, terms_of
-from scheduler.profiles.job.valley.metrics import ValleyMetrics
+from scheduler.profiles.job.job_metrics import ValleyMetrics
 
 _MOST_PODS: Final = 65_536
 _MOST_MISSES: Final = 1_000

@@ -25,7 +25,7 @@ import numpy as np
 from base.arrays import Bools, Floats, Ints
 from cluster.predicted.power_growth import RESOURCE_WEIGHTS
 from forecast.resources import RESOURCES
-from scheduler.profiles.job.valley.options import ValleyOptions
+from scheduler.profiles.job.job_settings import ValleyOptions
 
 _DEFAULTS: Final = ValleyOptions()
 _MOST_PIECES: Final = 500

@@ -23,7 +23,7 @@ from placement.cluster_events import ClusterEvent, EventKind
 from placement.plugins import Hint
 from placement.pod_groups.labels import group_of
 from placement.status import SUCCESS, Code, Status
-from scheduler.profiles.job.valley.options import ValleyOptions
+from scheduler.profiles.job.job_settings import ValleyOptions
 from scheduler.profiles.job.valley.start_plan import PlannedStart
 
 _NAME: Final = "Valley"
@@ -37,7 +37,7 @@ def held_as(pod: PodInfo) -> str:
 
 
 @dataclass(slots=True)
-class HeldPod:
+class HeldJobPod:
     """since, until: unix seconds, when it was first held, and when the gate let it go; inf = it has not, though the
     queue may have, at the planned start."""
 
@@ -67,7 +67,7 @@ class ValleyGate:
         clock  : unix seconds
         """
         self._options, self.due_of, self._clock = options, due_of, clock
-        self._held: dict[str, HeldPod] = {}
+        self._held: dict[str, HeldJobPod] = {}
         self._let_go: dict[str, str] = {}  # by UID, as what it was held
         self._n_let_go: dict[str, int] = {}  # of a PodGroup
         self._plan: Mapping[str, PlannedStart] = {}
@@ -89,7 +89,7 @@ class ValleyGate:
             return SUCCESS
         planned, held = self._plan.get(key), self._held.get(pod.uid)
         if held is None:
-            held = self._held[pod.uid] = HeldPod(pod, now)
+            held = self._held[pod.uid] = HeldJobPod(pod, now)
             self.has_new = True
         if planned is None:
             wait, why = min(held.since + self._options.first_wait - now, left), "it waits to be planned"
@@ -133,7 +133,7 @@ class ValleyGate:
 
     # The planner's side
 
-    def held(self) -> dict[str, HeldPod]:
+    def held(self) -> dict[str, HeldJobPod]:
         """Return a copy of the held pods by UID. Some may have been released since."""
         return self._held.copy()
 

@@ -12,8 +12,8 @@ from placement.devices.filter import GpuDevices
 from placement.devices.options import DeviceOptions
 from placement.filters.filter import Filter
 from placement.pod_importance import Standing, priority_of
+from scheduler.loop_settings import PreemptionOptions
 from scheduler.preemption.nominated_devices import NominatedDevices
-from scheduler.preemption.options import PreemptionOptions
 from testing.placement.views import node_named
 from tests.scheduler.preemption.made_up import World, pod
 

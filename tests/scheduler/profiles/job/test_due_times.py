@@ -13,9 +13,9 @@ from cluster.runs.expected import ExpectedRun, ExpectedRuns, Source
 from cluster.runs.run_times import RunTimes
 from forecast.run_length import LONGEST_RUN
 from kube.decoding.jobs import JobInfo
+from scheduler.profiles.job.cron.cron_jobs import Concurrency, CronJobInfo, CronJobs
 from scheduler.profiles.job.due_times import DueTimes, due_time
 from scheduler.profiles.job.job_annotations import NO_TERMS, JobTerms, terms_of
-from scheduler.profiles.job.objects.cron_jobs import Concurrency, CronJobInfo, CronJobs
 from tests.kube.job_table import JobTable
 from tests.scorer.runs.made_up import POD, REPORT, times
 

@@ -16,9 +16,8 @@ from cluster.runs.declared_run import EXPECTED_RUN_ANNOTATION, said_run
 from forecast.service_key import Owner, ServiceKey
 from kube.decoding.jobs import JobInfo
 from kube.objects.objects import PodInfo
-from scheduler.profiles.job.job_annotations import DEADLINE_ANNOTATION, JobTerms, Place, terms_of
-from scheduler.profiles.job.run_start import DatedTerms
-from scheduler.profiles.job.unread_annotations import UnreadTerms
+from scheduler.profiles.job.due_times import DatedTerms
+from scheduler.profiles.job.job_annotations import DEADLINE_ANNOTATION, JobTerms, Place, UnreadTerms, terms_of
 from scorer.options import ScorerOptions
 from tests.kube.api_objects import pod
 from tests.kube.job_table import JobTable

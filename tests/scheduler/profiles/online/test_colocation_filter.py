@@ -18,7 +18,7 @@ from placement.filters.filter import ClusterView
 from placement.index.index import PlacementIndex
 from placement.plugins import Hint
 from scheduler.profiles.online.colocation_loop import Colocation
-from scheduler.profiles.online.options import GapOptions
+from scheduler.profiles.online.colocation_settings import GapOptions
 from testing.placement.views import verdicts
 from tests.scorer.live_cluster import at, loaded, node, pod_of
 from tests.scorer.scorer_at import LiveScorer

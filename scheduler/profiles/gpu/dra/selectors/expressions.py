@@ -19,11 +19,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from base.errors import InputError
-from scheduler.profiles.gpu.dra.objects import Device, Version
+from scheduler.profiles.gpu.dra.dra_objects import Device, Version
 from scheduler.profiles.gpu.dra.search_time import SearchTime
 from scheduler.profiles.gpu.dra.selectors.isolated_evaluator import Apart, NoAnswer, TooCostly, shared_evaluator
-from scheduler.profiles.gpu.dra.selectors.library import FUNCTIONS, Value, quantity_of, version_of
-from scheduler.profiles.gpu.dra.selectors.programs import Programs
+from scheduler.profiles.gpu.dra.selectors.programs import FUNCTIONS, Programs, Value, quantity_of, version_of
 from scheduler.profiles.gpu.dra.selectors.rewriting import LOOPS, Lookups, calls, lookups, spelled_out
 
 LONGEST_EXPRESSION: Final = 10 * 1024

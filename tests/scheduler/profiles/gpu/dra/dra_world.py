@@ -15,8 +15,8 @@ from kube.client.api_answer import Answer, answered
 from kube.objects.objects import PodInfo, PodResourceClaim
 from placement.status import Status
 from scheduler.profiles.gpu.dra.claim_table import DraTable
-from scheduler.profiles.gpu.dra.options import DraOptions
-from scheduler.profiles.gpu.dra.plugin import DynamicResources
+from scheduler.profiles.gpu.dra.dynamic_resources import DynamicResources
+from scheduler.profiles.gpu.gpu_settings import DraOptions
 from testing.placement.views import node_named, passing, pod_with, view_of
 from tests.scheduler.profiles.gpu.dra.manifests import (
     Manifest,

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scheduler.profiles.gpu.dra.decoding import WATCHED_CLAIMS, WATCHED_CLASSES, WATCHED_SLICES, WATCHED_TAINT_RULES
-from scheduler.profiles.gpu.dra.objects import ClaimInfo, ClassInfo, SliceInfo, TaintRule
+from scheduler.profiles.gpu.dra.dra_decoding import WATCHED_CLAIMS, WATCHED_CLASSES, WATCHED_SLICES, WATCHED_TAINT_RULES
+from scheduler.profiles.gpu.dra.dra_objects import ClassInfo, ResourceClaimInfo, SliceInfo, TaintRule
 
 Manifest = dict[str, Any]
 
@@ -109,7 +109,7 @@ def class_of(manifest: Mapping[str, Any]) -> ClassInfo:
     return WATCHED_CLASSES.decoded(json.dumps(manifest).encode())[0]
 
 
-def claim_of(manifest: Mapping[str, Any]) -> ClaimInfo:
+def claim_of(manifest: Mapping[str, Any]) -> ResourceClaimInfo:
     return WATCHED_CLAIMS.decoded(json.dumps(manifest).encode())[0]
 
 

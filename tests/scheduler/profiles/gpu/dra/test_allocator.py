@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler.profiles.gpu.dra.allocator import ChosenDevices, NodeUnusable, Supply, allocate
-from scheduler.profiles.gpu.dra.objects import ClaimInfo
-from scheduler.profiles.gpu.dra.pools import Inventory
+from scheduler.profiles.gpu.dra.device_pools import DeviceInventory
+from scheduler.profiles.gpu.dra.dra_objects import ResourceClaimInfo
 from scheduler.profiles.gpu.dra.selectors.expressions import Expressions
 from scheduler.profiles.gpu.dra.unsupported import refusal_of
 from tests.scheduler.profiles.gpu.dra.manifests import (
@@ -46,7 +46,7 @@ def eight(**attributes: Any) -> Manifest:
 def chosen(
     claims: Sequence[Manifest], *slices: Manifest, used: Collection[str] = (), most_steps: int = 10_000
 ) -> ChosenDevices | None:
-    inventory = Inventory()
+    inventory = DeviceInventory()
     inventory.replace([slice_of(one) for one in slices])
     pools = inventory.of_node("n", lambda where: where.node == "n" or where.all_nodes)
     taken = {one.id for pool in inventory.pools.values() for one in pool.devices.values() if one.id.device in used}
@@ -254,7 +254,7 @@ def test_the_first_solution_of_all_permutations_is_found(case: tuple[list[Manife
     assert names(chosen(claims, described, used=used)) == expected
 
 
-def slowly(claims: list[ClaimInfo], described: Manifest, used: list[str]) -> list[list[str]] | None:
+def slowly(claims: list[ResourceClaimInfo], described: Manifest, used: list[str]) -> list[list[str]] | None:
     known = {one["name"]: one["attributes"] for one in described["spec"]["devices"]}
     free = [name for name in known if name not in used]
     slots = [
@@ -273,7 +273,7 @@ def slowly(claims: list[ClaimInfo], described: Manifest, used: list[str]) -> lis
     return None
 
 
-def _holds(claim: ClaimInfo, given: list[tuple[str, Manifest]]) -> bool:
+def _holds(claim: ResourceClaimInfo, given: list[tuple[str, Manifest]]) -> bool:
     for one in claim.spec.constraints:
         values = [attributes["numa"]["int"] for name, attributes in given if not one.requests or name in one.requests]
         n_expected = len(values) if one.is_distinct else min(len(values), 1)

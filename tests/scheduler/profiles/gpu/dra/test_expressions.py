@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler.profiles.gpu.dra.objects import Device
+from scheduler.profiles.gpu.dra.dra_objects import Device
 from scheduler.profiles.gpu.dra.selectors.expressions import LONGEST_EXPRESSION, Expressions, SelectorError
 from tests.scheduler.profiles.gpu.dra.manifests import DRIVER, device, resource_slice, slice_of
 

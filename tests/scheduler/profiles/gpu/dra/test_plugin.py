@@ -11,9 +11,9 @@ import pytest
 from kube.client.api_answer import Answer, answered, unanswered
 from kube.session import request_retries
 from placement.status import Code, Status
-from scheduler.profiles.gpu.dra.metrics import DraCollector
+from scheduler.profiles.gpu.dra.dra_metrics import DraCollector
+from scheduler.profiles.gpu.dra.dra_objects import FINALIZER
 from scheduler.profiles.gpu.dra.no_resource_claims import NoResourceClaims
-from scheduler.profiles.gpu.dra.objects import FINALIZER
 from testing.placement.views import verdicts
 from tests.scheduler.profiles.gpu.dra.dra_world import World
 from tests.scheduler.profiles.gpu.dra.manifests import (

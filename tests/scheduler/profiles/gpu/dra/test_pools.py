@@ -1,23 +1,23 @@
 from __future__ import annotations
 
-from scheduler.profiles.gpu.dra.objects import PoolId
-from scheduler.profiles.gpu.dra.pools import Inventory, NodePool
+from scheduler.profiles.gpu.dra.device_pools import DeviceInventory, PoolOnNode
+from scheduler.profiles.gpu.dra.dra_objects import PoolId
 from tests.scheduler.profiles.gpu.dra.manifests import DRIVER, Manifest, device, resource_slice, slice_of
 
 
-def inventory(*slices: Manifest) -> Inventory:
-    made = Inventory()
+def inventory(*slices: Manifest) -> DeviceInventory:
+    made = DeviceInventory()
     made.replace([slice_of(one) for one in slices])
     return made
 
 
-def of(made: Inventory, node: str) -> list[NodePool]:
+def of(made: DeviceInventory, node: str) -> list[PoolOnNode]:
     return made.of_node(
         node, lambda where: where.all_nodes or where.node == node or (where.terms is not None and node == "wide")
     )
 
 
-def devices(made: Inventory, node: str) -> list[str]:
+def devices(made: DeviceInventory, node: str) -> list[str]:
     return [device.id.device for pool in of(made, node) for device in pool.devices]
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from scheduler.profiles.gpu.dra.objects import Device
+from scheduler.profiles.gpu.dra.dra_objects import Device
 from scheduler.profiles.gpu.dra.search_time import SearchTime
 from scheduler.profiles.gpu.dra.selectors.expressions import Expressions, SelectorError
 from scheduler.profiles.gpu.dra.selectors.isolated_evaluator import Apart

@@ -12,7 +12,7 @@ from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
 from placement.filters.domain import DOMAIN_LABEL
 from scheduler.profiles.gpu.dra.slice_cards import NO_SLICE_CARDS, SliceCards, SliceCardTable
-from scheduler.tables import schedule_tables
+from scheduler.scheduling_tables import schedule_tables
 from scorer.scorer import Scorer
 from testing.placement.views import pod_with
 from tests.scheduler.profiles.gpu.dra.dra_world import World

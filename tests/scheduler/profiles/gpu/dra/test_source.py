@@ -12,7 +12,7 @@ from kubernetes.client import ApiClient, Configuration
 
 from kube.client.kubernetes_source import source_of
 from scheduler.profiles.gpu.dra.claim_table import DraTable
-from scheduler.profiles.gpu.dra.source import dra_subscriptions, read_claims_with
+from scheduler.profiles.gpu.dra.dra_subscriptions import dra_subscriptions, read_claims_with
 from testing.placement.views import node_named, view_of
 from testing.waiting import eventually
 from tests.scheduler.profiles.gpu.dra.manifests import Manifest, claim

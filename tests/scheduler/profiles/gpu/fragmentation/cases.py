@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import strategies as st
 
-from scheduler.profiles.gpu.fragmentation.nodes import NodeStates
-from scheduler.profiles.gpu.fragmentation.shapes import PodShape, ShapeMix
+from scheduler.profiles.gpu.fragmentation.idle_of_nodes import NodeStates
+from scheduler.profiles.gpu.fragmentation.pod_shapes import PodShape, ShapeMix
 
 MODELS = ("P100", "T4", "A10")
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kube.decoding.decoding import Kind
 from scheduler.profiles.gpu.fragmentation.cost_table import CostTable, states_of_rows
 from scheduler.profiles.gpu.fragmentation.packing_cost import Packing
-from scheduler.profiles.gpu.fragmentation.shapes import PodShape, ShapeMix
+from scheduler.profiles.gpu.fragmentation.pod_shapes import PodShape, ShapeMix
 from tests.scheduler.profiles.gpu.fragmentation.gpu_world import GpuWorld, card_node, card_pod
 
 SHAPES = (PodShape(1000, 1024, 1, 300), PodShape(4000, 1024, 2, 1000), PodShape(2000, 1024, 0, 0))

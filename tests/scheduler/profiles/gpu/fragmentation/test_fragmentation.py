@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 
 from scheduler.profiles.gpu.fragmentation.fragmentation import MixColumns, fragmentation
-from scheduler.profiles.gpu.fragmentation.shapes import ShapeMix
+from scheduler.profiles.gpu.fragmentation.pod_shapes import ShapeMix
 from tests.scheduler.profiles.gpu.fragmentation import cases
 
 

@@ -6,8 +6,8 @@ from hypothesis import given
 
 from scheduler.profiles.gpu.fragmentation.fragmentation import MixColumns
 from scheduler.profiles.gpu.fragmentation.fragmentation_gradient import GradientDescent, growth_by_card, growth_of_whole
-from scheduler.profiles.gpu.fragmentation.nodes import fits
-from scheduler.profiles.gpu.fragmentation.shapes import PodShape, ShapeMix
+from scheduler.profiles.gpu.fragmentation.idle_of_nodes import fits
+from scheduler.profiles.gpu.fragmentation.pod_shapes import PodShape, ShapeMix
 from tests.scheduler.profiles.gpu.fragmentation import cases
 from tests.scheduler.profiles.gpu.fragmentation.cases import Row
 

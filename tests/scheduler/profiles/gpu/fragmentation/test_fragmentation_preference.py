@@ -11,11 +11,11 @@ from kube.objects.objects import NodeInfo, PodInfo
 from scheduler.profiles.gpu.fragmentation.balanced import Balanced
 from scheduler.profiles.gpu.fragmentation.cost_table import CostTable, Judge, states_of_rows
 from scheduler.profiles.gpu.fragmentation.fragmentation_preference import Fragmentation, MakeJudge
+from scheduler.profiles.gpu.fragmentation.idle_of_nodes import NodeStates
 from scheduler.profiles.gpu.fragmentation.live_mix import LiveMix
-from scheduler.profiles.gpu.fragmentation.nodes import NodeStates
-from scheduler.profiles.gpu.fragmentation.options import BalanceWeights
 from scheduler.profiles.gpu.fragmentation.packing_cost import Packing
-from scheduler.profiles.gpu.fragmentation.shapes import PodShape, ShapeMix
+from scheduler.profiles.gpu.fragmentation.pod_shapes import PodShape, ShapeMix
+from scheduler.profiles.gpu.gpu_settings import BalanceWeights
 from tests.scheduler.profiles.gpu.fragmentation.gpu_world import NOW, GpuWorld, card_node, card_pod
 
 

@@ -12,9 +12,8 @@ from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
 from kube.objects.pod_shape import on_node
 from scheduler.profiles.gpu.fragmentation.live_mix import LiveMix, rounded
-from scheduler.profiles.gpu.fragmentation.options import MixOptions
-from scheduler.profiles.gpu.fragmentation.pod_shapes import PodShapes
-from scheduler.profiles.gpu.fragmentation.shapes import PodShape
+from scheduler.profiles.gpu.fragmentation.pod_shapes import PodShape, PodShapes
+from scheduler.profiles.gpu.gpu_settings import MixOptions
 from tests.kube.api_objects import GIB, node
 from tests.scheduler.profiles.gpu.fragmentation.gpu_world import NOW, GpuWorld, card_node, card_pod
 

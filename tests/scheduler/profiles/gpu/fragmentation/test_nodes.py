@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.profiles.gpu.fragmentation.nodes import NodeStates
+from scheduler.profiles.gpu.fragmentation.idle_of_nodes import NodeStates
 from tests.scheduler.profiles.gpu.fragmentation import cases
 from tests.scheduler.profiles.gpu.fragmentation.cases import Row
 

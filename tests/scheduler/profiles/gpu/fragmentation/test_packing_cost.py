@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from scheduler.profiles.gpu.fragmentation.nodes import NodeStates
+from scheduler.profiles.gpu.fragmentation.idle_of_nodes import NodeStates
 from scheduler.profiles.gpu.fragmentation.packing_cost import Packing
+from scheduler.profiles.gpu.fragmentation.pod_shapes import PodShape, ShapeMix
 from scheduler.profiles.gpu.fragmentation.remainder_value import NodeWorth
-from scheduler.profiles.gpu.fragmentation.shapes import PodShape, ShapeMix
 from tests.scheduler.profiles.gpu.fragmentation import cases
 from tests.scheduler.profiles.gpu.fragmentation.cases import Row
 

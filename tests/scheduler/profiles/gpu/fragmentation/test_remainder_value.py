@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scheduler.profiles.gpu.fragmentation.pod_shapes import PodShape, ShapeMix
 from scheduler.profiles.gpu.fragmentation.remainder_value import NodeWorth, prices_of_pieces
-from scheduler.profiles.gpu.fragmentation.shapes import PodShape, ShapeMix
 from tests.scheduler.profiles.gpu.fragmentation import cases
 
 HALF, WHOLE_ONE = PodShape(4000, 0, 1, 500), PodShape(8000, 0, 1, 1000)

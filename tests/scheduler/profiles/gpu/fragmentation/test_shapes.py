@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.profiles.gpu.fragmentation.shapes import PodShape, mix_of
+from scheduler.profiles.gpu.fragmentation.pod_shapes import PodShape, mix_of
 
 SMALL, BIG, RARE = PodShape(1000, 0, 1, 250), PodShape(8000, 0, 1, 1000), PodShape(2000, 0, 8, 1000)
 

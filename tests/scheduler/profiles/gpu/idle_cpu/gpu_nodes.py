@@ -13,10 +13,10 @@ from placement.devices.demand import gpu_demand
 from placement.devices.device_table import DeviceTable
 from placement.filters.filter import ClusterView
 from placement.index.index import PlacementIndex
+from scheduler.profiles.gpu.gpu_settings import IdleCpuOptions
 from scheduler.profiles.gpu.idle_cpu.gpu_node_pods import GpuNodePods
 from scheduler.profiles.gpu.idle_cpu.idle_cpu import IdleCpu, gap_of
 from scheduler.profiles.gpu.idle_cpu.offline_pods import OFFLINE_ANNOTATION, OfflinePods
-from scheduler.profiles.gpu.idle_cpu.options import IdleCpuOptions
 from scheduler.profiles.online.colocation_loop import Colocation
 from testing.placement.views import verdicts
 from tests.scorer.live_cluster import loaded, node, pod_of

@@ -14,7 +14,7 @@ from base.arrays import Ints
 from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.plugins import Hint
-from scheduler.profiles.gpu.idle_cpu.gpu_reserve import PRIOR_GPUS, kept_for_idle, per_gpu
+from scheduler.profiles.gpu.idle_cpu.idle_cpu import PRIOR_GPUS, kept_for_idle, per_gpu
 from tests.scheduler.profiles.gpu.idle_cpu.gpu_nodes import GpuNodes, gpu_node, gpu_pod, offline_pod, plain_pod
 
 KEPT = "node(s) had no cpu left beside what is kept for idle GPUs"

@@ -11,7 +11,7 @@ from cluster.runs.declared_run import EXPECTED_RUN_ANNOTATION
 from forecast.resources import CPU
 from kube.eviction.eviction import Evicted, Eviction
 from kube.objects.objects import PodInfo
-from scheduler.profiles.gpu.idle_cpu.metrics import IdleCpuCollector
+from scheduler.profiles.gpu.gpu_metrics import IdleCpuCollector
 from scheduler.profiles.gpu.idle_cpu.offline_eviction import OfflineEviction
 from tests.scheduler.profiles.gpu.idle_cpu.gpu_nodes import PROFILE, GpuNodes, gpu_node, gpu_pod, offline_pod
 from tests.scorer.live_cluster import N_RESOURCES, pod_of

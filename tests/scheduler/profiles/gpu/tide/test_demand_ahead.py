@@ -9,21 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.profiles.gpu.tide.demand import ServiceUse, demand_ahead
-from scheduler.profiles.gpu.tide.options import TideOptions
+from scheduler.profiles.gpu.gpu_settings import TideOptions
+from scheduler.profiles.gpu.tide.gpu_demand import ServiceGpus, demand_ahead
 from tests.scheduler.profiles.gpu.tide.tide_made_up import NOON, PLAIN, SLOT
 
 STARTS = NOON + SLOT * np.arange(9, dtype=np.float64)
 CAPACITY = np.array([100.0])
 
 
-def use(key: str, held: float, expected: Sequence[float] | None, waiting: float = 0.0) -> ServiceUse:
+def use(key: str, held: float, expected: Sequence[float] | None, waiting: float = 0.0) -> ServiceGpus:
     one = np.ones(1)
     curve = None if expected is None else np.array(expected, dtype=np.float64)
-    return ServiceUse(key, held * one, waiting * one, one, curve)
+    return ServiceGpus(key, held * one, waiting * one, one, curve)
 
 
-def need(*uses: ServiceUse, options: TideOptions = PLAIN, now: float = NOON) -> list[float]:
+def need(*uses: ServiceGpus, options: TideOptions = PLAIN, now: float = NOON) -> list[float]:
     found: list[float] = demand_ahead(uses, CAPACITY, STARTS, now, options).need[0].tolist()
     return found
 

@@ -6,20 +6,22 @@ from datetime import UTC
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler.profiles.gpu.tide.demand import Demand
-from scheduler.profiles.gpu.tide.move_reasons import reason
-from scheduler.profiles.gpu.tide.options import TideOptions
-from scheduler.profiles.gpu.tide.tide_plan import Kind, Move, Training, after_move, decide
+from scheduler.profiles.gpu.gpu_settings import TideOptions
+from scheduler.profiles.gpu.tide.gpu_demand import TideDemand
+from scheduler.profiles.gpu.tide.tide_plan import MoveKind, TideMove, Training, after_move, decide
+from scheduler.profiles.gpu.tide.tide_report import reason
 from tests.scheduler.profiles.gpu.tide.tide_made_up import NOON, PLAIN, SLOT, demand, training
 
 ALL_DAY = 48
 
 
-def moves(trainings: list[Training], ahead: Demand, now: float = NOON, options: TideOptions = PLAIN) -> dict[str, Move]:
+def moves(
+    trainings: list[Training], ahead: TideDemand, now: float = NOON, options: TideOptions = PLAIN
+) -> dict[str, TideMove]:
     return {move.training.key: move for move in decide(trainings, ahead, now, options, UTC)[0]}
 
 
-def levels(trainings: list[Training], ahead: Demand, now: float = NOON, options: TideOptions = PLAIN) -> list[int]:
+def levels(trainings: list[Training], ahead: TideDemand, now: float = NOON, options: TideOptions = PLAIN) -> list[int]:
     made = moves(trainings, ahead, now, options)
     return [made[one.key].after if one.key in made else one.replicas for one in trainings]
 
@@ -31,7 +33,7 @@ def test_training_shrinks_its_drain_time_before_inference_needs_the_gpus() -> No
     assert not moves([one], ahead, NOON)
     assert not moves([one], ahead, NOON + SLOT - 601)
     move = moves([one], ahead, NOON + SLOT - 600)[one.key]
-    assert (move.kind, move.before, move.after, move.gpus) == (Kind.SHRINK, 4, 2, 4)
+    assert (move.kind, move.before, move.after, move.gpus) == (MoveKind.SHRINK, 4, 2, 4)
     assert "by 12:30 inference is predicted to need 12 GPUs of 16, shop/Deployment/rank 4.0 more" in reason(
         move, ahead, UTC
     )
@@ -52,12 +54,12 @@ def test_an_inelastic_training_is_taken_last_and_whole_and_resumes_whole() -> No
     assert levels([elastic, whole], demand([8] * ALL_DAY)) == [1, 3]
     made = moves([elastic, whole], demand([12] * ALL_DAY))
     assert {key: (one.kind, one.after) for key, one in made.items()} == {
-        elastic.key: (Kind.SHRINK, 2),
-        whole.key: (Kind.TAKE, 0),
+        elastic.key: (MoveKind.SHRINK, 2),
+        whole.key: (MoveKind.TAKE, 0),
     }, "6 GPUs do not fit into the 4 that are left"
     stopped = replace(whole, replicas=0, taken=True, moved=NOON - 7200, moves=1)
     resumed = moves([stopped], demand([10] * ALL_DAY))[whole.key]
-    assert (resumed.kind, resumed.after) == (Kind.RESUME, 3)
+    assert (resumed.kind, resumed.after) == (MoveKind.RESUME, 3)
     assert not moves([stopped], demand([11] * ALL_DAY)), "two of three are of no use"
 
 

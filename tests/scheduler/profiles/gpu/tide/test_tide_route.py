@@ -11,10 +11,10 @@ import pytest
 from rich.console import Console
 
 from forecast_scheduler.reports.tide_tables import tide_lines, tide_report_tables
-from scheduler.profiles.gpu.tide.metrics import TideMetrics
-from scheduler.profiles.gpu.tide.report import NO_REPORT, TideReport
-from scheduler.profiles.gpu.tide.service.bodies import TIDE_BODIES
-from scheduler.profiles.gpu.tide.service.routes import tide_router
+from scheduler.profiles.gpu.tide.tide_bodies import TIDE_BODIES
+from scheduler.profiles.gpu.tide.tide_metrics import TideMetrics
+from scheduler.profiles.gpu.tide.tide_report import NO_REPORT, TideReport
+from scheduler.profiles.gpu.tide.tide_routes import tide_router
 from scorer.service.app import assembled
 from scorer.service.metrics import ServiceMetrics
 from scorer.service.openapi import describe

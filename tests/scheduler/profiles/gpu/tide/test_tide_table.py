@@ -12,8 +12,7 @@ from cluster.tables.state import ClusterState
 from forecast.service_key import ServiceKey
 from kube.objects.objects import Phase, PodInfo
 from placement.devices.options import DeviceOptions
-from scheduler.profiles.gpu.tide.cards import node_gpus, pod_gpus, pool_of
-from scheduler.profiles.gpu.tide.gpu_holders import TideTable
+from scheduler.profiles.gpu.tide.gpu_holders import TideTable, node_gpus, pod_gpus, pool_of
 from tests.scheduler.profiles.gpu.tide.tide_world import gpu_node, inference, trainer
 
 CARDS = DeviceOptions()

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from scheduler.profiles.gpu.tide.demand import Demand
-from scheduler.profiles.gpu.tide.options import TideOptions
+from scheduler.profiles.gpu.gpu_settings import TideOptions
+from scheduler.profiles.gpu.tide.gpu_demand import TideDemand
 from scheduler.profiles.gpu.tide.tide_plan import Training
 
 NOON = datetime(2026, 5, 19, 12, tzinfo=UTC).timestamp()
@@ -30,11 +30,11 @@ def demand(
     waiting: float = 0.0,
     forecast: bool = True,
     now: float = NOON,
-) -> Demand:
+) -> TideDemand:
     """need: GPUs by half hours from now on, of one pool or of several; all of one service, shop/Deployment/rank."""
     of_pools = np.atleast_2d(np.array(need, dtype=np.float64))
     n_pools = len(of_pools)
-    return Demand(
+    return TideDemand(
         starts=now + SLOT * np.arange(of_pools.shape[1] + 1),
         capacity=np.broadcast_to(np.array(capacity, dtype=np.float64), (n_pools,)),
         need=of_pools,

@@ -22,12 +22,11 @@ from placement.filters.filter import ClusterView
 from placement.index.index import PlacementIndex
 from placement.pod_groups.pod_group import PodGroupInfo
 from scheduler.gangs.directory import GangDirectory
-from scheduler.profiles.gpu.tide.cards import node_gpus, pod_gpus, pool_of
-from scheduler.profiles.gpu.tide.controller import Tide
-from scheduler.profiles.gpu.tide.gpu_holders import TideTable
-from scheduler.profiles.gpu.tide.metrics import TideMetrics
-from scheduler.profiles.gpu.tide.options import TideOptions
+from scheduler.profiles.gpu.gpu_settings import TideOptions
+from scheduler.profiles.gpu.tide.gpu_holders import TideTable, node_gpus, pod_gpus, pool_of
+from scheduler.profiles.gpu.tide.tide_controller import Tide
 from scheduler.profiles.gpu.tide.tide_filter import TideRoom
+from scheduler.profiles.gpu.tide.tide_metrics import TideMetrics
 from scheduler.profiles.gpu.tide.training_annotations import TIDE
 from scheduler.profiles.gpu.tide.workloads import WorkloadState
 from scorer.scorer import Scorer

@@ -12,7 +12,7 @@ import pytest
 from forecast.service_key import ServiceKey
 from kube.decoding.job_templates import PodTemplate
 from kube.decoding.watched_kinds import UndecodableObject, decode_page
-from scheduler.profiles.job.objects.cron_jobs import WATCHED_CRON_JOBS, Concurrency, CronJobInfo, CronJobs
+from scheduler.profiles.job.cron.cron_jobs import WATCHED_CRON_JOBS, Concurrency, CronJobInfo, CronJobs
 from tests.kube.api_json import changed
 
 NIGHTLY: dict[str, Any] = {

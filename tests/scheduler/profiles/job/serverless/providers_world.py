@@ -15,9 +15,9 @@ from placement.filters.filter import ClusterView, Filter
 from placement.index.index import PlacementIndex
 from placement.policies.policy import Policy
 from placement.virtual_nodes.options import Provider, ServerlessOptions
-from scheduler.cycle.placing import Placed, Placer
+from scheduler.cycle.placing import Placed, UnitPlacer
 from scheduler.profiles.job.job_annotations import PLACE_ANNOTATION
-from scheduler.profiles.job.serverless.plugins import serverless_plugins
+from scheduler.profiles.job.serverless.serverless_parts import serverless_plugins
 from scorer.options import ScorerOptions
 from scorer.policy import scoring_policy
 from testing.objects import pod_info
@@ -102,7 +102,7 @@ class World:
     def _placed(self, pods: Sequence[PodInfo], one_by_one: bool) -> Placed:
         for pod in pods:
             self.cluster.put(pod)
-        placer = Placer(self.view, self.cluster, Level.REQUESTS, until=self.now + 1e9, one_by_one=one_by_one)
+        placer = UnitPlacer(self.view, self.cluster, Level.REQUESTS, until=self.now + 1e9, one_by_one=one_by_one)
         placer.preferences = (self.failed_nodes, self.serverless)
         return placer.place(pods, self.filters, Policy(scoring_policy(ScorerOptions())))
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.profiles.job.job_annotations import terms_of
-from scheduler.profiles.job.serverless.may_leave import may_leave
+from scheduler.profiles.job.job_annotations import may_leave, terms_of
 from testing.placement.views import pod_with
 
 

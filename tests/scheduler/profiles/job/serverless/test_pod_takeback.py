@@ -13,9 +13,9 @@ from kube.client.kubernetes_client import api_client
 from kube.decoding.decoding import Kind, decode_object
 from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession
-from scheduler.profiles.job.serverless.pod_start_state import Failure
+from scheduler.profiles.job.serverless.circuit_breaker import StartFailure
 from scheduler.profiles.job.serverless.pod_takeback import TakebackOutcome, TakenBack, take_back
-from scheduler.profiles.job.serverless.tables import NotStarted
+from scheduler.profiles.job.serverless.provider_tables import NotStarted
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod, running
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.pool import control_plane
@@ -56,7 +56,7 @@ def now_of(writer: ClusterWriter, name: str) -> Manifest | None:
     return next((one for one in writer.list_all("pods") if one["metadata"]["name"] == name), None)
 
 
-def taken_back(session: ApiSession, info: PodInfo, failure: Failure = Failure.STALLED) -> TakenBack:
+def taken_back(session: ApiSession, info: PodInfo, failure: StartFailure = StartFailure.STALLED) -> TakenBack:
     done: list[TakenBack] = []
 
     async def work() -> None:

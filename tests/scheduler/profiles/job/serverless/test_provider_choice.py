@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.profiles.job.serverless.provider_choice import Offer, next_share
+from scheduler.profiles.job.serverless.provider_use import Offer, next_share
 
 PLENTY = 10**6
 

@@ -18,9 +18,9 @@ from placement.plugins import Hint
 from placement.pod_groups.labels import GROUP_LABEL
 from placement.virtual_nodes.options import PROVIDER_TAINT, First, Provider
 from scheduler.profiles.job.job_annotations import PLACE_ANNOTATION
-from scheduler.profiles.job.serverless.metrics import ServerlessCollector
-from scheduler.profiles.job.serverless.pod_start_state import Failure
+from scheduler.profiles.job.serverless.circuit_breaker import StartFailure
 from scheduler.profiles.job.serverless.pod_takeback import TakebackOutcome
+from scheduler.profiles.job.serverless.serverless_parts import ServerlessCollector
 from tests.scheduler.profiles.job.serverless.providers_world import GIB, World, job_pod, provider_node, real_node
 
 
@@ -218,7 +218,7 @@ DOC = (Path(__file__).parents[5] / "docs" / "use" / "jobs.md").read_text()
 def test_every_metric_is_listed() -> None:
     for family in ServerlessCollector(World([]).tables, None).collect():
         assert f"`{family.name}{'_total' if family.type == 'counter' else ''}`" in DOC
-    for word in (*Failure, *TakebackOutcome, "taken_back_total"):
+    for word in (*StartFailure, *TakebackOutcome, "taken_back_total"):
         assert (word if isinstance(word, str) else f"`{word.value}`") in DOC
 
 

@@ -20,9 +20,8 @@ from kube.decoding.job_failing import Failing, OnDisruption
 from kube.decoding.jobs import JobInfo
 from kube.objects.objects import PodInfo
 from placement.virtual_nodes.options import Provider
-from scheduler.profiles.job.serverless.failure_allowance import Affording, pods_to_spare
-from scheduler.profiles.job.serverless.metrics import ServerlessCollector
-from scheduler.profiles.job.serverless.pod_takeback import TakebackOutcome
+from scheduler.profiles.job.serverless.pod_takeback import Affording, TakebackOutcome, pods_to_spare
+from scheduler.profiles.job.serverless.serverless_parts import ServerlessCollector
 from scheduler.profiles.job.serverless.start_watch import ProviderWatch
 from tests.kube.job_table import JobTable
 from tests.scheduler.profiles.job.serverless.providers_world import OURS, World, job_pod, provider_node

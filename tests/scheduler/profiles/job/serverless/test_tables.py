@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from kube.objects.objects import Phase
 from placement.virtual_nodes.options import Provider
-from scheduler.profiles.job.serverless.pod_start_state import Failure
-from scheduler.profiles.job.serverless.tables import LOST_SECONDS, ProviderTables
+from scheduler.profiles.job.serverless.circuit_breaker import StartFailure
+from scheduler.profiles.job.serverless.provider_tables import LOST_SECONDS, ProviderTables
 from tests.scheduler.profiles.job.serverless.providers_world import OURS, World, job_pod, provider_node, real_node
 
 ACI = Provider(name="aci", start_timeout=100.0)
 
 
-def given_up(world: World) -> list[tuple[str, Failure]]:
+def given_up(world: World) -> list[tuple[str, StartFailure]]:
     return [(one.pod.name, one.failure) for one in world.tables.not_started()]
 
 
@@ -26,9 +26,9 @@ def test_a_pod_that_does_not_start_is_given_up_after_its_time() -> None:
     world.now += 1_000.0
     assert given_up(world) == [], "it is not even bound"
     world.run(pod, "v")
-    assert given_up(world) == [("p", Failure.STALLED)]
-    assert given_up(world) == [("p", Failure.STALLED)], "until it is gone"
-    assert world.tables.failures == {("aci", Failure.STALLED): 1}, "but it failed once"
+    assert given_up(world) == [("p", StartFailure.STALLED)]
+    assert given_up(world) == [("p", StartFailure.STALLED)], "until it is gone"
+    assert world.tables.failures == {("aci", StartFailure.STALLED): 1}, "but it failed once"
     world.gone(world.view.state.pods["p"])
     assert given_up(world) == []
 
@@ -43,7 +43,7 @@ def test_pods_on_a_node_that_is_lost_are_given_up_soon(goes: bool) -> None:
         world.put(provider_node("v", "aci", ready=False))
     assert given_up(world) == [], "it may come back"
     world.now += LOST_SECONDS
-    assert given_up(world) == [("p", Failure.LOST)]
+    assert given_up(world) == [("p", StartFailure.LOST)]
     world.put(provider_node("v", "aci"))
     assert world.use("aci")[0] == 1
     world.gone(pod)
@@ -56,8 +56,8 @@ def test_a_rejected_pod_is_a_failure_once_and_its_provider_backs_off(for_good: b
     pod = job_pod("p")
     world.place([pod])
     world.rejected(pod, "v", for_good=for_good)
-    assert world.tables.failures == {("aci", Failure.REJECTED): 1}
-    assert given_up(world) == ([] if for_good else [("p", Failure.REJECTED)])
+    assert world.tables.failures == {("aci", StartFailure.REJECTED): 1}
+    assert given_up(world) == ([] if for_good else [("p", StartFailure.REJECTED)])
     assert "backed off" in world.reasons(job_pod("q"))["v"]
     assert world.failed_nodes.tells_apart(pod) is None, "once it works again the Job may come back"
 

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from scheduler.profiles.job.service import answers
-from scheduler.profiles.job.service.answers import (
+from scheduler.profiles.job import jobs_plan_answers as answers
+from scheduler.profiles.job.job_upkeep import jobs_router
+from scheduler.profiles.job.jobs_plan_answers import (
     DemandPoint,
     JobReports,
     PlannedJob,
     ProviderReport,
     StormReport,
 )
-from scheduler.profiles.job.service.routes import jobs_router
-from scheduler.service.answers import QueueShare, moment
+from scheduler.service.scheduling_answers import QueueShare, moment
 from scorer.service.app import assembled
 from scorer.service.metrics import ServiceMetrics
 from scorer.service.openapi import describe

@@ -10,8 +10,8 @@ from kube.decoding.job_templates import PodTemplate
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView, rejected
 from placement.index.index import PlacementIndex
-from scheduler.profiles.job.objects.cron_jobs import CronJobInfo
-from scheduler.profiles.job.storm.options import StormOptions
+from scheduler.profiles.job.cron.cron_jobs import CronJobInfo
+from scheduler.profiles.job.job_settings import StormOptions
 from scheduler.profiles.job.storm.storm_watch import StormWatch
 from tests.scorer.live_cluster import pod_of
 from tests.scorer.scorer_at import LiveScorer

@@ -15,10 +15,9 @@ from forecast.service_key import Owner, ServiceKey
 from kube.decoding.job_templates import PodTemplate
 from kube.decoding.jobs import JobInfo
 from kube.objects.objects import PodInfo
-from scheduler.profiles.job.storm.burst_days import AROUND, around, expected_arrivals
-from scheduler.profiles.job.storm.burst_groups import group_named
-from scheduler.profiles.job.storm.bursts import PastBursts
-from scheduler.profiles.job.storm.demand import demand_ahead
+from scheduler.profiles.job.storm.job_demand import demand_ahead
+from scheduler.profiles.job.storm.recurring_starts import PastBursts
+from scheduler.profiles.job.storm.remembered_starts import AROUND, around, expected_arrivals, group_named
 from scheduler.profiles.job.storm.storms import storms
 from scorer.options import ScorerOptions
 from tests.kube.api_objects import node, pod

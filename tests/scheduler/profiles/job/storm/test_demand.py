@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kube.decoding.job_templates import PodTemplate
-from scheduler.profiles.job.objects.cron_jobs import Concurrency, CronJobInfo
-from scheduler.profiles.job.storm.demand import Demand, ExpectedBurst, demand_ahead
-from scheduler.profiles.job.storm.reserved_nodes import keep_room
-from scheduler.profiles.job.storm.storms import storms
+from scheduler.profiles.job.cron.cron_jobs import Concurrency, CronJobInfo
+from scheduler.profiles.job.storm.job_demand import ExpectedBurst, JobDemand, demand_ahead
+from scheduler.profiles.job.storm.storms import keep_room, storms
 
 MIDNIGHT = 1_790_035_200.0  # 2026-09-22, UTC
 
@@ -33,7 +32,7 @@ def cron_job(
     )
 
 
-def demand(*jobs: CronJobInfo, runs: float = 90.0, bursts: tuple[ExpectedBurst, ...] = ()) -> Demand:
+def demand(*jobs: CronJobInfo, runs: float = 90.0, bursts: tuple[ExpectedBurst, ...] = ()) -> JobDemand:
     return demand_ahead(jobs, bursts, lambda service: runs, MIDNIGHT + 30)
 
 

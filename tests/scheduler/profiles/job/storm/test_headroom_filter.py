@@ -13,8 +13,8 @@ from forecast.service_key import Owner
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView
-from scheduler.profiles.job.storm.bursts import PastBursts
 from scheduler.profiles.job.storm.headroom_filter import ReservedHeadroom
+from scheduler.profiles.job.storm.recurring_starts import PastBursts
 from scheduler.profiles.job.storm.storms import Storm
 from tests.scheduler.profiles.job.storm.storm_scene import EVERYWHERE, HOUR, PODS, Scene, cron_job, of_storm, other
 from tests.scorer.live_cluster import pod_of

@@ -15,8 +15,8 @@ from placement.filters.filter import ClusterView
 from placement.policies.policy import OnePolicy, Policy
 from scheduler.binding.binding_plugins import BindingPlugins
 from scheduler.cycle.batch_plan import BatchPlan
-from scheduler.cycle.equivalence import Likeness
-from scheduler.cycle.placing import Placed, Placer
+from scheduler.cycle.like_pods import Likeness
+from scheduler.cycle.placing import Placed, UnitPlacer
 from scheduler.profile import SchedulingProfile
 from scorer.policy import scoring_policy
 from tests.scheduler.profiles.job.storm.storm_scene import Scene, cron_job, of_storm, other
@@ -36,7 +36,7 @@ def place(scene: Scene, pods: Sequence[PodInfo], *, one_by_one: bool = False) ->
     for pod in pods:
         scene.live.put(pod)
     with scene.live.scorer.tables.changing() as cluster:
-        placer = Placer(
+        placer = UnitPlacer(
             ClusterView(cluster, scene.index),
             cluster,
             scene.live.scorer.tables.level()[0],

@@ -8,18 +8,18 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from scheduler.profiles.job.storm.demand import Demand, demand_ahead
+from scheduler.profiles.job.storm.job_demand import JobDemand, demand_ahead
 from scheduler.profiles.job.storm.storms import storms
 from tests.scheduler.profiles.job.storm.storm_scene import EVERYWHERE, PODS, Scene, cron_job, of_storm, other
 
 MIDNIGHT = 1_790_035_200.0  # 2026-09-22, UTC
 
 
-def demand(*jobs: Any, runs: float = 90.0) -> Demand:
+def demand(*jobs: Any, runs: float = 90.0) -> JobDemand:
     return demand_ahead(jobs, (), lambda service: runs, MIDNIGHT + 30)
 
 
-def starts(made: Demand) -> list[int]:
+def starts(made: JobDemand) -> list[int]:
     """Minutes of the day."""
     return [round(one.start - MIDNIGHT) // 60 for one in storms(made)]
 

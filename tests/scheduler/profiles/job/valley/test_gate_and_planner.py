@@ -11,9 +11,8 @@ from forecast.composition import node_load
 from forecast.history import Placements
 from forecast.resources import CPU
 from placement.cluster_events import ClusterEvent, EventKind
-from scheduler.profiles.job.valley.expected_load import is_real
-from scheduler.profiles.job.valley.forecast_error import ClusterErrors
-from scheduler.profiles.job.valley.options import ValleyOptions
+from scheduler.profiles.job.job_settings import ValleyOptions
+from scheduler.profiles.job.valley.forecast_error import ClusterErrors, is_real
 from scheduler.profiles.job.valley.planning_loop import Planner
 from tests.scheduler.profiles.job.valley.waiting_pods import EVENING, Waiting, job_pod, run_seconds
 from tests.scorer.live_cluster import at, model

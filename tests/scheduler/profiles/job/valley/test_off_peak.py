@@ -21,9 +21,9 @@ from placement.plugins import EnqueueExtensions, Hint
 from placement.policies.policy import Policy
 from scheduler.cycle.batch_plan import BatchPlan
 from scheduler.cycle.order_dependence import is_asked_once
-from scheduler.cycle.placing import Placer
+from scheduler.cycle.placing import UnitPlacer
+from scheduler.profiles.job.job_settings import ValleyOptions
 from scheduler.profiles.job.valley.off_peak import OffPeak
-from scheduler.profiles.job.valley.options import ValleyOptions
 from scorer.policy import scoring_policy
 from tests.scheduler.profiles.job.valley.waiting_pods import due_of, job_pod, run_seconds, view_of_live
 from tests.scorer.live_cluster import at, node, pod_of
@@ -98,7 +98,7 @@ def test_many_like_pods_go_together_and_no_node_comes_to_be_over(
             cluster.listeners.append(view.index.apply)
             room = tested.room(pods[0], view, np.arange(4))
             assert room.min() == 0 and 0 < room.sum() < 80
-            placer = Placer(view, cluster, level, until=live.clock.now + 600, one_by_one=one_by_one)
+            placer = UnitPlacer(view, cluster, level, until=live.clock.now + 600, one_by_one=one_by_one)
             placer.preferences = (tested,)
             filters = (*standard_filters(), tested)
             placed = placer.place(pods, filters, Policy(scoring_policy(live.scorer.options)))

@@ -10,8 +10,8 @@ from prometheus_client import Counter
 from forecast.service_key import Owner, ServiceKey
 from kube.decoding.jobs import JobInfo
 from kube.objects.objects import Phase, PodInfo
-from scheduler.profiles.job.run_start import DatedTerms
-from scheduler.profiles.job.valley.metrics import ValleyMetrics
+from scheduler.profiles.job.due_times import DatedTerms
+from scheduler.profiles.job.job_metrics import ValleyMetrics
 from scheduler.profiles.job.valley.punctuality import DEADLINE_MISSED, LATEST_START_MISSED, Punctuality
 from tests.kube.job_table import JobTable
 from tests.scheduler.profiles.job.valley.waiting_pods import job_pod

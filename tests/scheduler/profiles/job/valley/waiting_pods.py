@@ -12,15 +12,15 @@ from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView
 from placement.index.index import PlacementIndex
 from placement.pod_groups.labels import group_of
+from scheduler.loop_settings import QueueOptions
 from scheduler.profiles.job.job_annotations import terms_of
-from scheduler.profiles.job.valley.metrics import ValleyMetrics
-from scheduler.profiles.job.valley.options import ValleyOptions
+from scheduler.profiles.job.job_metrics import ValleyMetrics
+from scheduler.profiles.job.job_settings import ValleyOptions
 from scheduler.profiles.job.valley.planning_loop import Planner
 from scheduler.profiles.job.valley.valley_gate import ValleyGate
-from scheduler.queue.options import QueueOptions
+from scheduler.queue.active import PrioritySort
+from scheduler.queue.queued_pods import UnitOf, unit_by_owner
 from scheduler.queue.scheduling_queue import SchedulingQueue
-from scheduler.queue.sorting import PrioritySort
-from scheduler.queue.unit import UnitOf, unit_by_owner
 from tests.scorer.live_cluster import pod_of
 from tests.scorer.scorer_at import LiveScorer
 

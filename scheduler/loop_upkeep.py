@@ -1,0 +1,187 @@
+"""The threads around the loops: the Leases of shards, what tenants will need, warnings about annotations. And their
+metrics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Final
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from base.periodic_task import PeriodicTask
+from placement.cluster_events import ClusterEvent, EventKind
+from scheduler.handle import Surroundings
+from scheduler.placing_core import PlacingCore
+from scheduler.pod_reports import PodEvents
+from scheduler.queue_tables import QueueTables
+from scheduler.quota_queues.owner_shares import ShareGauges
+from scheduler.schedule_settings import ScheduleSettings
+from scheduler.shard_tables import ShardTables
+from scheduler.shards.assignment import Dispatcher
+from scheduler.shards.foreign_pods import PodLists
+from scheduler.shards.keeper import ShardKeeper
+from scheduler.shards.node_moves import NodeMoves
+from scheduler.tenant_tables import TenantTables
+from scorer.scorer import Scorer
+from serving.documents import bodies_of
+from serving.upkeep import Background, Upkeep
+from tenants import answers
+from tenants.expected_need import ExpectedNeed
+from tenants.live_report import live_report
+from tenants.metrics import TenantGauges
+from tenants.report import TenantsReport
+from tenants.routes import tenants_router
+
+# Metrics of a replica that owns shards.
+
+
+class ShardCollector(Collector):
+    """Reads what the keeper knows when it is asked."""
+
+    def __init__(self, keeper: ShardKeeper, moves: NodeMoves) -> None:
+        self._keeper, self._moves = keeper, moves
+
+    def collect(self) -> Iterator[Metric]:
+        seen = self._keeper.seen()
+        yield GaugeMetricFamily("forecast_shards_owned", "Shards that this replica places on", value=len(seen.owned))
+        free = sum(not holder for holder in seen.holders.values())
+        yield GaugeMetricFamily("forecast_shards_free", "Shards that no live replica owns", value=free)
+        yield GaugeMetricFamily("forecast_shard_replicas", "Replicas that live", value=len(seen.members))
+        yield GaugeMetricFamily(
+            "forecast_shard_trouble", "1 = this replica must own nothing: see the log", value=bool(seen.trouble)
+        )
+        rooms = GaugeMetricFamily(
+            "forecast_shard_room", "Share of the cluster that each shard has left, predicted", labels=["shard"]
+        )
+        for number, room in seen.rooms.items():
+            rooms.add_metric([str(number)], room)
+        yield rooms
+        yield CounterMetricFamily(
+            "forecast_shards_taken_over", "Shards taken from replicas that died", value=seen.taken_over
+        )
+        nodes = CounterMetricFamily(
+            "forecast_shard_nodes_handed_over", "Nodes given to another shard, by why", labels=["why"]
+        )
+        nodes.add_metric(["loan"], self._moves.lent)
+        nodes.add_metric(["balance"], max(0, self._moves.handed_over - self._moves.lent))
+        yield nodes
+
+
+_HANGS_SECONDS: Final = 4.0
+"""A loop that has not gone round for so long hangs: a cycle takes milliseconds, an idle round half a second."""
+
+
+class ShardUpkeep(Background):
+    """To be stopped after the loop: what it owned is free for others then."""
+
+    def __init__(
+        self,
+        tables: ShardTables,
+        settings: ScheduleSettings,
+        core: PlacingCore,
+        *,
+        since_round: Callable[[], float | None],
+        after: Callable[[], bool],
+    ) -> None:
+        """since_round: see Scheduler; after: whether the cluster was read"""
+        self._core, self._tables, self._since_round = core, tables, since_round
+        live = core.scorer.tables
+        self.keeper = ShardKeeper(
+            tables.held.leases,
+            settings.lease,
+            settings.shards,
+            tables.ownership,
+            tables.moves,
+            locked=live.reading,
+            read_again=live.read_again,
+            unhealthy=self._unhealthy,
+            leads=tables.held.leads,
+            is_needed=self._leader_is_needed,
+            lists=PodLists(tables.held.api, live, foreign=tables.foreign, wanted=tables.responsibility.is_mine),
+            version=live.pods_version,
+            event_version=live.pod_event_version,
+            use=self._use,
+        )
+        tables.responsibility.leads = self.keeper.decides_alone
+        tables.foreign.leader_follows_all = self.keeper.follows_all
+        tables.stale.append(self._set_stale)
+        self.collector = ShardCollector(self.keeper, tables.moves)
+        every = settings.lease.retry_period
+        self._tasks = (
+            PeriodicTask("shard-leases", every, self.keeper.renew, after=after),
+            PeriodicTask("shards", every, self.keeper.step, after=after),
+        )
+
+    def start(self) -> None:
+        for task in self._tasks:
+            task.start()
+
+    def stop(self) -> None:
+        for task in self._tasks:
+            task.stop()
+        self.keeper.stop()
+
+    def _unhealthy(self) -> str:
+        since = self._since_round()
+        return "" if since is None or since < _HANGS_SECONDS else f"the scheduling loop hangs, for {since:.0f} s"
+
+    def _leader_is_needed(self) -> bool:
+        with self._core.scorer.tables.reading():
+            return any(self._tables.responsibility.is_last(one.pod) for one in self._core.queue.waiting())
+
+    def _set_stale(self) -> None:
+        self.keeper.is_stale = True
+
+    def _use(self, dispatcher: Dispatcher) -> None:
+        """Other nodes are ours, or other pods: called under the lock."""
+        self._tables.responsibility.dispatcher = dispatcher
+        self._core.follower.look_again()
+        self._core.queue.happened(ClusterEvent(EventKind.NODE_ADDED))
+
+
+# The thread around queues: it writes an event on pods whose annotations cannot be read; and the metrics of shares.
+
+_LOOK_SECONDS: Final = 1.0
+
+
+def queue_upkeep(tables: QueueTables, scorer: Scorer, around: Surroundings) -> Upkeep:
+    """Return the thread that writes events about annotations that cannot be read, and the metrics of shares."""
+    events = PodEvents(around.post, instance=around.instance, what="queues")
+
+    def look() -> None:
+        with scorer.tables.reading():
+            unread = tables.unread.take()
+        if around.may_write():
+            for pod, mistakes in unread:
+                events.tell(pod, "UnreadAnnotation", mistakes)
+
+    look_again = PeriodicTask("unread-annotations", _LOOK_SECONDS, look, after=around.after)
+    return Upkeep((events, look_again), (ShareGauges(tables.shares),))
+
+
+# The thread around tenants, which finds out what owners will need, and what the service shows of them.
+
+_TENANT_UPKEEP_LOOK_SECONDS: Final = 1.0
+
+
+def tenant_upkeep(tables: TenantTables, scorer: Scorer, around: Surroundings) -> Upkeep:
+    """Return the thread, none where what is lent does not depend on the forecast; metrics and routes."""
+    threads: list[Background] = []
+    if tables.need is not None:
+        tables.need.expect()
+        look = partial(_look, tables.need)
+        threads.append(PeriodicTask("needs-of-tenants", _TENANT_UPKEEP_LOOK_SECONDS, look, after=around.after))
+
+    def report(n_hours: int) -> TenantsReport:
+        return live_report(scorer.tables, tables.quotas, tables.need, n_hours=n_hours)
+
+    return Upkeep(threads, (TenantGauges(report, tables.need),), (tenants_router(report),), tuple(bodies_of(answers)))
+
+
+def _look(need: ExpectedNeed) -> None:
+    if need.is_due():
+        need.refresh()

@@ -1,0 +1,124 @@
+"""Settings of our own scheduling loops: whose pods, on which nodes, how many at a time, and who may write."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from base.setting_group import Duration
+from kube.leader_election.options import LeaseOptions
+from placement.decisions.options import DecisionOptions
+from scheduler.loop_settings import GangOptions, PreemptionOptions, QueueOptions, RepairOptions, ShardOptions
+from scheduler.profiles.gpu.gpu_settings import GpuOptions
+from scheduler.profiles.job.job_settings import JobOptions
+from scheduler.profiles.online.colocation_settings import GapOptions
+from scheduler.quota_queues.quota_queue_settings import FairOptions
+from serving.options import ServingOptions
+from tenants.options import TenantOptions
+
+Share = Annotated[float, Field(gt=0, le=10)]
+
+
+class ScheduleSettings(ServingOptions, QueueOptions, FairOptions):
+    """How `schedule` runs. It has its scorer inside: the settings under `scorer` count, too, but for serving."""
+
+    group: ClassVar[str] = "schedule"
+
+    port: int = Field(default=8889, ge=0, le=65_535)
+    """0: any free one, which is printed; `--port`."""
+
+    scheduler_name: str = Field(default="forecast-scheduler", min_length=1)
+    """Pods with this schedulerName are placed by the online profile; `--scheduler-name`."""
+
+    profiles: list[str] = Field(default_factory=lambda: ["online"], min_length=1)
+    """Profiles that run in this process: online, gpu, job; `--profile`."""
+
+    domain: str = "forecast-scheduler"
+    """Pods are only placed on nodes whose label forecast-scheduler.io/domain says this; empty: on those without it;
+    `--domain`."""
+
+    share_nodes: list[str] = Field(default_factory=list)
+    """Further domains whose nodes are shared with another scheduler; an empty text means nodes without the label;
+    `--share-nodes`."""
+
+    decisions: DecisionOptions = Field(default_factory=DecisionOptions)
+
+    dry_run: bool = False
+    """Decide and report, and write nothing to the API server; `--dry-run`."""
+
+    batch: int = Field(default=1024, ge=1)
+    """Most pods of one controller placed in one cycle; a gang is always placed whole."""
+
+    gather: Duration = Field(default=0.05, ge=0, le=1)
+    """Time for which pods that come one after the other are gathered and placed together; 0: each as it comes."""
+
+    bindings_in_flight: int = Field(default=128, ge=1, le=4096)
+    """Bindings under way at once."""
+
+    binding_timeout: Duration = Field(default=10, gt=0, le=120)
+    """Time in which a pod is bound. If no answer came, the API server is asked what became of it, as long after."""
+
+    assume_timeout: Duration = Field(default=60, gt=0, le=300)
+    """A pod that was bound but is not seen so by the watch after this time is looked at."""
+
+    bounded_scan: int = Field(default=0, ge=0)
+    """Nodes looked at beyond the pods of a batch, for very large clusters; 0: all nodes."""
+
+    score_per_point: float = Field(default=0.2, gt=0, le=100)
+    """With the default weights: percent of a node's capacity that counts 10 points in kube-scheduler's scores."""
+
+    highest_peaks: dict[str, Share] = Field(default_factory=dict)
+    """By resource: share of capacity that a node's predicted peak must not pass, for instance {cpu: 0.9}."""
+
+    gangs: GangOptions = Field(default_factory=GangOptions)
+    preemption: PreemptionOptions = Field(default_factory=PreemptionOptions)
+    tenants: TenantOptions = Field(default_factory=TenantOptions)
+    lease: LeaseOptions = Field(default_factory=LeaseOptions)
+    shards: ShardOptions = Field(default_factory=ShardOptions)
+    colocation: GapOptions = Field(default_factory=GapOptions)
+    repair: RepairOptions = Field(default_factory=RepairOptions)
+    job: JobOptions = Field(default_factory=JobOptions)
+    gpu: GpuOptions = Field(default_factory=GpuOptions)
+
+    @property
+    def scheduler_names(self) -> dict[str, str]:
+        """Return schedulerName by profile, of those that run here: `NAME-scheduler` if no setting names it."""
+        names = self.all_scheduler_names
+        return {profile: names.get(profile, f"{profile}-scheduler") for profile in self.profiles}
+
+    @property
+    def all_scheduler_names(self) -> dict[str, str]:
+        """schedulerName by profile, of those that do not run here, too."""
+        return {"online": self.scheduler_name, "gpu": self.gpu.scheduler_name, "job": self.job.scheduler_name}
+
+    @field_validator("profiles")
+    @classmethod
+    def _once_each(cls, profiles: list[str]) -> list[str]:
+        if len(set(profiles)) < len(profiles):
+            raise ValueError("each profile may be named once")
+        return profiles
+
+    @model_validator(mode="after")
+    def _not_shared_with_itself(self) -> Self:
+        if self.domain in self.share_nodes:
+            raise ValueError(f"share_nodes names {self.domain!r}, which is the domain of this scheduler")
+        return self
+
+    @model_validator(mode="after")
+    def _shards_have_leases(self) -> Self:
+        if self.shards.enabled and not self.lease.enabled:
+            raise ValueError("shards.enabled needs lease.enabled: Leases say which replica owns which nodes")
+        return self
+
+    @model_validator(mode="after")
+    def _names_of_their_own(self) -> Self:
+        profile_of: dict[str, str] = {}
+        for profile, name in self.scheduler_names.items():
+            if name in profile_of:
+                raise ValueError(
+                    f"each profile has a scheduler name of its own, {profile_of[name]} and {profile} both have "
+                    f"{name!r}: set scheduler_name, gpu.scheduler_name or job.scheduler_name"
+                )
+            profile_of[name] = profile
+        return self

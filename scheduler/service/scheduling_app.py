@@ -1,0 +1,70 @@
+"""The scheduling process as an application: its own routes, and the scorer's that change nothing.
+
+Left out are /v1/scores and /v1/charges, by which another scheduler says where its pod will probably go: what is assumed
+of our pods is the loops' matter alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+from fastapi import APIRouter, FastAPI
+from prometheus_client.registry import Collector
+
+from scheduler.scheduling_metrics import SchedulingMetrics
+from scheduler.service import queue_routes as queue
+from scheduler.service import scheduling_answers as answers
+from scheduler.service import state_routes as state
+from scheduler.service.scheduling_answers import SchedulingApi
+from scheduler.service.state_routes import SchedulingService
+from scorer.scorer_api import ScorerApi
+from scorer.service import openapi
+from scorer.service.app import assembled
+from scorer.service.metrics import ServiceMetrics
+from scorer.service.options import ServiceOptions
+from scorer.service.routes import forecasts, scores
+from scorer.service.routes import state as scorer_state
+from scorer.service.routes.page import page_router
+from serving.documents import bodies_of
+from serving.hosts import ANY_HOST, Hosts
+from serving.kubernetes_access import KubernetesAccess
+
+_DESCRIPTION = "Which pods wait for what in our own scheduling loops, beside what the scorer inside knows.\n\n"
+
+
+def describe(app: FastAPI, *, with_tokens: bool, more: Iterable[type] = ()) -> dict[str, Any]:
+    """The document of the application. more: bodies of further routes."""
+    types = [*bodies_of(answers), *more]
+    document = openapi.describe(app, with_tokens=with_tokens, more=types)
+    document["info"]["description"] = _DESCRIPTION + document["info"]["description"]
+    return document
+
+
+def create_app(
+    scorer: ScorerApi,
+    scheduling: SchedulingApi,
+    metrics: SchedulingMetrics,
+    options: ServiceOptions | None = None,
+    *,
+    access: KubernetesAccess | None = None,
+    collectors: Iterable[Collector] = (),
+    routers: Iterable[APIRouter] = (),
+    bodies: Iterable[type] = (),
+    hosts: Hosts = ANY_HOST,
+) -> FastAPI:
+    """The process as an ASGI application. Raises InputError where a token file cannot be used.
+
+    metrics    : written by the loops, exported here
+    access     : clients allowed in addition to those with a token of the files; None = none
+    collectors : further metrics to export
+    routers    : of profiles that have routes of their own; bodies: what these answer, for the OpenAPI document
+    hosts      : names under which it is asked (serving/hosts.py)
+    """
+    options = options or ServiceOptions()
+    exported = ServiceMetrics(scorer, options, [*metrics.collectors, *collectors], stages=metrics.stages)
+    service = SchedulingService(scorer, options, exported, scheduling=scheduling)
+    own = (queue.router, state.router, scores.explaining, forecasts.router, scorer_state.router, page_router())
+    described = partial(describe, more=tuple(bodies))
+    return assembled("forecast-scheduler schedule", service, (*own, *routers), described, access, hosts)
