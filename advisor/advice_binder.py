@@ -1,51 +1,87 @@
-"""Bind plugin of the advisor: in place of a binding, the pod's node is nominated and our gate removed.
-
-    PATCH status: nominated --> PATCH pod: gate gone, advice noted --> kube-scheduler binds
-         |  refused, or not followed  ^           | not known
-         +--> preferred node affinity-+           v
-              in the same PATCH              looked at later
-
-A pod that is still not bound later is looked at: while kube-scheduler has not tried it the nomination stays; once it
-has tried in vain, room is reserved for nothing, and the nomination is withdrawn.
+"""Bind plugins of the advisor: in place of a binding, the pod's node is nominated and our gate removed; in shadow mode
+nothing is written. Advice waits here for the write that carries it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
 
-from advisor.advice_notes import AdviceNotes
 from advisor.advice_requests import advice_note, own_terms, pending_pod
-from advisor.following import Following, Way, as_canary
-from advisor.gated_pods import GatedPods
+from advisor.followed_advice import Following, Way, as_canary
+from advisor.pods_waiting_for_advice import GatedPods
 from advisor.preferred_pods import preferred_nodes
 from advisor.stale_nominations import withdraw
-from kube.binding.binder import BindingRequest
-from kube.binding.binding_steps import BindingResult, BindingVerdict, Seen, what_is_seen
-from kube.client.api_answer import Answer, is_gone
+from kube.binding.binding_steps import BindingRequest, BindingResult, BindingVerdict, SeenPod, what_is_seen
+from kube.client.api_answer import ApiAnswer, is_gone
 from kube.client.pod_writes import MERGE, nomination_body, pod_path
 from kube.failure_notice import FailureNotice
 from kube.objects.objects import PodInfo
-from kube.session.request_retries import Requests, is_passing, is_passing_or_conflict, request_with_retries
+from kube.session.session_calls import Requests, is_passing, is_passing_or_conflict, request_with_retries
 from kube.status.pod_conditions import STRATEGIC_MERGE
-from placement.decisions.advice import Advice
+from placement.decisions.decision import Advice
+from placement.decisions.recorder import DecisionRecorder
 from placement.gate_removal import may_go_without_note, remove_gate
+from placement.pods_to_hold import AdviceMode, labelled_mode, why_not_held
 from placement.preferred_nodes import preferred_terms
+from placement.status import SUCCESS, Status
 from scheduler.binding.in_flight_limit import InFlightLimit
 from scheduler.binding.outcome import BindStatus, bind_status
 
+# Advice between the cycle that made it and the write that carries it; the recorder keeps it once it is written.
+
+_MOST: Final = 10_000
+
+
+class AdviceNotes:
+    """Implements Advised of the loop. For any thread."""
+
+    def __init__(self, recorder: DecisionRecorder) -> None:
+        self._recorder = recorder
+        self._lock = threading.Lock()
+        self._notes: OrderedDict[str, Advice] = OrderedDict()
+        self.n_advised = 0  # so far
+
+    def advised(self, advice: Advice) -> None:
+        """Keep it until it is written."""
+        with self._lock:
+            self._notes[advice.uid] = advice
+            self.n_advised += 1
+            if len(self._notes) > _MOST:
+                self._notes.popitem(last=False)
+
+    def take(self, uid: str) -> Advice | None:
+        """Return the advice about a pod, once; None = it is not known any more."""
+        with self._lock:
+            return self._notes.pop(uid, None)
+
+    def written(self, advice: Advice | None) -> None:
+        """kube-scheduler has it: keep it until the pod is bound."""
+        if advice is not None:
+            self._recorder.advised(advice)
+
+
 logger = logging.getLogger(__name__)
 
+
 _TRIES: Final = 2
+
+
 _THROTTLED: Final = 429
+
+
 _REFUSED: Final = (403, 422)
+
+
 _MOST_CANARIES: Final = 100
+
 
 _SEEN_WHOLE: Final = 100
 """Nodes that fit a pod, of which kube-scheduler looks at all (minFeasibleNodesToFind in its schedule_one.go)."""
@@ -159,7 +195,7 @@ class AdviceBinder:
         mode = way.value if way in (Way.CANARY, Way.PREFER) else ""
         note = advice_note(advice, "not known any more", nominated=node, mode=mode)
 
-        def patch(body: bytes) -> Awaitable[Answer]:
+        def patch(body: bytes) -> Awaitable[ApiAnswer]:
             return self._patch(pod_path(pod), body, STRATEGIC_MERGE)
 
         answer = await remove_gate(patch, pod, note, preferred=terms)
@@ -208,7 +244,7 @@ class AdviceBinder:
         seen = what_is_seen(request, answer, trouble="it was looked at after its advice")
         if isinstance(seen, BindingResult):
             return bind_status(self.name, seen)
-        if seen is Seen.NOTHING:
+        if seen is SeenPod.NOTHING:
             return self._status(BindingVerdict.UNKNOWN, answer.text)
         try:
             now = pending_pod(answer.body)
@@ -228,8 +264,8 @@ class AdviceBinder:
             self.figures.withdrawn += 1
         return self._status(BindingVerdict.REFUSED, "kube-scheduler found no place for the pod")
 
-    async def _patch(self, path: str, body: bytes, content_type: str) -> Answer:
-        def is_worth_it(answer: Answer) -> bool:
+    async def _patch(self, path: str, body: bytes, content_type: str) -> ApiAnswer:
+        def is_worth_it(answer: ApiAnswer) -> bool:
             if answer.status == _THROTTLED:
                 self._limit.was_throttled()
             return is_passing_or_conflict(answer)
@@ -249,7 +285,7 @@ class AdviceBinder:
         return bind_status(self.name, BindingResult(verdict, reason))
 
 
-def _is_stored(answer: Answer, node: str) -> bool:
+def _is_stored(answer: ApiAnswer, node: str) -> bool:
     """Return whether a nomination was taken: a policy of the API server may drop the field and say 200."""
     if not answer.is_success:
         return False
@@ -257,3 +293,39 @@ def _is_stored(answer: Answer, node: str) -> bool:
         return pending_pod(answer.body).nominated == node
     except msgspec.DecodeError:
         return False
+
+
+# Shadow mode: pods that ask for advice are decided about as they come, and nothing is written.
+
+
+class ShadowBinder:
+    """Implements Bind: leaves the pod to kube-scheduler."""
+
+    name = "ShadowAdvice"
+
+    async def bind(self, pod: PodInfo, node: str) -> Status:
+        return SUCCESS
+
+
+def asks_for_advice(
+    labels_of: Callable[[str], Mapping[str, str] | None],
+    scheduler_names: Collection[str],
+    by_policy: Callable[[PodInfo], AdviceMode | None] = lambda pod: None,
+) -> Callable[[PodInfo], bool]:
+    """Return whether the webhook would do anything with a pod.
+
+    labels_of : of a namespace, None = not known
+    by_policy : what the policy of a pod says of advice; None = nothing
+    """
+
+    def asks(pod: PodInfo) -> bool:
+        mode = labelled_mode(pod.labels, labels_of(pod.namespace) or {}, by_policy(pod) or AdviceMode.OFF)
+        return mode is not AdviceMode.OFF and not why_not_held(
+            pod.namespace,
+            scheduler_name=pod.scheduler_name,
+            scheduler_names=scheduler_names,
+            owner_kind=pod.owner.kind,
+            node_name=pod.node,
+        )
+
+    return asks

@@ -21,13 +21,13 @@ import msgspec
 import orjson
 
 from kube.objects.objects import PodInfo
-from placement.advice_gate import ADVICE
-from placement.decisions.advice import Advice
+from placement.decisions.decision import Advice
+from placement.pods_to_hold import ADVICE
 from placement.preferred_nodes import PREFERRED
 
 
 @dataclass(frozen=True, slots=True)
-class PendingPod:
+class PodLook:
     """What a look at a pod says.
 
     node      : that it is bound to, '' = none
@@ -76,12 +76,12 @@ def withdraw_body(pod: PodInfo, version: str) -> bytes:
     return orjson.dumps({"metadata": metadata, "status": {"nominatedNodeName": None}})
 
 
-def pending_pod(body: bytes) -> PendingPod:
+def pending_pod(body: bytes) -> PodLook:
     """Read the answer to a GET of a pod. Raises msgspec.DecodeError."""
     pod = msgspec.json.decode(body, type=_Pod)
     conditions = pod.status.conditions or ()
     tried = (one for one in conditions if one.type == "PodScheduled" and one.status == "False")
-    return PendingPod(
+    return PodLook(
         version=pod.metadata.resource_version,
         node=pod.spec.node_name or "",
         nominated=pod.status.nominated_node_name or "",

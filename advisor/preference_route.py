@@ -11,10 +11,10 @@ from starlette.responses import Response
 
 from advisor.preferred_pods import PreferredPods, TooLate
 from placement.preferred_nodes import PREFERENCES, PreferencesRequest
-from scorer.service.openapi import answer, body
 from scorer.service.requests import json_body, pod_of
-from scorer.service.state import ReadyService
-from serving.errors import Refusal, json_response
+from scorer.service.scorer_openapi import answer, body
+from scorer.service.scorer_state import ReadyService
+from serving.json_answers import Refusal, json_response
 
 _REQUEST: Final = msgspec.json.Decoder(PreferencesRequest)
 

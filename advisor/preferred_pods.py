@@ -26,17 +26,17 @@ import orjson
 from advisor.advice_requests import advice_note
 from base.errors import ForecastError
 from cluster.assuming_cluster import AssumingCluster
-from cluster.opt_out import opts_out
+from kube.objects.counted_pods import waits
 from kube.objects.objects import PodInfo
-from kube.objects.pod_accounting import waits
-from placement.advice_gate import ADVICE
-from placement.decisions.advice import Advice
+from placement.decisions.decision import Advice
 from placement.decisions.recorder import DecisionRecorder
 from placement.filters.filter import ClusterView
-from placement.kube_scheduler_choice import expected_choice
+from placement.pods_to_hold import ADVICE
 from placement.preferred_nodes import PreferencesBody, PreferredNode, preferring
+from placement.scores.default_scores import expected_choice
 from scorer.judgement import Judgement
 from scorer.scorer import Scorer
+from scorer.scoring_policy import opts_out
 
 _STAND_IN: Final = "asked/"
 """With the UID of the question behind it: the UID of a stand-in. No pod has a slash in its own."""

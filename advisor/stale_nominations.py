@@ -20,17 +20,17 @@ from typing import Final
 
 import msgspec
 
-from advisor.advice_requests import PendingPod, pending_pod, withdraw_body
+from advisor.advice_requests import PodLook, pending_pod, withdraw_body
 from cluster.assuming_cluster import AssumingCluster
 from cluster.follower import NodesAndPodsOnly
 from cluster.tables.changes import Change, PodChange, one_by_one
-from kube.client.api_answer import Answer
+from kube.client.api_answer import ApiAnswer
 from kube.client.pod_writes import MERGE, pod_path
+from kube.objects.counted_pods import waits
 from kube.objects.objects import PodInfo
-from kube.objects.pod_accounting import waits
 from kube.session.api_session import SessionOver
-from kube.session.request_retries import Requests, Session
-from placement.advice_gate import ADVICE
+from kube.session.session_calls import Requests, Session
+from placement.pods_to_hold import ADVICE
 
 _MOST_AT_ONCE: Final = 32
 _REQUEST_SECONDS: Final = 5.0
@@ -126,7 +126,7 @@ def makes_room(ending: Iterable[PodInfo], pod: PodInfo, node: str) -> bool:
     return any(other.node == node and other.priority < pod.priority for other in ending)
 
 
-async def withdraw(session: Requests, pod: PodInfo, read: PendingPod) -> Answer:
+async def withdraw(session: Requests, pod: PodInfo, read: PodLook) -> ApiAnswer:
     """Take the nomination back, if the pod is as it was read."""
     return await session.request(
         "PATCH",

@@ -1,9 +1,5 @@
-"""The service at work: works out what is expected, shows it, and as the leader lets its hands act on it.
-
-    every look:  tables + usage of pods --> expected loads            (in every replica: all answer the metrics API)
-    leader:      each hand acts; without a usable forecast, and at the end, each takes back what it wrote
-
-What the hands decide is theirs; this file says when each is asked.
+"""The service at work: works out what is expected, shows it on its page and as metrics, and as the leader lets its
+hands act on it.
 """
 
 from __future__ import annotations
@@ -11,31 +7,69 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
-from autoscaling.hand import Hand
-from autoscaling.options import AutoscaleOptions
-from autoscaling.replicas.loads_ahead import LoadsAhead, loads_ahead
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from autoscaling.autoscale_settings import AutoscaleOptions
+from autoscaling.replicas.loads_ahead import METRIC, LoadsAhead, loads_ahead
 from autoscaling.replicas.used_now import PodUsageSource, used_by_service
 from autoscaling.services_ahead import ServicesAhead, services_ahead
 from base.errors import ForecastError
 from cluster.degradation import Level
 from cluster.live_tables import LiveTables
 from forecast.resources import RESOURCES
-from kube.troubles import Troubles
+from kube.failure_notice import Troubles
+
+# What acts on the cluster by the forecast, as the service `autoscale` drives it.
+
+
+class Hand(Protocol):
+    """Writes one kind of thing: buffers, marks of nodes, requests of pods.
+
+    All that must outlive this process is on the API server, in objects or annotations that bear our name. So a new
+    leader, or this process after a restart, continues where the last one stopped.
+    """
+
+    @property
+    def name(self) -> str:
+        """For the log, the metrics and the page."""
+
+    async def act(self, ahead: ServicesAhead, now: float) -> None:
+        """Bring what is written to what the forecast asks for. As the leader, every `autoscale.act_every` seconds.
+
+        It may be cancelled at each of its requests, as by a kill: what takes too long goes on in the next turn.
+
+        now : unix seconds
+        Raises ForecastError where the API server refuses or is not there; the next call tries again.
+        """
+
+    async def retreat(self) -> None:
+        """Take back all that bears our name: there is no usable forecast, or the leader ends. May be called again.
+
+        Raises as `act` does.
+        """
+
+    def metrics(self) -> Iterator[Metric]:
+        """What it did and decided since this process leads. For any thread."""
+
 
 logger = logging.getLogger(__name__)
 
+
 _TURN_SECONDS: Final = 30.0
 """For one hand in one turn: the rest is for the next one. The loads wait meanwhile: the same thread works them out."""
+
+
 _RETREAT_SECONDS: Final = 20.0
 """For all hands at the end: what is left is taken back by the next leader."""
 
 
-class Submits(Protocol):
+class SubmitsWork(Protocol):
     """kube.session.api_session.ApiSession."""
 
     def submit(self, work: Coroutine[Any, Any, None], /) -> Future[None]:
@@ -65,7 +99,7 @@ class Autoscaler:
         self,
         tables: LiveTables,
         pods: PodUsageSource | None,
-        session: Submits,
+        session: SubmitsWork,
         hands: Sequence[Hand],
         options: AutoscaleOptions,
         *,
@@ -189,3 +223,43 @@ class Autoscaler:
     def _note(self, **changes: Any) -> None:
         with self._lock:
             self._state = replace(self._state, **changes)
+
+
+# What is expected and what the autoscaler does, as metrics. KEDA and dashboards read the loads.
+
+
+class AutoscalingCollector(Collector):
+    """Implements prometheus_client's Collector. loads: those that may be said; hands: all that may act"""
+
+    def __init__(
+        self, state: Callable[[], AutoscalerState], loads: Callable[[], LoadsAhead], hands: Sequence[Hand]
+    ) -> None:
+        self._state, self._loads, self._hands = state, loads, tuple(hands)
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metrics; a service whose usage is not measured has no load."""
+        state = self._state()
+        loads = GaugeMetricFamily(
+            METRIC,
+            "Load to have replicas for: highest that all pods of the service together are expected to have within the "
+            "lead, in base units.",
+            labels=["namespace", "kind", "name", "resource"],
+        )
+        for one in self._loads():
+            loads.add_metric([one.namespace, *one.labels.values()], one.value)
+        yield loads
+        yield _gauge("leading", "1 = this replica writes.", state.leads)
+        yield _gauge("has_forecast", "1 = there is a forecast that may be acted on.", state.has_forecast)
+        yield _gauge("held_up", "1 = something that was due could not be done.", bool(state.trouble))
+        acting = GaugeMetricFamily(
+            "forecast_autoscale_acting", "1 = acted when it was last asked, as the leader.", labels=["hand"]
+        )
+        for hand in self._hands:
+            acting.add_metric([hand.name], float(hand.name in state.acting))
+        yield acting
+        for hand in self._hands:
+            yield from hand.metrics()
+
+
+def _gauge(name: str, help_text: str, value: bool) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"forecast_autoscale_{name}", help_text, value=float(value))

@@ -32,7 +32,7 @@ class AnswerTooSlow(ForecastError, TimeoutError):
     """The answer did not end in time, or there was no room for it in time."""
 
 
-class Room:
+class ReadingRoom:
     """Bytes that the answers of a process may take together. For any thread."""
 
     def __init__(self, most: int) -> None:
@@ -78,7 +78,7 @@ class Room:
         return next(iter(self._held)) == number or sum(self._held.values()) + more <= self.most
 
 
-ROOM: Final = Room(2**27)
+ROOM: Final = ReadingRoom(2**27)
 """Shared by all answers that this process reads at once."""
 
 

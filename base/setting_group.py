@@ -1,23 +1,67 @@
-"""What all groups of settings have in common, and the types of their fields.
-
-Each feature owns one group: a class whose fields carry default, range and documentation. The settings document is
-composed of these classes, docs/use/settings.md is generated from them, and code makes them with keyword arguments.
-"""
+"""What all groups of settings have in common, and the types of their fields, durations such as 1h30m among them."""
 
 from __future__ import annotations
 
 import ast
 import inspect
+import math
+import re
 from collections.abc import Mapping
 from itertools import pairwise
 from textwrap import dedent
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, GetJsonSchemaHandler, ValidationError
 from pydantic.json_schema import JsonSchemaValue
 
-from base.durations import DURATION_EXAMPLES, duration_seconds
 from base.errors import InputError
+
+# How people write how long something takes: 200ms, 30s, 5m, 1h30m, or a plain number of seconds.
+#
+# The way of Prometheus, without years and weeks (https://prometheus.io/docs/prometheus/latest/querying/basics/), and
+# with fractions, as Go has them: 1.5h.
+
+DURATION_EXAMPLES: Final = "200ms, 30s, 5m or 1h30m"
+
+
+_LONGEST_TEXT: Final = 400
+"""Characters: the largest number there is, written out, and some. A client that creates a pod can write more."""
+
+
+_SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+
+
+_NUMBER: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+
+
+_PART: Final = re.compile(rf"({_NUMBER.pattern})(ms|[smhd])")
+
+
+_DURATION: Final = re.compile(rf"(?:{_PART.pattern})+")
+
+
+def duration_seconds(text: str) -> float | None:
+    """Seconds, at least 0 and finite; None = it is no duration."""
+    if len(text) > _LONGEST_TEXT:
+        return None
+    if _NUMBER.fullmatch(text):
+        seconds = float(text)
+    elif _DURATION.fullmatch(text):
+        seconds = sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
+    else:
+        return None
+    return seconds if math.isfinite(seconds) else None
+
+
+def _first_mistake(group: type[SettingGroup], error: ValidationError) -> str:
+    mistake = error.errors()[0]
+    key = ".".join(map(str, mistake["loc"]))
+    if mistake["type"] == "extra_forbidden":
+        return f"{group.__name__} has no setting {key!r}: it has {', '.join(group.model_fields)}"
+    if mistake["type"] == "missing":
+        return f"{group.__name__}: {key} is missing: give it"
+    found = key and (f"{key}: " if isinstance(mistake["input"], Mapping) else f"{key} is {mistake['input']!r}: ")
+    return f"{group.__name__}: {found}{what_is_allowed(mistake)}"
 
 
 class SettingGroup(BaseModel):
@@ -81,17 +125,6 @@ def _texts_in(source: str) -> dict[str, str]:
     }
 
 
-def _first_mistake(group: type[SettingGroup], error: ValidationError) -> str:
-    mistake = error.errors()[0]
-    key = ".".join(map(str, mistake["loc"]))
-    if mistake["type"] == "extra_forbidden":
-        return f"{group.__name__} has no setting {key!r}: it has {', '.join(group.model_fields)}"
-    if mistake["type"] == "missing":
-        return f"{group.__name__}: {key} is missing: give it"
-    found = key and (f"{key}: " if isinstance(mistake["input"], Mapping) else f"{key} is {mistake['input']!r}: ")
-    return f"{group.__name__}: {found}{what_is_allowed(mistake)}"
-
-
 def what_is_allowed(mistake: Any) -> str:
     """What pydantic says about a value, as the second half of a sentence."""
     what = str(mistake["msg"]).removeprefix("Value error, ").replace("valid tuple", "valid list")
@@ -128,8 +161,11 @@ def _seconds(value: Any) -> Any:
 
 
 Country = Annotated[str, BeforeValidator(_countries)]
+
+
 Duration = Annotated[float, BeforeValidator(_seconds)]
 """Seconds, written as a number or in Prometheus' way."""
+
 
 Off = BeforeValidator(_off)
 """For an Enum with the value "off"."""

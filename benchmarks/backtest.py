@@ -31,9 +31,9 @@ from benchmarks.rivals import RIVALS
 from forecast.backtest import OURS, Backtest, backtest, origin_days, peak_scores
 from forecast.fit import fit
 from forecast.history import History
-from forecast.issued_bounds import daily_peaks
-from forecast.losses import pinball_loss
 from forecast.model import PEAK_QUANTILES
+from forecast.online_calibration import daily_peaks
+from forecast.quantiles import pinball_loss
 from forecast.resources import resource_index
 from trainer.history.files import read_history
 

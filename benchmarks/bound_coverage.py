@@ -27,9 +27,8 @@ from benchmarks.clusters.__main__ import main as build_cluster
 from benchmarks.harness import command_line
 from forecast.fit import fit
 from forecast.history import History
-from forecast.issued_bounds import node_hits, service_hits
 from forecast.model import PeakModel
-from forecast.online_calibration import INFO
+from forecast.online_calibration import INFO, node_hits, service_hits
 from forecast.resources import RESOURCES
 from trainer.history.files import read_history
 

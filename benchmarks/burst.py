@@ -25,7 +25,7 @@ import numpy as np
 from base.arrays import Floats, Ints
 from benchmarks.harness import command_line
 from cluster.live.charges import Charges
-from cluster.live.virtual_available import virtual_available
+from cluster.live.virtual_request import virtual_available
 from scorer.scores.least_allocated import least_allocated_score
 from scorer.scores.most_available import most_available_score
 

@@ -22,8 +22,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from autoscaling.capacity.capacity import Capacity, capacity
-from autoscaling.capacity.options import CapacityOptions
+from autoscaling.autoscale_settings import CapacityOptions
+from autoscaling.capacity.nodes_needed import Capacity, capacity
 from benchmarks.capacity_services import many_services
 from benchmarks.clusters import build_asd_cluster, build_bitbrains_cluster
 from benchmarks.harness import command_line, finish, machine_load, print_aims

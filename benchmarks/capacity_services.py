@@ -11,7 +11,7 @@ from forecast.resources import CPU, MEMORY, RESOURCES
 from scorer.replay.curves import CurveForecast, true_future
 from scorer.replay.preparation import Prepared
 from scorer.replay.recording import Recording
-from scorer.replay.window import Window
+from scorer.replay.window import ReplayWindow
 
 DAYS = 7
 PODS_PER_NODE = 13
@@ -56,7 +56,7 @@ def many_services(n_services: int, *, seed: int = 0) -> Prepared:
         service_requests=requests,
     )
     truth = true_future(recording, np.zeros(n_services, dtype=np.bool_))
-    window = Window(7, tuple(date(2026, 11, 2) + timedelta(days=day) for day in range(DAYS)), 0, DAYS)
+    window = ReplayWindow(7, tuple(date(2026, 11, 2) + timedelta(days=day) for day in range(DAYS)), 0, DAYS)
     forecasts = {
         "oracle": truth,
         "forecast": _wrong(truth, 0.05, rng),

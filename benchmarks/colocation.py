@@ -30,7 +30,7 @@ from benchmarks.evening_rollout import EveningRollout, evening_rollout
 from benchmarks.harness import command_line
 from cluster.live.usage import NodeUsage
 from cluster.model_watch import LoadedModel
-from cluster.predicted.declared_use import VIRTUAL_REQUEST_ANNOTATION
+from cluster.predicted.pod_bounds import VIRTUAL_REQUEST_ANNOTATION
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.service_key import NO_OWNER

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from cluster.predicted.capacity import KnownCapacities
-from cluster.predicted.profiles import Profiles
-from cluster.predicting import predict
+from cluster.predicted.node_capacity import KnownCapacities
+from cluster.predicted.pod_profiles import Profiles
+from cluster.tables_anew import predict
 from cluster.tracking import TrackedCluster
 from kube.decoding.decoding import Kind
 from kube.objects.constraints import (
@@ -25,13 +25,13 @@ from kube.objects.constraints import (
     Toleration,
     TopologySpreadConstraint,
 )
-from kube.objects.objects import NodeImage, NodeInfo, Phase, PodInfo, Taint
+from kube.objects.objects import NodeImage, NodeInfo, PodInfo, PodPhase, Taint
 from kube.objects.storage_objects import (
     BindingMode,
-    ClaimInfo,
     ClaimReference,
     CsiNodeInfo,
     StorageClassInfo,
+    VolumeClaimInfo,
     VolumeInfo,
     VolumeSource,
 )
@@ -71,7 +71,7 @@ class ConstrainedCluster:
             uid=f"new-{kind}-{number}",
             name=f"{like.name}-new",
             node="",
-            phase=Phase.PENDING,
+            phase=PodPhase.PENDING,
             images=(f"registry.example/app-{offset % 60}:1",),
         )
         match kind:
@@ -211,8 +211,8 @@ def _volume(i: int, claim: str, namespace: str) -> VolumeInfo:
     )
 
 
-def _bound_claim(i: int, name: str, namespace: str) -> ClaimInfo:
-    return ClaimInfo(
+def _bound_claim(i: int, name: str, namespace: str) -> VolumeClaimInfo:
+    return VolumeClaimInfo(
         namespace,
         name,
         uid=f"{name}-{i}",
@@ -224,7 +224,7 @@ def _bound_claim(i: int, name: str, namespace: str) -> ClaimInfo:
     )
 
 
-def _claims(namespace: str, names: tuple[str, str], number: int) -> tuple[ClaimInfo, ClaimInfo]:
+def _claims(namespace: str, names: tuple[str, str], number: int) -> tuple[VolumeClaimInfo, VolumeClaimInfo]:
     """One that is bound, and one whose volume is made where the pod goes."""
     bound = _bound_claim(number, names[0], namespace)
     waits = replace(bound, name=names[1], uid=f"{names[1]}-{number}", storage_class=_LATER, volume="", is_bound=False)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from base.arrays import Floats
-from forecast.losses import pinball_loss
+from forecast.quantiles import pinball_loss
 
 BOOM = (
     ("Toto 2.0, 2.5B", 0.581, 0.349),

@@ -27,14 +27,14 @@ from benchmarks.zones_and_images import (
     protected,
     zone_of,
 )
-from cluster.predicted.capacity import CAPACITY_ANNOTATION
+from cluster.predicted.node_capacity import CAPACITY_ANNOTATION
 from cluster.predicted.power_growth import RESOURCE_WEIGHTS, power_growth
 from forecast.calendar import SLOTS_PER_DAY, Calendar
 from forecast.fit import fit
 from forecast.model import PeakModel
 from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.service_key import ServiceKey
-from scorer.replay.metrics import daily_peaks, hot_node_slots, peak_variation, shares
+from scorer.replay.replay_figures import daily_peaks, hot_node_slots, peak_variation, shares
 from testing.servers.cluster_objects import Manifest, node, pod, replica_set
 from trainer.history.files import HistoryFiles
 

@@ -14,12 +14,12 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from cluster.degradation import Level
-from extender.extender_api import Filtered, Victims
-from extender.service.app import create_app
+from extender.extender_api import Filtered, VictimsByUid
+from extender.service.extender_app import create_app
 from kube.objects.objects import PodInfo
 from scorer.answers import Status
-from serving.options import ServerOptions
 from serving.server import serve
+from serving.server_settings import ServerOptions
 
 
 class Echo:
@@ -36,7 +36,7 @@ class Echo:
         """All are equal."""
         return dict.fromkeys(nodes, self._points)
 
-    def preempt(self, pod: PodInfo, victims: Mapping[str, Victims]) -> Mapping[str, Victims]:
+    def preempt(self, pod: PodInfo, victims: Mapping[str, VictimsByUid]) -> Mapping[str, VictimsByUid]:
         """As kube-scheduler chose them."""
         return victims
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from base.arrays import Floats
 from cluster.predicted.horizon import HORIZON_DAYS
-from cluster.predicted.profiles import Profiles
+from cluster.predicted.pod_profiles import Profiles
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.fit import fit
 from forecast.history import History

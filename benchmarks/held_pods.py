@@ -12,7 +12,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from advisor.options import AdviseOptions
+from advisor.advice_settings import AdviseOptions
 from benchmarks.harness import command_line, finish, numbers
 from testing.processes.gate_deaths import ALLOWED_MORE, DEATHS, held_through
 

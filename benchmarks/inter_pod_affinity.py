@@ -33,13 +33,13 @@ from kube.objects.constraints import (
     Requirement,
     TopologySpreadConstraint,
 )
+from kube.objects.labels import selector_matches
 from kube.objects.objects import NodeInfo, PodInfo
-from kube.objects.selectors import selector_matches
 from placement.filters.filter import ClusterView, rejected
 from placement.filters.inter_pod_affinity import InterPodAffinity
 from placement.filters.pod_topology_spread import PodTopologySpread
-from placement.scores.inter_pod_affinity import InterPodAffinity as InterPodAffinityScore
-from placement.scores.pod_topology_spread import PodTopologySpread as PodTopologySpreadScore
+from placement.scores.inter_pod_affinity import InterPodAffinityScore as InterPodAffinityScore
+from placement.scores.pod_topology_spread import PodTopologySpreadScore as PodTopologySpreadScore
 
 NEAR, AWAY = "service-0", "service-1"
 

@@ -42,14 +42,14 @@ from benchmarks.job_day_jobs import SIZE, DrawnRun, drawn_day
 from cluster.degradation import Level
 from cluster.live.usage import NodeUsage
 from cluster.model_watch import LoadedModel
-from cluster.predicted.declared_use import VIRTUAL_REQUEST_ANNOTATION
-from cluster.runs.declared_run import EXPECTED_RUN_ANNOTATION, said_run
+from cluster.predicted.pod_bounds import VIRTUAL_REQUEST_ANNOTATION
+from cluster.runs.expected import EXPECTED_RUN_ANNOTATION, said_run
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import CPU, HOT_SHARE, MEMORY
 from forecast.service_key import Owner, ServiceKey
 from kube.decoding.decoding import Kind, decode_pod
 from kube.decoding.jobs import JobInfo
-from kube.objects.objects import Phase, PodInfo
+from kube.objects.objects import PodInfo, PodPhase
 from placement.cluster_events import ClusterEvent
 from placement.filters.catalogue import standard_filters
 from placement.filters.filter import ClusterView, Filter
@@ -63,7 +63,7 @@ from scheduler.profiles.job.valley.off_peak import OffPeak
 from scheduler.profiles.job.valley.planning_loop import Planner
 from scheduler.profiles.job.valley.valley_gate import ValleyGate
 from scorer.options import ScorerOptions
-from scorer.replay.metrics import hot_node_slots, shares
+from scorer.replay.replay_figures import hot_node_slots, shares
 from scorer.scorer import Scorer
 
 RULES: Final = ("no jobs", "by requests", "peak-aware", "with the valley")
@@ -233,7 +233,7 @@ class _Simulation:
         seconds = self.now - self.day.start
         for pod, row in zip(ready, rows, strict=False):
             name = self.view.state.names[row]
-            bound = replace(pod, node=name, started=self.now, phase=Phase.RUNNING)
+            bound = replace(pod, node=name, started=self.now, phase=PodPhase.RUNNING)
             self.scorer.tables.put(Kind.PODS, bound)
             place = waiting.places[pod.uid]
             place.row, place.started = self.node_of_row[row], seconds

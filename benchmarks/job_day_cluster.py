@@ -17,7 +17,7 @@ from benchmarks.job_day_jobs import FIRST_HOUR
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.fit import fit
 from forecast.model import PeakModel
-from forecast_scheduler.commands.demo.recorded_cluster import cluster_at
+from forecast_scheduler.commands.demo.evening_scorer import cluster_at
 from kube.decoding.decoding import ApiObject, Kind, decode_object
 from kube.objects.objects import PodInfo
 from trainer.history.files import read_history, read_pod_usage

@@ -6,7 +6,7 @@ import numpy as np
 
 from base.arrays import Floats32
 from forecast.resources import MEMORY, RESOURCES
-from rebalancer.planning.problem import Budget, PodColumns, Problem
+from rebalancer.planning.problem import Budget, PlannedPods, Problem
 from testing.rebalancing.random_problems import NODE
 
 
@@ -37,7 +37,7 @@ def large_problem(n_nodes: int, n_pods: int, n_slots: int, *, used: float = 0.45
         capacity=scale[:, None] * NODE,
         free=np.maximum(scale[:, None] * NODE[:2] - requested, 0.0),
         usage=usage,
-        pods=PodColumns(
+        pods=PlannedPods(
             node=node,
             profile=service,
             requests=requests,

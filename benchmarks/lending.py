@@ -34,9 +34,9 @@ from benchmarks.gpu_tide_week import TideWeek, tide_week
 from benchmarks.harness import command_line
 from cluster.tracking import LIVE_HALF_LIFE_SLOTS
 from forecast.calendar import SLOTS_PER_DAY
-from tenants.admission import Use, committed, denial
 from tenants.elastic_quota import ElasticQuota
 from tenants.need import ServicePods, most_within, needed, pods_of_lasting
+from tenants.quota_admission import Use, committed, denial
 from tenants.quota_tree import QuotaTree, quota_tree
 
 RULES: Final = ("all idle", "by forecast", "true future")

@@ -30,11 +30,10 @@ from typing import Final
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from autoscaling.autoscale_settings import BufferOptions, GuardOptions
 from autoscaling.nodes.buffers import Buffer, buffers, buffers_for
-from autoscaling.nodes.guard import NodesNow, marks, marks_for
-from autoscaling.nodes.options import BufferOptions, GuardOptions
-from autoscaling.nodes.pods_ahead import PodsAhead
-from autoscaling.services_ahead import ServicesAhead
+from autoscaling.nodes.guard import GuardedNodes, marks, marks_for
+from autoscaling.services_ahead import PodsAhead, ServicesAhead
 from base.arrays import Bools, Floats, Ints
 from benchmarks.harness import command_line, finish, print_aims
 from benchmarks.nodes_in_time_cluster import MOST_NODES, Autoscaler, Outcome, Replay
@@ -128,15 +127,15 @@ class Measured:
         """What is expected, with the replicas of a minute."""
         return replace(self.ahead, replicas=self.replicas[:, minute])
 
-    def by_the_forecast(self, nodes: NodesNow, minute: int, options: GuardOptions = GUARD) -> Sequence[str]:
+    def by_the_forecast(self, nodes: GuardedNodes, minute: int, options: GuardOptions = GUARD) -> Sequence[str]:
         """Nodes that the guard keeps."""
         return marks(self.ahead_at(minute), nodes, self.services.begins + 60.0 * minute, options).keep
 
-    def always(self, nodes: NodesNow, minute: int) -> Sequence[str]:
+    def always(self, nodes: GuardedNodes, minute: int) -> Sequence[str]:
         """The same with `always`."""
         return self.by_the_forecast(nodes, minute, GUARD.replace(always=True))
 
-    def by_the_future(self, nodes: NodesNow, minute: int) -> Sequence[str]:
+    def by_the_future(self, nodes: GuardedNodes, minute: int) -> Sequence[str]:
         """Nodes that a guard keeps that knows the highest need of the hours ahead."""
         end = minute + int(NEEDED_SECONDS / 60) + 1
         return marks_for(np.array([self.services.requested[minute:end].max(), 0.0]), nodes, GUARD).keep
@@ -166,7 +165,7 @@ class Measured:
         )
 
 
-Need = Callable[[NodesNow, int], Sequence[str]]
+Need = Callable[[GuardedNodes, int], Sequence[str]]
 
 
 class Guard:
@@ -183,7 +182,7 @@ class Guard:
         if minute - self._decided >= GUARD_MINUTES:
             self._decided = minute
             rows = np.flatnonzero(played.alive)
-            nodes = NodesNow(
+            nodes = GuardedNodes(
                 names=tuple(map(str, rows.tolist())),
                 allocatable=np.tile(self._services.allocatable, (len(rows), 1)),
                 requested=played.used[rows],

@@ -20,7 +20,7 @@ from base.arrays import Floats, Ints
 from benchmarks.clusters import build_asd_cluster, build_bitbrains_cluster
 from benchmarks.clusters.autoscaling import autoscaled_replicas
 from cluster.predicted.horizon import Horizon, start_of_slot
-from cluster.predicted.profiles import Profiles
+from cluster.predicted.pod_profiles import Profiles
 from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY
 from forecast.fit import fit
 from forecast.history import History

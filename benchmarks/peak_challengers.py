@@ -30,10 +30,10 @@ from benchmarks.clusters.plain import Trace, build_plain
 from benchmarks.harness import command_line
 from benchmarks.rivals import light_gbm
 from forecast.backtest import OURS, origin_days, peak_scores, scored_series
+from forecast.fit_inputs import Series
 from forecast.history import History
-from forecast.issued_bounds import daily_peaks
+from forecast.online_calibration import daily_peaks
 from forecast.peaks import PeakForecaster
-from forecast.series import Series
 from trainer.history.files import read_history
 
 _STEP = 7

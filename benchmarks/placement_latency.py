@@ -29,23 +29,23 @@ from kube.objects.objects import PodInfo
 from placement.filters.catalogue import standard_filters
 from placement.filters.filter import Filter, Rejection, rejected
 from placement.scores.image_locality import ImageLocality
-from placement.scores.inter_pod_affinity import InterPodAffinity
-from placement.scores.node_affinity import NodeAffinity
-from placement.scores.pod_topology_spread import PodTopologySpread
+from placement.scores.inter_pod_affinity import InterPodAffinityScore
+from placement.scores.node_affinity import NodeAffinityScore
+from placement.scores.pod_topology_spread import PodTopologySpreadScore
 from placement.scores.standard_score import StandardScore
-from placement.scores.taint_toleration import TaintToleration
-from scorer.policy import ScoringPolicy
-from scorer.scores.catalogue import SCORES
+from placement.scores.taint_toleration import TaintTolerationScore
+from scorer.scores.score_catalogue import SCORES
 from scorer.scoring import score_pod
+from scorer.scoring_policy import ScoringPolicy
 from testing.placement import per_node
 
 _LIMIT = 10e-3
 _POLICY = ScoringPolicy("measured", {"predicted_peak": 1.0}, SCORES)
 _STANDARD_SCORES: tuple[Callable[[], StandardScore], ...] = (
-    TaintToleration,
-    NodeAffinity,
-    InterPodAffinity,
-    PodTopologySpread,
+    TaintTolerationScore,
+    NodeAffinityScore,
+    InterPodAffinityScore,
+    PodTopologySpreadScore,
     ImageLocality,
 )
 _LOOPS = {

@@ -29,9 +29,9 @@ import pandas as pd
 
 from benchmarks.harness import command_line
 from forecast.resources import CPU, DISK, LOG, MEMORY, NETWORK, RESOURCES
-from forecast_scheduler.commands.demo.recorded_cluster import cluster_at
+from forecast_scheduler.commands.demo.evening_scorer import cluster_at
 from forecast_scheduler.commands.model_registry import open_registry
-from forecast_scheduler.commands.scorer.setup import Inputs, open_scorer
+from forecast_scheduler.commands.scorer.scorer_setup import Inputs, open_scorer
 from forecast_scheduler.settings.document import Settings
 from scorer.service.app import create_app
 from testing.app_client import AppClient

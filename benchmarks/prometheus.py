@@ -34,12 +34,12 @@ from forecast.resources import RESOURCES
 from testing.servers.openmetrics import MetricSeries, write_blocks
 from testing.servers.prometheus import PrometheusServer
 from trainer.history_update import read_new_days
-from trainer.own_history.store import OwnHistory
-from trainer.prometheus.connection import Connection
-from trainer.prometheus.options import SourceOptions
+from trainer.own_history_store import OwnHistory
+from trainer.prometheus.prometheus_connection import PrometheusConnection
+from trainer.prometheus.prometheus_settings import SourceOptions
+from trainer.prometheus.prometheus_source import PrometheusSource
 from trainer.prometheus.queries import fill
-from trainer.prometheus.recorded import NODE_USAGE, POD_INFO, POD_USAGE, recorded_pods
-from trainer.prometheus.source import PrometheusSource
+from trainer.prometheus.recording_rules import NODE_USAGE, POD_INFO, POD_USAGE, recorded_pods
 
 _STEP, _SCRAPE, _PODS_PER_NODE = 300, 60, 20
 _NIGHT = 3 * 3600  # the run starts at 03:00: the day before is over for good
@@ -130,7 +130,7 @@ def build(directory: Path, everybody: list[tuple[str, str, str]], end: int, days
 def read(arguments: argparse.Namespace) -> dict[str, float]:
     """One reading, in this process."""
     source = PrometheusSource(
-        Connection(arguments.url),
+        PrometheusConnection(arguments.url),
         SourceOptions(recording_rules=arguments.read != "raw"),
     )
     now = datetime.fromtimestamp(arguments.end, UTC)

@@ -21,7 +21,7 @@ from base.arrays import Floats, Ints
 from benchmarks.evening_rollout import EveningRollout
 from benchmarks.real_scheduler import Cluster
 from benchmarks.zones_and_images import images_on_nodes
-from cluster.predicted.profiles import Profiles
+from cluster.predicted.pod_profiles import Profiles
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import CPU, MEMORY
 from testing.clusters.large_cluster import large_cluster

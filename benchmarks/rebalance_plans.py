@@ -20,9 +20,9 @@ import numpy as np
 
 from benchmarks.harness import command_line, finish, machine_load, outcome, peak_gib
 from benchmarks.large_problem import large_problem
-from rebalancer.planning.options import PlanningOptions
 from rebalancer.planning.planner import plan
 from rebalancer.planning.problem import Plan, Problem
+from rebalancer.rebalance_settings import PlanningOptions
 from testing.rebalancing.exact_plans import optimum
 from testing.rebalancing.random_problems import random_problem, small_size
 

@@ -25,7 +25,7 @@ from benchmarks.harness import command_line, peak_gib
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.history import History
 from forecast.peak_weights import fit_peak_weights
-from forecast.peak_weights.composition import day_counts
+from forecast.peak_weights.pods_on_nodes import day_counts
 from forecast.resources import LOG, RESOURCES
 from testing.clusters.constructed import constructed
 

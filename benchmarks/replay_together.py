@@ -16,17 +16,15 @@ from typing import Any, Final
 import numpy as np
 
 from base.arrays import Floats, Ints
-from cluster.predicted.limits import limited
-from scorer.replay.curves import CurveForecast
-from scorer.replay.job_pods import job_pods, true_runs
-from scorer.replay.metrics import shares
+from cluster.predicted.unknown_capacity import limited
+from scorer.replay.curves import CurveForecast, job_pods, true_runs
 from scorer.replay.placed_together import ByCurvesTogether
-from scorer.replay.playback import play
 from scorer.replay.preparation import named_rule
 from scorer.replay.recording import Recording
 from scorer.replay.replay import Replay
-from scorer.replay.report import RuleFigures, figures_of
-from scorer.replay.rules import Rule
+from scorer.replay.replay_figures import RuleFigures, figures_of, shares
+from scorer.replay.replay_rules import ReplayRule
+from scorer.replay.running_cluster import play
 
 ONE_BY_ONE: Final = ("last_week", "forecast", "oracle")
 SMALL_RELEASES: Final = (256, 128, 64)
@@ -77,13 +75,13 @@ def placed_together(one: Replay) -> dict[str, Placed]:
     return ways
 
 
-def _together(one: Replay, rule: str, most: int = sys.maxsize) -> Rule:
+def _together(one: Replay, rule: str, most: int = sys.maxsize) -> ReplayRule:
     recording, forecast = one.recording, one.forecasts[rule]
     jobs = true_runs(recording) if rule == "oracle" else job_pods(recording, forecast.run_seconds)
     return ByCurvesTogether(forecast, recording.capacity, jobs=jobs, most=most)
 
 
-def _play(one: Replay, rule: Rule, order: Callable[[Ints], Ints] = lambda pods: pods) -> Placed:
+def _play(one: Replay, rule: ReplayRule, order: Callable[[Ints], Ints] = lambda pods: pods) -> Placed:
     recording = one.recording
     began = time.perf_counter()
     playback = play(recording, rule, seed=one.seed, order=order)

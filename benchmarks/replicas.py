@@ -26,8 +26,8 @@ from typing import Final
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from autoscaling.replicas.expected_load import expected_load
-from autoscaling.replicas.options import ReplicaOptions
+from autoscaling.autoscale_settings import ReplicaOptions
+from autoscaling.replicas.loads_ahead import expected_load
 from base.arrays import AnyFloats, Bools, Floats
 from benchmarks.clusters import Trace, build_plain
 from benchmarks.clusters.traces import Curves, read_asd, read_bitbrains_cpu

@@ -29,9 +29,9 @@ from typing import Final
 
 import numpy as np
 
-from autoscaling.requests.options import RequestOptions
+from autoscaling.autoscale_settings import RequestOptions
+from autoscaling.requests.expected_use import recorded_use
 from autoscaling.requests.recommending import recommend
-from autoscaling.requests.recorded import recorded_use
 from base.arrays import Floats
 from benchmarks.clusters import build_asd_cluster, build_bitbrains_cluster
 from benchmarks.harness import command_line, finish, outcome

@@ -15,11 +15,11 @@ import numpy as np
 
 from base.arrays import Floats, Ints
 from forecast.resources import MEMORY
-from scorer.replay.metrics import hot_node_slots, shares
-from scorer.replay.playback import Playback, play
 from scorer.replay.preparation import ties
 from scorer.replay.recording import Recording
-from scorer.replay.rules import Native
+from scorer.replay.replay_figures import hot_node_slots, shares
+from scorer.replay.replay_rules import Native
+from scorer.replay.running_cluster import Playback, play
 
 _COPIES: Final = 3
 _FINENESS: Final = 400

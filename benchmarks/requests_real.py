@@ -15,10 +15,9 @@ from autoscaling.requests.rounding import cpu_text
 from base.arrays import Floats
 from benchmarks.requests_admission import arrivals
 from forecast.resources import RESOURCES
-from scorer.replay.cluster_state import ClusterState, PendingPod
 from scorer.replay.preparation import ties
 from scorer.replay.recording import Recording
-from scorer.replay.rules import Native
+from scorer.replay.replay_rules import Native, ReplayedPod, ReplayState
 from testing.servers.cluster_objects import ClusterWriter, node, pod
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
 from testing.servers.control_plane.pool import control_plane
@@ -46,11 +45,11 @@ def admitted_by_replay(allocatable: Floats, requests: Floats, seed: int) -> int:
     """How many pods find room. allocatable: (n_nodes, 2); requests: (n_pods, 2) cores and bytes"""
     n_nodes, n_resources = len(allocatable), len(RESOURCES)
     capacity = np.full((n_nodes, n_resources), np.nan)
-    state = ClusterState(capacity, allocatable, np.zeros((n_nodes, n_resources)), np.zeros((1, 2)))
+    state = ReplayState(capacity, allocatable, np.zeros((n_nodes, n_resources)), np.zeros((1, 2)))
     rule, nothing = Native(ties(seed)), np.zeros(n_resources)
     admitted = 0
     for row, asked in enumerate(requests):
-        one = PendingPod(0, asked, nothing, row)
+        one = ReplayedPod(0, asked, nothing, row)
         before = state.overcommitted
         feasible = state.feasible(one)
         if state.overcommitted == before:

@@ -17,14 +17,14 @@ from kubernetes.client import ApiClient, Configuration
 
 from cluster.model_watch import LoadedModel
 from forecast_scheduler.settings.document import Settings, with_options
-from forecast_scheduler.settings.schedule_options import schedule_policy
-from kube.client.api_answer import Answer
+from forecast_scheduler.settings.feature_options import schedule_policy
+from kube.client.api_answer import ApiAnswer
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession
 from placement.filters.catalogue import standard_filters
 from placement.filters.filter import Filter
-from placement.policies.policy import OnePolicy, Policy
+from placement.policies.policy import OnePolicyForAll, Policy
 from scheduler.assembly import loop_role
 from scheduler.loop import ScheduleLoop
 from scheduler.loop_parts import LoopParts
@@ -56,9 +56,9 @@ class AnsweringSession(ApiSession):
         *,
         content_type: str = "application/json",
         seconds: float,
-    ) -> Answer:
+    ) -> ApiAnswer:
         """Success."""
-        return Answer(201 if method == "POST" else 200, b"{}")
+        return ApiAnswer(201 if method == "POST" else 200, b"{}")
 
 
 class _NotingReports(Reports):
@@ -149,7 +149,7 @@ class AnsweredLoop:
                 role=loop_role(settings.schedule, self.tables.shards),
                 scorer=self.scorer,
                 tables=self.tables,
-                policies=OnePolicy(self.policy),
+                policies=OnePolicyForAll(self.policy),
                 session=self.session,
                 reports=self._reports,
                 metrics=SchedulingMetrics(),

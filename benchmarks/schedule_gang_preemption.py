@@ -26,7 +26,7 @@ from benchmarks.schedule_gangs import install_groups
 from benchmarks.schedule_preemption import FullCluster
 from benchmarks.schedule_process import OUR_NAME, HeldProcess
 from benchmarks.scheduler_load import Bindings
-from placement.pod_groups.labels import GROUP_LABEL
+from placement.pod_groups.group_of_pod import GROUP_LABEL
 from testing.processes.webhook_process import Api
 
 _GANG, _SINGLE = "gang", "single"

@@ -24,7 +24,7 @@ from benchmarks.harness import command_line, finish, in_turn, machine_load, medi
 from benchmarks.schedule_process import OUR_NAME, HeldProcess, prepare
 from benchmarks.schedule_throughput import Measured, measured
 from benchmarks.scheduler_load import BATCH_LABEL, LoadedCluster
-from placement.pod_groups.labels import GROUP_LABEL
+from placement.pod_groups.group_of_pod import GROUP_LABEL
 from testing.processes.process_figures import cpu_of
 from testing.processes.shipped_schedule import shipped
 from testing.processes.webhook_process import Api, Refused

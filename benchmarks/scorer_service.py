@@ -42,12 +42,12 @@ def serve(options: argparse.Namespace) -> None:
     """The server process: ends on SIGTERM and then tells its highest memory."""
     from cluster.model_watch import ModelWatch
     from kube.decoding.decoding import Kind
-    from scorer.background import Background
+    from scorer.background import ScorerBackground
     from scorer.options import ScorerOptions
     from scorer.scorer import Scorer
     from scorer.service.app import create_app
-    from serving.options import ServerOptions
     from serving.server import serve
+    from serving.server_settings import ServerOptions
 
     made = large_cluster(options.nodes, options.pods, options.services, first_day=datetime.now(UTC).date())
     nodes, pods = made.nodes, made.pods
@@ -57,7 +57,7 @@ def serve(options: argparse.Namespace) -> None:
     scorer.tables.replace(Kind.PODS, pods)
     del nodes, pods
     scorer.tables.follow(lambda: (True, None, {}))
-    with Background(scorer, ModelWatch(Registry(options.serve))):
+    with ScorerBackground(scorer, ModelWatch(Registry(options.serve))):
         serve(create_app(scorer), ServerOptions(port=0), on_started=lambda url: print(url, flush=True))
     print(f"peak {peak_gib():.2f}", flush=True)
 

@@ -14,14 +14,14 @@ import numpy as np
 from base.arrays import Floats
 from benchmarks.harness import command_line, microseconds
 from forecast.resources import RESOURCES
-from scorer.scores.catalogue import SCORES, combine
-from scorer.scores.columns import ClusterFigures, NodeColumns, PodColumns
+from scorer.scores.score_catalogue import SCORES, combine
+from scorer.scores.score_columns import ClusterFigures, ScoredNodeColumns, ScoredPodColumns
 
 KINDS = ("cpu", "memory", "pods", "ephemeral-storage", "nvidia.com/gpu")
 GIB = 1024.0**3
 SHORT_LIST = 16
 
-Case = tuple[NodeColumns, PodColumns, ClusterFigures]
+Case = tuple[ScoredNodeColumns, ScoredPodColumns, ClusterFigures]
 
 
 def columns(n_nodes: int, rng: np.random.Generator) -> Case:
@@ -32,7 +32,7 @@ def columns(n_nodes: int, rng: np.random.Generator) -> Case:
     exact = np.full(n_nodes, np.nan)
     exact[rng.choice(n_nodes, SHORT_LIST, replace=False)] = rng.random(SHORT_LIST)
     qos_pods = rng.integers(0, 20, (n_nodes, 3)).astype(np.float64)
-    nodes = NodeColumns(
+    nodes = ScoredNodeColumns(
         kinds=KINDS,
         allocatable=allocatable,
         requested=requested,
@@ -47,7 +47,7 @@ def columns(n_nodes: int, rng: np.random.Generator) -> Case:
         known=np.ones(n_nodes, dtype=bool),
     )
     requests = np.array([1.0, 4 * GIB, 1.0, 0.0, 1.0])
-    pod = PodColumns(requests, requests[:2], np.ones(len(RESOURCES)), 1)
+    pod = ScoredPodColumns(requests, requests[:2], np.ones(len(RESOURCES)), 1)
     in_cluster = qos_pods.sum(axis=0), nodes.qos_memory.sum(axis=0), allocatable[:, :2].sum(axis=0)
     return nodes, pod, ClusterFigures(*in_cluster, stack_weight=0.3)
 

@@ -26,18 +26,18 @@ import numpy as np
 from base.arrays import Floats
 from benchmarks.harness import command_line
 from cluster.degradation import Level
-from cluster.predicted.capacity import KnownCapacities
+from cluster.predicted.node_capacity import KnownCapacities
+from cluster.predicted.pod_profiles import Profiles
 from cluster.predicted.power_growth import RESOURCE_WEIGHTS, power_growth
-from cluster.predicted.profiles import Profiles
-from cluster.predicting import predict
+from cluster.tables_anew import predict
 from cluster.tracking import TrackedCluster
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
 from scorer.options import ScorerOptions
-from scorer.policy import ScoringPolicy
-from scorer.scores.catalogue import SCORES
 from scorer.scores.energy import energy_growth
+from scorer.scores.score_catalogue import SCORES
 from scorer.scoring import score_pod
+from scorer.scoring_policy import ScoringPolicy
 from testing.clusters.large_cluster import LargeCluster, large_cluster
 
 DAY = date(2026, 6, 1)

@@ -51,7 +51,7 @@ _LIMIT: Final = 600 * 2**20
 _LONGEST: Final = 600.0
 _ASK_EVERY, _SCRAPE_EVERY = 0.1, 15.0
 _SERVICES_ASKED: Final = 50
-_MODULES: Final = {"scorer": "scorer.service.app", "extender": "extender.service.app"}
+_MODULES: Final = {"scorer": "scorer.service.app", "extender": "extender.service.extender_app"}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -21,12 +21,12 @@ from base.errors import InputError
 from forecast.resources import RESOURCES
 from testing.servers.openmetrics import MetricSeries, write_blocks
 from testing.servers.prometheus import PrometheusServer
-from trainer.prometheus.connection import Connection
-from trainer.prometheus.day_grid import DayGrid
 from trainer.prometheus.day_reading import read_day
 from trainer.prometheus.day_tables import DayTables
-from trainer.prometheus.options import SourceOptions
-from trainer.prometheus.source import PrometheusSource
+from trainer.prometheus.prometheus_connection import PrometheusConnection
+from trainer.prometheus.prometheus_settings import SourceOptions
+from trainer.prometheus.prometheus_source import PrometheusSource
+from trainer.prometheus.query_times import DayGrid
 
 _SECONDS, _SCRAPE, _STEP, _TICKS = 1000, 50, 300, 3
 _LINE = re.compile(r"([A-Za-z_:][\w:]*)(?:\{(.*)\})?\s+(\S+)(?:\s+-?\d+)?\s*")
@@ -99,10 +99,10 @@ def read_body(path: Path) -> Read:
     with tempfile.TemporaryDirectory() as directory:
         write_blocks(list(series.values()), Path(directory))
         with PrometheusServer(Path(directory)) as server:
-            return _reading(Connection(server.url), end)
+            return _reading(PrometheusConnection(server.url), end)
 
 
-def _reading(connection: Connection, end: int) -> Read:
+def _reading(connection: PrometheusConnection, end: int) -> Read:
     said: tuple[str, ...] = ()
     refused = ""
     try:

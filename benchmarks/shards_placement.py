@@ -27,13 +27,13 @@ from benchmarks.harness import command_line, finish, machine_load, numbers, outc
 from benchmarks.schedule_answered import cluster_with_zones, fill, still_scorer, waiting_pods
 from forecast.resources import CPU, HOT_SHARE
 from forecast_scheduler.settings.document import Settings, with_options
-from forecast_scheduler.settings.schedule_options import schedule_policy
+from forecast_scheduler.settings.feature_options import schedule_policy
 from kube.decoding.decoding import Kind
 from kube.objects.objects import NodeInfo, PodInfo
-from placement.pod_groups.labels import GROUP_LABEL
+from placement.pod_groups.group_of_pod import GROUP_LABEL
 from placement.pod_groups.minima import Minima
 from placement.pod_groups.pod_group import PodGroupInfo
-from placement.policies.policy import OnePolicy
+from placement.policies.policy import OnePolicyForAll
 from scheduler.assembly import assembled_profiles
 from scheduler.binding.bind_plugins import DryRun
 from scheduler.cycle.placing import UnitPlacer
@@ -104,7 +104,7 @@ class Replicas:
         assert shards is not None
         self._shards = shards
         profiles = assembled_profiles(
-            options, OnePolicy(schedule_policy(settings)), self._tables, DryRun(), clock=self._scorer.tables.clock
+            options, OnePolicyForAll(schedule_policy(settings)), self._tables, DryRun(), clock=self._scorer.tables.clock
         )
         core = placing_core(self._scorer, self._tables, profiles, options, clock=self._scorer.tables.clock)
         fill(self._scorer, made)

@@ -35,10 +35,10 @@ from benchmarks.harness import command_line, finish, print_aims
 from benchmarks.schedule_answered import fill, still_scorer
 from cluster.file_session import FileSession
 from forecast_scheduler.settings.document import Settings, with_options
-from forecast_scheduler.settings.schedule_options import schedule_policy
+from forecast_scheduler.settings.feature_options import schedule_policy
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
-from placement.policies.policy import OnePolicy
+from placement.policies.policy import OnePolicyForAll
 from scheduler.dry_loop import DryLoop
 from scheduler.scheduling_tables import schedule_tables
 from tenants.elastic_quota import ElasticQuota
@@ -86,7 +86,7 @@ class GpuCluster:
         settings = with_options(Settings(), {"schedule": options})
         self.scorer = still_scorer()
         self.tables = schedule_tables(self.scorer, settings.schedule, settings.node_rules)
-        policy = OnePolicy(schedule_policy(settings))
+        policy = OnePolicyForAll(schedule_policy(settings))
         self._loop = DryLoop(settings.schedule, self.scorer, self.tables, policy, FileSession())
         made = cluster_of(trace)
         assert self.tables.tenants is not None

@@ -35,8 +35,7 @@ from benchmarks.harness import command_line, finish, print_aims
 from forecast.fit import fit
 from forecast.history import History
 from forecast.model import PeakModel
-from rebalancer.options import RebalanceOptions
-from rebalancer.trajectory.options import TrajectoryOptions
+from rebalancer.rebalance_settings import RebalanceOptions, TrajectoryOptions
 from rebalancer.trajectory.trajectories import (
     CLAIRVOYANT,
     LOW_NODE_LOAD,

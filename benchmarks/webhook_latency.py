@@ -294,14 +294,14 @@ def serve_echo(certificate: Path, key: Path) -> None:
     """Serve until killed; the address is the first line of output."""
     from types import SimpleNamespace
 
-    from admission.webhook.admission import AdmissionOutcome, Answer
-    from admission.webhook.app import create_app
-    from admission.webhook.protocol import allowed, decode_review
-    from serving.options import ServerOptions
+    from admission.webhook.admission_review import allowed, decode_review
+    from admission.webhook.review_answers import AdmissionAnswer, AdmissionOutcome
+    from admission.webhook.webhook_app import create_app
     from serving.server import serve
+    from serving.server_settings import ServerOptions
 
-    def review(body: bytes) -> Answer:
-        return Answer(allowed(decode_review(body).uid), AdmissionOutcome.UNCHANGED)
+    def review(body: bytes) -> AdmissionAnswer:
+        return AdmissionAnswer(allowed(decode_review(body).uid), AdmissionOutcome.UNCHANGED)
 
     store: Any = SimpleNamespace(ready=True, templates=None)
     options = ServerOptions(port=0, tls_cert=certificate, tls_key=key)

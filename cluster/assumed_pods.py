@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from itertools import repeat
 
 from kube.objects.bulk_records import bulk_records
+from kube.objects.counted_pods import waits
 from kube.objects.objects import PodInfo
-from kube.objects.pod_accounting import waits
 from kube.objects.pod_shape import on_node, on_nodes
 
 

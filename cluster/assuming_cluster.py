@@ -19,8 +19,8 @@ from cluster.tables.changes import Change, PodChange
 from cluster.tracking import TrackedCluster
 from kube.decoding.decoding import ApiObject, Kind
 from kube.decoding.jobs import JobInfo
+from kube.objects.counted_pods import sits, waits
 from kube.objects.objects import NodeInfo, PodInfo, ReplicaSetInfo
-from kube.objects.pod_accounting import sits, waits
 from kube.objects.pod_shape import on_node, shape_of
 
 

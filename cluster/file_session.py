@@ -15,7 +15,7 @@ import msgspec
 import orjson
 
 from cluster.tables.cluster_file import ClusterObjects
-from kube.client.api_answer import Answer
+from kube.client.api_answer import ApiAnswer
 
 T = TypeVar("T")
 
@@ -42,23 +42,23 @@ class FileSession:
 
     async def request(
         self, method: str, path: str, body: bytes | None, *, content_type: str = "", seconds: float = 0.0
-    ) -> Answer:
+    ) -> ApiAnswer:
         """The object, or the list of a kind narrowed by its labels; 404 for what the file does not hold."""
         if method != "GET":
-            return Answer(_METHOD_NOT_ALLOWED, text="a cluster file is not written to")
+            return ApiAnswer(_METHOD_NOT_ALLOWED, text="a cluster file is not written to")
         split = urlsplit(path)
         parts = [unquote(part) for part in split.path.strip("/").split("/")]
         match parts:
             case ["apis", group, _, plural]:
                 selector = parse_qs(split.query).get("labelSelector", [""])[0]
-                return Answer(200, orjson.dumps({"items": list(self._listed(group, plural, selector))}))
+                return ApiAnswer(200, orjson.dumps({"items": list(self._listed(group, plural, selector))}))
             case ["apis", group, _, "namespaces", namespace, plural, name]:
                 for item in self._listed(group, plural, ""):
                     metadata = item.get("metadata", {})
                     if (metadata.get("namespace", "default"), metadata.get("name")) == (namespace, name):
-                        return Answer(200, orjson.dumps(item))
-                return Answer(_NOT_FOUND, text="it is not in the cluster file")
-        return Answer(_NOT_FOUND, text="it is not in the cluster file")
+                        return ApiAnswer(200, orjson.dumps(item))
+                return ApiAnswer(_NOT_FOUND, text="it is not in the cluster file")
+        return ApiAnswer(_NOT_FOUND, text="it is not in the cluster file")
 
     def _listed(self, group: str, plural: str, selector: str) -> Iterator[dict[str, Any]]:
         of_group, kind = _PLURALS.get(plural, ("", ""))

@@ -14,9 +14,9 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from kube.objects.constraints import LabelSelector
+from kube.objects.counted_pods import sits
+from kube.objects.labels import selector_matches
 from kube.objects.objects import RESERVATION, PodInfo
-from kube.objects.pod_accounting import sits
-from kube.objects.selectors import selector_matches
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,6 @@ import numpy as np
 
 from base.errors import ForecastError
 from cluster.assuming_cluster import AssumingCluster
-from cluster.capacity_log import CapacityLog
 from cluster.degradation import Level, level_and_reasons, widening
 from cluster.follower import Follower
 from cluster.live.usage import UsageSource
@@ -27,16 +26,16 @@ from cluster.model_watch import LoadedModel
 from cluster.monotonic_time import MonotonicTime
 from cluster.options import TableOptions
 from cluster.overview import Overview, OverviewBuilder
-from cluster.predicted.capacity import KnownCapacities
 from cluster.predicted.horizon import Horizon
+from cluster.predicted.node_capacity import CapacityLog, KnownCapacities
 from cluster.predicted.node_curves import gather, node_curves
-from cluster.predicted.profiles import Profiles
-from cluster.predicting import predict
+from cluster.predicted.pod_profiles import Profiles
 from cluster.scale_out import expected_scale_out
 from cluster.table_check import SelfCheck, check
+from cluster.tables_anew import predict
 from cluster.tracking import LIVE_HALF_LIFE_SLOTS
+from forecast.assumed_capacity import capacity_gaps, resources_measured
 from forecast.calendar import SLOTS_PER_DAY
-from forecast.capacity_gaps import capacity_gaps, resources_measured
 from kube.decoding.decoding import ApiObject, Kind
 from kube.objects.kubernetes_version import KubernetesVersion
 from kube.objects.objects import PodInfo

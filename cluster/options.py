@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pydantic import Field
 
 from base.setting_group import Duration, SettingGroup
+from cluster.runs.expected import DEFAULT_RUN
 from cluster.water_level import Stacking
 
 
@@ -29,7 +30,7 @@ class Ladder(SettingGroup):
 class KnowledgeOptions(SettingGroup):
     """What the tables may believe; a part of the section `scorer`."""
 
-    default_run: Duration = Field(default=600, ge=1, le=366 * 86_400)
+    default_run: Duration = Field(default=DEFAULT_RUN, ge=1, le=366 * 86_400)
     """How long a pod of a job runs of which nothing is known, in all commands (docs/use/jobs.md)."""
 
     ladder: Ladder = Field(default_factory=Ladder)

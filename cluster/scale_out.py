@@ -1,11 +1,10 @@
-"""Headroom for replicas that autoscaled services are expected to add: gathered from the live cluster.
-
-`cluster.predicted.soft_load` distributes it. Gathering is quick and needs the lock, distributing does neither.
+"""Headroom for replicas that autoscaled services are expected to add: an example pod of each service, their number,
+their load in the evening.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Final
@@ -13,13 +12,78 @@ from typing import Final
 import numpy as np
 
 from base.arrays import AnyFloats, Bools, Floats, Floats32, Ints
-from cluster.example_pods import example_pods, requests_of
-from cluster.predicted.pod_bounds import Most
-from cluster.predicted.profiles import Profiles
-from cluster.predicted.soft_load import soft_load
+from cluster.predicted.pod_bounds import NO_NODE, Most, bounded_requests
+from cluster.predicted.pod_profiles import Profiles
+from cluster.tables.state import ClusterState
 from cluster.tracking import TrackedCluster
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
+
+# Room kept for pods that are not there yet: the evening's replicas of autoscaled services.
+
+
+def soft_load(
+    extra: AnyFloats,
+    usage: AnyFloats,
+    requests: AnyFloats,
+    free: AnyFloats,
+    size: AnyFloats,
+    usable: Bools | None = None,
+) -> AnyFloats:
+    """Expected load of replicas still to come, on the nodes that could take them: (n_nodes, n_resources, n_slots).
+
+        soft[n] = sum over s of extra_s * u_s * part[n, s]
+
+    where part[n, s] distributes a pod over the usable nodes with room for its request, by their size. If no usable node
+    has room, the pod presses on all usable nodes. A service that can use no node adds nothing.
+
+    extra    : (n_scaled, n_slots) expected replicas beyond those there are, of autoscaled services
+    usage    : (n_scaled, n_resources, n_slots) of one pod
+    requests : (n_scaled, 2) of one pod, CPU cores and memory bytes
+    free     : (n_nodes, 2) not requested yet
+    size     : (n_nodes,) 0 = takes no pods
+    usable   : (n_nodes, n_scaled) nodes that pods of each service could use if they were empty; None = every node
+    """
+    could = np.broadcast_to((size > 0)[:, None], (len(size), len(extra)))
+    if usable is not None:
+        could = could & usable
+    room = could & (free[:, None] >= requests).all(axis=2)  # (n_nodes, n_scaled)
+    nodes = np.where(room.any(axis=0), room, could)
+    # Most services have the same nodes: each distinct column is multiplied once.
+    _, first, of_service = np.unique(np.packbits(nodes, axis=0), axis=1, return_index=True, return_inverse=True)
+    part = np.where(nodes[:, first], size[:, None], 0.0)  # (n_nodes, n_distinct)
+    part = (part / np.maximum(part.sum(axis=0), np.finfo(np.float32).tiny)).astype(usage.dtype)
+    chosen = (np.arange(len(first))[:, None] == of_service.reshape(-1)).astype(usage.dtype)  # (n_distinct, n_scaled)
+    load = np.tensordot(
+        chosen, extra[:, None].astype(usage.dtype) * usage, axes=1
+    )  # (n_distinct, n_resources, n_slots)
+    return np.asarray(np.tensordot(part, load, axes=1))
+
+
+# One pod of each service, which says what its pods to come request and declare, and where they may go.
+
+
+def example_pods(state: ClusterState, is_wanted: Callable[[ServiceKey], bool]) -> dict[int, PodInfo]:
+    """One pod of each wanted service that has pods, by the number of the service; one that stays if there is one.
+
+    During a rollout a pod of the new revision says what the pods to come are like.
+    """
+    found: dict[int, str] = {}
+    looked_at: dict[int, float] = {}  # highest weight of a pod so far, by service
+    for uid, seat in state.seat_of.items():
+        if looked_at.get(seat.service, -1.0) >= seat.weight:
+            continue
+        looked_at[seat.service] = seat.weight
+        if is_wanted(state.services[seat.service]):
+            found[seat.service] = uid
+    return {service: state.pods[found[service]] for service in sorted(found)}
+
+
+def requests_of(pods: Sequence[PodInfo], most: Most = NO_NODE) -> Floats:
+    """Cores and bytes that each pod requests, as far as it can use them: (n_pods, 2). most: see PodBounds"""
+    rows = [bounded_requests(pod.requests, most) for pod in pods]
+    return np.array(rows, dtype=np.float64).reshape(len(rows), 2)
+
 
 _SERVICES_AT_ONCE: Final = 256
 """The curves of 256 services are 20 MB, and their nodes as many at 5,000 nodes."""

@@ -15,13 +15,12 @@ import numpy as np
 from msgspec import Struct
 
 from base.arrays import Floats
-from cluster.predicted.capacity import KnownCapacities
-from cluster.predicted.declared_use import declared_amounts
 from cluster.predicted.load import LoadSnapshot
-from cluster.predicted.placed_pods import PlacedPod, Sums
-from cluster.predicted.pod_bounds import PodBounds, bounded_amounts
-from cluster.predicted.profiles import ProfileKey, Profiles
-from cluster.predicted.run_windows import under_way
+from cluster.predicted.load_parts import PlacedPod, Sums
+from cluster.predicted.node_capacity import KnownCapacities
+from cluster.predicted.pod_bounds import PodBounds, bounded_amounts, declared_amounts
+from cluster.predicted.pod_profiles import ProfileKey, Profiles
+from cluster.predicted.pod_runs import under_way
 from cluster.tables.changes import Seat
 from cluster.tables.self_check import Observed, drifts, observe
 from cluster.tracking import TrackedCluster
@@ -99,7 +98,7 @@ def _profile_drifts(
 ) -> Iterator[str]:
     """Pods counted with the curve of another service, or of a run that is over; curves for another number of replicas.
 
-    half_hour : the one under way, as `cluster.predicted.run_windows` counts them
+    half_hour : the one under way, as `cluster.predicted.pod_runs` counts them
     capacity  : (n_rows, n_resources), NaN = unknown
     """
     wrong = over = 0

@@ -17,33 +17,29 @@ import numpy as np
 
 from base.arrays import Bools, Floats
 from base.host_names import without_domain
-from cluster.capacity_columns import CapacityColumns
-from cluster.live.charges import Charges
-from cluster.live.departed import Departed
+from cluster.live.charges import Charges, Departed
 from cluster.live.usage import NodeUsage, usage_by_row
-from cluster.live.virtual_available import live_error, virtual_available
-from cluster.live.virtual_request import VirtualRequest, virtual_request
+from cluster.live.virtual_request import VirtualRequest, live_error, virtual_available, virtual_request
 from cluster.options import TableOptions
-from cluster.predicted.capacity import KnownCapacities, UnreadCapacity
-from cluster.predicted.cluster import PredictedCluster
-from cluster.predicted.growing_arrays import grown
-from cluster.predicted.placed_pods import PlacedPod
+from cluster.predicted.array_rows import grown
+from cluster.predicted.load_parts import PlacedPod
+from cluster.predicted.node_capacity import CapacityColumns, KnownCapacities, UnreadCapacity
 from cluster.predicted.pod_bounds import Most, PodBounds, beyond
-from cluster.predicted.profiles import Profiles
-from cluster.predicted.run_windows import Run, expected_run, lasting
+from cluster.predicted.pod_profiles import Profiles
+from cluster.predicted.pod_runs import Run, expected_run, lasting
+from cluster.predicted.predicted_cluster import PredictedCluster
 from cluster.runs.expected import ExpectedRuns
-from cluster.runs.observed import ObservedRuns
-from cluster.runs.run_times import RunTimes
-from cluster.snapshot import Snapshot
+from cluster.runs.run_times import ObservedRuns, RunTimes
 from cluster.tables.changes import Change, JobChange, NodeAdded, NodeChanged, NodeRemoved, PodChange, PodsSeated, Seat
 from cluster.tables.state import ClusterState
-from cluster.usable_nodes import EveryNode, UsableNodes
+from cluster.tables_anew import ClusterSnapshot
+from cluster.usable_nodes import EveryNode, NodeUsability
 from cluster.water_level import StackWeights
 from forecast.calendar import SLOT_MINUTES
 from forecast.resources import RESOURCES
 from forecast.service_key import ServiceKey
+from kube.objects.counted_pods import FINISHED
 from kube.objects.objects import PodInfo, QosClass
-from kube.objects.pod_accounting import FINISHED
 
 LIVE_HALF_LIFE_SLOTS = 12
 """What a node uses beyond its forecast is halved every six hours: by tomorrow it says nothing."""
@@ -65,7 +61,7 @@ class TrackedCluster:
         )
         self.departed = Departed(options.usage_window)
         # Which nodes pods could use; a component that knows better sets it before the first nodes come.
-        self.usable_nodes: UsableNodes = EveryNode(self.state)
+        self.usable_nodes: NodeUsability = EveryNode(self.state)
         self._stack_weights = StackWeights(options.stacking)
         times = RunTimes()
         self.expected_runs = ExpectedRuns(
@@ -85,7 +81,7 @@ class TrackedCluster:
         self._live_nodes: Bools = np.zeros(0, dtype=bool)
         self._shadows: dict[str, int] = {}  # pods that are predicted on the node of another row than theirs
         self._runs: dict[str, Run] = {}  # of pods that sit and run for a while only
-        self._following: Snapshot | None = None  # tables are being made from it at this moment
+        self._following: ClusterSnapshot | None = None  # tables are being made from it at this moment
 
     # Columns
 
@@ -218,7 +214,9 @@ class TrackedCluster:
             self.predicted.set_slot(slot)
             self._correct()
 
-    def install(self, predicted: PredictedCluster, capacities: KnownCapacities, since: Snapshot | None = None) -> None:
+    def install(
+        self, predicted: PredictedCluster, capacities: KnownCapacities, since: ClusterSnapshot | None = None
+    ) -> None:
         """Use another model, or the tables of another day. Both must describe the cluster as it is now (`catch_up`).
 
         since : what `predicted` was made from; nodes that are as they were then need not be looked at again
@@ -242,7 +240,7 @@ class TrackedCluster:
                 self.charges.reprice(uid, self.expected_use(pod).amount)
         self._correct()
 
-    def snapshot(self, profiles: Profiles) -> Snapshot:
+    def snapshot(self, profiles: Profiles) -> ClusterSnapshot:
         """What `predict` needs, in copies; what happens from now on is noted in it for `catch_up`.
 
         profiles : of the model to predict by, whose run lengths are used from now on
@@ -250,7 +248,7 @@ class TrackedCluster:
         state = self.state
         self.expected_runs.use_model(profiles.runs)
         self._look_again_at_runs()
-        self._following = Snapshot(
+        self._following = ClusterSnapshot(
             nodes=tuple((row, node) for row, node in enumerate(state.nodes) if node is not None),
             pods=dict(state.pods),
             seats=dict(state.seat_of),
@@ -262,7 +260,7 @@ class TrackedCluster:
         )
         return self._following
 
-    def catch_up(self, predicted: PredictedCluster, since: Snapshot) -> None:
+    def catch_up(self, predicted: PredictedCluster, since: ClusterSnapshot) -> None:
         """Let tables made from the latest snapshot follow what happened since it was taken."""
         state = self.state
         for uid in since.changed:

@@ -15,7 +15,7 @@ from cluster.tables.state import ClusterState
 from kube.objects.objects import PodInfo
 
 
-class UsableNodes(Protocol):
+class NodeUsability(Protocol):
     """Judged by what a pod and the nodes say of themselves, not by which pods sit where. Under the lock of the tables;
     the arrays stay as they are afterwards."""
 

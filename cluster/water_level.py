@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 
 from base.arrays import AnyFloats, Bools, Floats
 from base.setting_group import SettingGroup
-from cluster.predicted.limits import limited
+from cluster.predicted.unknown_capacity import limited
 from cluster.tables.state import ClusterState
 
 Share = Annotated[float, Field(ge=0, le=1)]

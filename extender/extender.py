@@ -22,24 +22,23 @@ import numpy as np
 from base.arrays import Bools, Floats, Ints
 from base.errors import ForecastError
 from cluster.tables.changes import Change, PodChange
-from extender.extender_api import Filtered, Victims
+from extender.extender_api import Filtered, VictimsByUid
 from extender.extender_options import ExtenderOptions
 from extender.points import points_of, shortened
-from extender.score_source import LocalScores, ScoreSource
+from extender.score_sources import LocalScores, ScoreSource
 from kube.objects.objects import PodInfo
-from placement.decisions.advice import Advice
-from placement.decisions.decision import shadow_node
+from placement.decisions.decision import Advice, shadow_node
 from placement.decisions.recorder import DecisionRecorder
 from placement.filters.filter import ClusterView, Rejection
 from placement.index.index import INDEXED_KINDS, PlacementIndex
-from placement.kube_scheduler_choice import expected_choice
 from placement.node_order import order_points
 from placement.node_rules import node_rules
-from placement.policies.policy import Chosen, OnePolicy, Policies, Policy, shortened_name
+from placement.policies.policy import ChosenPolicy, OnePolicyForAll, Policies, Policy, shortened_name
+from placement.scores.default_scores import expected_choice
 from scorer.answers import Status
-from scorer.policy import scoring_policy
 from scorer.scorer import Scorer
 from scorer.scorer_api import Scored
+from scorer.scoring_policy import scoring_policy
 
 logger = logging.getLogger(__name__)
 
@@ -73,7 +72,7 @@ class _Judged:
 
     pod: PodInfo
     nodes: Sequence[str]
-    chosen: Chosen
+    chosen: ChosenPolicy
     scored: Scored
     ranking: Floats
     known: Bools
@@ -110,7 +109,7 @@ class Extender:
         self.options = options or ExtenderOptions()
         self._scorer, self._scores = scorer, scores or LocalScores(scorer)
         self._recorder, self._clock, self._stopwatch = recorder, clock, stopwatch
-        self._policies = policies or OnePolicy(self.options.policy(scoring_policy(scorer.options)))
+        self._policies = policies or OnePolicyForAll(self.options.policy(scoring_policy(scorer.options)))
         self._awaited: dict[str, str] = {}  # node to which a pod was charged whose binding was not seen, by UID
         self._right = self._wrong = 0
         self._put_off: deque[_Judged] = deque()
@@ -191,7 +190,7 @@ class Extender:
         """Do what was put off until the reply to /prioritize is out."""
         self._settle()
 
-    def preempt(self, pod: PodInfo, victims: Mapping[str, Victims]) -> Mapping[str, Victims]:
+    def preempt(self, pod: PodInfo, victims: Mapping[str, VictimsByUid]) -> Mapping[str, VictimsByUid]:
         """Nodes with victims where our filters would let the pod in, or might once the victims are gone."""
         candidates = {node: of for node, of in victims.items() if of.pods}
         if self.options.answers.shadow:
@@ -340,7 +339,7 @@ class Extender:
                 self._believe(advice, uid, change.pod.node)
 
 
-def _reasons_of(scored: Scored, chosen: Chosen) -> tuple[str, ...]:
+def _reasons_of(scored: Scored, chosen: ChosenPolicy) -> tuple[str, ...]:
     """Also where a scorer elsewhere, which reads the policies itself, chose another: its document is not ours."""
     if scored.policy in ("", chosen.policy.name):
         return scored.reasons

@@ -29,7 +29,7 @@ class Filtered:
 
 
 @dataclass(frozen=True, slots=True)
-class Victims:
+class VictimsByUid:
     """Pods that kube-scheduler would evict from a node, by UID, and how many disruption budgets that violates."""
 
     pods: tuple[str, ...]
@@ -57,7 +57,7 @@ class ExtenderApi(Protocol):
     def settle(self) -> None:
         """Do what was put off until the reply to /prioritize is out. Harmless where nothing was."""
 
-    def preempt(self, pod: PodInfo, victims: Mapping[str, Victims]) -> Mapping[str, Victims]:
+    def preempt(self, pod: PodInfo, victims: Mapping[str, VictimsByUid]) -> Mapping[str, VictimsByUid]:
         """The nodes among those with victims where the pod could go by our filters once the victims are gone."""
 
     def deadline_seconds(self, pod: PodInfo) -> float | None:

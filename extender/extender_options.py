@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from extender.options import AnswerOptions
+from extender.answer_settings import AnswerOptions
 from placement.card_types.listed_cards import ListedCards
 from placement.filters.filter import Filter
-from placement.node_rule_options import NodeRuleOptions
+from placement.node_rule_settings import NodeRuleOptions
 from placement.policies.policy import Policy
-from scorer.policy import ScoringPolicy
+from scorer.scoring_policy import ScoringPolicy
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,4 @@
-"""Capacities of disk, network and log without a configured value, learned from what nodes of one kind have sustained.
-
-Kubernetes knows the CPU and the memory of a node, and nothing else. A kind is all nodes with as much CPU (within 1 %).
-
-    sustained[n, r] = the 4th highest half hour of node n: it reached this rate in two hours of the history, at least
-    capacity[k, r]  = MARGIN * max over nodes n of kind k of sustained[n, r]          (bytes/s, mean over half hours)
-
-The 4th highest half hour, since one broken counter must not set the capacity of a kind, and a backup that runs for half
-an hour a night has to count. The maximum over nodes, since a rate that one node of a kind sustained is proof for all.
-
-An assumed capacity spreads load, and it does no more. It is no proof of a limit: it makes no node hot or full, refuses
-no pod and raises no alert (docs/understand/scores.md).
-"""
+"""Capacities of disk, network and log without a configured value: learned from nodes of one kind, or still missing."""
 
 from __future__ import annotations
 
@@ -21,10 +9,12 @@ import numpy as np
 from base.arrays import AnyFloats, Bools, Floats, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.history import History
-from forecast.resources import CPU, DISK, LOG, NETWORK
+from forecast.model import PeakModel
+from forecast.resources import CPU, DISK, LOG, NETWORK, RESOURCES
 
 ASSUMED_RESOURCES: Final = (DISK, NETWORK, LOG)
 """Resources whose capacity Kubernetes does not know."""
+
 
 MARGIN: Final = 1.5
 """Factor on the sustained rate, 1. The busiest node of a kind then peaks at 67 % of the capacity, which leaves it a
@@ -33,14 +23,18 @@ Measured on the sample with its disk, network and log capacities taken away, hot
 assumed 0.82 %, margin 1 0.05 %, 1.5 0.01 %, 2 0.06 %, 3 0.32 %, real capacities 0.02 %
 (docs/understand/placement.md)."""
 
+
 LEAST_DAYS: Final = 7
 """Measured days that a node needs before its rates count: load differs by the day of the week."""
+
 
 LEAST_NODES: Final = 3
 """Measured nodes that a kind needs: the rates of one or two say what their pods did, not what such a node can do."""
 
+
 SAME_SIZE: Final = 0.01
 """Relative difference in CPU up to which two nodes are of one kind."""
+
 
 _SUSTAINED_HALF_HOURS: Final = 4
 
@@ -100,3 +94,35 @@ def sustained_rates(usage: AnyFloats) -> Floats:
             values = of_node[measured]
             rates[node] = np.partition(values, -_SUSTAINED_HALF_HOURS)[-_SUSTAINED_HALF_HOURS]
     return rates
+
+
+# Which resources have no capacity, neither known nor assumed, in one line that says what mends it.
+
+
+def capacity_gaps(capacity: AnyFloats, measured: Bools) -> str:
+    """Returns one line that names the resources without a capacity and the settings that give them one; "" = none.
+
+    capacity : (n_nodes, n_resources) base units, NaN = neither known nor assumed; 0 = declared to be no limit
+    measured : (n_resources,) whether the model knows any usage of the resource
+    """
+    n_nodes = len(capacity)
+    without = {r: int(np.isnan(capacity[:, r]).sum()) for r in ASSUMED_RESOURCES}
+    found = [r for r, n in without.items() if n]
+    if not found:
+        return ""
+    where = ", ".join(
+        f"{RESOURCES[r].name} on {'all' if without[r] == n_nodes else f'{without[r]} of'} {n_nodes} nodes"
+        + ("" if measured[r] else " (its usage is not measured)")
+        for r in found
+    )
+    named = ", ".join(f"prometheus.{RESOURCES[r].name}_capacity" for r in found)
+    return (
+        f"no capacity is known or can be learned of {where}: there it is no limit and enters no score; set {named} "
+        "(bytes/s of one node) or the annotation forecast-scheduler.io/capacity of the nodes"
+    )
+
+
+def resources_measured(model: PeakModel) -> Bools:
+    """Returns whether a model knows any usage of each resource, of services or of nodes: (n_resources,)."""
+    of_services = np.isfinite(model.usage_day_type).any(axis=(0, 2, 3))
+    return np.asarray(of_services | np.asarray((model.node_base > 0).any(axis=(0, 2, 3))))

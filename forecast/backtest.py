@@ -23,9 +23,9 @@ from base.progress import Progress, silent
 from forecast.baselines import BASELINES
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.history import History
-from forecast.issued_bounds import daily_peaks, node_hits
-from forecast.losses import pinball_loss
 from forecast.model import PEAK_QUANTILES, PeakModel
+from forecast.online_calibration import daily_peaks, node_hits
+from forecast.quantiles import pinball_loss
 from forecast.resources import RESOURCES
 
 OURS = "forecast-scheduler"
@@ -38,7 +38,7 @@ FitModel = Callable[[History, PeakModel | None], PeakModel]
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
+class BacktestScore:
     """Losses of one forecaster on one resource. coverage95 = share of peaks at or below the 0.95 forecast."""
 
     loss50: float
@@ -59,8 +59,8 @@ class Backtest:
     peaks         : what was forecast and what came, for plots
     """
 
-    scores: dict[str, dict[str, Score]]
-    components: dict[str, dict[str, Score]]
+    scores: dict[str, dict[str, BacktestScore]]
+    components: dict[str, dict[str, BacktestScore]]
     node_coverage: dict[str, tuple[float, int]]
     left_out: dict[str, int]
     origins: tuple[str, ...]
@@ -185,7 +185,7 @@ def _stacked(tallies: dict[str, list[Floats]]) -> dict[str, Floats]:
 
 def peak_scores(
     forecasts: dict[str, Floats], targets: Floats, used: Bools, scale: Floats
-) -> dict[str, dict[str, Score]]:
+) -> dict[str, dict[str, BacktestScore]]:
     """Losses per resource and forecaster, all on the peaks that every one of them could forecast.
 
     forecasts   : forecaster -> (n_services, n_resources, n_days, n_quantiles)
@@ -193,7 +193,7 @@ def peak_scores(
     used, scale : (n_services, n_resources), see `scored_series`
     Resources without a used series are absent.
     """
-    result: dict[str, dict[str, Score]] = {}
+    result: dict[str, dict[str, BacktestScore]] = {}
     for index, resource in enumerate(RESOURCES):
         rows = used[:, index]
         if not rows.any():
@@ -209,7 +209,7 @@ def peak_scores(
     return result
 
 
-def _score(known: Bools, target: Floats, forecast: Floats) -> Score:
+def _score(known: Bools, target: Floats, forecast: Floats) -> BacktestScore:
     """known, target: (n_series, n_origins), forecast: (n_series, n_origins, n_quantiles), both scaled."""
     total = target[known].sum()
     losses = [
@@ -217,7 +217,7 @@ def _score(known: Bools, target: Floats, forecast: Floats) -> Score:
         for i, q in enumerate(PEAK_QUANTILES)
     ]
     covered = float((target[known] <= forecast[known][:, -1]).mean()) if known.any() else float("nan")
-    return Score(losses[0], losses[1], covered, int(known.sum()))
+    return BacktestScore(losses[0], losses[1], covered, int(known.sum()))
 
 
 def _coverage(hits: Floats) -> dict[str, tuple[float, int]]:

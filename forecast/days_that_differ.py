@@ -14,16 +14,15 @@ import numpy as np
 from base.arrays import AnyFloats, Bools, Floats
 from forecast.calendar import Days, DayType
 from forecast.change_points import LevelChanges
-from forecast.event_effect import EventDays, EventEffect
+from forecast.event_effect import EventDays, EventEffect, expected_curves, expected_then
+from forecast.fit_inputs import Series
 from forecast.history import History
 from forecast.holiday_effect import as_ordinary, without_holidays
 from forecast.model import DATED_DAYS
 from forecast.month_ends import are_learnable, daily_means, month_end_days
 from forecast.month_ends import takes_part as month_ends_of
-from forecast.ordinary_days import expected_curves, expected_then
-from forecast.replicas import ReplicaForecast
+from forecast.replica_forecast import ReplicaForecast
 from forecast.resources import MEMORY
-from forecast.series import Series
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,5 @@
-"""Events of a user's calendar: kept out of the ordinary days, and multiplied into the days to come.
-
-An event with a factor multiplies the load of its services by it. One without is learned from earlier events of its
-name: k of a service's own count k / (k + 1), and in place of the rest stands the median of all
-services that took part in k' of them, by k' / (k' + 1). Without an earlier one nothing changes.
-
-The load of an autoscaled service is carried by more pods, so a factor raises their number and not their usage. Memory
-is what a process needs for itself, and pods of Jobs do work of their own: a factor changes neither.
+"""Events of a user's calendar: kept out of the ordinary days, multiplied into the days to come, measured against what
+days would have been.
 """
 
 from __future__ import annotations
@@ -18,12 +12,68 @@ from datetime import date
 import numpy as np
 
 from base.arrays import AnyFloats, Bools, Floats, Ints
-from forecast.calendar import SLOTS_PER_DAY
-from forecast.events import Event
-from forecast.ordinary_days import log_effect
+from forecast.calendar import SLOTS_PER_DAY, Days, DayType
+from forecast.event_calendar import Event
 from forecast.service_key import ServiceKey
 
+# What past days would have been, had they been ordinary: the yardstick of events and month ends.
+#
+# A day is held against the expected curve of its weekday, or of a holiday, brought to the level of the ordinary days
+# around it, so that growth since then is no effect of the day.
+
+_REACH_DAYS = 7
+
+
+_HOLIDAY = 7
+"""Position after those of the weekdays."""
+
+
+_SMALLEST_SHARE = 1e-6
+"""Logarithms of ratios stay finite: nothing at all counts as this share of what is usual."""
+
+
+def expected_curves(ordinary: AnyFloats, horizon: Days, holiday: AnyFloats) -> Floats:
+    """Mean expected curve of each weekday, and of holidays: (n_series, 8, 48). Two weeks hold every weekday.
+
+    ordinary : (n_series, n_horizon_days, 48) expected curves without holidays and events
+    holiday  : (n_series, 48)
+    """
+    weekdays = [ordinary[:, horizon.weekday == day].mean(axis=1) for day in range(7)]
+    return np.stack([*weekdays, holiday], axis=1)
+
+
+def expected_then(usage: AnyFloats, curves: AnyFloats, days: Days) -> Floats:
+    """What each past day would have been without its event: (n_series, n_days, 48); NaN without days around it.
+
+    usage  : (n_series, n_days, 48) ordinary days only, NaN = not measured, or no ordinary day
+    curves : (n_series, 8, 48) from `expected_curves`
+    """
+    of_day = curves[:, np.where(days.day_type == DayType.HOLIDAY, _HOLIDAY, days.weekday)]  # (n_series, n_days, 48)
+    measured = np.isfinite(usage)
+    level = _ratio(np.where(measured, usage, 0.0).sum(axis=2), np.where(measured, of_day, 0.0).sum(axis=2))
+    around = np.full_like(level, np.nan)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # series without an ordinary day around
+        for day in range(level.shape[1]):
+            near = np.arange(max(0, day - _REACH_DAYS), min(level.shape[1], day + _REACH_DAYS + 1))
+            around[:, day] = np.nanmedian(level[:, near[near != day]], axis=1) if len(near) > 1 else np.nan
+    return of_day * around[:, :, None]
+
+
+def log_effect(usage: AnyFloats, expected: AnyFloats) -> Floats:
+    """log(used / expected) over the last axis, of slots in which both are known; NaN without any: (...,)."""
+    known = np.isfinite(usage) & np.isfinite(expected)
+    ratio = _ratio(np.where(known, usage, 0.0).sum(axis=-1), np.where(known, expected, 0.0).sum(axis=-1))
+    return np.asarray(np.log(np.maximum(ratio, _SMALLEST_SHARE)))
+
+
+def _ratio(used: Floats, expected: Floats) -> Floats:
+    return np.where(expected > 0, used / np.where(expected > 0, expected, 1.0), np.nan)
+
+
 _LARGEST_LEARNED = 20.0
+
+
 _ORDINARY_SHARE = 0.5
 """A service keeps at least this share of its measured days: what happens every other day is its ordinary load."""
 

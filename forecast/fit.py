@@ -37,30 +37,26 @@ from forecast.change_points import level_changes
 from forecast.cold_start import borrow_history, request_ratios
 from forecast.composition import plausible_z
 from forecast.days_that_differ import separate_days
+from forecast.event_calendar import events_between
 from forecast.event_effect import EventDays
-from forecast.events import events_between
-from forecast.foundation.onnx_model import load_model, model_digest
-from forecast.foundation.predictor import FoundationModelPredictor
+from forecast.fit_inputs import Series, with_earlier_days
+from forecast.foundation_model import FoundationModelPredictor, load_model, model_digest
 from forecast.history import History
 from forecast.holiday_effect import as_ordinary, curves_by_country, holiday_curves
-from forecast.load_per_pod import usage_at_reference
 from forecast.model import DATED_DAYS, NOT_MEASURED, PEAK_QUANTILES, PeakModel
-from forecast.moved_services import with_earlier_days
-from forecast.node_base import fit_node_base
+from forecast.node_base import fit_node_base, with_one_offs, without_one_offs
 from forecast.node_calibration import calibrate_nodes
-from forecast.one_off_load import with_one_offs, without_one_offs
 from forecast.online_calibration import INFO as BOUND_OFFSETS
 from forecast.online_calibration import next_offsets
 from forecast.peak_weights import PeakWeights, complete_history, fit_peak_weights, pods_felt_by_nodes
 from forecast.peaks import PeakForecaster, PeakQuantiles
 from forecast.predictors import Predictor, discover
 from forecast.rehearsal import levels_known, rehearse, spread_of_past
-from forecast.replicas import forecast_replicas
+from forecast.replica_forecast import forecast_replicas, usage_at_reference
 from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.run_forecast import RunForecast, forecast_runs
 from forecast.scenarios import SCENARIO_DAYS, scenario_weeks
 from forecast.selection import Selection, select_predictors
-from forecast.series import Series
 from forecast.spread import with_level_error
 
 _SMALLEST_FACTOR_BASE = 0.01
@@ -80,7 +76,7 @@ class FitOptions:
     window_days      : older history is not looked at
     rehearsal_weeks  : past weeks forecast from before they began, for the errors of services and nodes
     reselect_share   : share of the series whose predictors are chosen anew each night when a previous model is given
-    foundation_model : .onnx file of one more predictor (forecast/foundation/); None = without it
+    foundation_model : .onnx file of one more predictor (forecast/foundation_model.py); None = without it
     """
 
     window_days: int = 91

@@ -1,13 +1,11 @@
-"""What a fit may look at: usage, replicas and placements on the local half-hour grid.
-
-`History` is per service and per node and stays small (5,000 services x 5 resources x 28 days: 134 MB a table);
-`PodUsage` keeps single pods and is only built for the few days that a replay plays back.
-How single samples become these arrays is `aggregation`'s business.
+"""What a fit may look at: usage, replicas and placements on the local half-hour grid, with days from before services
+were here.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from datetime import date, timedelta
 
@@ -16,10 +14,55 @@ import numpy as np
 from base.arrays import Bools, Floats, Floats32, Ints
 from base.errors import NotEnoughHistory
 from forecast.calendar import SLOTS_PER_DAY, Calendar, Days
-from forecast.earlier_days import EarlierDays
-from forecast.events import Event
+from forecast.event_calendar import Event
 from forecast.job_runs import JobRuns
 from forecast.service_key import ServiceKey
+
+# Days of services from before they were here: under an older name, or in another cluster.
+#
+# They are kept apart from what was measured here. Only a fit looks at them: losses of a backtest and curves of a replay
+# are of days on which a service really ran here. `moved_services` says how a fit takes them; trainer.history reads
+# them.
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierDays:
+    """What moved services did on consecutive local days; NaN from the first half hour that they were measured here.
+
+    service        : (n_moved,) index into the services of the history, each once
+    usage_per_pod  : (n_moved, n_resources, n_days, 48) mean of one pod, base units
+    replicas       : (n_moved, n_days, 48) pods present
+    pod_variance   : (n_moved, n_resources, n_days, 48) variance between pods
+    daily_requests : (n_moved, 2, n_days) mean request of one pod, CPU cores and memory bytes
+    """
+
+    days: tuple[date, ...]
+    service: Ints
+    usage_per_pod: Floats32
+    replicas: Floats32
+    pod_variance: Floats32
+    daily_requests: Floats
+
+    def between(self, first: date, end: date) -> EarlierDays | None:
+        """The days from `first` up to, not including, `end`; None if there are none."""
+        kept = [index for index, day in enumerate(self.days) if first <= day < end]
+        if not kept:
+            return None
+        span = slice(kept[0], kept[-1] + 1)
+        return EarlierDays(
+            days=self.days[span],
+            service=self.service,
+            usage_per_pod=self.usage_per_pod[:, :, span],
+            replicas=self.replicas[:, span],
+            pod_variance=self.pod_variance[:, :, span],
+            daily_requests=self.daily_requests[:, :, span],
+        )
+
+    def arrays(self) -> Iterator[np.ndarray]:
+        """All tables, in a fixed order."""
+        for field in fields(self):
+            if isinstance(value := getattr(self, field.name), np.ndarray):
+                yield value
 
 
 @dataclass(frozen=True, slots=True)

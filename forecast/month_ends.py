@@ -16,9 +16,9 @@ import numpy as np
 
 from base.arrays import AnyFloats, Bools, Floats, Ints
 from forecast.calendar import Calendar, Days, DayType
-from forecast.events import Event
+from forecast.event_calendar import Event
+from forecast.event_effect import expected_then, log_effect
 from forecast.holiday_effect import as_ordinary
-from forecast.ordinary_days import expected_then, log_effect
 
 _KINDS = {"last workday of a month": -1, "last workday but one of a month": -2, "first workday of a month": 0}
 """Place among the workdays of the month."""

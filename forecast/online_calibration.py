@@ -1,37 +1,75 @@
-"""Bounds follow what came: the 0.95 bounds as issued the nights before are held against the peaks since.
-
-Adaptive conformal inference (Gibbs & Candès 2021, NeurIPS) in the form of Angelopoulos, Candès & Tibshirani 2023,
-"Conformal PID control for time series prediction", eq. 3: after each night's model
-
-    offset  +=  gain n / (n + 20) (share of the n peaks above their bound - 0.05)
-
-n: the peaks of all days since that model, usually of one day. One offset for the services and one for the nodes of
-each resource. What a rehearsal cannot know, a drift or a change of the cluster, moves them within days; a cluster that
-stays as it was leaves them near 0. Days without a new model are one step: a bound that could not move misses on every
-one of them for the same reason.
+"""Bounds follow what came: whether the 0.95 bounds as issued held against the peaks since, and by how much they
+move.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from base.arrays import Floats
+from base.arrays import AnyFloats, Floats
 from forecast.history import History
-from forecast.issued_bounds import node_hits, service_hits
 from forecast.model import PEAK_QUANTILES, PeakModel
+from forecast.node_forecast import node_peaks_of, rows_among
 from forecast.resources import RESOURCES
+
+# Whether the bounds of a model held on a day that has come since: what backtests count and bounds are corrected by.
+
+_MEASURED = 0.5
+"""A peak counts if at least this share of its day was measured."""
+
+
+def daily_peaks(usage: AnyFloats) -> Floats:
+    """Highest half hour of each day, NaN where the day was not measured: (..., n_days, 48) -> (..., n_days)."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return np.asarray(np.nanmax(usage, axis=-1), dtype=np.float64)
+
+
+def service_hits(history: History, model: PeakModel, day: int) -> Floats:
+    """Whether each service's peak of a day stayed within the 0.95 bound: (n_services, n_resources).
+
+    1 = it did, 0 = it did not, NaN = unknown.
+
+    day : index into the history's days. Services that the model does not know, or expects nothing of, are NaN.
+    """
+    row = rows_among(history.services, model.services)
+    bound = np.full(history.usage_per_pod.shape[:2], np.nan)
+    bound[row >= 0] = model.service_peaks(history.days[day])[row[row >= 0], :, -1]
+    usage = history.usage_per_pod[:, :, day]
+    counted = (bound > 0) & (np.isfinite(usage).mean(axis=2) >= _MEASURED)
+    return np.where(counted, daily_peaks(usage) <= bound, np.nan)
+
+
+def node_hits(history: History, model: PeakModel, day: int) -> Floats:
+    """Whether each node's peak of a day stayed within its 0.95 bound: (n_nodes, n_resources), 1, 0, NaN = unknown.
+
+    The pods are those that really ran that day: what is tested is the forecast of their load, not of placements.
+    """
+    bound = node_peaks_of(model, history, (history.days[day],))[:, :, 0, -1]
+    usage = history.node_usage[:, :, day]
+    counted = np.isfinite(bound) & (np.isfinite(usage).mean(axis=2) >= _MEASURED)
+    return np.where(counted, daily_peaks(usage) <= bound, np.nan)
+
 
 INFO = "bound_offsets"
 """Where a model keeps its offsets, in `PeakModel.info`."""
 
+
 SERVICE_GAIN, NODE_GAIN = 1.5, 2.0
+
+
 _PEAKS_OF_HALF_TRUST = 20.0
+
+
 _LONGEST_DAYS = 7
 """A forecast of days further ahead was replaced before they came, or is too old to be judged by."""
+
+
 _LIMIT = 1.5
 
 

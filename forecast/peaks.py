@@ -22,12 +22,10 @@ from sklearn.base import BaseEstimator
 from base.arrays import AnyFloats, Bools, Floats, Ints
 from base.one_thread import one_thread
 from forecast.calendar import Days
-from forecast.expert_aggregation import LEARNING_DAYS, decayed_sums, expert_losses, series_weights
+from forecast.expert_weights import LEARNING_DAYS, blend_weights, decayed_sums, expert_losses, series_weights
 from forecast.peak_experts import EXPERTS, expert_forecasts, known_days
-from forecast.peak_features import describe, relative_features
 from forecast.peak_statistics import DailyStatistics, daily_statistics
-from forecast.quantile_blend import blend_weights
-from forecast.quantile_trees import QuantileTrees
+from forecast.peak_trees import QuantileTrees, describe, relative_features
 
 _FEWEST_DAYS_BEFORE, _DAYS_BEFORE = 3, 14
 _FEWEST_ROWS_FOR_TREES = 200

@@ -11,14 +11,13 @@ import numpy as np
 from base.arrays import AnyFloats, Bools, Floats
 from base.progress import Progress
 from forecast.calendar import SLOTS_PER_DAY, Days
+from forecast.fit_inputs import Series
 from forecast.history import History
 from forecast.holiday_effect import as_ordinary
-from forecast.load_per_pod import share_of_reference
-from forecast.replicas import ReplicaForecast
+from forecast.replica_forecast import ReplicaForecast, share_of_reference
 from forecast.resources import MEMORY
 from forecast.scenarios import knows_levels
 from forecast.selection import Selection
-from forecast.series import Series
 from forecast.spread import Spread, spread_of
 
 

@@ -16,9 +16,8 @@ import numpy as np
 from base.arrays import AnyFloats, Bools, Floats, Ints
 from forecast.calendar import SLOTS_PER_DAY, Days, DayType
 from forecast.history import History
-from forecast.job_runs import JobRuns
+from forecast.job_runs import JobRuns, estimate
 from forecast.resources import RESOURCES
-from forecast.run_length import estimate
 
 RECENT_DAYS = 28
 """What the pods of Job owners did longer ago says little."""

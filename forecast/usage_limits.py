@@ -1,10 +1,4 @@
-"""What pods can have used at most: another exporter measures their node's own usage.
-
-    kept sum of the pods of a node <= TOLERANCE x usage of the node + FLOOR x what such a node has
-
-Where a half hour breaks this, the services with the largest sums on the node are cut until the rest fits. What is cut
-counts as not measured, and that half hour of the node says nothing about its base.
-"""
+"""What pods can use at most: what their node's own usage leaves, and what the node has."""
 
 from __future__ import annotations
 
@@ -13,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from base.arrays import Bools, Floats, Floats32, Ints
+from base.arrays import AnyFloats, Bools, Floats, Floats32, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import CPU, DISK, LOG, MEMORY, NETWORK, RESOURCES
 
@@ -21,20 +15,28 @@ TOLERANCE: Final = {CPU: 1.5, MEMORY: 1.5, DISK: 3.0, NETWORK: 10.0, LOG: 3.0}
 """Factors on a node's usage. On the sample, all pods together reach 0.998 of it. Disk and log wait in caches. Traffic
 between pods of one node passes no card of the node."""
 
+
 FLOOR: Final = 0.02
 """Of the capacity, or else of what nodes typically use at most: a node at rest is measured too roughly for a factor."""
+
 
 _BUSY_TOLERANCE: Final = 1.5
 """Factor on a node's usage where claims pass its capacity, if that is known: ten times a busy node is no use."""
 
+
 _LYING_SHARE: Final = 0.02
+
+
 _FEWEST_LIES: Final = 4
+
+
 _FEWEST_NODES: Final = 2
 """Nodes from which on a service beyond its nodes, in that share of its half hours, is not believed for the rest of the
 day. What is left of a lie between two cuts looks honest: trained on, it took a node to six times its capacity. Where
 all half hours are of one node, and the service runs on others too, only those count that no other service is cut in: a
 node may measure too little of itself.
 """
+
 
 FLEET_FACTOR: Final = 1000.0
 """A node without a known capacity uses at most this many times the median of what nodes use in their highest half hour.
@@ -219,3 +221,36 @@ def _joined(parts: list[Excess]) -> Excess:
         np.concatenate([part.slot for part in parts]),
         np.concatenate([part.ratio for part in parts]),
     )
+
+
+# What a pod can use at most, whatever it requests or declares: what its node has.
+#
+# Any client may write any quantity into a pod. kube-scheduler even binds one that requests 1e18 cores: its sums
+# overflow.
+
+LARGEST: Final = np.array([1e6 if resource.unit == "cores" else 1e15 for resource in RESOURCES])
+"""More of a resource than any machine has: for pods of clusters of which no capacity is known."""
+
+
+def largest_node(capacity: AnyFloats, otherwise: AnyFloats = LARGEST) -> Floats:
+    """The most of each resource that a node has: (n_resources,), finite.
+
+    capacity  : (n_nodes, n_resources), NaN = unknown
+    otherwise : (n_resources,) of a resource that is known of no node
+    """
+    most = np.fmax.reduce(capacity, axis=0, initial=np.nan)
+    return np.where(np.isfinite(most), most, otherwise)
+
+
+def bounded_by_nodes(requests: Floats, capacity: Floats, node: Ints | None = None) -> Floats:
+    """Requests as far as a node can serve them: (n_pods, n_resources), NaN as they were.
+
+    requests : (n_pods, n_resources)
+    capacity : (n_nodes, n_resources), NaN = unknown
+    node     : (n_pods,) row of the pod's node, -1 = none; None = none is known. Such a pod may have the largest node
+    """
+    most = np.broadcast_to(largest_node(capacity, LARGEST[: capacity.shape[1]]), requests.shape)
+    if node is not None and len(capacity):
+        own = np.where((node >= 0)[:, None], capacity[node], np.nan)
+        most = np.where(np.isfinite(own), own, most)
+    return np.minimum(requests, most)

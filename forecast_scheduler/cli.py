@@ -25,33 +25,33 @@ import typer
 
 from base.errors import ForecastError, InputError, PublishError, StoreError
 from base.redaction import redacted
-from forecast_scheduler.commands.advise.command import advise
-from forecast_scheduler.commands.autoscale.command import autoscale
-from forecast_scheduler.commands.backtest import backtest
-from forecast_scheduler.commands.canary.command import canary
-from forecast_scheduler.commands.capacity.command import capacity
-from forecast_scheduler.commands.demo.command import demo
-from forecast_scheduler.commands.doctor import doctor
+from forecast_scheduler.commands.advise.advise_command import advise
+from forecast_scheduler.commands.autoscale_command import autoscale
+from forecast_scheduler.commands.backtest_command import backtest
+from forecast_scheduler.commands.canary.canary_command import canary
+from forecast_scheduler.commands.capacity_command import capacity
+from forecast_scheduler.commands.demo.demo_command import demo
+from forecast_scheduler.commands.doctor_command import doctor
 from forecast_scheduler.commands.explain.command import explain
-from forecast_scheduler.commands.extender.command import extender
-from forecast_scheduler.commands.jobs import jobs
+from forecast_scheduler.commands.extender_command import extender
+from forecast_scheduler.commands.jobs_command import jobs
 from forecast_scheduler.commands.log_format import LogFormat, log_format_option
-from forecast_scheduler.commands.models import models
+from forecast_scheduler.commands.models_command import models
 from forecast_scheduler.commands.nodes import node, nodes
 from forecast_scheduler.commands.output_format import OutputFormat, output_format, reporting
-from forecast_scheduler.commands.policy.command import policy
-from forecast_scheduler.commands.rebalance.command import rebalance
-from forecast_scheduler.commands.render.command import render
-from forecast_scheduler.commands.replay.command import replay
-from forecast_scheduler.commands.report.command import report
-from forecast_scheduler.commands.requests.command import requests
-from forecast_scheduler.commands.rules import rules
-from forecast_scheduler.commands.schedule.command import schedule
-from forecast_scheduler.commands.scorer.command import scorer
-from forecast_scheduler.commands.tenants import tenants
-from forecast_scheduler.commands.tide import tide
-from forecast_scheduler.commands.train.command import train
-from forecast_scheduler.commands.webhook.command import webhook
+from forecast_scheduler.commands.policy.policy_command import policy
+from forecast_scheduler.commands.rebalance.rebalance_command import rebalance
+from forecast_scheduler.commands.render.render_command import render
+from forecast_scheduler.commands.replay_command import replay
+from forecast_scheduler.commands.report_command import report
+from forecast_scheduler.commands.requests.requests_command import requests
+from forecast_scheduler.commands.rules_command import rules
+from forecast_scheduler.commands.schedule.schedule_command import schedule
+from forecast_scheduler.commands.scorer.scorer_command import scorer
+from forecast_scheduler.commands.tenants_command import tenants
+from forecast_scheduler.commands.tide_command import tide
+from forecast_scheduler.commands.train_command import train
+from forecast_scheduler.commands.webhook_command import webhook
 
 logger = logging.getLogger(__name__)
 

@@ -24,8 +24,8 @@ from kube.decoding.watched_kinds import Watched
 from kube.decoding.wire_base import Text, Wire
 from kube.decoding.wire_scheduling import LabelSelectorJson
 from kube.objects.constraints import LabelSelector
+from kube.objects.labels import selector_matches
 from kube.objects.objects import PodInfo
-from kube.objects.selectors import selector_matches
 
 _REMEMBERED: Final = 16384
 """Sets of labels whose budgets are remembered; when there are more, all are looked up anew."""

@@ -14,13 +14,13 @@ from typing import Final
 import numpy as np
 
 from base.arrays import Ints
-from cluster.opt_out import opts_out
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView
 from placement.plugins import NodePreference
 from placement.policies.policy import Policy
 from placement.reservations.reserved_room import ReservedRoom
-from placement.reserved_targets.reserved_targets import ReservedTargets
+from placement.reservations.reserved_targets import ReservedTargets
+from scorer.scoring_policy import opts_out
 
 ORDER_POINTS: Final = 100_000
 """More than all scores of a node come to."""

@@ -1,4 +1,5 @@
-"""The rules about nodes, in one place: which nodes a pod may go to and which come first, whatever places the pod.
+"""The rules about nodes, in one place: which nodes a pod may go to and which come first, whatever places the pod;
+with the plugins of topology.
 
     nodes, pods --> devices   which node has which cards, who has them     GpuDevices
                 --> cards     types that pods name, and scarce ones        CardTypes
@@ -15,6 +16,7 @@ same order. What is of one profile only is not here: what a pod costs the cards,
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,24 +25,84 @@ from kubernetes.client import ApiClient
 
 from cluster.assuming_cluster import AssumingCluster
 from cluster.follower import Follower
+from cluster.tables.state import ClusterState
 from kube.client.kubernetes_contract import Subscription
 from kube.client.kubernetes_source import ResourceSource, source_of
 from kube.objects.objects import PodInfo
-from placement.card_types.plugins import CardPlugins, card_plugins
+from placement.card_types.card_types import CardPlugins, card_plugins
 from placement.devices.device_table import Choose, DeviceTable
-from placement.devices.filter import GpuDevices
-from placement.filters.annotations import MACHINE_GROUP
+from placement.devices.gpu_devices import GpuDevices
 from placement.filters.filter import ClusterView, Filter
-from placement.machine_groups.plugins import GroupPlugins, group_plugins
-from placement.node_rule_options import NodeRuleOptions
+from placement.filters.pod_annotations import MACHINE_GROUP
+from placement.machine_groups.machine_group_order import GroupPlugins, group_plugins
+from placement.node_rule_settings import NodeRuleOptions, TopologyOptions
 from placement.plugins import NodePreference
-from placement.pod_groups.gangs import Gangs
+from placement.pod_groups.pod_group import GangLookup
 from placement.policies.policy import Policies
 from placement.reservations.reserved_room import ReservedRoom
-from placement.reserved_targets.reserved_targets import ReservedTargets
-from placement.topology.decoding import node_resource_topologies
-from placement.topology.members import FiltersOf
-from placement.topology.plugins import TopologyPlugins, topology_plugins
+from placement.reservations.reserved_targets import ReservedTargets
+from placement.topology.gang_domains import FiltersOf
+from placement.topology.gang_topology import GangTopology
+from placement.topology.near_cards import NearCards
+from placement.topology.numa_filter import NodeResourceTopologyMatch
+from placement.topology.whole_cores import WholeCores
+from placement.topology.zone_decoding import node_resource_topologies
+from placement.topology.zone_table import ZoneTable
+
+# All that a profile needs of topology: the table and plugins, made before the cluster is read.
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyPlugins:
+    """None = switched off.
+
+    zones : Follower, to be attached before the device table and in `further` of the view; `zones.news` is the sink of
+            decoding.node_resource_topologies, `zones.tick` for every second, `zones.on_room` for the queue
+    gangs : Filter and NodePreference
+    numa  : Filter
+    cards : NodePreference to be asked after `gangs`; it is the device table's `choose`
+    cores : NodePreference to be asked last
+    """
+
+    zones: ZoneTable | None
+    gangs: GangTopology | None
+    numa: NodeResourceTopologyMatch | None
+    cards: NearCards | None
+    cores: WholeCores | None
+
+    @property
+    def filters(self) -> tuple[Filter, ...]:
+        """Those that are on."""
+        return tuple(one for one in (self.gangs, self.numa) if one is not None)
+
+    @property
+    def preferences(self) -> tuple[NodePreference, ...]:
+        """Those that are on, in their order."""
+        return tuple(one for one in (self.gangs, self.cards, self.cores) if one is not None)
+
+
+def topology_plugins(
+    state: ClusterState,
+    devices: DeviceTable,
+    gangs: GangLookup | None,
+    filters_of: FiltersOf,
+    options: TopologyOptions,
+    *,
+    clock: Callable[[], float] = time.time,
+) -> TopologyPlugins:
+    """Under the lock of the tables.
+
+    gangs      : None = PodGroups are not heeded
+    filters_of : all filters of a pod's profile; not asked before the first pod
+    clock      : unix seconds
+    """
+    of_gangs = None if gangs is None or not options.gangs else GangTopology(gangs, devices, filters_of)
+    if not options.node_topologies:
+        return TopologyPlugins(None, of_gangs, None, None, None)
+    zones = ZoneTable(state, options, clock=clock)
+    cards = NearCards(zones, devices, devices.choose)
+    devices.choose = cards.choose
+    return TopologyPlugins(zones, of_gangs, NodeResourceTopologyMatch(zones), cards, WholeCores(zones))
 
 
 @dataclass(slots=True)
@@ -172,7 +234,7 @@ class NodeRules:
 def node_rules(
     cluster: AssumingCluster,
     options: NodeRuleOptions,
-    gangs: Gangs | None,
+    gangs: GangLookup | None,
     *,
     clock: Callable[[], float],
     class_resources: Container[str] = frozenset(),

@@ -75,7 +75,7 @@ def nothing(row: int) -> Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class Victims:
+class NodeVictims:
     """Who has to go so that a pod fits on the node of a row: the most important first, then the rest of their gangs."""
 
     cost: Cost

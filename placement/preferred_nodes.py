@@ -16,7 +16,7 @@ from msgspec import Meta, Raw, Struct
 
 from kube.objects.constraints import NodeSelectorTerm, Operator, PreferredNodeTerm, Requirement
 from kube.objects.objects import PodInfo
-from placement.filters.node_terms import NAME_FIELD
+from placement.filters.node_affinity import NAME_FIELD
 
 PREFERENCES: Final = "/v1/preferences"
 """Route of the advisor."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cluster.predicted.cluster import PredictedCluster
+from cluster.predicted.predicted_cluster import PredictedCluster
 from cluster.tracking import TrackedCluster
 
 

@@ -15,27 +15,27 @@ import numpy as np
 
 from base.arrays import Bools, Ints
 from cluster.follower import NodesAndPodsOnly
-from cluster.opt_out import opts_out
 from cluster.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved
 from cluster.tracking import TrackedCluster
 from kube.decoding.decoding import decode_pod
 from kube.objects.objects import NodeInfo, PodInfo
 from placement.card_types.card_type_requests import GPU_TYPE_PREFERRED
 from placement.card_types.listed_cards import ListedCards
-from placement.filters.annotations import GPU_TYPE, comes_with_node, names_in
 from placement.filters.catalogue import standard_filters
 from placement.filters.domain import Domain
 from placement.filters.filter import ClusterView, Filter, Rejection
 from placement.filters.node_affinity import NodeAffinity
 from placement.filters.node_resources_fit import NodeResourcesFit, is_extended
 from placement.filters.node_unschedulable import NodeUnschedulable
+from placement.filters.pod_annotations import GPU_TYPE, comes_with_node, names_in
 from placement.filters.taint_toleration import TaintToleration
 from placement.index.index import PlacementIndex
 from placement.machine_groups.machine_group import MachineGroup
 from placement.machine_groups.membership import asks_to_borrow
-from placement.pod_groups.labels import group_of
+from placement.pod_groups.group_of_pod import group_of
 from placement.policies.policy import Policies, Policy
-from placement.virtual_nodes.virtual_nodes import VirtualNodes
+from placement.virtual_node_table import VirtualNodes
+from scorer.scoring_policy import opts_out
 
 _STANDARD: Final = (NodeUnschedulable.name, TaintToleration.name, NodeAffinity.name, NodeResourcesFit.name)
 _MOST_MASKS: Final = 4096
@@ -49,7 +49,7 @@ def _nothing(pod: PodInfo) -> Hashable:
 
 
 @dataclass(frozen=True, slots=True)
-class Placer:
+class PlacingScheduler:
     """What places the pods of a scheduler name: one of our profiles, or kube-scheduler with our extender.
 
     name           : of its pool
@@ -69,10 +69,12 @@ class Placer:
     tells_apart: Callable[[PodInfo], Hashable] = _nothing
 
 
-class UsableNodes(NodesAndPodsOnly):
-    """Implements cluster.usable_nodes.UsableNodes and cluster.follower.Follower. Masks are kept until nodes change."""
+class UsableNodesByFilters(NodesAndPodsOnly):
+    """Implements cluster.usable_nodes.NodeUsability and cluster.follower.Follower. Masks are kept until nodes
+    change.
+    """
 
-    def __init__(self, cluster: TrackedCluster, placers: Sequence[Placer], virtual: VirtualNodes) -> None:
+    def __init__(self, cluster: TrackedCluster, placers: Sequence[PlacingScheduler], virtual: VirtualNodes) -> None:
         """
         placers : one of them has no scheduler name
         virtual : attached to the same tables before this
@@ -90,7 +92,7 @@ class UsableNodes(NodesAndPodsOnly):
     # UsableNodes
 
     def usable_by(self, pods: Sequence[PodInfo]) -> tuple[Bools, Ints]:
-        """See cluster.usable_nodes.UsableNodes."""
+        """See cluster.usable_nodes.NodeUsability."""
         masks: list[Bools] = []
         number_of: dict[_Key, int] = {}
         mask_of = np.zeros(len(pods), dtype=np.int64)
@@ -146,7 +148,7 @@ class UsableNodes(NodesAndPodsOnly):
         self._masks.clear()
         self._devices = self._ready = None
 
-    def _placer(self, pod: PodInfo) -> Placer:
+    def _placer(self, pod: PodInfo) -> PlacingScheduler:
         return self._placer_of.get(pod.scheduler_name) or self._placer_of[""]
 
     def _keep(self, key: _Key, mask: Bools) -> Bools:
@@ -155,7 +157,7 @@ class UsableNodes(NodesAndPodsOnly):
         self._masks[key] = mask
         return mask
 
-    def _usable(self, pod: PodInfo, placer: Placer, policy: Policy) -> Bools:
+    def _usable(self, pod: PodInfo, placer: PlacingScheduler, policy: Policy) -> Bools:
         """(n_rows,) ready nodes that no lasting rejection keeps the pod from."""
         nodes = self._ready_nodes().copy()
         bare = replace(pod, node="", requests=_extended(pod))
@@ -167,7 +169,7 @@ class UsableNodes(NodesAndPodsOnly):
         rather = nodes & ~policy.cards.last(bare, self._view)
         return rather if rather.any() else nodes
 
-    def _pool(self, placer: Placer, device: str) -> Bools:
+    def _pool(self, placer: PlacingScheduler, device: str) -> Bools:
         """(n_rows,) nodes for an ordinary pod of the placer, one that requests a device if one is named.
 
         Nodes with devices are tainted to keep other pods away, and pods that want a device tolerate the taint.
@@ -198,7 +200,7 @@ class UsableNodes(NodesAndPodsOnly):
             self._devices = tuple(sorted(extended))
         return self._devices
 
-    def _filters(self, placer: Placer, policy: Policy) -> tuple[Filter, ...]:
+    def _filters(self, placer: PlacingScheduler, policy: Policy) -> tuple[Filter, ...]:
         key = (placer.name, id(policy))
         known = self._filters_of.get(key)
         if known is None:
@@ -215,7 +217,7 @@ class UsableNodes(NodesAndPodsOnly):
         return known[1]
 
 
-def _pool_name(placer: Placer, device: str) -> str:
+def _pool_name(placer: PlacingScheduler, device: str) -> str:
     return f"{placer.name}, {device}" if device else placer.name
 
 
@@ -225,7 +227,7 @@ def _lasting(one: Filter, pod: PodInfo, view: ClusterView) -> Iterator[Rejection
     return (rejection for rejection in rejections if not rejection.preemptible)
 
 
-def _key(pod: PodInfo, placer: Placer, policy: Policy) -> _Key:
+def _key(pod: PodInfo, placer: PlacingScheduler, policy: Policy) -> _Key:
     """All that the filters read of a pod."""
     said, cards = pod.constraints, policy.cards
     groups = [one.membership for one in (*policy.filters, *placer.further) if isinstance(one, MachineGroup)]

@@ -14,13 +14,12 @@ from cluster.live_tables import LiveTables
 from forecast.calendar import SLOT_MINUTES
 from forecast.resources import RESOURCES
 from forecast.service_key import ServiceKey
-from placement.reserved_targets.move_state import MoveState
+from placement.reservations.watched_plans import MoveState
 from rebalancer.execution.plan_records import RebalancePlan
-from rebalancer.execution.wire import Mode, MoveSpec
-from rebalancer.options import Mode as ConfiguredMode
-from rebalancer.options import TrustOptions
+from rebalancer.execution.plan_wire import MoveSpec, PlanMode
+from rebalancer.night_grades import Grade, PlanFacts, grade
 from rebalancer.planning.heat import penalty
-from rebalancer.trust.grade import Grade, PlanFacts, grade
+from rebalancer.rebalance_settings import RebalanceMode, TrustOptions
 
 _SLOT: Final = timedelta(minutes=SLOT_MINUTES)
 _MOVED: Final = frozenset({MoveState.DONE})
@@ -48,7 +47,7 @@ def measured_grade(plan: RebalancePlan, tables: LiveTables, options: TrustOption
     else:
         measured = np.stack([source.node_history(_known_as(tables, name), since, until) for name in names])
         usage = np.stack([_usage_of_pod(move, tables, source, since, until) for move in moves])
-    mode = ConfiguredMode.ON if plan.spec.mode is Mode.ON else ConfiguredMode.SHADOW
+    mode = RebalanceMode.ON if plan.spec.mode is PlanMode.ON else RebalanceMode.SHADOW
     return grade(facts, measured, usage, _capacity(tables, names), options, mode=mode, penalty=penalty)
 
 

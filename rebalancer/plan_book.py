@@ -1,6 +1,5 @@
-"""What past plans say, read from their RebalancePlans: nights and their grades, moves that were made, what is due.
-
-Everything that must outlive a restart is in these objects. Pure.
+"""What past plans say, read from their RebalancePlans: nights and their grades, moves that were made, what is due, and
+what the plans last read say of a pod now.
 """
 
 from __future__ import annotations
@@ -11,20 +10,25 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Final
 
+from cluster.live_tables import LiveTables
 from forecast.calendar import Calendar
 from forecast.service_key import ServiceKey
+from kube.objects.objects import PodInfo
+from rebalancer.cooldown import CooldownOptions, PastMove, first_night, nodes_left
 from rebalancer.execution.plan_records import RebalancePlan
-from rebalancer.execution.wire import Mode as Carried
-from rebalancer.execution.wire import MoveSpec, Trigger
-from rebalancer.options import Mode, RebalanceOptions
-from rebalancer.planning.cooldown import CooldownOptions, PastMove, first_night, nodes_left
-from rebalancer.trust.grade import Verdict
-from rebalancer.trust.mode import NightRecord
+from rebalancer.execution.plan_wire import MoveSpec, PlanMode, Trigger
+from rebalancer.night_grades import NightRecord, Verdict
+from rebalancer.rebalance_settings import RebalanceMode, RebalanceOptions
 
 _NIGHT: Final = re.compile(r"night-([0-9]{4}-[0-9]{2}-[0-9]{2})(?:-[2-9])?")
+
+
 _UNFORESEEN: Final = "unforeseen-%Y-%m-%d-%H%M%S"
+
+
 _SETTLED: Final = timedelta(hours=1)
 """Measurements of a half hour are complete so long after it."""
+
 
 _GRADED_WITHIN: Final = timedelta(days=3)
 """A plan that could not be graded for so long never is."""
@@ -33,17 +37,22 @@ _GRADED_WITHIN: Final = timedelta(days=3)
 _TO_COME: Final = timedelta(hours=26)
 """A plan that is made so much later than now is none of ours, whatever the clocks and time zones of replicas."""
 
+
 _NIGHTS_APART: Final = 2
 """Days between the night of a name and the day on which the plan was made, other time zones included."""
+
 
 _BEGINS_WITHIN: Final = timedelta(days=3)
 """Moves of a plan of ours begin within this time after it was made."""
 
+
 _FIRST_DAY: Final = date(2020, 1, 1)
 """No plan is older than the rebalancer."""
 
+
 _NIGHT_LASTS: Final = timedelta(hours=12)
 """Plans made so shortly one after the other are of one night, whatever the dates on which their windows end."""
+
 
 MOST_NAMES: Final = 9
 
@@ -172,7 +181,7 @@ class PlanBook:
             is_near = abs(plan.spec.created_at - one.spec.created_at) < _NIGHT_LASTS
             is_night = one.spec.trigger is plan.spec.trigger is Trigger.NIGHT
             is_of_it = _occasion(one, calendar) == occasion or (is_near and is_night)
-            if one.spec.mode is Carried.ON and (is_of_it or is_near):
+            if one.spec.mode is PlanMode.ON and (is_of_it or is_near):
                 before += [(is_of_it, other) for other in one.spec.moves]
         return before
 
@@ -183,7 +192,9 @@ class PlanBook:
             if night is not None:
                 grade = plan.status.grade
                 verdict = None if grade is None else Verdict(grade.verdict)
-                yield NightRecord(night, Mode(plan.spec.configured or plan.spec.mode), Mode(plan.spec.mode), verdict)
+                yield NightRecord(
+                    night, RebalanceMode(plan.spec.configured or plan.spec.mode), RebalanceMode(plan.spec.mode), verdict
+                )
 
     def due_for_grade(self, now: datetime) -> RebalancePlan | None:
         """Return a plan of a night that has been lived through and is not graded."""
@@ -237,3 +248,47 @@ def _occasion(plan: RebalancePlan, calendar: Calendar) -> tuple[Trigger, date | 
     if plan.spec.trigger is Trigger.NIGHT:
         return Trigger.NIGHT, _night_of(plan)
     return Trigger.UNFORESEEN, calendar.day_and_slot(plan.spec.created_at)[0]
+
+
+# The plans of this cluster as they were read last, and what they say of a pod now.
+
+_REMEMBERED: Final = timedelta(days=1)
+
+
+class KeptPlans:
+    """For any thread: a book is replaced as a whole."""
+
+    def __init__(self, tables: LiveTables, options: CooldownOptions) -> None:
+        self._tables, self._options = tables, options
+        self.book = PlanBook()
+
+    def replace(self, plans: Sequence[RebalancePlan], going: Sequence[RebalancePlan] = ()) -> None:
+        """These are all plans, oldest first. going: those that are being deleted.
+
+        Plans of the last day that are not there any more are remembered: a deleted record gives no budget back.
+        """
+        there, since = {plan.uid for plan in plans}, self._tables.now() - _REMEMBERED
+        known = {plan.uid: plan for plan in (*self.book.deleted, *self.book.plans, *going)}
+        deleted = [
+            plan
+            for uid, plan in known.items()
+            if uid not in there and plan.spec.mode is PlanMode.ON and plan.spec.created_at > since
+        ]
+        self.book = PlanBook.of(plans, self.calendar(), deleted)
+
+    def why_foreign(self, plan: RebalancePlan) -> str:
+        """Return why a plan cannot be one of ours; '' = it may be."""
+        return why_foreign(plan, self._tables.now(), self.calendar())
+
+    def calendar(self) -> Calendar:
+        """Return the calendar of the model; UTC where there is none."""
+        in_use = self._tables.model
+        return Calendar() if in_use is None else in_use.loaded.model.calendar
+
+    def cooling_until(self, pod: PodInfo) -> float | None:
+        """Return unix seconds until which a pod rests after its moves; None = it was not moved lately."""
+        return self.book.cooling_until(pod.uid, self.calendar(), self._options)
+
+    def nodes_left(self, pod: PodInfo) -> frozenset[str]:
+        """Return nodes that a pod was moved away from lately."""
+        return self.book.nodes_left(pod.uid, self.calendar().day_and_slot(self._tables.now())[0], self._options)

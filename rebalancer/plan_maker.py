@@ -14,24 +14,21 @@ import numpy as np
 
 from base.arrays import Floats, Ints
 from cluster.live_tables import LiveTables
-from cluster.predicted.limits import limited
+from cluster.predicted.unknown_capacity import limited
 from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY, Calendar
 from forecast.resources import HOT_RESOURCES, HOT_SHARE
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
 from placement.disruption_budgets import DisruptionBudgets
-from rebalancer.costs.facts import MoveFacts, Occasion
-from rebalancer.costs.insensitive import is_insensitive
-from rebalancer.costs.move_cost import MoveCost, move_cost
-from rebalancer.costs.startup_times import StartupTimes
-from rebalancer.layout import LaidOut, PredictedLoads, Snapshot, lay_out, predicted_loads, snapshot
-from rebalancer.options import RebalanceOptions
+from rebalancer.cluster_layout import LaidOut, PredictedLoads, TablesCopy, lay_out, predicted_loads, snapshot
+from rebalancer.costs.move_cost import MoveCost, is_insensitive, move_cost
+from rebalancer.costs.move_facts import CoolingUntil, MoveFacts, Occasion, PodFacts, StartupTimes
+from rebalancer.night_grades import gain_of_moves
 from rebalancer.planning.heat import penalty
 from rebalancer.planning.planner import plan
 from rebalancer.planning.problem import Budget, Plan, Problem
-from rebalancer.pod_facts import CoolingUntil, PodFacts
+from rebalancer.rebalance_settings import RebalanceOptions
 from rebalancer.timing.windows import MoveWindow, MoveWindows, move_windows
-from rebalancer.trust.grade import gain_of_moves
 
 _DAYS_AHEAD: Final = 3
 _SLOT: Final = timedelta(minutes=SLOT_MINUTES)
@@ -96,7 +93,7 @@ class PlanSources:
 
 
 @dataclass(frozen=True, slots=True)
-class Relief:
+class OverloadRelief:
     """Overloaded nodes that are to be relieved now. total, of_service: pods that may still move so today."""
 
     nodes: frozenset[str]
@@ -115,7 +112,7 @@ class PlanMaker:
         """Return the plan of the next window, as things are now; None = there is no forecast."""
         return self._make(None)
 
-    def at_once(self, relief: Relief) -> MadePlan | None:
+    def at_once(self, relief: OverloadRelief) -> MadePlan | None:
         """Return a plan that relieves overloaded nodes of insensitive pods; None = there is no forecast."""
         return self._make(relief)
 
@@ -135,7 +132,7 @@ class PlanMaker:
         cost = move_cost(pod, facts, Occasion.at_once(now, zone), self._options.cost)
         return of_budget(facts.replicas) if cost.may_move else cost.because
 
-    def _make(self, relief: Relief | None) -> MadePlan | None:
+    def _make(self, relief: OverloadRelief | None) -> MadePlan | None:
         copied = snapshot(self._tables, _DAYS_AHEAD * SLOTS_PER_DAY)
         if copied is None:
             return None
@@ -184,7 +181,7 @@ class PlanMaker:
         services: tuple[ServiceKey, ...],
         namespaces: tuple[str, ...],
         facts: Mapping[str, MoveFacts],
-        relief: Relief | None,
+        relief: OverloadRelief | None,
     ) -> Budget:
         options = self._options.budget
         replicas = {one.service: one.replicas for one in facts.values()}
@@ -200,7 +197,7 @@ class PlanMaker:
         )
 
 
-def _cluster_share(copied: Snapshot, loads: PredictedLoads) -> Floats:
+def _cluster_share(copied: TablesCopy, loads: PredictedLoads) -> Floats:
     """(n_days, 48) share of the cluster's capacity in use, of its fullest resource at its peak; NaN = it is over."""
     with_limit = limited(copied.capacity)[:, list(HOT_RESOURCES)]  # (n_nodes, n_hot)
     load = np.where(with_limit[:, :, None], loads.load[:, list(HOT_RESOURCES)], 0.0).sum(axis=0)
@@ -218,7 +215,7 @@ def _cluster_share(copied: Snapshot, loads: PredictedLoads) -> Floats:
 def _occasion(
     now: datetime,
     window: MoveWindow | None,
-    copied: Snapshot,
+    copied: TablesCopy,
     loads: PredictedLoads,
     calendar: Calendar,
     *,

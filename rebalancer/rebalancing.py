@@ -6,8 +6,8 @@
                  a night that has been lived through --> its grade
                  a node above its bound for several readings --> a small plan at once
 
-All that must outlive this process is in the RebalancePlans. Decisions are taken in plan_maker, timing/, trust/ and
-execution/; this file says when each is asked.
+All that must outlive this process is in the RebalancePlans. plan_maker, timing/, night_grades and execution/ decide; this
+file says when each is asked.
 """
 
 from __future__ import annotations
@@ -23,20 +23,19 @@ from typing import Any, Final, TypeVar
 from base.errors import ForecastError, InputError
 from cluster.degradation import Level
 from cluster.live_tables import LiveTables
-from kube.session.calls import Submits, call
-from kube.troubles import Troubles
-from rebalancer.execution.executor import Executor
+from kube.failure_notice import Troubles
+from kube.session.session_calls import SubmitsCoroutines, call
+from rebalancer.execution.plan_executor import Executor
 from rebalancer.execution.plan_records import PlanRecords, RebalancePlan
-from rebalancer.execution.wire import Grade, PlanSpec, Trigger, clipped, moment
-from rebalancer.kept_plans import KeptPlans
+from rebalancer.execution.plan_wire import PlanGrade, PlanSpec, Trigger, clipped, moment
 from rebalancer.measured_gain import measured_grade
-from rebalancer.options import Mode, RebalanceOptions
-from rebalancer.plan_book import MOST_NAMES, night_name, unforeseen_name
-from rebalancer.plan_maker import MadePlan, PlanMaker, Relief
-from rebalancer.plan_specs import spec_of
+from rebalancer.night_grades import Trust, mode_from
+from rebalancer.plan_book import MOST_NAMES, KeptPlans, night_name, unforeseen_name
+from rebalancer.plan_forms import spec_of
+from rebalancer.plan_maker import MadePlan, OverloadRelief, PlanMaker
+from rebalancer.rebalance_settings import RebalanceMode, RebalanceOptions
 from rebalancer.timing.unforeseen import UnforeseenState, moves_left, step
 from rebalancer.timing.windows import MoveWindow
-from rebalancer.trust.mode import Trust, mode_from
 
 logger = logging.getLogger(__name__)
 
@@ -75,7 +74,7 @@ class RebalancingState:
     made: MadePlan | None = None
     leads: bool = False
     active: int = 0
-    grade: Grade | None = None
+    grade: PlanGrade | None = None
     overloaded: int = 0
     foreign: int = 0
     trouble: str = ""
@@ -89,7 +88,7 @@ class Rebalancing:
         tables: LiveTables,
         maker: PlanMaker,
         kept: KeptPlans,
-        session: Submits,
+        session: SubmitsCoroutines,
         records: PlanRecords,
         executor: Executor,
         options: RebalanceOptions,
@@ -121,7 +120,7 @@ class Rebalancing:
         if self._is_due("look", _LOOK_SECONDS):
             self._troubles.attempt("look", self._look)
         try:
-            if self._options.mode is Mode.OFF:
+            if self._options.mode is RebalanceMode.OFF:
                 pass
             elif leads:
                 self._lead()
@@ -168,7 +167,7 @@ class Rebalancing:
         if self._are_plans_read and self._is_due("grade", _GRADE_SECONDS):
             self._troubles.attempt("grade", lambda: self._grade(now))
         trust = self._trust()
-        result = self._wait(self._executor.step(may_start=trust.mode is Mode.ON and self._has_forecast()))
+        result = self._wait(self._executor.step(may_start=trust.mode is RebalanceMode.ON and self._has_forecast()))
         self._troubles.note("moves", result.trouble)
         self._note(trust=trust, active=len(result.active))
         if not self._are_plans_read:
@@ -220,7 +219,7 @@ class Rebalancing:
 
     def _grade_one(self, plan: RebalancePlan, now: datetime) -> None:
         found = measured_grade(plan, self._tables, self._options.trust)
-        grade = Grade(
+        grade = PlanGrade(
             predicted=found.predicted_gain,
             realised=found.realised_gain,
             at=moment(now.timestamp()),
@@ -258,7 +257,7 @@ class Rebalancing:
         total = options.per_day - len(moved)
         if total <= 0:
             return
-        made = self._maker.at_once(Relief(nodes, total, lambda service: moves_left(moved, service, options)))
+        made = self._maker.at_once(OverloadRelief(nodes, total, lambda service: moves_left(moved, service, options)))
         if made is None or not made.moves:
             return
         spec = spec_of(

@@ -7,15 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from cluster.live_tables import LiveTables
-from cluster.opt_out import opts_out
-from cluster.predicted.limits import limited
+from cluster.predicted.unknown_capacity import limited
 from cluster.tracking import TrackedCluster
 from kube.objects.objects import PodInfo
-from placement.decisions.advice import Advice
+from placement.decisions.decision import Advice
 from placement.policies.policy import Policy
 from placement.scores.plugin_weights import OURS
 from scheduler.cycle.decisions import NodeChoice
-from scorer.neutral_scores import WhyNeutral, neutral_reasons, neutral_scores
+from scorer.scoring import WhyNeutral, neutral_reasons, neutral_scores
+from scorer.scoring_policy import opts_out
 
 
 def advice_of_cycle(

@@ -13,9 +13,9 @@ from typing import Final
 
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
-from kube.session.request_retries import Session
+from kube.session.session_calls import Session
 from placement.plugins import Nomination
-from placement.pod_groups.labels import group_of
+from placement.pod_groups.group_of_pod import group_of
 from placement.policies.policy import Policies
 from scheduler.assembly import assembled_profiles
 from scheduler.binding.bind_plugins import DryRun

@@ -15,10 +15,10 @@ from typing import Any
 
 from cluster.assuming_cluster import AssumingCluster
 from cluster.follower import Follower
+from kube.client.eviction import Evict
 from kube.client.kubernetes_contract import Subscription
 from kube.client.kubernetes_source import ResourceSource
 from kube.events.event_recorder import Post
-from kube.eviction.eviction import Evict
 from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession
 from placement.filters.filter import ClusterView, Filter
@@ -32,7 +32,7 @@ from scheduler.queue_tables import LatestStarts, QueueTables
 from scheduler.schedule_settings import ScheduleSettings
 from scheduler.tenant_tables import TenantTables
 from scorer.scorer import Scorer
-from serving.upkeep import Upkeep
+from serving.threads import Upkeep
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from functools import partial
 
 from base.periodic_task import PeriodicTask
 from cluster.assuming_cluster import AssumingCluster
+from kube.leader_election.election import Takeover
 from kube.leader_election.lease import running_time
-from kube.leader_election.takeover import Takeover
 from kube.objects.objects import PodInfo
 from scheduler.assembly import live_profiles
 from scheduler.binding.assumptions import Assumptions

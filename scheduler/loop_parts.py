@@ -9,7 +9,7 @@ from typing import Protocol
 from cluster.assuming_cluster import AssumingCluster
 from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession
-from placement.decisions.advice import Advice
+from placement.decisions.decision import Advice
 from placement.filters.filter import ClusterView
 from placement.plugins import Bind
 from placement.policies.policy import Policies
@@ -22,10 +22,10 @@ from scheduler.scheduler import Together
 from scheduler.scheduling_metrics import SchedulingMetrics
 from scheduler.scheduling_tables import ScheduleTables
 from scorer.scorer import Scorer
-from serving.upkeep import Background
+from serving.threads import BackgroundThread
 
 
-class LoopReports(Telling, Background, Protocol):
+class LoopReports(Telling, BackgroundThread, Protocol):
     """Reports to users about pods: scheduler.pod_reports.Reports."""
 
     def preempted(self, pod: PodInfo, note: str) -> None:

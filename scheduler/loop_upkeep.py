@@ -27,14 +27,13 @@ from scheduler.shards.keeper import ShardKeeper
 from scheduler.shards.node_moves import NodeMoves
 from scheduler.tenant_tables import TenantTables
 from scorer.scorer import Scorer
-from serving.documents import bodies_of
-from serving.upkeep import Background, Upkeep
-from tenants import answers
+from serving.openapi_parts import bodies_of
+from serving.threads import BackgroundThread, Upkeep
+from tenants import tenant_routes
 from tenants.expected_need import ExpectedNeed
-from tenants.live_report import live_report
-from tenants.metrics import TenantGauges
-from tenants.report import TenantsReport
-from tenants.routes import tenants_router
+from tenants.tenant_metrics import TenantGauges
+from tenants.tenant_report import TenantsReport, live_report
+from tenants.tenant_routes import tenants_router
 
 # Metrics of a replica that owns shards.
 
@@ -75,7 +74,7 @@ _HANGS_SECONDS: Final = 4.0
 """A loop that has not gone round for so long hangs: a cycle takes milliseconds, an idle round half a second."""
 
 
-class ShardUpkeep(Background):
+class ShardUpkeep(BackgroundThread):
     """To be stopped after the loop: what it owned is free for others then."""
 
     def __init__(
@@ -170,7 +169,7 @@ _TENANT_UPKEEP_LOOK_SECONDS: Final = 1.0
 
 def tenant_upkeep(tables: TenantTables, scorer: Scorer, around: Surroundings) -> Upkeep:
     """Return the thread, none where what is lent does not depend on the forecast; metrics and routes."""
-    threads: list[Background] = []
+    threads: list[BackgroundThread] = []
     if tables.need is not None:
         tables.need.expect()
         look = partial(_look, tables.need)
@@ -179,7 +178,9 @@ def tenant_upkeep(tables: TenantTables, scorer: Scorer, around: Surroundings) ->
     def report(n_hours: int) -> TenantsReport:
         return live_report(scorer.tables, tables.quotas, tables.need, n_hours=n_hours)
 
-    return Upkeep(threads, (TenantGauges(report, tables.need),), (tenants_router(report),), tuple(bodies_of(answers)))
+    return Upkeep(
+        threads, (TenantGauges(report, tables.need),), (tenants_router(report),), tuple(bodies_of(tenant_routes))
+    )
 
 
 def _look(need: ExpectedNeed) -> None:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cluster.assuming_cluster import AssumingCluster
+from kube.objects.counted_pods import waits
 from kube.objects.objects import PodInfo
-from kube.objects.pod_accounting import waits
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.index.index import INDEXED_KINDS
 from placement.plugins import EnqueueExtensions, Nomination

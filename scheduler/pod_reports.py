@@ -17,9 +17,8 @@ from kube.events.event_recorder import EventRecorder, Post, session_post
 from kube.objects.objects import PodInfo
 from kube.objects.pod_shape import on_node
 from kube.session.api_session import ApiSession
-from kube.status.last_reported import LastReported
 from kube.status.pod_condition_writer import ConditionWriter
-from kube.status.pod_conditions import WaitingCondition
+from kube.status.pod_conditions import LastReported, WaitingCondition
 from placement.decisions.recorder import DecisionRecorder
 
 # Events that `kubectl describe pod` shows: Scheduled, FailedScheduling and Preempted, worded as kube-scheduler's.

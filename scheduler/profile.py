@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from kube.objects.counted_pods import waits
 from kube.objects.objects import PodInfo
-from kube.objects.pod_accounting import waits
 from placement.filters.filter import ClusterView, Filter, Rejection
 from placement.plugins import NodePreference, PostFilter, PreEnqueue, PreFilter, PreScore, Score
 from placement.policies.policy import Policies, Policy

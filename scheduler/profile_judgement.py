@@ -12,8 +12,8 @@ from cluster.assuming_cluster import AssumingCluster
 from cluster.degradation import Level
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView
-from placement.pod_groups.labels import group_of
-from placement.policies.policy import Chosen
+from placement.pod_groups.group_of_pod import group_of
+from placement.policies.policy import ChosenPolicy
 from placement.scores.plugin_weights import ScorePart
 from scheduler.cycle.placing import Looked, UnitPlacer
 from scheduler.profile import SchedulingProfile
@@ -27,7 +27,7 @@ def profile_component(profile: str, scheduler_name: str, domain: str) -> str:
 
 
 def judgement_of(
-    looked: Looked, view: ClusterView, *, component: str, chosen: Chosen, not_applied: Sequence[str] = ()
+    looked: Looked, view: ClusterView, *, component: str, chosen: ChosenPolicy, not_applied: Sequence[str] = ()
 ) -> Judgement:
     """The judgement of one look of the cycle; under the lock of the tables, while they are as they were."""
     names, ranked = view.state.names, looked.ranked()

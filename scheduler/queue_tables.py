@@ -13,9 +13,9 @@ from functools import partial
 
 from cluster.assuming_cluster import AssumingCluster
 from kube.objects.objects import NodeInfo, PodInfo
-from placement.devices.options import DeviceOptions
 from placement.filters.domain import DOMAIN_LABEL
-from placement.virtual_nodes.node_ownership import REAL, Claims
+from placement.node_rule_settings import DeviceOptions
+from placement.virtual_node_table import REAL, Claims
 from scheduler.profiles.gpu.tide.gpu_holders import node_gpus, pod_gpus
 from scheduler.profiles.job.cron.cron_jobs import CronJobs
 from scheduler.profiles.job.due_times import DatedTerms, DueTimes
@@ -28,7 +28,7 @@ from scheduler.quota_queues.queue_of import QueueOf, QueueOwner
 from scheduler.quota_queues.quota_units import FlowSort, QueueUnits
 from scheduler.quota_queues.tenant_levels import TenantLevels
 from scheduler.schedule_settings import ScheduleSettings
-from scheduler.service.scheduling_answers import QueueShare
+from scheduler.scheduling_answers import QueueShare
 from scorer.scorer import Scorer
 from tenants.ledger import QuotaLedger
 from tenants.quota_tree import NO_QUOTA

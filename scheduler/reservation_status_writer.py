@@ -20,10 +20,9 @@ from kube.client.api_answer import NOT_SENT
 from kube.client.pod_writes import MERGE
 from kube.failure_notice import FailureNotice
 from kube.objects.objects import PodInfo
-from kube.session.request_retries import Session
-from placement.reservations.reservation import Reservation
+from kube.session.session_calls import Session
+from placement.reservations.reservation import Reservation, Situation, status_change
 from placement.reservations.reservations import Reservations
-from placement.reservations.status_change import Situation, status_change
 from scheduler.binding.reservation_binder import reservation_path
 from scheduler.loop_parts import LoopReports
 

@@ -7,15 +7,15 @@ from typing import Annotated, ClassVar, Self
 from pydantic import Field, field_validator, model_validator
 
 from base.setting_group import Duration
-from kube.leader_election.options import LeaseOptions
-from placement.decisions.options import DecisionOptions
+from kube.leader_election.lease_options import LeaseOptions
+from placement.decisions.decision_settings import DecisionOptions
 from scheduler.loop_settings import GangOptions, PreemptionOptions, QueueOptions, RepairOptions, ShardOptions
 from scheduler.profiles.gpu.gpu_settings import GpuOptions
 from scheduler.profiles.job.job_settings import JobOptions
 from scheduler.profiles.online.colocation_settings import GapOptions
 from scheduler.quota_queues.quota_queue_settings import FairOptions
-from serving.options import ServingOptions
-from tenants.options import TenantOptions
+from serving.server_settings import ServingOptions
+from tenants.tenant_settings import TenantOptions
 
 Share = Annotated[float, Field(gt=0, le=10)]
 

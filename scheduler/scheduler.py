@@ -64,7 +64,7 @@ class Cycle(Protocol):
 
 
 class Together(Protocol):
-    """Looks once more at pods that several cycles have placed: advisor.placed_together.PlacedTogether."""
+    """Looks once more at pods that several cycles have placed: advisor.exchanged_nodes.PlacedTogether."""
 
     def note(self, placed: Sequence[tuple[QueuedPodInfo, str]], placer: UnitPlacer) -> None:
         """A cycle has placed these, which are assumed and reserved; under the lock of the tables."""

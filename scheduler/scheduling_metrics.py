@@ -15,8 +15,8 @@ from prometheus_client.registry import Collector
 from kube.events.event_recorder import EventFigures
 from kube.status.pod_condition_writer import ConditionFigures
 from scheduler.cycle.cycle_times import CycleTimes, Point
-from scheduler.service.scheduling_answers import SchedulingState
-from scorer.service.metrics import stage_histogram
+from scheduler.scheduling_answers import SchedulingState
+from scorer.service.scorer_service_metrics import stage_histogram
 
 STAGES: Final = (
     "pop",

@@ -23,7 +23,7 @@ from placement.disruption_budgets import WATCHED_BUDGETS, DisruptionBudgets
 from placement.filters.filter import ClusterView
 from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.index.index import INDEXED_KINDS, PlacementIndex
-from placement.node_rule_options import NodeRuleOptions
+from placement.node_rule_settings import NodeRuleOptions
 from placement.node_rules import NodeRules, node_rules
 from placement.pod_groups.group_apis import APIS, GroupApi
 from placement.pod_importance import priority_of

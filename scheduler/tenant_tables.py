@@ -13,21 +13,20 @@ from dataclasses import dataclass
 
 from cluster.assuming_cluster import AssumingCluster
 from kube.objects.objects import PodInfo
-from placement.advice_gate import ADVICE
-from placement.devices.options import DeviceOptions
+from placement.node_rule_settings import DeviceOptions
+from placement.pods_to_hold import ADVICE
 from scheduler.profiles.gpu.tide.gpu_holders import node_gpus, pod_gpus
 from scheduler.queue_tables import OwnNodes
 from scheduler.schedule_settings import ScheduleSettings
 from scorer.scorer import Scorer
 from tenants.elastic_quota_plugin import ElasticQuotaFilter, QuotaLimit
 from tenants.expected_need import ExpectedNeed
-from tenants.ledger import QuotaLedger
-from tenants.options import Pool
-from tenants.pod_amounts import PodAmounts
-from tenants.pool import PoolOfNodes
+from tenants.ledger import PoolOfNodes, QuotaLedger
+from tenants.quota_amounts import PodAmounts
 from tenants.quotas import Quotas, QuotaSink
 from tenants.reclaim import Reclaim
 from tenants.seen_pods import SeenPods
+from tenants.tenant_settings import QuotaPool
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +60,7 @@ def tenant_tables(
     cards = tuple(filter(None, (*devices.resources, devices.count_resource)))
     nodes, cards_of = OwnNodes.of(settings), node_gpus(devices)
     of_nodes = PoolOfNodes(ledger, cluster.state, counts=nodes.are_real, cards_of=cards_of, card_resources=cards)
-    pool = of_nodes if options.pool is Pool.NODES else None
+    pool = of_nodes if options.pool is QuotaPool.NODES else None
     quotas = Quotas(ledger, run_seconds=_run_seconds(cluster), longest_loan=options.longest_loan, pool=pool)
     scorer.tables.attach((), ledger)
     need: ExpectedNeed | None = None

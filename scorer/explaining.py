@@ -12,10 +12,10 @@ import numpy as np
 
 from base.arrays import Floats, Ints
 from cluster.degradation import Level
-from cluster.predicted.base import NodeBases
 from cluster.predicted.horizon import Horizon
+from cluster.predicted.load_parts import NodeBases
 from cluster.predicted.node_curves import NodeInputs, gather, node_curves
-from cluster.predicted.profiles import Profiles
+from cluster.predicted.pod_profiles import Profiles
 from cluster.tracking import LIVE_HALF_LIFE_SLOTS, TrackedCluster
 from scorer.answers import ExplainedNode, ExplainedScore, Peak
 from scorer.highest_peak import bounding_peaks, slots_of_day

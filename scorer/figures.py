@@ -12,14 +12,14 @@ from base.arrays import Floats
 from cluster.degradation import level_of_nodes
 from cluster.live_tables import LiveTables
 from cluster.predicted.horizon import Horizon
-from cluster.predicted.limits import limited
+from cluster.predicted.unknown_capacity import limited
 from forecast.backtest import OURS
 from forecast.model_findings import findings_of
 from forecast.resources import RESOURCES
 from kube.objects.objects import PodInfo
 from scorer.answers import ModelStatus, PoolLevel, Status, VirtualAvailability
-from scorer.neutral_scores import neutral_scores
 from scorer.scorer_api import NodeFigures
+from scorer.scoring import neutral_scores
 
 _DAYS: Final = 2
 """Days whose peaks are exported: today and tomorrow."""

@@ -13,10 +13,10 @@ from base.arrays import AnyFloats, Bools, Floats
 from base.errors import ForecastError
 from cluster.degradation import Level
 from cluster.live.usage import UsageSource
-from cluster.predicted.cluster import PredictedCluster
 from cluster.predicted.horizon import start_of_slot
 from cluster.predicted.node_curves import NodeInputs, node_curves
-from cluster.predicted.profiles import Profiles
+from cluster.predicted.pod_profiles import Profiles
+from cluster.predicted.predicted_cluster import PredictedCluster
 from cluster.tracking import LIVE_HALF_LIFE_SLOTS
 from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY
 from forecast.resources import RESOURCES

@@ -9,8 +9,8 @@ import numpy as np
 
 from base.arrays import AnyFloats, Bools, Ints
 from cluster.predicted.horizon import Horizon, start_of_slot
-from cluster.predicted.limits import limited
 from cluster.predicted.node_curves import NodeCurves, NodeInputs
+from cluster.predicted.unknown_capacity import limited
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import RESOURCES
 from scorer.answers import DayPeak, Peak

@@ -19,11 +19,10 @@ from base.arrays import Bools, Floats
 from base.errors import InputError, UnknownName
 from cluster.degradation import Level, level_of_nodes
 from cluster.live_tables import LiveTables
-from cluster.opt_out import opts_out
-from cluster.predicted.cluster import PredictedCluster
 from cluster.predicted.horizon import Horizon, start_of_slot
 from cluster.predicted.node_curves import NodeCurves, NodeInputs, gather, node_curves
-from cluster.predicted.profiles import ProfileKey
+from cluster.predicted.pod_profiles import ProfileKey
+from cluster.predicted.predicted_cluster import PredictedCluster
 from cluster.tracking import LIVE_HALF_LIFE_SLOTS, TrackedCluster
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import resource_index
@@ -31,8 +30,8 @@ from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
 from scorer.answers import BetterNode, NodeReport, PodOnNode, ServiceOnNode
 from scorer.highest_peak import bounding_peaks, slots_of_day
-from scorer.policy import ScoringPolicies
 from scorer.scoring import score_pod
+from scorer.scoring_policy import ScoringPolicies, opts_out
 
 
 @dataclass(frozen=True, slots=True)

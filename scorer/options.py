@@ -7,7 +7,7 @@ from pydantic import Field
 from base.setting_group import Duration
 from cluster.options import KnowledgeOptions, TableOptions
 from cluster.water_level import Stacking
-from scorer.scores.options import ScoreOptions
+from scorer.scores.score_settings import ScoreOptions
 
 
 class ScoringOptions(KnowledgeOptions):

@@ -6,7 +6,7 @@ import numpy as np
 
 from cluster.overview import Overview
 from cluster.predicted.horizon import start_of_slot
-from cluster.predicted.limits import limited
+from cluster.predicted.unknown_capacity import limited
 from forecast.resources import RESOURCES, resource_index
 from scorer.answers import HeatMap, Peak
 

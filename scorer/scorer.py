@@ -16,11 +16,10 @@ from cluster.assuming_cluster import AssumingCluster
 from cluster.degradation import Level, level_of_nodes
 from cluster.live.usage import UsageSource
 from cluster.live_tables import LiveTables
-from cluster.opt_out import opts_out
 from cluster.overview import hottest_first
-from cluster.predicted.limits import NEUTRAL_SCORE
 from cluster.predicted.node_curves import gather
 from cluster.predicted.pod_bounds import bounded_requests
+from cluster.predicted.unknown_capacity import NEUTRAL_SCORE
 from cluster.table_check import SelfCheck
 from forecast.resources import RESOURCES, resource_index
 from forecast.service_key import ServiceKey
@@ -42,13 +41,12 @@ from scorer.answers import (
 from scorer.explaining import explained_nodes, gather_peaks, listing, peaks_before_and_with
 from scorer.forecasting import node_usage_forecast, service_usage_forecast
 from scorer.judgement import Judge, Judgement, not_judged
-from scorer.neutral_scores import neutral_reasons, neutral_scores
 from scorer.node_report import day_number, node_report
 from scorer.options import ScorerOptions
 from scorer.overview import day_peak, heat_map_of
-from scorer.policy import OnePolicy, ScoringPolicies, ScoringPolicy, scoring_policy
 from scorer.scorer_api import NodeFigures, Scored
-from scorer.scoring import PodScores, score_pod
+from scorer.scoring import PodScores, neutral_reasons, neutral_scores, score_pod
+from scorer.scoring_policy import OneScoringPolicy, ScoringPolicies, ScoringPolicy, opts_out, scoring_policy
 
 
 class Scorer:
@@ -70,7 +68,7 @@ class Scorer:
         """
         self.options = options or ScorerOptions()
         self.tables = LiveTables(self.options, usage=usage, clock=clock, steady=steady)
-        self._policies = policies or OnePolicy(scoring_policy(self.options))
+        self._policies = policies or OneScoringPolicy(scoring_policy(self.options))
         self.judge: Judge = lambda pod: None
         """Set by the component that places pods in this process: explanations name the node that it would choose."""
 

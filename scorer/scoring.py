@@ -1,9 +1,10 @@
-"""Scores of one pod on every node, from the tables as they are."""
+"""Scores of one pod on every node, from the tables as they are, and which scores are the same for all nodes now."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from functools import lru_cache
 
 import numpy as np
@@ -12,17 +13,17 @@ from base.arrays import Bools, Floats, Ints
 from cluster.degradation import Level, level_of_nodes
 from cluster.live.virtual_request import VirtualRequest
 from cluster.predicted.growth_columns import ResourceWeights
-from cluster.predicted.limits import NEUTRAL_SCORE, limited
 from cluster.predicted.power_growth import BEST_NODES, MEMORY_LIMIT
+from cluster.predicted.unknown_capacity import NEUTRAL_SCORE, limited
 from cluster.tracking import TrackedCluster
 from forecast.resources import MEMORY, RESOURCES
 from kube.objects.objects import PodInfo, QosClass
-from scorer.policy import ScoringPolicy
 from scorer.scores import MAX_NODE_SCORE
-from scorer.scores.catalogue import combine, weighted_mean
-from scorer.scores.columns import ClusterFigures, NodeColumns, PodColumns
 from scorer.scores.energy import best_nodes
 from scorer.scores.predicted_peak_score import predicted_peak_ranking
+from scorer.scores.score_catalogue import SCORES, combine, weighted_mean
+from scorer.scores.score_columns import ClusterFigures, ScoredNodeColumns, ScoredPodColumns
+from scorer.scoring_policy import ScoringPolicy
 
 FULL = 1.0
 """Share of capacity in use now from which a node is avoided where nothing but requests decides. Passing over nodes from
@@ -182,7 +183,7 @@ def _node_columns(
     profile: int | None,
     needed: frozenset[str],
     weights: ResourceWeights | None,
-) -> NodeColumns:
+) -> ScoredNodeColumns:
     """Columns of the rows; those that no score needs are left empty (NaN). at: the rows once more, to index with."""
     state, n = cluster.state, len(rows)
 
@@ -190,7 +191,7 @@ def _node_columns(
         return make()[at] if name in needed else _empty(n, *shape)
 
     share, exact, out_of_memory = _predicted(cluster, rows, at, profile, weights)
-    return NodeColumns(
+    return ScoredNodeColumns(
         kinds=tuple(state.kinds),
         allocatable=column("allocatable", lambda: state.allocatable, len(state.kinds)),
         requested=column("requested", lambda: state.requested, len(state.kinds)),
@@ -236,8 +237,8 @@ def _predicted(
     return share, exact, out_of_memory
 
 
-def _pod_columns(cluster: TrackedCluster, pod: PodInfo, request: VirtualRequest) -> PodColumns:
-    return PodColumns(
+def _pod_columns(cluster: TrackedCluster, pod: PodInfo, request: VirtualRequest) -> ScoredPodColumns:
+    return ScoredPodColumns(
         requests=cluster.state.request_vector(pod),
         nonzero=np.array(pod.nonzero_requests),
         virtual_request=request.amount,
@@ -258,3 +259,60 @@ def _cluster_figures(cluster: TrackedCluster, pod: PodInfo, needed: frozenset[st
         allocatable=_allocatable(cluster) if needed & {"qos_pods", "qos_memory"} else np.zeros(2),
         stack_weight=cluster.stack_weight(pod),
     )
+
+
+# Which scores are the same for all nodes now, because what they read is not there, and why.
+#
+# The other scores of a policy go on as before: a score that is neutral keeps its weight, and adds the same to every
+# node.
+
+
+class WhyNeutral(Enum):
+    """Label `because` of the metric forecast_score_neutral."""
+
+    NO_MODEL = "no_model"
+    OLD_MODEL = "old_model"
+    NO_USAGE = "no_usage"
+    OLD_STATE = "old_state"
+
+
+_WORDS: Mapping[WhyNeutral, str] = {
+    WhyNeutral.NO_MODEL: "no model is in use",
+    WhyNeutral.OLD_MODEL: "the model is too old",
+    WhyNeutral.NO_USAGE: "no node is measured",
+    WhyNeutral.OLD_STATE: "the state of the cluster is too old",
+}
+
+
+def neutral_scores(cluster: TrackedCluster, level: Level) -> Mapping[str, WhyNeutral]:
+    """Return the scores that are neutral, with the reason; under the lock. level: of the cluster as a whole."""
+    if level == Level.NEUTRAL:
+        return dict.fromkeys(SCORES, WhyNeutral.OLD_STATE)
+    found = {}
+    if cluster.predicted is None:
+        found = dict.fromkeys(("predicted_peak", "qos_memory"), WhyNeutral.NO_MODEL)
+    elif level == Level.REQUESTS:  # what pods need at their peak changes less in weeks than the hour of the peak does
+        found = {"predicted_peak": WhyNeutral.OLD_MODEL}
+    if not (cluster.measured_nodes() & cluster.state.alive).any():
+        found["most_available"] = WhyNeutral.NO_USAGE
+    return found
+
+
+def neutral_reasons(weights: Mapping[str, float], neutral: Mapping[str, WhyNeutral]) -> tuple[str, ...]:
+    """Return a sentence for each reason why scores that should count are neutral; it names those that go on.
+
+    weights : of the scores that should count
+    """
+    counted = [name for name, weight in weights.items() if weight > 0]
+    others = [name for name in counted if name not in neutral]
+    sentences = []
+    for why in WhyNeutral:
+        if names := [name for name in counted if neutral.get(name) is why]:
+            rest = f", {_listed(others)} count{'s' * (len(others) == 1)} as before" if others else ""
+            sentences.append(f"{_listed(names)} {'is' if len(names) == 1 else 'are'} neutral: {_WORDS[why]}{rest}")
+    return tuple(sentences)
+
+
+def _listed(names: list[str]) -> str:
+    """Return a, b and c."""
+    return " and ".join([*([", ".join(names[:-1])] if len(names) > 1 else []), names[-1]])

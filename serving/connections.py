@@ -20,9 +20,9 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from serving.heap_trim import HeapTrim
-from serving.open_paths import OPEN_PATHS
+from serving.freed_memory import HeapTrim
 from serving.quiet_log import QuietLog
+from serving.security import OPEN_PATHS
 
 logger = logging.getLogger(__name__)
 

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from serving.errors import ErrorAnswer, error_response
-from serving.open_paths import OPEN_PATHS
+from serving.json_answers import ErrorAnswer, error_response
+from serving.security import OPEN_PATHS
 
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 _SHOWN = 80

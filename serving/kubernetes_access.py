@@ -33,7 +33,8 @@ import anyio
 import anyio.to_thread
 
 from base.errors import InputError
-from serving.kubernetes_reviews import (
+from serving.quiet_log import Quiet, QuietLog
+from serving.token_reviews import (
     ACCESS_REVIEWS,
     TOKEN_REVIEWS,
     Ask,
@@ -44,7 +45,6 @@ from serving.kubernetes_reviews import (
     token_review,
     user_of,
 )
-from serving.quiet_log import Quiet, QuietLog
 
 logger = logging.getLogger(__name__)
 

@@ -17,9 +17,9 @@ from collections.abc import Callable
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from serving.body_budget import BYTES_OF_A_VALUE, BodyBudget, Dropped, HeldBody, is_large, json_values
-from serving.errors import ErrorAnswer, error_response
-from serving.open_paths import OPEN_PATHS
+from serving.json_answers import ErrorAnswer, error_response
 from serving.quiet_log import QuietLog
+from serving.security import OPEN_PATHS
 
 logger = logging.getLogger(__name__)
 
@@ -95,7 +95,7 @@ class Busy:
             self._now -= 1
 
 
-class Deadline:
+class RequestDeadline:
     """An answer within `seconds`. What has begun to be sent is finished by the client's patience alone."""
 
     def __init__(self, app: ASGIApp, seconds: float) -> None:

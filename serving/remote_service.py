@@ -1,4 +1,6 @@
-"""One of our services that runs elsewhere, asked over HTTP (docs/use/http-api.md): connections, TLS, token, errors."""
+"""One of our services that runs elsewhere, asked over HTTP (docs/use/http-api.md): settings, connections, TLS, token,
+errors.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ import msgspec
 import urllib3
 
 from base.errors import ForecastError, InputError
-from kube.client.bounded_answer import read_answer
+from base.setting_group import SettingGroup
+from kube.client.api_answer import read_answer
 
 _CONNECTIONS: Final = 16
 
@@ -125,7 +128,9 @@ def _tls(remote: RemoteAddress, name: str) -> ssl.SSLContext:
 
 
 def error_words(body: bytes) -> str:
-    """The sentence of an error of ours (serving/errors.py) or of the API server, else the beginning of the text."""
+    """The sentence of an error of ours (serving/json_answers.py) or of the API server, else the beginning of the
+    text.
+    """
     try:
         said = msgspec.json.decode(body, type=_ErrorBody)
     except msgspec.DecodeError:
@@ -135,3 +140,31 @@ def error_words(body: bytes) -> str:
 
 def _one_line(error: object) -> str:
     return " ".join(str(error).split())[:300]
+
+
+# Settings of one of our services that runs elsewhere.
+
+
+class RemoteServiceOptions(SettingGroup):
+    """Where a service of ours runs, and how to speak to it."""
+
+    url: str | None = None
+    """For instance https://scorer.forecast-scheduler:8080. None: it is not asked."""
+
+    token_file: Path | None = None
+    """File with the bearer token it asks for."""
+
+    ca: Path | None = None
+    """PEM file its certificate is checked against. None: the system's."""
+
+    client_cert: Path | None = None
+    """PEM file with the certificate to show it."""
+
+    client_key: Path | None = None
+    """PEM file with its key."""
+
+    def address(self, seconds: float) -> RemoteAddress | None:
+        """Return where to ask, None = nowhere. seconds: within which an answer must come."""
+        if self.url is None:
+            return None
+        return RemoteAddress(self.url, self.token_file, self.ca, self.client_cert, self.client_key, seconds)

@@ -1,7 +1,5 @@
-"""Who may ask: bearer tokens from files, or those that the API server vouches for (kubernetes_access.py). Besides, the
-headers that keep a browser from doing what it should not.
-
-Client certificates (mTLS) are checked while the connection is made, in server.py.
+"""Who may ask: bearer tokens from files, or those that the API server vouches for, and the paths that need no token.
+Besides, the headers that browsers heed.
 """
 
 from __future__ import annotations
@@ -19,16 +17,38 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from base.errors import InputError
-from serving.errors import ErrorAnswer, error_response
+from serving.json_answers import ErrorAnswer, error_response
 from serving.kubernetes_access import AccessVerdict, KubernetesAccess
-from serving.open_paths import OPEN_PATHS
+
+# Paths that every service answers without a token: the probes, and the files of the page, which hold no data.
+
+PAGE_FILES: Final = {
+    "/": ("index.html", "text/html; charset=utf-8"),
+    "/page.js": ("page.js", "text/javascript; charset=utf-8"),
+    "/chart.js": ("chart.js", "text/javascript; charset=utf-8"),
+    "/heatmap.js": ("heatmap.js", "text/javascript; charset=utf-8"),
+    "/rebalance.js": ("rebalance.js", "text/javascript; charset=utf-8"),
+    "/format.js": ("format.js", "text/javascript; charset=utf-8"),
+    "/page.css": ("page.css", "text/css; charset=utf-8"),
+    "/icon.svg": ("icon.svg", "image/svg+xml"),
+    "/report-view": ("report-view.html", "text/html; charset=utf-8"),
+}
+"""Path -> file and media type."""
+
+
+OPEN_PATHS: Final = frozenset({"/healthz", "/readyz", *PAGE_FILES})
+"""Kubernetes probes carry no token."""
+
 
 logger = logging.getLogger(__name__)
 
+
 CHECK_SECONDS = 1.0
+
 
 PROXIED_AUTHORIZATION: Final = "Forecast-Scheduler-Authorization"
 """Header that counts if there is no Authorization: the API server takes that out of what it passes on to a Service."""
+
 
 Stamp = tuple[int, int, int]
 

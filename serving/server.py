@@ -1,9 +1,4 @@
-"""Serve the application on a socket: TLS, graceful shutdown, slow clients. The application itself is app.py's.
-
-SIGTERM or stop()     /readyz says no; requests are still served for `drain`, while load balancers notice
-that much later       no new connections; requests in flight have `shutdown` to finish
-after that            run() returns; a second signal skips the waiting
-"""
+"""Serve the application on a socket: TLS, graceful shutdown, slow clients, and liveness on a port of its own."""
 
 from __future__ import annotations
 
@@ -15,27 +10,71 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
-from types import FrameType
-from typing import Any
+from types import FrameType, SimpleNamespace
+from typing import Any, Final
 
 import uvicorn
 from fastapi import FastAPI
+from starlette.responses import PlainTextResponse, Response
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from base.errors import InputError
-from serving.certificates import CertificateFiles, ReloadedCertificates
 from serving.connections import limited_protocol
-from serving.handshakes import TlsListener
-from serving.options import ServerOptions
-from serving.probes import Heartbeat, probe_app
+from serving.openapi_parts import bare_app
 from serving.protection_check import check_protection
 from serving.quiet_log import quiet_libraries
+from serving.server_settings import ServerOptions
+from serving.tls import CertificateFiles, ReloadedCertificates, TlsListener
+
+# Liveness on a port of its own, by a thread with an event loop of its own: a flood of requests does not delay it.
+#
+# On the port of the service a probe waits in line behind all connections that came before. This one only asks whether
+# the service's event loop has turned lately.
+
+_STUCK_SECONDS: Final = 30.0
+
+
+class Heartbeat:
+    """When the event loop of the service turned last. clock: seconds that only grow."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._last = clock()
+
+    def beat(self) -> None:
+        self._last = self._clock()
+
+    def stuck_for(self) -> float:
+        """Seconds for which it has stood still; 0 = it has turned within the last 30 s."""
+        since = self._clock() - self._last
+        return since if since > _STUCK_SECONDS else 0.0
+
+
+def probe_app(heartbeat: Heartbeat) -> FastAPI:
+    """GET /healthz, and nothing else."""
+    app = bare_app("forecast-scheduler probes")
+    app.state.service = SimpleNamespace(draining=False)
+
+    @app.get("/healthz")
+    async def healthz() -> Response:
+        if stuck := heartbeat.stuck_for():
+            return PlainTextResponse(f"the event loop has stood still for {stuck:.0f} s\n", 503)
+        return PlainTextResponse("ok\n")
+
+    return app
+
 
 logger = logging.getLogger(__name__)
 
+
 _SWITCH_SECONDS = 0.001
+
+
 _PROBES_END_SECONDS = 5.0
+
+
 _READ_AT_ONCE = 64 * 1024
 """Bytes of a client that the kernel keeps (socket(7) doubles it): with TLS, what is read at once stays allocated."""
 

@@ -1,12 +1,18 @@
-"""Work in a thread outside the event loop, of which nothing stays behind."""
+"""Threads of a service: those that run around one of its parts, and work outside the event loop, of which nothing
+stays behind.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 import anyio
 import anyio.to_thread
+from fastapi import APIRouter
+from prometheus_client.registry import Collector
 
 Answer = TypeVar("Answer")
 
@@ -35,3 +41,41 @@ async def in_thread(
     finally:
         del error
     return answers[0]
+
+
+# The threads around a part of a service, and what the service shows of it over HTTP.
+
+
+class BackgroundThread(Protocol):
+    """Work in a thread of its own."""
+
+    def start(self) -> None:
+        """Begin; once only."""
+
+    def stop(self) -> None:
+        """End, and wait for work under way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Upkeep:
+    """What a part of a service runs and shows in addition to answering calls.
+
+    threads    : start in this order, and stop in reverse
+    collectors : for /metrics
+    routers    : further routes, each with the schemas of its answers in `bodies`
+    """
+
+    threads: Sequence[BackgroundThread] = ()
+    collectors: Sequence[Collector] = ()
+    routers: Sequence[APIRouter] = ()
+    bodies: Sequence[type] = ()
+
+
+@contextmanager
+def running(threads: Sequence[BackgroundThread]) -> Iterator[None]:
+    """Run threads while the context lasts: they start in this order and stop in reverse."""
+    with ExitStack() as stack:
+        for thread in threads:
+            thread.start()
+            stack.callback(thread.stop)
+        yield

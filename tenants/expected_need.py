@@ -20,15 +20,15 @@ import numpy as np
 
 from base.arrays import Ints
 from cluster.live_tables import LiveTables
-from cluster.predicted.profiles import Profiles
+from cluster.predicted.pod_profiles import Profiles
 from cluster.tracking import TrackedCluster
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
 from placement.usable_forecast import usable_forecast
-from tenants.admission import Use, committed, denial
 from tenants.need import held, most_within, needed, with_parents
 from tenants.need_inputs import STEP_SECONDS, Copied, asleep_in, copied, gathered, grouped, without_pods
-from tenants.pod_amounts import Units
+from tenants.quota_admission import Use, committed, denial
+from tenants.quota_amounts import Units
 from tenants.quota_tree import EMPTY, QuotaTree
 from tenants.quotas import Quotas
 from tenants.seen_pods import SeenPods
@@ -50,7 +50,7 @@ _MOST_ANSWERS = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast:
+class NeedForecast:
     """Half hours of real time, step 0 the one under way when it was made.
 
     made, start : unix seconds; start of step 0
@@ -92,7 +92,7 @@ class ExpectedNeed:
         self._tables, self._quotas, self._seen, self._changed = tables, quotas, seen, changed
         self._n_steps = STEPS_SHOWN + max(int(longest_loan // STEP_SECONDS) + 2, _RUNS_STEPS[0])
         self._clock = tables.clock
-        self.forecast: Forecast | None = None
+        self.forecast: NeedForecast | None = None
         self._is_looking = False
         self._asked: tuple[QuotaTree, float] = (EMPTY, 0.0)  # first question about quotas whose need is not known
         self._looked: tuple[QuotaTree, Profiles | None, float] = (EMPTY, None, -np.inf)
@@ -165,12 +165,12 @@ class ExpectedNeed:
 
     # Inside
 
-    def _put(self, found: Forecast | None) -> None:
+    def _put(self, found: NeedForecast | None) -> None:
         before, self.forecast = self.forecast, found
         if not _lends_the_same(before, found):
             self._changed()
 
-    def _computed(self) -> tuple[Forecast | None, tuple[QuotaTree, Profiles | None, float]]:
+    def _computed(self) -> tuple[NeedForecast | None, tuple[QuotaTree, Profiles | None, float]]:
         now, ledger = self._clock(), self._quotas.ledger
         with self._tables.reading() as cluster:
             seen, runs = copied(cluster, ledger, now), cluster.expected_runs
@@ -188,7 +188,7 @@ class ExpectedNeed:
                     self._seen.note(service, pod)
         need, own = needed(seen.tree, all_of_it.services, all_of_it.further), held(seen.tree, all_of_it.services)
         return (
-            Forecast(
+            NeedForecast(
                 tree=seen.tree,
                 profiles=seen.profiles,
                 zone=seen.horizon.zone,
@@ -240,7 +240,7 @@ def _chunks(of: Sequence[T]) -> Iterator[Sequence[T]]:
     return (of[first : first + _PODS_AT_ONCE] for first in range(0, len(of), _PODS_AT_ONCE))
 
 
-def _lends_the_same(before: Forecast | None, found: Forecast | None) -> bool:
+def _lends_the_same(before: NeedForecast | None, found: NeedForecast | None) -> bool:
     if before is None or found is None:
         return before is found
     return before.tree is found.tree and np.array_equal(before.need, found.need)
@@ -262,7 +262,7 @@ def _steps(seconds: float) -> int:
     return int(seconds // STEP_SECONDS) + 2
 
 
-def _first_step(found: Forecast, row: int, asked: Units, n: int, *, pool: Ints | None) -> int | None:
+def _first_step(found: NeedForecast, row: int, asked: Units, n: int, *, pool: Ints | None) -> int | None:
     for step in range(1, STEPS_SHOWN):
         if (step, n) not in found.later:
             expected = found.need[step : step + n].max(axis=0)

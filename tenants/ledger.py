@@ -1,15 +1,9 @@
-"""What each quota's pods use and wait for: requests of pods that sit or are assumed to, and of those that wait.
-
-    tables --changes--> ledger: used, waiting (n_quotas, n_resources) --> admission, reclaim, report
-
-Followed pod by pod, in whole units, so that sums are exact. A pod counts once, in one quota, for as long as it is
-there. Pods that finished hold nothing.
-"""
+"""What each quota's pods use and wait for, and what all quotas together may use where they share the nodes."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final
@@ -20,17 +14,21 @@ from base.arrays import Ints
 from cluster.follower import NodesAndPodsOnly
 from cluster.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, PodsSeated
 from cluster.tables.state import ClusterState
-from kube.objects.objects import PodInfo
-from kube.objects.pod_accounting import waits
-from tenants.pod_amounts import PodAmounts, Units
-from tenants.quota_tree import EMPTY, NO_QUOTA, QuotaTree
+from kube.objects.counted_pods import waits
+from kube.objects.objects import NodeInfo, PodInfo
+from tenants.quota_amounts import PodAmounts, Units
+from tenants.quota_tree import BOUNDLESS, CARD_UNITS, CARDS, EMPTY, NO_QUOTA, QuotaTree
 
 _NODES: Final = (NodeAdded, NodeChanged, NodeRemoved)
+
+
 _UNITS_AT_ONCE: Final = 6000
 """Amounts of pods that are counted anew in one go, one for each resource and some for the pod itself: some milliseconds
 under the lock."""
 
+
 _UNITS_OF_A_POD: Final = 10
+
 
 _PAUSE_SECONDS: Final = 0.001
 """Between two of these. A thread that takes a lock again at once leaves it to no other."""
@@ -252,3 +250,65 @@ class QuotaLedger(NodesAndPodsOnly):
         self.n_used[charge.row] += n
         for row in self.tree.path(charge.row):
             self.used[row] += units
+
+
+# What all quotas together may use where they share the nodes: what these can allocate, less what other pods have.
+
+
+class PoolOfNodes:
+    """Asked under the lock of the tables.
+
+    Shares of cards of pods without a quota do not count: they are no request that nodes know of.
+    """
+
+    def __init__(
+        self,
+        ledger: QuotaLedger,
+        state: ClusterState,
+        *,
+        counts: Callable[[NodeInfo], bool],
+        cards_of: Callable[[NodeInfo], float],
+        card_resources: Collection[str],
+    ) -> None:
+        """
+        counts   : whether quotas share what a node can allocate
+        cards_of : cards that a node has
+        """
+        self._ledger, self._state = ledger, state
+        self._counts, self._cards_of, self._card_resources = counts, cards_of, tuple(card_resources)
+        self._known = EMPTY, -1
+        self._rows: Ints = np.zeros(0, dtype=np.int64)
+        self._offered: list[int] = []
+        self._columns: list[list[int]] = []
+
+    def __call__(self) -> Ints:
+        """(n_resources,) units, as the ledger's tree names the resources. What nodes do not offer has no bound."""
+        ledger, tree = self._ledger, self._ledger.tree
+        if self._known != (tree, ledger.nodes_version):
+            self._known = tree, ledger.nodes_version
+            self._look()
+        of_tenants = ledger.used[tree.parent == NO_QUOTA].sum(axis=0) - ledger.on_no_node
+        pool = np.full(len(tree.resources), BOUNDLESS, dtype=np.int64)
+        for at, (name, offered, columns) in enumerate(zip(tree.resources, self._offered, self._columns, strict=True)):
+            if offered >= 0:
+                units = CARD_UNITS if name == CARDS else 1
+                requested = units * int(self._state.requested_units[self._rows][:, columns].sum())
+                pool[at] = offered - max(0, requested - int(of_tenants[at]))
+        return pool
+
+    def _look(self) -> None:
+        """At the nodes: which count, and what they offer of each resource together, -1 = they do not name it."""
+        state, tree = self._state, self._ledger.tree
+        nodes = {row: node for row, node in enumerate(state.nodes) if node is not None and self._counts(node)}
+        self._rows = np.fromiter(nodes, dtype=np.int64, count=len(nodes))
+        self._offered, self._columns = [], []
+        for name in tree.resources:
+            kinds = self._card_resources if name == CARDS else (name,)
+            columns = [state.kinds[kind] for kind in kinds if kind in state.kinds]
+            self._columns.append(columns)
+            if name == CARDS:
+                self._offered.append(round(CARD_UNITS * sum(map(self._cards_of, nodes.values()))))
+            elif columns:
+                self._offered.append(int(state.allocatable_units[self._rows][:, columns].sum()))
+            else:
+                self._offered.append(-1)

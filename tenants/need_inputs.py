@@ -24,7 +24,7 @@ import numpy as np
 from base.arrays import Floats, Ints
 from cluster.assuming_cluster import AssumingCluster
 from cluster.predicted.horizon import HORIZON_DAYS, Horizon
-from cluster.predicted.profiles import Profiles
+from cluster.predicted.pod_profiles import Profiles
 from cluster.runs.expected import ExpectedRuns
 from cluster.tables.changes import Seat
 from cluster.tables.columns import per_unit
@@ -37,7 +37,7 @@ from placement.usable_forecast import usable_forecast
 from tenants.elastic_quota import RATES
 from tenants.ledger import Charge, QuotaLedger
 from tenants.need import ServicePods, pods_of_jobs, pods_of_lasting, sleeps, still_running
-from tenants.pod_amounts import PODS, Units
+from tenants.quota_amounts import PODS, Units
 from tenants.quota_tree import NO_QUOTA, QuotaTree
 
 STEP_SECONDS: Final = 60.0 * SLOT_MINUTES

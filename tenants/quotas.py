@@ -10,11 +10,11 @@ from typing import Final
 from base.arrays import Ints
 from kube.client.kubernetes_contract import Subscription
 from kube.objects.objects import PodInfo
-from tenants.admission import Bound, Denial, Use, committed, denial, most_admitted
 from tenants.elastic_quota import WATCHED_QUOTAS, ElasticQuota
 from tenants.ledger import QuotaLedger
+from tenants.quota_admission import Bound, Denial, Use, committed, denial, most_admitted
+from tenants.quota_amounts import in_words
 from tenants.quota_tree import NO_QUOTA, QuotaTree, quota_tree
-from tenants.words import in_words
 
 Expected = Callable[[float], Ints | None]
 """(n_quotas, n_resources) units that owners are expected to need at most within so many seconds; None = not known."""

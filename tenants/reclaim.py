@@ -20,13 +20,13 @@ from typing import Final, Protocol
 import numpy as np
 
 from base.arrays import Bools, Floats, Ints
-from cluster.predicted.growing_arrays import grown
+from cluster.predicted.array_rows import grown
 from kube.objects.objects import PodInfo
 from placement.pod_importance import SYSTEM_CRITICAL
 from tenants.ledger import QuotaLedger
 from tenants.need import with_parents
-from tenants.options import TenantOptions
 from tenants.quota_tree import EMPTY, NO_QUOTA, QuotaTree
+from tenants.tenant_settings import TenantOptions
 
 NO_SLOTS: Final[Ints] = np.zeros(0, dtype=np.int64)
 

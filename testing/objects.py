@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from forecast.service_key import NO_OWNER
-from kube.objects.objects import NodeInfo, Phase, PodInfo, QosClass
+from kube.objects.objects import NodeInfo, PodInfo, PodPhase, QosClass
 
 
 def node_info(name: str, **fields: Any) -> NodeInfo:
@@ -38,7 +38,7 @@ def pod_info(name: str, **fields: Any) -> PodInfo:
         "nonzero_requests": (requests.get("cpu", 0.1), requests.get("memory", 2e8)),
         "limits": {},
         "qos": QosClass.BURSTABLE,
-        "phase": Phase.RUNNING if fields.get("node") else Phase.PENDING,
+        "phase": PodPhase.RUNNING if fields.get("node") else PodPhase.PENDING,
         "terminating": False,
         "started": None,
         "created": 0.0,

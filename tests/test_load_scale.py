@@ -15,7 +15,7 @@ from dashboards.alerting.forecast_alerts import _HOT
 from forecast.resources import HOT_SHARE
 from forecast_scheduler.reports.node_tables import _coloured
 from scorer.load_scale import FULL_SHARE, LOAD_SCALE
-from scorer.replay.plots import _SCALE
+from scorer.replay.replay_page import _SCALE
 from scorer.service.app import create_app
 from testing.app_client import AppClient
 from tests.scorer.service.fake_scorer import FakeScorer

@@ -11,11 +11,11 @@ from datetime import UTC, date, datetime, timedelta
 from base.errors import InputError
 from base.progress import Progress, silent
 from forecast.calendar import Calendar
-from trainer.history.cleaning import Cause
-from trainer.own_history.store import OwnHistory
-from trainer.prometheus.errors import ImpossibleAnswer, Unreachable
-from trainer.prometheus.remark import Remark
-from trainer.prometheus.source import PrometheusSource
+from trainer.history.cleaning import CleaningCause
+from trainer.own_history_store import OwnHistory
+from trainer.prometheus.day_tables import Remark
+from trainer.prometheus.http_answer import ImpossibleAnswer, PrometheusUnreachable
+from trainer.prometheus.prometheus_source import PrometheusSource
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class Reading:
     unreadable: Mapping[date, str]
     damaged: tuple[str, ...]
     forgotten: tuple[date, ...]
-    counts: Mapping[tuple[str, Cause], int]
+    counts: Mapping[tuple[str, CleaningCause], int]
     remarks: tuple[Remark, ...] = ()
 
 
@@ -75,7 +75,7 @@ def read_new_days(
             f"{source.url} has no pods in the last {days} days: is kube-state-metrics scraped, and since when?"
         )
     own.begin(calendar, source.options.step_seconds)
-    counts: Counter[tuple[str, Cause]] = Counter()
+    counts: Counter[tuple[str, CleaningCause]] = Counter()
     unreadable: dict[date, InputError] = {}
     remarks: dict[str, Remark] = {}
     shares, rows = [], 0
@@ -83,7 +83,7 @@ def read_new_days(
     for done, day in enumerate(wanted, start=1):
         try:
             tables = source.read_day(day, now)
-        except (Unreachable, ImpossibleAnswer):
+        except (PrometheusUnreachable, ImpossibleAnswer):
             raise
         except InputError as error:
             unreadable[day] = error

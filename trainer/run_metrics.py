@@ -18,7 +18,7 @@ from prometheus_client.exposition import generate_latest, push_to_gateway
 
 from base.errors import InputError, StoreError
 from base.object_store import LocalStore
-from forecast.backtest import Score
+from forecast.backtest import BacktestScore
 from trainer.gate.gate_verdict import GateReport, GateVerdict
 
 logger = logging.getLogger(__name__)
@@ -74,7 +74,7 @@ def registry_of(figures: RunFigures) -> CollectorRegistry:
         return {(resource,): value for resource, value in values.items()}
 
     results = figures.gate.results
-    candidates: dict[str, Score] = {name: r.candidate for name, r in results.items() if r.candidate is not None}
+    candidates: dict[str, BacktestScore] = {name: r.candidate for name, r in results.items() if r.candidate is not None}
     gauge(
         "forecast_train_candidate_loss",  # forecast_backtest_loss is of the model in use, and of the services
         "Pinball loss of the daily peaks of services, relative to the peaks, that tonight's recipe fitted at the "

@@ -10,7 +10,7 @@ from typing import Final
 import urllib3
 from kubernetes import client
 
-from admission.advice.options import AdviceGateOptions
+from admission.webhook_settings import AdviceGateOptions
 from kube.client.kubernetes_client import send
 from kube.failure_notice import FailureNotice
 from kube.leader_election.record import LeaseRecord, read_lease

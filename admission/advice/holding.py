@@ -13,9 +13,9 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from admission.advice.advisor_lease import AdvisorLease
-from admission.advice.gating import ByPolicy, gates_with_ours
-from admission.advice.options import AdviceGateOptions
+from admission.advice.asked_advice import ByPolicy, gates_with_ours
 from admission.advice.second_hands import SecondHands
+from admission.webhook_settings import AdviceGateOptions
 
 logger = logging.getLogger(__name__)
 

@@ -1,19 +1,15 @@
 """Removes our gate where no advisor does: the second pair of hands, in every replica of the webhook that adds gates.
-
-    an advisor is alive   a pod that is held for longer than the advisors may hold it, and a moment more
-    none for a while      every pod, after the time in which the next replica would have taken over
-    this process ends     every pod, if no advisor is alive
-
-So no pod stays held, whatever ends or hangs. A process that may not remove gates, or does not see which pods they hold,
-adds none.
+The watch of unbound pods says which pods our gate alone holds, and for how long.
 """
 
 from __future__ import annotations
 
 import logging
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -22,29 +18,149 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from admission.advice.advisor_lease import AdvisorLease
-from admission.advice.holding_times import HoldingTimes
 from kube.client.api_answer import NOT_SENT, is_gone
 from kube.failure_notice import FailureNotice
 from kube.session.api_session import SessionOver
-from kube.session.request_retries import Session
-from placement.gate_removal import GateRemover
-from placement.held_pods import HeldPod
+from kube.session.session_calls import Session
+from placement.gate_removal import GateRemover, PodWithGates
+
+# Which pods our gate alone holds, and for how long, as the watch of unbound pods shows it.
+
+_PAUSE_SECONDS: Final = 1.0
+"""After a vain attempt to release a pod: one that cannot be released must not keep the API server busy."""
+
+
+@dataclass(slots=True)
+class _Held:
+    """
+    since      : when our gate was seen to be the only one
+    tries      : how often the pod was to be released
+    is_claimed : its gate is being removed
+    again_at   : before that it is left alone
+    """
+
+    pod: PodWithGates
+    since: float
+    tries: int = 0
+    is_claimed: bool = False
+    again_at: float = float("-inf")
+
+
+class HoldingTimes:
+    """Implements ResourceSink. For any thread.
+
+    clock : seconds, monotonic, for pods that are seen to come
+    wall  : unix seconds, for those that came unseen, before a list: when they were created is all that is known of
+            them. Where the clocks of the machines differ they are released earlier or later
+    """
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic, wall: Callable[[], float] = time.time) -> None:
+        self._clock, self._wall = clock, wall
+        self._lock = threading.Lock()
+        self._held: dict[str, _Held] = {}
+
+    # Implements ResourceSink
+
+    def replace(self, objects: Sequence[PodWithGates]) -> None:
+        """These are all pods without a node."""
+        with self._lock:
+            before, self._held = self._held, {}
+            now, wall = self._clock(), self._wall()
+            for pod in objects:
+                if pod.waits_for_us_alone:
+                    known = before.get(pod.uid)
+                    self._held[pod.uid] = known or _Held(pod, now - max(0.0, wall - pod.created))
+                    self._held[pod.uid].pod = pod
+
+    def put(self, obj: PodWithGates) -> None:
+        """A pod is new or has changed."""
+        with self._lock:
+            if not obj.waits_for_us_alone:
+                self._held.pop(obj.uid, None)
+            elif (known := self._held.get(obj.uid)) is not None:
+                known.pod = obj
+            else:
+                self._held[obj.uid] = _Held(obj, self._clock())
+
+    def delete(self, obj: PodWithGates) -> None:
+        """A pod is bound, or gone."""
+        with self._lock:
+            self._held.pop(obj.uid, None)
+
+    # What is asked
+
+    def take(
+        self, seconds: float, *, is_left: Callable[[PodWithGates], bool] = lambda pod: False
+    ) -> list[PodWithGates]:
+        """Return the pods that have been held for so long, those that have waited longest first. The caller removes
+        their gates, and says `tried` in any case.
+
+        After two vain attempts a pod comes without its version: one that somebody changes all the time is released,
+        too. is_left : whether a pod is not to be taken
+        """
+        with self._lock:
+            now = self._clock()
+            due = [
+                one
+                for one in self._held.values()
+                if now - one.since >= seconds and not one.is_claimed and now >= one.again_at
+            ]
+            due = sorted((one for one in due if not is_left(one.pod)), key=lambda one: one.since)
+            for one in due:
+                one.tries, one.is_claimed = one.tries + 1, True
+            return [one.pod if one.tries <= 2 else replace(one.pod, version="") for one in due]
+
+    def tried(self, uid: str) -> None:
+        """The attempt at a pod that was taken has ended. One that is still held is left alone for a second."""
+        with self._lock:
+            if (one := self._held.get(uid)) is not None:
+                one.is_claimed, one.again_at = False, self._clock() + _PAUSE_SECONDS
+
+    def has(self, uid: str) -> bool:
+        """Return whether the pod is still held, as far as is known."""
+        return uid in self._held
+
+    def longest(self, *, is_left: Callable[[PodWithGates], bool] = lambda pod: False) -> float:
+        """Return the seconds for which the pod that has waited longest has been held; 0 = none is."""
+        with self._lock:
+            now = self._clock()
+            return max((now - one.since for one in self._held.values() if not is_left(one.pod)), default=0.0)
+
+    def __len__(self) -> int:
+        return len(self._held)
+
 
 logger = logging.getLogger(__name__)
 
+
 KEEP_UP_SECONDS: Final = 0.25
 
+
 _CONFLICT: Final = 409
+
+
 _TAKEOVER_SECONDS: Final = 5.0
+
+
 _YOUNG_SECONDS: Final = 2.0
+
+
 _LATER_SECONDS: Final = 2.0
+
+
 _QUOTA_SECONDS: Final = 10.0
+
+
 _RENEWED_SECONDS: Final = 2.0
+
+
 _FAREWELL_SECONDS: Final = 2.5
 """The Lease of advisors that ended in the same moment counts for two seconds."""
 
+
 _LEAST_FAREWELL_SECONDS: Final = 1.0
 """Until the watch shows what was admitted last."""
+
 
 _WRITING_SECONDS: Final = 10.0
 
@@ -113,7 +229,7 @@ class SecondHands(Collector):
                 break
         wait([*self._under_way], _WRITING_SECONDS)
 
-    def _release(self, seconds: float, because: str, *, is_left: Callable[[HeldPod], bool] | None = None) -> None:
+    def _release(self, seconds: float, because: str, *, is_left: Callable[[PodWithGates], bool] | None = None) -> None:
         for pod in self._held.take(seconds, is_left=is_left or self._is_left):
             try:
                 under_way = self._session.submit(self._write(pod, because))
@@ -130,10 +246,10 @@ class SecondHands(Collector):
         if not done.cancelled() and (error := done.exception()) is not None:
             logger.error("a pod was not released", exc_info=error)
 
-    def _is_left(self, pod: HeldPod) -> bool:
+    def _is_left(self, pod: PodWithGates) -> bool:
         return self._lease.silent_for() < _QUOTA_SECONDS and self._has_quota(pod.namespace)
 
-    async def _write(self, pod: HeldPod, because: str) -> None:
+    async def _write(self, pod: PodWithGates, because: str) -> None:
         note = orjson.dumps({"node": None, "because": because}).decode()
         answer = await self._remover.remove(
             pod, note, version=pod.version, still_wanted=lambda: self._held.has(pod.uid)

@@ -1,37 +1,70 @@
-"""Keeps certificates: looks at Secret and caBundle, does what rotation.py says, shows what may be shown.
-
-    read the configuration ─> read the Secret ─> a step is due ──────────> write the Secret ──┐
-      ^   ^                                      caBundle is not right ──> patch it ─> show   │
-      |   └───────────────────────── conflict: another replica was first ────────┘              │
-      └───────────────────────────────────────────────────────────────────────────────────────┘
-
-The configuration is read before the Secret and patched at the version that was read: a bundle of an older Secret never
-replaces that of a newer one.
-
-A Secret that an operator replaces, by a backup for instance, takes effect as any change does: who signed what this
-replica shows is added to those trusted. What another replica shows is not known here: if that is of yet another
-authority, it is not trusted until that replica looks.
+"""Keeps certificates: looks at Secret and caBundle, does what rotation.py says, and replaces the file that the server
+shows, one PEM with its key, in one step.
 """
 
 from __future__ import annotations
 
 import logging
+import os
+import tempfile
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Self
 
-from admission.certificates.authority import fingerprint, is_ours
-from admission.certificates.ca_bundle import Published, patch_of, published_in
+from cryptography import x509
+
+from admission.certificates.authority import Pair, fingerprint, is_ours, to_pem
 from admission.certificates.certificate_secret import KEYS, SecretContent, held_from, secret_data
-from admission.certificates.certificate_store import CertificateStore, Conflict, StoredSecret, StoreRefused
-from admission.certificates.options import CertificateOptions
-from admission.certificates.rotation import Step, advanced, may_serve, next_step
-from admission.certificates.served_certificate_file import ShownCertificate
+from admission.certificates.certificate_store import (
+    CertificateStore,
+    Conflict,
+    Published,
+    StoredSecret,
+    StoreRefused,
+    patch_of,
+    published_in,
+)
+from admission.certificates.rotation import RotationStep, advanced, may_serve, next_step
+from admission.webhook_settings import CertificateOptions
 from base.errors import ForecastError
 
+# The certificate that is shown, as a file that the server follows: one PEM with its key, replaced in one step.
+
+
+class ShownCertificate:
+    """Context manager: a directory that only this user may enter, removed at the end."""
+
+    def __init__(self, parent: Path | None = None) -> None:
+        """parent: None = where temporary files go."""
+        self._directory = tempfile.TemporaryDirectory(prefix="forecast-webhook-", dir=parent)  # mode 0700
+        self.path = Path(self._directory.name) / "tls.pem"
+        self.certificate: x509.Certificate | None = None
+        """What stands in the file; None = there is none yet."""
+        self.signer: x509.Certificate | None = None
+        """Who signed it."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._directory.cleanup()
+
+    def show(self, pair: Pair, signer: x509.Certificate) -> None:
+        """Put it in place. Raises OSError."""
+        unfinished = self.path.with_suffix(".new")
+        # Certificate and key in one file: of two, the server could read one of each.
+        with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            file.write(to_pem([pair.certificate]) + pair.key_pem)
+        unfinished.replace(self.path)
+        self.certificate, self.signer = pair.certificate, signer
+
+
 logger = logging.getLogger(__name__)
+
 
 _ATTEMPTS = 10
 """Steps and conflicts in one look; three steps can be due at once."""
@@ -119,7 +152,7 @@ class CertificateKeeper:
         held = self._held(secret)
         trusted = published.trusted if published is not None and published.webhooks else None
         step = next_step(held, trusted, options.all_names, options.lifetimes, now, signer=self._shown.signer)
-        if step is not Step.KEEP:
+        if step is not RotationStep.KEEP:
             authorities = () if published is None else published.authorities
             after = advanced(
                 held, step, authorities, options.all_names, options.lifetimes, now, signer=self._shown.signer

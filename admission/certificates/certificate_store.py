@@ -1,7 +1,5 @@
-"""Where certificates are kept: one Secret, and the MutatingWebhookConfiguration that names who is trusted.
-
-Both are written with the resourceVersion they were read at. Of several replicas that want to write one does; the others
-get a conflict, and read again.
+"""Where certificates are kept: one Secret, and the MutatingWebhookConfiguration that names who is trusted; which of
+its webhooks lead to us, and how to mend its caBundle.
 """
 
 from __future__ import annotations
@@ -10,12 +8,15 @@ from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
+from urllib.parse import urlsplit
 
 import msgspec
 import urllib3
+from cryptography import x509
 from kubernetes import client
 
-from admission.certificates.options import CertificateOptions
+from admission.certificates.authority import fingerprint, read_certificates, to_pem
+from admission.webhook_settings import CertificateOptions, canonical
 from base.errors import ForecastError
 from kube.client.kubernetes_client import send
 
@@ -24,12 +25,18 @@ LABELS: Final = {
     "app.kubernetes.io/component": "webhook-certificates",
     "app.kubernetes.io/managed-by": "forecast-scheduler",
 }
+
+
 _COMPONENT: Final = "app.kubernetes.io/component"
+
+
 _CONFIGURATIONS: Final = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+
+
 _MERGE, _JSON_PATCH = "application/merge-patch+json", "application/json-patch+json"
 
 
-class Unreachable(ForecastError):
+class StoreUnreachable(ForecastError):
     """The API server does not answer, or not now; it may later."""
 
 
@@ -124,12 +131,12 @@ class ApiCertificateStore:
         try:
             answer = send(self._api, method, path, body, content_type=content_type, seconds=self._seconds)
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise Unreachable(f"the API server does not answer: {' '.join(str(error).split())[:300]}") from error
+            raise StoreUnreachable(f"the API server does not answer: {' '.join(str(error).split())[:300]}") from error
         if 200 <= answer.status < 300:
             try:
                 return msgspec.json.decode(answer.data, type=dict[str, Any])
             except msgspec.DecodeError as error:
-                raise Unreachable(f"the API server's answer to {method} {path} cannot be read: {error}") from error
+                raise StoreUnreachable(f"the API server's answer to {method} {path} cannot be read: {error}") from error
         if answer.status == 404:
             return None
         raise _refusal(method, path, answer.status, answer.data)
@@ -150,7 +157,7 @@ def _refusal(method: str, path: str, status: int, body: bytes) -> ForecastError:
     if status in (401, 403):
         return StoreRefused(f"{told}; deploy/base/webhook/rbac-certificates.yaml has the rights that are needed")
     if status in (408, 429) or status >= 500:
-        return Unreachable(told)
+        return StoreUnreachable(told)
     return StoreRefused(told)
 
 
@@ -162,3 +169,80 @@ def _decoded(data: Mapping[str, Any]) -> dict[str, bytes]:
         except (ValueError, TypeError):
             continue
     return found
+
+
+# The caBundle of a MutatingWebhookConfiguration: which of its webhooks lead to us, whom they trust, how to mend that.
+#
+# https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#contacting-the-webhook
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What a configuration says of the webhooks that lead to us.
+
+    resource_version : of the configuration
+    webhooks         : index of each
+    bundles          : whom each trusts; () where that cannot be read or nothing is said
+    """
+
+    resource_version: str
+    webhooks: tuple[int, ...] = ()
+    bundles: tuple[tuple[x509.Certificate, ...], ...] = ()
+
+    @property
+    def authorities(self) -> tuple[x509.Certificate, ...]:
+        """Trusted by any of them."""
+        return tuple(one for bundle in self.bundles for one in bundle)
+
+    @property
+    def trusted(self) -> frozenset[bytes]:
+        """Fingerprints of those that all trust."""
+        sets = [frozenset(map(fingerprint, bundle)) for bundle in self.bundles]
+        return frozenset.intersection(*sets) if sets else frozenset()
+
+    def is_exactly(self, bundle: Sequence[x509.Certificate]) -> bool:
+        """Return whether each one trusts exactly these authorities."""
+        wanted = frozenset(map(fingerprint, bundle))
+        return all(frozenset(map(fingerprint, found)) == wanted for found in self.bundles)
+
+
+def published_in(configuration: Mapping[str, Any], options: CertificateOptions) -> Published:
+    """Read a MutatingWebhookConfiguration as JSON; what is not as it should be is no webhook of ours."""
+    webhooks, bundles = [], []
+    for number, webhook in enumerate(configuration.get("webhooks") or ()):
+        called = webhook.get("clientConfig") or {}
+        if _leads_to(called, options):
+            webhooks.append(number)
+            bundles.append(_bundle(called.get("caBundle") or ""))
+    version = str((configuration.get("metadata") or {}).get("resourceVersion"))
+    return Published(version, tuple(webhooks), tuple(bundles))
+
+
+def patch_of(published: Published, bundle: Sequence[x509.Certificate]) -> list[dict[str, Any]]:
+    """A JSON patch by which the webhooks that lead to us trust these. RFC 6902
+
+    A merge patch would have to send the whole list of webhooks, those of others too. An index alone could hit another
+    webhook after an edit: with the resource version in the patch, the API server answers 409 then.
+    """
+    text = b64encode(to_pem(bundle)).decode()
+    patch: list[dict[str, Any]] = [
+        {"op": "replace", "path": "/metadata/resourceVersion", "value": published.resource_version}
+    ]
+    paths = [f"/webhooks/{number}/clientConfig/caBundle" for number in published.webhooks]
+    return patch + [{"op": "add", "path": path, "value": text} for path in paths]
+
+
+def _leads_to(called: Mapping[str, Any], options: CertificateOptions) -> bool:
+    if service := called.get("service"):
+        return (service.get("namespace"), service.get("name")) == (options.service.namespace, options.service.name)
+    try:
+        return canonical(urlsplit(str(called.get("url") or "")).hostname or "") in options.all_names
+    except ValueError:
+        return False
+
+
+def _bundle(text: str) -> tuple[x509.Certificate, ...]:
+    try:
+        return read_certificates(b64decode(text))
+    except ValueError:
+        return ()

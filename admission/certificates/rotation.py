@@ -32,7 +32,7 @@ from admission.certificates.authority import (
     new_authority,
 )
 from admission.certificates.certificate_secret import SecretContent, earlier, unended
-from admission.certificates.options import Lifetimes
+from admission.webhook_settings import Lifetimes
 
 Trusted = Set[bytes] | None
 """Fingerprints in the caBundle of every webhook that leads to us; None = there is no such webhook."""
@@ -40,7 +40,7 @@ Trusted = Set[bytes] | None
 _MAX_NAMES = 64
 
 
-class Step(Enum):
+class RotationStep(Enum):
     """Each is one write of the Secret, but for KEEP."""
 
     KEEP = "all is well"
@@ -60,36 +60,36 @@ def next_step(
     now: datetime,
     *,
     signer: x509.Certificate | None = None,
-) -> Step:
+) -> RotationStep:
     """The first thing to do.
 
     held   : None = there is nothing in the Secret that could be used
     signer : of the certificate that is shown; None = none is
     """
     if held is None:
-        return Step.START
+        return RotationStep.START
     upcoming = held.upcoming
     if upcoming is not None and not _is_good(upcoming.certificate, now):
         upcoming = None
     if not _is_good(held.authority.certificate, now):
-        return Step.START if upcoming is None else Step.PROMOTE
+        return RotationStep.START if upcoming is None else RotationStep.PROMOTE
     if held.broken or (signer is not None and not set(unended([signer], now)) <= set(held.bundle(now))):
-        return Step.REPAIR
+        return RotationStep.REPAIR
     if upcoming is not None:
         if trusted is None or fingerprint(upcoming.certificate) in trusted:
             if held.trusted_at is None or held.trusted_at > now:
-                return Step.NOTE
+                return RotationStep.NOTE
             near_the_end = held.authority.certificate.not_valid_after_utc - now < lifetimes.ahead
             if now >= held.trusted_at + lifetimes.ahead or near_the_end:
-                return Step.PROMOTE
+                return RotationStep.PROMOTE
     elif _is_due(held.authority.certificate, lifetimes.authority, now):
-        return Step.PREPARE
-    return Step.RENEW if _needs_renewal(held, names, lifetimes, now) else Step.KEEP
+        return RotationStep.PREPARE
+    return RotationStep.RENEW if _needs_renewal(held, names, lifetimes, now) else RotationStep.KEEP
 
 
 def advanced(
     held: SecretContent | None,
-    step: Step,
+    step: RotationStep,
     published: Iterable[x509.Certificate],
     names: Sequence[str],
     lifetimes: Lifetimes,
@@ -111,34 +111,34 @@ def advanced(
         previous = earlier((*shown, *ours), authority, now)
         return SecretContent(authority, issue(authority, names, now, lifetimes.serving), previous=previous)
     match step:
-        case Step.START:
+        case RotationStep.START:
             authority = new_authority(now, lifetimes.authority)
             previous = earlier((*shown, held.authority.certificate, *held.previous, *ours), authority, now)
             return SecretContent(authority, issue(authority, names, now, lifetimes.serving), previous=previous)
-        case Step.PROMOTE:
+        case RotationStep.PROMOTE:
             assert held.upcoming is not None
             authority = held.upcoming
             lost = ours if held.broken else ()
             previous = earlier((*shown, held.authority.certificate, *held.previous, *lost), authority, now)
             return SecretContent(authority, issue(authority, names, now, lifetimes.serving), previous=previous)
-        case Step.PREPARE:
+        case RotationStep.PREPARE:
             upcoming = new_authority(now, lifetimes.authority)
             # An earlier authority that signed nothing was trusted for nothing.
             return replace(_pruned(held, now), upcoming=upcoming, trusted_at=None)
-        case Step.NOTE:
+        case RotationStep.NOTE:
             return replace(_pruned(held, now), trusted_at=now)
-        case Step.REPAIR:
+        case RotationStep.REPAIR:
             others = [*shown, *held.previous, *ours]
             if held.upcoming is not None:
                 others = [one for one in others if one != held.upcoming.certificate]
             previous = earlier(others, held.authority, now)
             serving = held.serving or issue(held.authority, names, now, lifetimes.serving)
             return replace(held, serving=serving, previous=previous, broken=())
-        case Step.RENEW:
+        case RotationStep.RENEW:
             return replace(
                 _pruned(held, now), serving=issue(held.authority, _names(held, names, now), now, lifetimes.serving)
             )
-        case Step.KEEP:
+        case RotationStep.KEEP:
             return held
 
 

@@ -1,36 +1,115 @@
-"""Which of the bindings that mean a pod are applied to it, which are not, and why."""
+"""Which of the bindings that mean a pod are applied to it, which are not, and why, in sentences."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import Any, Final
 
 import msgspec
 
 from admission.templates.affinity import MOST_AFFINITY_BYTES, Affinity, affinity_json
-from admission.templates.conflicts import lost_keys
-from admission.templates.merging import Merged, MergeOutcome, merged
+from admission.templates.merging import Merged, MergeOutcome, lost_keys, merged
 from admission.templates.rendering import Rendered
 from admission.templates.shaping_annotations import Applied
-from admission.templates.skip_reasons import Skipped, SkipReason, applied_in_part, not_merged, on_trial_without_it
 from admission.templates.template_set import Compiled
+
+# Why was a binding that means a pod not applied to it? Reasons, and the sentences that say them.
+
+_MOST_KEYS: Final = 4
+
+
+class SkipReason(Enum):
+    """Why a binding that means a pod was not applied to it, or not wholly. Lower-case, as metrics and pages have it."""
+
+    SUSPENDED = "suspended"
+    BROKEN = "broken"
+    """The template is missing, or does not take these arguments."""
+    OPTED_OUT = "opted_out"
+    NODE_NAMED = "node_named"
+    """spec.nodeName is set: it is placed already, and the kubelet turns away what its node does not fit."""
+    ARGUMENTS = "arguments"
+    """What the pod's annotation gives it is refused: its own arguments and the defaults count."""
+    CONTROL = "control"
+    CONFLICT = "conflict"
+    """Applied, but for requirements on labels that the pod already constrains."""
+    KEPT_POD = "kept_pod"
+    """The pod already constrains all that the template asks for."""
+    UNCHANGED = "unchanged"
+    """The pod says all of it already, or the arguments leave nothing to say."""
+    CONTRADICTION = "contradiction"
+    TOO_LARGE = "too_large"
+    UNREADABLE = "unreadable"
+    """The pod's own affinity is none; the API server will refuse it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A binding that means the pod and was not applied, or (CONFLICT, ARGUMENTS) not as it was meant.
+
+    message   : one sentence
+    lost_keys : of CONFLICT and KEPT_POD: labels on which the pod does not itself say what was left out
+    """
+
+    binding: str
+    reason: SkipReason
+    message: str
+    lost_keys: tuple[str, ...] = ()
+
+
+def not_merged(binding: str, merged: Merged, lost_keys: tuple[str, ...] = ()) -> Skipped:
+    """Of what came out as anything but ADDED."""
+    reason, message = _OUTCOMES[merged.outcome]
+    if merged.clashing_keys:
+        message += f": they clash on {_listed(merged.clashing_keys)}"
+    return Skipped(binding, reason, message + _left_out(merged.kept_keys), lost_keys)
+
+
+def applied_in_part(binding: str, merged: Merged, lost_keys: tuple[str, ...]) -> Skipped:
+    """Of what was added less what the pod says something else of."""
+    return Skipped(binding, SkipReason.CONFLICT, "applied in part" + _left_out(merged.kept_keys), lost_keys)
+
+
+def on_trial_without_it(binding: str, percent: int | None) -> Skipped:
+    """Of a pod in the control group."""
+    return Skipped(binding, SkipReason.CONTROL, f"on trial with {percent} % of the pods, not with this one")
+
+
+_OUTCOMES: Final = {
+    MergeOutcome.UNCHANGED: (SkipReason.UNCHANGED, "nothing to add: the pod says all of it already"),
+    MergeOutcome.KEPT_POD: (SkipReason.KEPT_POD, "the pod already constrains all that it asks for"),
+    MergeOutcome.CONTRADICTION: (SkipReason.CONTRADICTION, "no node could meet its terms and those the pod has"),
+    MergeOutcome.TOO_LARGE: (SkipReason.TOO_LARGE, "the affinity would have too many terms"),
+}
+
+
+def _left_out(keys: Sequence[str]) -> str:
+    return f"; left out on {_listed(keys)}" if keys else ""
+
+
+def _listed(keys: Sequence[str]) -> str:
+    return ", ".join(keys[:_MOST_KEYS]) + (", ..." if len(keys) > _MOST_KEYS else "")
+
 
 MOST_BINDINGS: Final = 32
 """Applied to one pod, or recorded as on trial without it: what is written on a pod must stay small."""
 
+
 MOST_CANDIDATES: Final = 128
 """Looked at for one pod: trying one in vain takes up to half a millisecond, for which other pods wait."""
 
+
 MOST_TRIES: Final = 512
 """Merges after which no further round begins. Only bindings written to exhaust it need as many."""
+
 
 MOST_COMPARED: Final = 8
 """Bindings of which it is found out what the pod does not say itself."""
 
 
 @dataclass(frozen=True, slots=True)
-class Decisions:
+class BindingDecisions:
     """What the bindings come to for one pod.
 
     applied, skipped : in order of priority
@@ -67,7 +146,7 @@ def decide(
     recorded: Mapping[str, Applied],
     control: frozenset[str],
     canary_point: Callable[[str], float],
-) -> Decisions:
+) -> BindingDecisions:
     """Go through the bindings by priority, until another round would decide the same.
 
     written, before   : spec.affinity of the pod as it is, and as it was read
@@ -100,7 +179,7 @@ def _one_round(
     control: frozenset[str],
     canary_point: Callable[[str], float],
     known: _Known,
-) -> Decisions:
+) -> BindingDecisions:
     applied: list[Applied] = []
     controls: set[str] = set()
     skipped: list[Skipped] = []
@@ -175,7 +254,7 @@ def _one_round(
         affinity = result.affinity
         applied.append(_record(compiled))
     is_stable = constrained <= affinity.constrained_keys() and not may_fit_later
-    return Decisions(affinity, tuple(applied), frozenset(controls), tuple(skipped), is_stable)
+    return BindingDecisions(affinity, tuple(applied), frozenset(controls), tuple(skipped), is_stable)
 
 
 def _lost(affinity: Affinity, rendered: Rendered, result: Merged, known: _Known) -> tuple[str, ...]:

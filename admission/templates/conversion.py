@@ -11,7 +11,8 @@ from enum import Enum
 from typing import Final, TypeVar
 
 from admission.templates import wire
-from admission.templates.objects import (
+from admission.templates.parameters import NO_LIMIT
+from admission.templates.template_objects import (
     ConflictRule,
     NodeTermTemplate,
     OwnerCondition,
@@ -25,7 +26,6 @@ from admission.templates.objects import (
     TemplateReference,
     Value,
 )
-from admission.templates.values import NO_LIMIT
 from base.errors import InputError
 from kube.decoding import wire_scheduling
 from kube.decoding.constraint_decoding import label_selector
@@ -54,11 +54,11 @@ def parameters(listed: Sequence[wire.ParameterJson] | None) -> tuple[Parameter, 
 
 
 def node_terms(
-    listed: Sequence[wire.NodeTermJson] | None, path: str, *, weighted: bool
+    listed: Sequence[wire.TemplateNodeTermJson] | None, path: str, *, weighted: bool
 ) -> tuple[NodeTermTemplate, ...]:
     """spec.required or spec.preferred of a NodeSchedulerConfig. Raises InputError."""
 
-    def term(one: wire.NodeTermJson, path: str) -> NodeTermTemplate:
+    def term(one: wire.TemplateNodeTermJson, path: str) -> NodeTermTemplate:
         _check_weight(one.weight, one.weight_from, path, weighted=weighted)
         return NodeTermTemplate(
             requirements=_each(one.match_expressions, f"{path}.matchExpressions", _requirement),
@@ -151,7 +151,7 @@ def _parameter(one: wire.ParameterJson, path: str) -> Parameter:
     return Parameter(one.name, given[0], None if one.boolean is None else one.boolean.default)
 
 
-def _requirement(one: wire.RequirementJson, path: str) -> RequirementTemplate:
+def _requirement(one: wire.TemplateRequirementJson, path: str) -> RequirementTemplate:
     operator = _one_of(Operator, one.operator, f"{path}.operator")
     if (one.key is None) == (one.key_from is None):
         raise InputError(f"{path}.key: exactly one of key and keyFrom is needed")
@@ -176,7 +176,7 @@ def _requirement(one: wire.RequirementJson, path: str) -> RequirementTemplate:
     )
 
 
-def _pod_term(one: wire.PodTermJson, path: str, *, weighted: bool) -> PodTermTemplate:
+def _pod_term(one: wire.TemplatePodTermJson, path: str, *, weighted: bool) -> PodTermTemplate:
     _check_weight(one.weight, one.weight_from, path, weighted=weighted)
     if (one.topology_key is None) == (one.topology_key_from is None):
         raise InputError(f"{path}.topologyKey: exactly one of topologyKey and topologyKeyFrom is needed")
@@ -213,7 +213,7 @@ def _check_weight(weight: int | None, weight_from: str | None, path: str, *, wei
         raise InputError(f"{path}.weight: only preferred terms have a weight")
 
 
-def _selector(selector: wire.SelectorJson | None, path: str) -> LabelSelector | None:
+def _selector(selector: wire.TemplateSelectorJson | None, path: str) -> LabelSelector | None:
     if selector is None:
         return None
     for number, one in enumerate(selector.match_expressions or ()):

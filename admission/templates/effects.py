@@ -28,7 +28,7 @@ _DRAWS: Final = 1_000
 _LEVEL: Final = 0.95
 
 
-class Group(Enum):
+class EffectGroup(Enum):
     """How a binding concerns a pod. The value is the label of the metrics."""
 
     SHAPED = "shaped"
@@ -51,7 +51,7 @@ class SeatedPods:
 
     binding: str
     peaks: Floats
-    pods: Mapping[Group, Ints]
+    pods: Mapping[EffectGroup, Ints]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class BindingEffect:
     """groups: those that have pods; untold: why there is no difference, '' = there is one."""
 
     binding: str
-    groups: Mapping[Group, GroupEffect]
+    groups: Mapping[EffectGroup, GroupEffect]
     difference: Difference | None
     untold: str
 
@@ -121,7 +121,9 @@ def difference(seated: SeatedPods, rng: np.random.Generator) -> Difference:
     """
     known = np.isfinite(seated.peaks)
     peaks = seated.peaks[known]
-    canary, control = (seated.pods[group][known].astype(np.float64) for group in (Group.CANARY, Group.CONTROL))
+    canary, control = (
+        seated.pods[group][known].astype(np.float64) for group in (EffectGroup.CANARY, EffectGroup.CONTROL)
+    )
     concerned = canary + control > 0
     peaks, canary, control = peaks[concerned], canary[concerned], control[concerned]
     n_nodes = len(peaks)
@@ -136,10 +138,10 @@ def difference(seated: SeatedPods, rng: np.random.Generator) -> Difference:
 
 def _untold(seated: SeatedPods) -> str:
     """Why the groups cannot be compared; '' = they can."""
-    if not any(group in seated.pods for group in (Group.CANARY, Group.CONTROL)):
+    if not any(group in seated.pods for group in (EffectGroup.CANARY, EffectGroup.CONTROL)):
         return "not on trial: no pod is marked as canary or control"
     known = np.isfinite(seated.peaks)
-    for group in (Group.CANARY, Group.CONTROL):
+    for group in (EffectGroup.CANARY, EffectGroup.CONTROL):
         pods = seated.pods.get(group, np.zeros(len(known), dtype=np.int64))[known]
         if (n_pods := int(pods.sum())) < FEWEST_PODS:
             where = "on nodes with a predicted peak" if n_pods < int(seated.pods.get(group, pods).sum()) else "placed"

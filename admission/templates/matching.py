@@ -9,11 +9,11 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
-from admission.templates.objects import PodConditions
+from admission.templates.template_objects import PodConditions
 from base.errors import InputError
 from forecast.service_key import owner_from_references, service_of_pod
 from kube.objects.constraints import LabelSelector, Operator
-from kube.objects.selectors import selector_matches
+from kube.objects.labels import selector_matches
 
 T = TypeVar("T")
 
@@ -22,7 +22,7 @@ _MOST_PLACES: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
-class PodFacts:
+class MatchedPod:
     """What conditions ask of a pod.
 
     namespace_labels      : None = not known
@@ -37,11 +37,11 @@ class PodFacts:
     owner_name: str = ""
 
 
-def pod_facts(metadata: Mapping[str, Any], namespace: str, namespace_labels: Mapping[str, str] | None) -> PodFacts:
+def pod_facts(metadata: Mapping[str, Any], namespace: str, namespace_labels: Mapping[str, str] | None) -> MatchedPod:
     """From the metadata of a pod as it is sent, whatever that holds."""
     labels = text_map(metadata.get("labels"))
     kind, name = _top_owner(metadata, namespace, labels)
-    return PodFacts(namespace, namespace_labels, labels, text_map(metadata.get("annotations")), kind, name)
+    return MatchedPod(namespace, namespace_labels, labels, text_map(metadata.get("annotations")), kind, name)
 
 
 def text_map(found: object) -> dict[str, str]:
@@ -51,7 +51,7 @@ def text_map(found: object) -> dict[str, str]:
     return {k: v or "" for k, v in found.items() if isinstance(k, str) and (v is None or isinstance(v, str))}
 
 
-def means(conditions: PodConditions, pod: PodFacts) -> bool:
+def means(conditions: PodConditions, pod: MatchedPod) -> bool:
     """Whether all conditions hold. Without known labels no selector of namespaces holds but the empty one."""
     if conditions.namespaces and pod.namespace not in conditions.namespaces:
         return False
@@ -80,7 +80,7 @@ class BindingIndex(Generic[T]):
                 if isinstance(place, tuple) and place[0] == "annotation":
                     self._annotation_keys.add(place[1])
 
-    def meaning(self, pod: PodFacts) -> list[T]:
+    def meaning(self, pod: MatchedPod) -> list[T]:
         """The entries that mean a pod."""
         at, found = self._at, set[int]()
         for place in self._places_of(pod):
@@ -88,7 +88,7 @@ class BindingIndex(Generic[T]):
                 found.update(there)
         return [self._entries[n][1] for n in sorted(found) if means(self._entries[n][0], pod)]
 
-    def _places_of(self, pod: PodFacts) -> Iterator[Hashable]:
+    def _places_of(self, pod: MatchedPod) -> Iterator[Hashable]:
         yield None
         yield ("namespace", pod.namespace)
         yield ("owner", pod.owner_kind)
@@ -125,7 +125,7 @@ def _choices(conditions: PodConditions) -> Iterator[Sequence[Hashable]]:
         yield [("namespace", name) for name in dict.fromkeys(conditions.namespaces)]
 
 
-def _namespace_matches(selector: LabelSelector, pod: PodFacts) -> bool:
+def _namespace_matches(selector: LabelSelector, pod: MatchedPod) -> bool:
     if pod.namespace_labels is None:
         return not selector.requirements
     return selector_matches(selector, pod.namespace_labels)

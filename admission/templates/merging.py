@@ -1,13 +1,5 @@
-"""What a binding's rendered terms make of a pod's affinity: the rules of conflict and merging.
-
-Required node affinity is a list of terms of which one must match, so that "the pod's and the template's" is every
-term of the one with every term of the other:
-
-    (p1 or p2) and (t1 or t2)  =  p1 t1  or  p1 t2  or  p2 t1  or  p2 t2
-
-less terms that no node could match, and less those that another one makes superfluous (a term that says more than
-another adds nothing). Applied again it changes nothing: every term then holds one of the template's. Preferred terms,
-and terms about other pods, are added where they are not there yet.
+"""What a binding's rendered terms make of a pod's affinity: the rules of conflict and merging, and what is lost where
+KeepPod leaves requirements out.
 """
 
 from __future__ import annotations
@@ -18,9 +10,9 @@ from enum import Enum, auto
 from typing import Final
 
 from admission.templates.affinity import Affinity, RequiredTerm
-from admission.templates.objects import ConflictRule
 from admission.templates.rendering import NodeTerm, PodTermList, Rendered, expressions_json
-from admission.templates.requirements import contradiction, normal, normal_set
+from admission.templates.requirements import contradiction, implied, normal, normal_set
+from admission.templates.template_objects import ConflictRule
 from kube.objects.constraints import Requirement
 
 MOST_TERMS: Final = 64
@@ -154,3 +146,34 @@ def _grew_too_large(before: Affinity, after: Affinity) -> bool:
         after.pod_terms[where] is not before.pod_terms[where] and len(after.pod_terms[where]) > MOST_TERMS
         for where in PodTermList
     )
+
+
+# What is lost where KeepPod leaves a template's requirements out: nothing, where the pod says as much by itself.
+
+
+def lost_keys(affinity: Affinity, wanted: Sequence[NodeTerm]) -> tuple[str, ...]:
+    """Labels of which a pod may now go where the template did not want it; () = it wanted nothing else.
+
+    affinity : as it was when the requirements on labels that it constrains were left out
+    wanted   : the template's required terms as they were rendered
+    """
+    taken = affinity.constrained_keys()
+    terms: Sequence[RequiredTerm | None] = affinity.required or (None,)
+    if len(terms) * len(wanted) > MOST_TERMS:  # too much to look at for a warning
+        return tuple(sorted({one.key for term in wanted for one in term.requirements} & taken))
+    # What the pod was given; where a term of that is empty, nothing at all.
+    left = [[one for one in term.requirements if one.key not in taken] for term in wanted]
+    lost: set[str] = set()
+    for term in terms:
+        missing = [_not_said(term.expressions if term else (), one.requirements, affinity) for one in wanted]
+        if not all(any(_is_part(one, rest) for one in missing) for rest in left):
+            lost.update(one.key for listed in missing for one in listed)
+    return tuple(sorted(lost & taken))
+
+
+def _not_said(pod: Sequence[Requirement], wanted: Sequence[Requirement], affinity: Affinity) -> list[Requirement]:
+    return [one for one in wanted if not implied(one, pod, affinity.node_selector)]
+
+
+def _is_part(part: Sequence[Requirement], whole: Sequence[Requirement]) -> bool:
+    return all(one in whole for one in part)

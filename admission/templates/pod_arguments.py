@@ -17,10 +17,10 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
-from admission.templates.objects import Parameter, ParameterType, Value
-from admission.templates.skip_reasons import Skipped, SkipReason
+from admission.templates.applied_bindings import Skipped, SkipReason
+from admission.templates.parameters import value_problem
+from admission.templates.template_objects import Parameter, ParameterType, Value
 from admission.templates.template_set import Compiled
-from admission.templates.values import value_problem
 from base.errors import InputError
 from kube.objects.objects import ANNOTATION_PREFIX
 

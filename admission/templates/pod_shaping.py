@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from admission.templates.affinity import AffinityTooLarge, affinity_json, read_affinity
-from admission.templates.applied_bindings import decide
+from admission.templates.applied_bindings import Skipped, SkipReason, decide
 from admission.templates.matching import pod_facts
 from admission.templates.pod_arguments import with_pod_arguments
 from admission.templates.shaping_annotations import (
@@ -18,10 +18,9 @@ from admission.templates.shaping_annotations import (
     pod_record,
     record_text,
 )
-from admission.templates.skip_reasons import Skipped, SkipReason
 from admission.templates.template_set import Compiled, TemplateSet
 from base.errors import InputError
-from cluster.opt_out import OPT_OUT_ANNOTATION
+from scorer.scoring_policy import OPT_OUT_ANNOTATION
 
 _MOST_ANNOTATION_BYTES: Final = 256 * 1024
 """Of all annotations together (TotalAnnotationSizeLimitB of apimachinery); a pod with more is refused."""

@@ -13,7 +13,8 @@ from typing import Any, Final
 
 import msgspec
 
-from admission.templates.objects import (
+from admission.templates.requirements import contradictory, normal_set
+from admission.templates.template_objects import (
     NodeSchedulerConfig,
     NodeTermTemplate,
     PodTermTemplate,
@@ -21,11 +22,9 @@ from admission.templates.objects import (
     Template,
     Value,
 )
-from admission.templates.requirements import contradictory, normal_set
 from base.errors import InputError
 from kube.objects.constraints import LabelSelector, Operator, Requirement
-from kube.objects.qualified_names import is_label_value, is_namespace, is_qualified_name
-from kube.objects.selectors import whole_number
+from kube.objects.labels import is_label_value, is_namespace, is_qualified_name, whole_number
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from kube.objects.constraints import Operator, Requirement
-from kube.objects.selectors import requirement_matches, whole_number
+from kube.objects.labels import requirement_matches, whole_number
 
 _HIGHEST = 2**63 - 1
 

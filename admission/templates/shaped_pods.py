@@ -1,18 +1,19 @@
-"""Which pods that sit somewhere were shaped by which binding, or kept out of its trial: followed pod by pod.
-
-The source is what the webhook wrote on the pods (shaping_annotations.py), and any client can write that. So what is
-kept of one pod, and the number of bindings, are bounded.
+"""Which pods that sit somewhere were shaped by which binding, or kept out of its trial, followed pod by pod; and what
+bindings do to predicted peaks, for /metrics.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
-from admission.templates.effects import Group, SeatedPods
+from admission.templates.effects import EffectGroup, SeatedPods, group_effect
 from admission.templates.shaping_annotations import pod_record
 from base.arrays import Floats, Ints
 from cluster.tables.changes import Change, PodChange, PodsSeated
@@ -24,15 +25,16 @@ from scorer.scorer import Scorer
 MOST_BINDINGS: Final = 5_000
 """Bindings that are kept at once; pods that name further ones are not counted under those."""
 
+
 _NODES_AT_ONCE: Final = 250
 """Read in one go: a few milliseconds under the lock."""
 
 
-def groups_of(pod: PodInfo) -> dict[str, Group]:
+def groups_of(pod: PodInfo) -> dict[str, EffectGroup]:
     """The bindings that a pod records, and what it is to each."""
     record = pod_record(pod.annotations)
-    groups = dict.fromkeys(record.control, Group.CONTROL)
-    groups.update((one.binding, Group.CANARY if one.canary else Group.SHAPED) for one in record.applied)
+    groups = dict.fromkeys(record.control, EffectGroup.CONTROL)
+    groups.update((one.binding, EffectGroup.CANARY if one.canary else EffectGroup.SHAPED) for one in record.applied)
     return groups
 
 
@@ -46,8 +48,8 @@ class ShapedPods:
 
     def rebuild(self) -> None:
         """Count all pods anew."""
-        self._counted: dict[str, tuple[int, Mapping[str, Group]]] = {}
-        self._pods: dict[str, dict[Group, dict[int, int]]] = {}
+        self._counted: dict[str, tuple[int, Mapping[str, EffectGroup]]] = {}
+        self._pods: dict[str, dict[EffectGroup, dict[int, int]]] = {}
         for uid, seat in self._state.seat_of.items():
             self._pod_changed(self._state.pods[uid], seat.node)
 
@@ -73,7 +75,7 @@ class ShapedPods:
         """Bindings that have pods."""
         return len(self._pods)
 
-    def pods_of(self, binding: str) -> Mapping[Group, Mapping[int, int]]:
+    def pods_of(self, binding: str) -> Mapping[EffectGroup, Mapping[int, int]]:
         """Pods by group and row of their node."""
         return self._pods.get(binding, {})
 
@@ -101,7 +103,7 @@ class ShapedPods:
             self._counted[pod.uid] = (row, kept)
             self._count(row, kept, 1)
 
-    def _count(self, row: int, groups: Mapping[str, Group], sign: int) -> None:
+    def _count(self, row: int, groups: Mapping[str, EffectGroup], sign: int) -> None:
         for binding, group in groups.items():
             by_group = self._pods.setdefault(binding, {})
             by_row = by_group.setdefault(group, {})
@@ -156,3 +158,42 @@ def _peaks(scorer: Scorer, rows: Ints) -> Floats:
         inside = inside[load.known[rows[inside]]]
         peaks[inside] = load.peaks(rows[inside]).max(axis=1, initial=0.0)
     return peaks
+
+
+# What bindings do to predicted peaks, for /metrics.
+
+MOST_EXPORTED: Final = 200
+"""Bindings, those with the most pods: each has up to twelve series."""
+
+
+class EffectCollector(Collector):
+    """Reads the figures at each scrape."""
+
+    def __init__(self, scorer: Scorer, shaped: ShapedPods) -> None:
+        """shaped: attached to the scorer."""
+        self._scorer, self._shaped = scorer, shaped
+
+    def collect(self) -> Iterator[Metric]:
+        """Pods and peaks by binding and group."""
+        pods = GaugeMetricFamily(
+            "forecast_binding_pods",
+            "Pods on nodes that a SchedulerConfigBinding shaped (group shaped; canary while it is on trial), or left "
+            f"alone for comparison (control). The {MOST_EXPORTED} bindings with the most pods.",
+            labels=["binding", "group"],
+        )
+        peaks = GaugeMetricFamily(
+            "forecast_binding_predicted_peak",
+            "Predicted peak of the coming week of the nodes that these pods sit on, as a share of capacity, of the "
+            "fullest resource: mean over the pods, and the highest.",
+            labels=["binding", "group", "statistic"],
+        )
+        for seated in seated_pods(self._scorer, self._shaped, None, most=MOST_EXPORTED):
+            for group, counts in seated.pods.items():
+                effect = group_effect(seated.peaks, counts)
+                labels = [seated.binding, group.value]
+                pods.add_metric(labels, float(effect.pods))
+                for statistic, value in (("mean", effect.mean_peak), ("highest", effect.highest_peak)):
+                    if math.isfinite(value):
+                        peaks.add_metric([*labels, statistic], value)
+        yield pods
+        yield peaks

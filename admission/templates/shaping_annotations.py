@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from admission.templates.objects import Value
+from admission.templates.template_objects import Value
 from kube.objects.objects import ANNOTATION_PREFIX
 
 TEMPLATES_ANNOTATION: Final = ANNOTATION_PREFIX + "templates"

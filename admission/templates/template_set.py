@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from admission.templates.affinity import MOST_AFFINITY_BYTES
-from admission.templates.matching import BindingIndex, PodFacts
-from admission.templates.objects import (
+from admission.templates.matching import BindingIndex, MatchedPod
+from admission.templates.parameters import value_problem
+from admission.templates.rendering import Rendered, rendered
+from admission.templates.template_objects import (
     NodeSchedulerConfig,
     Parameter,
     PodSchedulerConfig,
@@ -16,8 +18,6 @@ from admission.templates.objects import (
     TemplateKind,
     Value,
 )
-from admission.templates.rendering import Rendered, rendered
-from admission.templates.values import value_problem
 from base.errors import InputError
 
 
@@ -44,7 +44,7 @@ def values_of(parameters: Sequence[Parameter], arguments: Mapping[str, Value]) -
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class BindingProblem:
     """Why a binding applies to no pod.
 
     reason : InvalidBinding, TemplateNotFound, InvalidTemplate, InvalidArguments or TooLarge: the reason of its Ready
@@ -65,7 +65,7 @@ class Compiled:
     binding: SchedulerConfigBinding
     template: Template | None
     rendered: Rendered | None
-    problem: Problem | None = None
+    problem: BindingProblem | None = None
     given: Mapping[str, Value] = field(default_factory=dict)
 
     def with_arguments(self, given: Mapping[str, Value]) -> Compiled:
@@ -86,7 +86,7 @@ class TemplateSet:
     __slots__ = ("_compiled", "_index", "bindings", "node_configs", "pod_configs", "problems")
 
     bindings: Mapping[str, SchedulerConfigBinding]
-    problems: Mapping[str, Problem]
+    problems: Mapping[str, BindingProblem]
     node_configs: Mapping[str, NodeSchedulerConfig]
     pod_configs: Mapping[str, PodSchedulerConfig]
 
@@ -116,7 +116,7 @@ class TemplateSet:
     _compiled: Mapping[str, Compiled]
     _index: BindingIndex[Compiled]
 
-    def meaning(self, pod: PodFacts) -> list[Compiled]:
+    def meaning(self, pod: MatchedPod) -> list[Compiled]:
         """Bindings that mean a pod, suspended and broken ones, too: highest priority first, then by name."""
         return self._index.meaning(pod)
 
@@ -134,11 +134,11 @@ class TemplateSet:
         if before is not None and _same(before.binding, binding) and _same(before.template, template):
             return before
         if binding.problem:
-            return Compiled(binding, template, None, Problem("InvalidBinding", binding.problem))
+            return Compiled(binding, template, None, BindingProblem("InvalidBinding", binding.problem))
         if template is None:
-            return Compiled(binding, None, None, Problem("TemplateNotFound", f"there is no {binding.template}"))
+            return Compiled(binding, None, None, BindingProblem("TemplateNotFound", f"there is no {binding.template}"))
         if template.problem:
-            problem = Problem("InvalidTemplate", f"{binding.template}: {template.problem}")
+            problem = BindingProblem("InvalidTemplate", f"{binding.template}: {template.problem}")
             return Compiled(binding, template, None, problem)
         return _compiled(binding, template, {})
 
@@ -148,10 +148,10 @@ def _compiled(binding: SchedulerConfigBinding, template: Template, given: Mappin
     try:
         terms = rendered(template, values_of(template.parameters, {**binding.arguments, **given}))
     except InputError as error:
-        return Compiled(binding, template, None, Problem("InvalidArguments", str(error)))
+        return Compiled(binding, template, None, BindingProblem("InvalidArguments", str(error)))
     if terms.json_bytes > MOST_AFFINITY_BYTES:
         message = f"its terms have {terms.json_bytes} bytes: an affinity may have {MOST_AFFINITY_BYTES}"
-        return Compiled(binding, template, None, Problem("TooLarge", message))
+        return Compiled(binding, template, None, BindingProblem("TooLarge", message))
     return Compiled(binding, template, terms)
 
 

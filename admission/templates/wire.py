@@ -12,7 +12,7 @@ from msgspec import Meta, Raw
 
 from kube.decoding import wire
 from kube.decoding.wire_base import NOTHING, Int32, Text, Wire
-from kube.objects.qualified_names import LABEL_VALUE, NAMESPACE, QUALIFIED_NAME
+from kube.objects.labels import LABEL_VALUE, NAMESPACE, QUALIFIED_NAME
 
 ParameterName = Annotated[str, Meta(min_length=1, max_length=32, pattern=r"^[A-Za-z][A-Za-z0-9]*\Z")]
 ShortText = Annotated[str, Meta(max_length=253)]
@@ -37,16 +37,16 @@ class Strict(Wire, forbid_unknown_fields=True):
     """Every field is known."""
 
 
-class MetadataJson(wire.Metadata):
+class TemplateMetadataJson(wire.Metadata):
     """metadata, with the number of the spec's version."""
 
     generation: int | None = None
 
 
-class ObjectJson(Wire):
+class TemplateObjectJson(Wire):
     """Any of the custom resources; its spec is decoded apart, so that an object with a bad one still has a name."""
 
-    metadata: MetadataJson
+    metadata: TemplateMetadataJson
     api_version: Text = ""
     kind: Text = ""
     spec: Raw = NOTHING
@@ -86,7 +86,7 @@ class ParameterJson(Strict):
     strings: StringsBlock | None = None
 
 
-class RequirementJson(Strict):
+class TemplateRequirementJson(Strict):
     """An entry of matchExpressions of a template."""
 
     operator: Text
@@ -96,10 +96,10 @@ class RequirementJson(Strict):
     values_from: Names | None = None
 
 
-class NodeTermJson(Strict):
+class TemplateNodeTermJson(Strict):
     """A term of a NodeSchedulerConfig, required or preferred."""
 
-    match_expressions: Annotated[list[RequirementJson], Meta(min_length=1, max_length=16)]
+    match_expressions: Annotated[list[TemplateRequirementJson], Meta(min_length=1, max_length=16)]
     when: ParameterName | None = None
     weight: Weight | None = None
     weight_from: ParameterName | None = None
@@ -110,8 +110,8 @@ class NodeSpecJson(Strict):
 
     description: Description | None = None
     parameters: Annotated[list[ParameterJson], Meta(max_length=16)] | None = None
-    required: Annotated[list[NodeTermJson], Meta(max_length=16)] | None = None
-    preferred: Annotated[list[NodeTermJson], Meta(max_length=16)] | None = None
+    required: Annotated[list[TemplateNodeTermJson], Meta(max_length=16)] | None = None
+    preferred: Annotated[list[TemplateNodeTermJson], Meta(max_length=16)] | None = None
 
 
 class SelectorRequirementJson(Strict):
@@ -122,23 +122,23 @@ class SelectorRequirementJson(Strict):
     values: LabelValues | None = None
 
 
-class SelectorJson(Strict):
+class TemplateSelectorJson(Strict):
     """A label selector."""
 
     match_labels: Annotated[dict[LabelKey, LabelValue], Meta(max_length=16)] | None = None
     match_expressions: Annotated[list[SelectorRequirementJson], Meta(max_length=16)] | None = None
 
 
-class PodTermJson(Strict):
+class TemplatePodTermJson(Strict):
     """A term of a PodSchedulerConfig, required or preferred."""
 
-    match_expressions: Annotated[list[RequirementJson], Meta(max_length=8)] | None = None
+    match_expressions: Annotated[list[TemplateRequirementJson], Meta(max_length=8)] | None = None
     match_label_keys: Annotated[list[LabelKey], Meta(max_length=8)] | None = None
     topology_key: LabelKey | None = None
     topology_key_from: ParameterName | None = None
     namespaces: Namespaces | None = None
     namespaces_from: Names | None = None
-    namespace_selector: SelectorJson | None = None
+    namespace_selector: TemplateSelectorJson | None = None
     when: ParameterName | None = None
     weight: Weight | None = None
     weight_from: ParameterName | None = None
@@ -147,8 +147,8 @@ class PodTermJson(Strict):
 class PodTermsJson(Strict):
     """podAffinity and podAntiAffinity."""
 
-    required: Annotated[list[PodTermJson], Meta(max_length=8)] | None = None
-    preferred: Annotated[list[PodTermJson], Meta(max_length=8)] | None = None
+    required: Annotated[list[TemplatePodTermJson], Meta(max_length=8)] | None = None
+    preferred: Annotated[list[TemplatePodTermJson], Meta(max_length=8)] | None = None
 
 
 class PodSpecJson(Strict):
@@ -184,8 +184,8 @@ class PodsJson(Strict):
     """spec.pods of a binding."""
 
     namespaces: Annotated[list[Namespace], Meta(min_length=1, max_length=64)] | None = None
-    namespace_selector: SelectorJson | None = None
-    selector: SelectorJson | None = None
+    namespace_selector: TemplateSelectorJson | None = None
+    selector: TemplateSelectorJson | None = None
     owner: OwnerJson | None = None
     annotations: (
         Annotated[dict[LabelKey, Annotated[str, Meta(max_length=1024)]], Meta(min_length=1, max_length=16)] | None

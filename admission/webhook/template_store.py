@@ -14,8 +14,8 @@ from typing import Any, Generic, TypeVar, cast
 
 from kubernetes.client import ApiClient
 
-from admission.templates.decoding import BINDINGS, NODE_CONFIGS, POD_CONFIGS
-from admission.templates.objects import NodeSchedulerConfig, PodSchedulerConfig, SchedulerConfigBinding
+from admission.templates.template_decoding import BINDINGS, NODE_CONFIGS, POD_CONFIGS
+from admission.templates.template_objects import NodeSchedulerConfig, PodSchedulerConfig, SchedulerConfigBinding
 from admission.templates.template_set import TemplateSet
 from kube.client.kubernetes_contract import Timing
 from kube.client.kubernetes_steps import Backoff
@@ -70,7 +70,7 @@ class StoredObjects(Generic[T]):
         return [one.object for one in self.all() if one.object is not None]
 
 
-class Namespaces:
+class WatchedNamespaces:
     """Labels of namespaces. Implements ResourceSink."""
 
     def __init__(self) -> None:
@@ -101,7 +101,7 @@ class TemplateStore:
         self.node_configs: StoredObjects[NodeSchedulerConfig] = StoredObjects(self._changed.set)
         self.pod_configs: StoredObjects[PodSchedulerConfig] = StoredObjects(self._changed.set)
         self.bindings: StoredObjects[SchedulerConfigBinding] = StoredObjects(self._changed.set)
-        self.namespaces = Namespaces()
+        self.namespaces = WatchedNamespaces()
         self.templates = TemplateSet.of((), (), ())
         self.ready = False
         self._synced: Callable[[], bool] = lambda: True

@@ -46,7 +46,7 @@ class AdmissionReview(Struct, rename="camel", gc=False):
     request: AdmissionRequest
 
 
-class PodJson(TypedDict, total=False):
+class ReviewedPodJson(TypedDict, total=False):
     """An object that should be a pod."""
 
     metadata: Raw
@@ -63,7 +63,7 @@ class PodMetadata(TypedDict, total=False):
     ownerReferences: Any
 
 
-class PodSpec(TypedDict, total=False):
+class ReviewedPodSpec(TypedDict, total=False):
     """What templates and the gate of the advisor look at or change."""
 
     nodeName: Any
@@ -105,7 +105,7 @@ class AdmissionReviewAnswer(Struct, rename="camel", gc=False):
     kind: Literal["AdmissionReview"] = "AdmissionReview"
 
 
-class ErrorBody(Struct, gc=False):
+class WebhookErrorBody(Struct, gc=False):
     """Any answer but 200: one sentence with the way out."""
 
     error: str

@@ -11,24 +11,22 @@ from typing import Final
 
 import numpy as np
 
-from autoscaling.capacity.node_pool import NodePool
-from autoscaling.capacity.trial import Trial, hot_or_full, prepared_on, rule_on
+from autoscaling.capacity.node_pool import RecordedPool, Trial, hot_or_full, prepared_on, rule_on
 from base.arrays import Bools, Floats, Ints
 from base.errors import InputError
 from forecast.calendar import SLOT_MINUTES
 from forecast.resources import HOT_RESOURCES
-from scorer.replay.cluster_state import ClusterState, PendingPod
-from scorer.replay.metrics import shares
 from scorer.replay.preparation import Prepared
 from scorer.replay.recording import Recording
-from scorer.replay.rules import Rule
+from scorer.replay.replay_figures import shares
+from scorer.replay.replay_rules import ReplayedPod, ReplayRule, ReplayState
 from scorer.replay.running_cluster import RunningCluster
 
 _SLOTS_PER_HOUR: Final = 60 // SLOT_MINUTES
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class NodeLoss:
     """What is lost: some nodes, or one of several zones of equal size. One of both is 0.
 
     nodes : that are lost, those with the highest load of that moment
@@ -70,7 +68,7 @@ def busiest_slot(recording: Recording) -> int:
     return int(by_hour.argmax()) * _SLOTS_PER_HOUR
 
 
-def try_failure(prepared: Prepared, pool: NodePool, rule: str, n_nodes: int, seed: int, failure: Failure) -> Trial:
+def try_failure(prepared: Prepared, pool: RecordedPool, rule: str, n_nodes: int, seed: int, failure: NodeLoss) -> Trial:
     """Place by the rule on n nodes, lose nodes at the beginning of the busiest hour, and judge that hour."""
     there = prepared_on(prepared, pool, n_nodes)
     recording, slot = there.recording, busiest_slot(prepared.recording)
@@ -97,7 +95,7 @@ def try_failure(prepared: Prepared, pool: NodePool, rule: str, n_nodes: int, see
     return Trial(n_nodes, float(hot.mean()) if hot.size else 1.0, cluster.state.overcommitted)
 
 
-def _lose(cluster: RunningCluster, recording: Recording, remaining: _OnRemaining, failure: Failure) -> Ints:
+def _lose(cluster: RunningCluster, recording: Recording, remaining: _OnRemaining, failure: NodeLoss) -> Ints:
     """Take the nodes away; returns the pods that ran there."""
     state = cluster.state
     used = shares(state.live_usage[:, :, None], recording.known_capacity)[:, list(HOT_RESOURCES), 0]
@@ -113,23 +111,23 @@ def _lose(cluster: RunningCluster, recording: Recording, remaining: _OnRemaining
 
 
 class _OnRemaining:
-    """Implements scorer.replay.rules.Rule: another rule that is kept off lost nodes. alive: (n_nodes,)"""
+    """Implements scorer.replay.replay_rules.ReplayRule: another rule that is kept off lost nodes. alive: (n_nodes,)"""
 
-    def __init__(self, rule: Rule) -> None:
+    def __init__(self, rule: ReplayRule) -> None:
         self._rule = rule
         self.alive: Bools = np.ones(0, dtype=np.bool_)  # empty until nodes are lost
 
-    def observe(self, slot: int, state: ClusterState) -> None:
+    def observe(self, slot: int, state: ReplayState) -> None:
         self._rule.observe(slot, state)
 
-    def choose(self, pod: PendingPod, feasible: Bools, state: ClusterState) -> int:
+    def choose(self, pod: ReplayedPod, feasible: Bools, state: ReplayState) -> int:
         if len(self.alive):
             # A pod without requests fits on nodes without room, too.
             feasible = feasible & self.alive if (feasible & self.alive).any() else self.alive
         return self._rule.choose(pod, feasible, state)
 
-    def added(self, pod: PendingPod, node: int) -> None:
+    def added(self, pod: ReplayedPod, node: int) -> None:
         self._rule.added(pod, node)
 
-    def removed(self, pod: PendingPod, node: int) -> None:
+    def removed(self, pod: ReplayedPod, node: int) -> None:
         self._rule.removed(pod, node)

@@ -1,7 +1,5 @@
-"""Node groups of a recording, and which nodes a cluster of n nodes has.
-
-A group is one shape: nodes with the same capacity and allocatable resources. A history names no node pools, so shapes
-stand for them. A cluster of n nodes holds the groups in their recorded proportion, or one group alone.
+"""Which nodes a cluster of n nodes has, and one try on it: the recorded pods placed by a rule, then the true usage
+played back.
 """
 
 from __future__ import annotations
@@ -11,10 +9,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from base.arrays import Floats, Ints
+from base.arrays import Bools, Floats, Ints
 from base.errors import InputError
 from forecast.resources import CPU, MEMORY
+from scorer.replay.curves import CurveForecast
+from scorer.replay.preparation import Prepared, named_rule
 from scorer.replay.recording import Recording
+from scorer.replay.replay_figures import hot_node_slots, shares
+from scorer.replay.replay_rules import ReplayRule
+from scorer.replay.running_cluster import play
 
 _DIGITS = 3
 """Significant digits up to which sizes are compared: nodes of one machine type differ by a few pages of memory."""
@@ -51,7 +54,7 @@ def chosen_group(groups: Sequence[NodeGroup], name: str) -> NodeGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class NodePool:
+class RecordedPool:
     """What a cluster is made of.
 
     A smaller cluster is part of a larger one: the first n nodes of one order, in which the groups are mixed evenly.
@@ -108,3 +111,57 @@ def _rounded(size: Floats) -> Floats:
     digits = np.floor(np.log10(np.where(size > 0, size, 1.0)))
     unit = 10.0 ** (digits - _DIGITS + 1)
     return np.asarray(np.round(size / unit) * unit)
+
+
+# One try: the recorded pods on n nodes, placed by a rule; then the true usage is played back.
+#
+# A node half hour counts as hot as in `replay`: CPU, disk, network or log over 80 % of a known capacity. In addition it
+# counts if its memory is over capacity: fewer nodes must not be bought with pods that are killed.
+
+BY_REQUESTS = "native"
+"""The rule of a cluster in which requests decide: pods that fit nowhere wait, so all requests have to fit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What came of a rule on a number of nodes.
+
+    hot_share : of node half hours
+    unplaced  : pods whose requests fitted on no node; they went to one of the least overcommitted
+    """
+
+    n_nodes: int
+    hot_share: float
+    unplaced: int
+
+    def holds(self, rule: str, target: float) -> bool:
+        """Whether so many nodes are enough for the rule."""
+        return self.hot_share <= target and (rule != BY_REQUESTS or self.unplaced == 0)
+
+
+def prepared_on(prepared: Prepared, pool: RecordedPool, n_nodes: int) -> Prepared:
+    """The same pods and beliefs on a cluster of n nodes."""
+    rows = pool.rows(n_nodes)
+    forecasts: Mapping[str, CurveForecast] = {
+        name: forecast.on_nodes(rows) for name, forecast in prepared.forecasts.items()
+    }
+    return replace(prepared, recording=on_nodes(prepared.recording, rows), forecasts=forecasts)
+
+
+def rule_on(prepared: Prepared, rule: str, seed: int) -> ReplayRule:
+    """A rule as `replay` plays it."""
+    return named_rule(rule, prepared.recording, prepared.forecasts, seed)
+
+
+def try_nodes(prepared: Prepared, pool: RecordedPool, rule: str, n_nodes: int, seed: int) -> Trial:
+    """Place all pods anew by the rule on n nodes, and play the window back."""
+    there = prepared_on(prepared, pool, n_nodes)
+    playback = play(there.recording, rule_on(there, rule, seed), seed=seed)
+    hot = hot_or_full(playback.node_load(there.recording), there.recording)
+    return Trial(n_nodes, float(hot.mean()), playback.unplaced)
+
+
+def hot_or_full(load: Floats, recording: Recording) -> Bools:
+    """Which node is too small when: (n_nodes, n_slots). load: (n_nodes, n_resources, n_slots) base units."""
+    share = shares(load, recording.known_capacity)
+    return np.asarray(hot_node_slots(share) | (np.nan_to_num(share[:, MEMORY]) > 1.0))

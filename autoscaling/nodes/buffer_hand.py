@@ -15,13 +15,18 @@ from typing import Final
 import msgspec
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from autoscaling.nodes.answers import SECONDS, NodesError
-from autoscaling.nodes.buffer_objects import capacity_buffer, deployment, pod_template_object
-from autoscaling.nodes.buffers import buffers
-from autoscaling.nodes.options import BufferKind, BufferOptions
-from autoscaling.nodes.owned_objects import OwnedObjects, capacity_buffers, deployments, pod_templates
+from autoscaling.autoscale_settings import BufferKind, BufferOptions
+from autoscaling.nodes.buffers import buffers, capacity_buffer, deployment, pod_template_object
+from autoscaling.nodes.owned_objects import (
+    SECONDS,
+    NodesError,
+    OwnedObjects,
+    capacity_buffers,
+    deployments,
+    pod_templates,
+)
 from autoscaling.services_ahead import ServicesAhead
-from kube.session.request_retries import Requests
+from kube.session.session_calls import Requests
 
 _VERSIONS: Final = ("v1beta1", "v1alpha1")
 _CUT_OFF: Final = -10
@@ -41,7 +46,7 @@ class _PriorityClass(msgspec.Struct):
 
 
 class BufferHand:
-    """A hand of the service `autoscale` (autoscaling/hand.py). Raises NodesError; the next call goes on."""
+    """A hand of the service `autoscale` (autoscaling/autoscaler.py). Raises NodesError; the next call goes on."""
 
     name = "buffers"
 

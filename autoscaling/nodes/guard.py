@@ -1,27 +1,27 @@
-"""Which nodes the coming hours need, so that no autoscaler removes them: pure, from tables to marks.
-
-The need is the highest sum of requests that the hours ahead are expected to bring. While it does not exceed what runs
-now, no autoscaler can remove a node that is needed again, and nothing is marked (unless `always` asks for it).
+"""Which nodes the coming hours need, so that no autoscaler removes them, and their marks: three annotations, written
+and removed together on the version that was read. No I/O.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
+import msgspec
 import numpy as np
 
-from autoscaling.nodes.options import GuardOptions
-from autoscaling.nodes.pods_ahead import is_placeholder, pods_ahead
-from autoscaling.services_ahead import ServicesAhead
+from autoscaling.autoscale_settings import GuardOptions
+from autoscaling.services_ahead import ServicesAhead, is_placeholder, pods_ahead
 from base.arrays import Bools, Floats
+from kube.objects.objects import ANNOTATION_PREFIX
 
 _STEP_SECONDS: Final = 900.0
 
 
 @dataclass(frozen=True, slots=True)
-class NodesNow:
+class GuardedNodes:
     """Nodes that are there.
 
     allocatable, requested : (n_nodes, 2) cores and bytes; placeholder pods do not count as requested
@@ -50,13 +50,13 @@ class Marks:
 
 
 def marks(
-    ahead: ServicesAhead, nodes: NodesNow, now: float, options: GuardOptions, *, foreign: Collection[str] = ()
+    ahead: ServicesAhead, nodes: GuardedNodes, now: float, options: GuardOptions, *, foreign: Collection[str] = ()
 ) -> Marks:
     """The nodes to keep. now: unix seconds; foreign: nodes that others keep, which are never ours."""
     return marks_for(highest_need(ahead, nodes, now, options), nodes, options, foreign=foreign)
 
 
-def highest_need(ahead: ServicesAhead, nodes: NodesNow, now: float, options: GuardOptions) -> Floats:
+def highest_need(ahead: ServicesAhead, nodes: GuardedNodes, now: float, options: GuardOptions) -> Floats:
     """Cores and bytes, (2,), that the pods of the coming hours request at most, with a margin for the error."""
     moments = np.arange(now, now + options.horizon + 1.0, _STEP_SECONDS)
     coming = pods_ahead(ahead, now, moments)
@@ -70,7 +70,7 @@ def highest_need(ahead: ServicesAhead, nodes: NodesNow, now: float, options: Gua
     return np.asarray((expected + options.margin * error).max(axis=0) + others)
 
 
-def marks_for(need: Floats, nodes: NodesNow, options: GuardOptions, *, foreign: Collection[str] = ()) -> Marks:
+def marks_for(need: Floats, nodes: GuardedNodes, options: GuardOptions, *, foreign: Collection[str] = ()) -> Marks:
     """The same for a known need: (2,) cores and bytes."""
     theirs = np.array([name in foreign for name in nodes.names], dtype=np.bool_)
     ours = nodes.marked & nodes.usable & ~theirs
@@ -97,3 +97,87 @@ def marks_for(need: Floats, nodes: NodesNow, options: GuardOptions, *, foreign: 
     most = int(options.most_share * len(nodes.names))
     keep = sorted(nodes.names[row] for row in chosen[:most])
     return Marks(tuple(keep), (float(need[0]), float(need[1])))
+
+
+# The mark of a node: three annotations, written and removed together in one patch on the version that was read.
+#
+#     karpenter.sh/do-not-disrupt: "true"                           Karpenter neither consolidates nor replaces the node
+#     cluster-autoscaler.kubernetes.io/scale-down-disabled: "true"  Cluster Autoscaler does not remove it
+#     forecast-scheduler.io/kept-until: TIME                        the mark is ours, and it is renewed before this time
+#
+# A node that bears one of the first two without the third is kept by somebody else: it is never touched.
+
+KEPT_UNTIL: Final = f"{ANNOTATION_PREFIX}kept-until"
+
+
+_KEPT: Final = {
+    "karpenter.sh/do-not-disrupt": "true",
+    "cluster-autoscaler.kubernetes.io/scale-down-disabled": "true",
+}
+
+
+_UNREADABLE: Final = 1.0
+
+
+ABOUT_TO_GO: Final = (
+    "karpenter.sh/disrupted",
+    "ToBeDeletedByClusterAutoscaler",
+)
+"""Taints by which an autoscaler says that it removes a node. DeletionCandidateOfClusterAutoscaler is none: Cluster
+Autoscaler may remove such a node minutes later, and a mark prevents just that."""
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    name: str = ""
+    resource_version: str = ""
+    annotations: dict[str, str] | None = None
+    deletion_timestamp: str = ""
+
+
+class MarkedNodeJson(msgspec.Struct):
+    """What of a Node matters here."""
+
+    metadata: _Metadata
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        """Return its annotations, none as an empty mapping."""
+        return self.metadata.annotations or {}
+
+
+def kept_until(annotations: Mapping[str, str]) -> float:
+    """The end of our mark in unix seconds; 0 = there is none. One that cannot be read has ended long ago."""
+    text = annotations.get(KEPT_UNTIL)
+    if text is None:
+        return 0.0
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return _UNREADABLE
+    return max(moment.timestamp(), _UNREADABLE) if moment.tzinfo is not None else _UNREADABLE
+
+
+def is_foreign(node: MarkedNodeJson) -> bool:
+    """Whether somebody else keeps the node."""
+    return KEPT_UNTIL not in node.annotations and any(key in node.annotations for key in _KEPT)
+
+
+def marking(node: MarkedNodeJson, until: float) -> bytes | None:
+    """The merge patch that marks a node until a moment, or renews its mark; None = it must not be marked."""
+    if is_foreign(node) or node.metadata.deletion_timestamp:
+        return None
+    text = datetime.fromtimestamp(int(until), UTC).isoformat().replace("+00:00", "Z")
+    return _patch(node, {**_KEPT, KEPT_UNTIL: text})
+
+
+def unmarking(node: MarkedNodeJson) -> bytes | None:
+    """The merge patch that removes our mark; None = there is none. What is not as we wrote it stays."""
+    if KEPT_UNTIL not in node.annotations:
+        return None
+    ours = [key for key, value in _KEPT.items() if node.annotations.get(key) == value]
+    return _patch(node, dict.fromkeys([*ours, KEPT_UNTIL]))
+
+
+def _patch(node: MarkedNodeJson, annotations: Mapping[str, str | None]) -> bytes:
+    version = node.metadata.resource_version
+    return msgspec.json.encode({"metadata": {"resourceVersion": version, "annotations": annotations}})

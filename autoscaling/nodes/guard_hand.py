@@ -18,18 +18,26 @@ import msgspec
 import numpy as np
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from autoscaling.nodes.answers import MISSING, SECONDS, TRIES, NodesError, is_over, required
+from autoscaling.autoscale_settings import GuardOptions
 from autoscaling.nodes.buffers import NAME_PREFIX
-from autoscaling.nodes.guard import NodesNow, marks
-from autoscaling.nodes.node_marks import ABOUT_TO_GO, NodeJson, is_foreign, kept_until, marking, unmarking
-from autoscaling.nodes.options import GuardOptions
+from autoscaling.nodes.guard import (
+    ABOUT_TO_GO,
+    GuardedNodes,
+    MarkedNodeJson,
+    is_foreign,
+    kept_until,
+    marking,
+    marks,
+    unmarking,
+)
+from autoscaling.nodes.owned_objects import MISSING, SECONDS, TRIES, NodesError, is_over, required
 from autoscaling.services_ahead import ServicesAhead
 from base.arrays import Floats
 from cluster.live_tables import LiveTables
 from cluster.tables.state import ClusterState
 from kube.client.pod_writes import MERGE
 from kube.objects.objects import NodeInfo
-from kube.session.request_retries import Requests, request_with_retries
+from kube.session.session_calls import Requests, request_with_retries
 
 logger = logging.getLogger(__name__)
 
@@ -43,12 +51,12 @@ _FOREIGN_SECONDS: Final = 600.0
 
 
 class _Page(msgspec.Struct):
-    items: list[NodeJson]
+    items: list[MarkedNodeJson]
     metadata: dict[str, Any] = {}
 
 
 class GuardHand:
-    """A hand of the service `autoscale` (autoscaling/hand.py). Raises NodesError; the next call goes on.
+    """A hand of the service `autoscale` (autoscaling/autoscaler.py). Raises NodesError; the next call goes on.
 
     nodes : the nodes as they are now
     """
@@ -58,7 +66,7 @@ class GuardHand:
     def __init__(
         self,
         session: Requests,
-        nodes: Callable[[], NodesNow],
+        nodes: Callable[[], GuardedNodes],
         options: GuardOptions,
         *,
         seconds: float = SECONDS,
@@ -123,19 +131,19 @@ class GuardHand:
             if isinstance(outcome, BaseException):
                 raise outcome
 
-    async def _read(self, name: str) -> NodeJson | None:
+    async def _read(self, name: str) -> MarkedNodeJson | None:
         answer = await request_with_retries(self._session, "GET", _path(name), lambda: None, seconds=self._seconds)
         if answer.status == MISSING:
             return None
-        return msgspec.json.decode(required(answer, f"node {name} was not read").body, type=NodeJson)
+        return msgspec.json.decode(required(answer, f"node {name} was not read").body, type=MarkedNodeJson)
 
     async def _patch(self, name: str, body: bytes, what: str) -> bool:
         """Whether there is nothing left to do; False = another client wrote to the node meanwhile."""
         answer = await self._session.request("PATCH", _path(name), body, content_type=MERGE, seconds=self._seconds)
         return is_over(answer, what)
 
-    async def _list(self) -> Sequence[NodeJson]:
-        found: list[NodeJson] = []
+    async def _list(self) -> Sequence[MarkedNodeJson]:
+        found: list[MarkedNodeJson] = []
         token = ""
         while True:
             path = f"{_NODES}?limit={_PAGE}" + (f"&continue={quote(token, safe='')}" if token else "")
@@ -147,7 +155,7 @@ class GuardHand:
                 return found
 
 
-def nodes_now(tables: LiveTables) -> NodesNow:
+def nodes_now(tables: LiveTables) -> GuardedNodes:
     """The nodes of the live tables."""
     with tables.reading() as cluster:
         state = cluster.state
@@ -156,7 +164,7 @@ def nodes_now(tables: LiveTables) -> NodesNow:
         columns = [state.kinds["cpu"], state.kinds["memory"]]
         allocatable = state.allocatable[rows][:, columns]
         requested = (state.requested[:, columns] - _placeholders(state))[rows]
-    return NodesNow(
+    return GuardedNodes(
         names=tuple(node.name for _, node in there),
         allocatable=allocatable,
         requested=np.clip(requested, 0.0, allocatable),  # a node is full at most, whatever one pod requests

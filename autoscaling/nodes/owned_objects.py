@@ -1,7 +1,5 @@
-"""Objects of one namespace that bear our labels: created, changed and deleted on the version that was read.
-
-What another writer changed in between, or what is gone, is left for the next call: it reads the objects anew. So any
-number of writers may be at work, and each may be killed between any two requests.
+"""Objects of one namespace that bear our labels: created, changed and deleted on the version that was read; and what
+an answer of the API server means, with the way out.
 """
 
 from __future__ import annotations
@@ -12,11 +10,53 @@ from urllib.parse import quote
 
 import msgspec
 
-from autoscaling.nodes.answers import CONFLICT, MISSING, SECONDS, TRIES, NodesError, is_over, required
-from autoscaling.nodes.buffer_objects import OURS, TEMPLATE_DIGEST, Json, digest_of
-from kube.client.api_answer import Answer
+from autoscaling.nodes.buffers import OURS, TEMPLATE_DIGEST, Json, digest_of
+from base.errors import ForecastError
+from kube.client.api_answer import ApiAnswer
 from kube.client.pod_writes import MERGE
-from kube.session.request_retries import Requests, request_with_retries
+from kube.session.session_calls import Requests, request_with_retries
+
+# What an answer of the API server means for buffers and marks: one error class, with the way out.
+
+CONFLICT: Final = 409
+
+
+MISSING: Final = 404
+
+
+_FORBIDDEN: Final = 403
+
+
+SECONDS: Final = 10.0
+"""Timeout of one request."""
+
+
+TRIES: Final = 5
+"""Of a write that meets a newer version of its object each time."""
+
+
+class NodesError(ForecastError):
+    """The API server refused a buffer or a mark, or did not answer. The next call tries again."""
+
+
+def required(answer: ApiAnswer, what: str) -> ApiAnswer:
+    """The answer if it is a success. Raises NodesError. what: a phrase such as "node a was not marked"."""
+    if answer.status == _FORBIDDEN:
+        raise NodesError(f"{what}: {answer.text}: grant the rights in deploy/components/autoscaler-writes/rbac.yaml")
+    if not answer.is_success:
+        raise NodesError(f"{what}: {answer.text or answer.status}: it is tried again")
+    return answer
+
+
+def is_over(answer: ApiAnswer, what: str) -> bool:
+    """Return whether a write needs no other try; False = another client wrote to the object meanwhile.
+
+    Raises NodesError if it was refused for good. what: as in `required`.
+    """
+    if answer.status in (CONFLICT, MISSING):
+        return answer.status == MISSING
+    required(answer, what)
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +143,7 @@ class OwnedObjects:
         """Delete all our objects of a kind."""
         await self.bring(of, [])
 
-    async def get(self, path: str, what: str) -> Answer | None:
+    async def get(self, path: str, what: str) -> ApiAnswer | None:
         """The answer to a GET; None = there is no such thing. what: of an error, as in `required`."""
         answer = await request_with_retries(self._session, "GET", path, lambda: None, seconds=self._seconds)
         return None if answer.status == MISSING else required(answer, what)

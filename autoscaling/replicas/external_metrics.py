@@ -1,42 +1,57 @@
-"""external.metrics.k8s.io/v1beta1, as kube-apiserver's aggregation layer asks for it.
-
-https://github.com/kubernetes/metrics/blob/master/pkg/apis/external_metrics/v1beta1/types.go: paths are
-namespaces/{namespace}/{metric}?labelSelector=..., answers ExternalMetricValueList. The horizontal pod autoscaler adds
-up all items. Who may ask is kube-apiserver's question: it has authorized the request before it is passed on, and only
-it holds the certificate that the connection asks for (docs/operate/security.md).
+"""external.metrics.k8s.io/v1beta1, as kube-apiserver's aggregation layer asks for it; and who that layer is, by its
+authority and names in a ConfigMap.
 """
 
 from __future__ import annotations
 
+import logging
 import math
-from collections.abc import Callable, Mapping
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
+from urllib.parse import quote
 
+import msgspec
+import urllib3
 from fastapi import APIRouter, FastAPI, Query
+from kubernetes import client
 from starlette.responses import Response
 
 from autoscaling.replicas.loads_ahead import METRIC, LoadsAhead
-from base.errors import InputError
-from kube.objects.selectors import parse_selector
-from serving.documents import bare_app
-from serving.errors import add_error_handlers, json_response
+from base.errors import ForecastError, InputError
+from base.periodic_task import PeriodicTask
+from kube.client.kubernetes_client import send
+from kube.objects.labels import parse_selector
 from serving.hosts import ANY_HOST
+from serving.json_answers import add_error_handlers, json_response
 from serving.middleware import add_middleware
-from serving.options import ServingOptions
+from serving.openapi_parts import bare_app
+from serving.server_settings import ServingOptions
 
 GROUP: Final = "external.metrics.k8s.io"
+
+
 VERSION: Final = f"{GROUP}/v1beta1"
 
+
 _RECEIVE_SECONDS: Final = 5.0
+
+
 _REASONS: Final = {400: "BadRequest", 404: "NotFound", 405: "MethodNotAllowed", 503: "ServiceUnavailable"}
+
 
 _GROUP: Final = {
     "name": GROUP,
     "versions": [{"groupVersion": VERSION, "version": "v1beta1"}],
     "preferredVersion": {"groupVersion": VERSION, "version": "v1beta1"},
 }
+
+
 _RESOURCES: Final = {
     "kind": "APIResourceList",
     "apiVersion": "v1",
@@ -118,6 +133,92 @@ def quantity(value: float) -> str:
 
 
 def _status(code: int, message: str, headers: Mapping[str, str] | None = None) -> Response:
-    """An error as the API server's clients read it: serving.errors.ErrorAnswer."""
+    """An error as the API server's clients read it: serving.json_answers.ErrorAnswer."""
     body: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure"}
     return json_response(body | {"message": message, "reason": _REASONS.get(code, ""), "code": code}, code, headers)
+
+
+# Who kube-apiserver's aggregation layer is, as it says in a ConfigMap: its authority and the names it goes by.
+#
+# https://kubernetes.io/docs/tasks/extend-kubernetes/configure-aggregation-layer/#authentication-flow
+# Needs get on the ConfigMap extension-apiserver-authentication in kube-system, which the Role
+# extension-apiserver-authentication-reader grants.
+
+logger = logging.getLogger(__name__)
+
+
+_SECONDS: Final = 10.0
+
+
+_EVERY_SECONDS: Final = 60.0
+
+
+_AUTHORITY: Final = "requestheader-client-ca-file"
+
+
+_NAMES: Final = "requestheader-allowed-names"
+
+
+@dataclass(frozen=True, slots=True)
+class FrontProxy:
+    """authority: PEM file, kept up to date; names: common names, () = any that it signed"""
+
+    authority: Path
+    names: tuple[str, ...]
+
+
+@contextmanager
+def follow_front_proxy(api: client.ApiClient, config_map: str) -> Iterator[FrontProxy]:
+    """Read the ConfigMap, NAMESPACE/NAME, and follow its authority while the context lasts; new names take a restart.
+
+    Raises InputError where there is none, or it cannot be read.
+    """
+    authority, names = _read(api, config_map)
+    with tempfile.TemporaryDirectory(prefix="forecast-front-proxy-") as directory:
+        path = Path(directory) / "authority.pem"
+        path.write_text(authority, encoding="utf-8")
+
+        def refresh() -> None:
+            try:
+                now, _ = _read(api, config_map)
+            except ForecastError as error:
+                logger.warning("the authority of the aggregation layer stays as it was: %s", error)
+                return
+            if now != path.read_text(encoding="utf-8"):
+                unfinished = path.with_suffix(".new")
+                unfinished.write_text(now, encoding="utf-8")
+                unfinished.replace(path)
+
+        every = PeriodicTask("front-proxy", _EVERY_SECONDS, refresh)
+        every.start()
+        try:
+            yield FrontProxy(path, names)
+        finally:
+            every.stop()
+
+
+class _ConfigMap(msgspec.Struct):
+    data: dict[str, str] = {}
+
+
+def _read(api: client.ApiClient, config_map: str) -> tuple[str, tuple[str, ...]]:
+    namespace, _, name = config_map.partition("/")
+    path = f"/api/v1/namespaces/{quote(namespace, safe='')}/configmaps/{quote(name, safe='')}"
+    try:
+        answer = send(api, "GET", path, seconds=_SECONDS)
+        found = msgspec.json.decode(answer.data, type=_ConfigMap) if answer.status == 200 else None
+        names: Any = msgspec.json.decode(found.data.get(_NAMES, "[]")) if found is not None else []
+    except (urllib3.exceptions.HTTPError, OSError, msgspec.DecodeError) as error:
+        raise InputError(f"ConfigMap {config_map} cannot be read: {' '.join(str(error).split())[:300]}") from error
+    if found is None:
+        raise InputError(
+            f"ConfigMap {config_map} was not read (status {answer.status}): bind the Role "
+            "extension-apiserver-authentication-reader of kube-system, or set autoscale.external_metrics.client_ca and "
+            "client_config_map: ''"
+        )
+    if not found.data.get(_AUTHORITY):
+        raise InputError(
+            f"ConfigMap {config_map} has no {_AUTHORITY}: this cluster has no aggregation layer "
+            "(kube-apiserver --requestheader-client-ca-file)"
+        )
+    return found.data[_AUTHORITY], tuple(str(one) for one in names)

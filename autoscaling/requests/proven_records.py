@@ -21,8 +21,8 @@ import msgspec
 import orjson
 
 from base.errors import ForecastError
-from kube.client.api_answer import Answer
-from kube.session.request_retries import Requests
+from kube.client.api_answer import ApiAnswer
+from kube.session.session_calls import Requests
 
 SECRET: Final = "forecast-scheduler-autoscaler-records"
 _KEY: Final = "key"
@@ -75,7 +75,7 @@ def _new_secret() -> bytes:
     return orjson.dumps({"apiVersion": "v1", "kind": "Secret", **secret})
 
 
-def _key_of(answer: Answer, verb: str, namespace: str) -> RecordKey:
+def _key_of(answer: ApiAnswer, verb: str, namespace: str) -> RecordKey:
     if not answer.is_success:
         raise ForecastError(f"pods are not resized: {answer.text}; it needs {verb} on secrets, {namespace}/{SECRET}")
     try:

@@ -23,7 +23,7 @@ from typing import Any, Final
 import msgspec
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from autoscaling.requests.options import RequestOptions
+from autoscaling.autoscale_settings import RequestOptions
 from autoscaling.requests.pod_resources import (
     NAMES,
     RESIZE_LABEL,
@@ -45,9 +45,9 @@ from autoscaling.requests.resizing import Resize, needs_of, resizes
 from autoscaling.services_ahead import ServicesAhead
 from base.errors import ForecastError
 from forecast.service_key import ServiceKey
-from kube.client.api_answer import NOT_SENT, Answer, is_gone
+from kube.client.api_answer import NOT_SENT, ApiAnswer, is_gone
 from kube.client.pod_writes import MERGE, pod_path
-from kube.session.request_retries import Requests, is_passing
+from kube.session.session_calls import Requests, is_passing
 from kube.status.pod_conditions import STRATEGIC_MERGE
 
 logger = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ Free = Callable[[], Mapping[str, tuple[float, float]]]
 
 
 class ResizeHand:
-    """Implements autoscaling.hand.Hand. For the event loop of the session.
+    """Implements autoscaling.autoscaler.Hand. For the event loop of the session.
 
     namespace: of the Secret with the key of the records
     free     : node -> cores and bytes that no request takes (resize_room.free_on_nodes); no pod grows beyond it
@@ -309,7 +309,7 @@ class ResizeHand:
             for column, resource in NAMES.items():
                 room[column] -= max(after.total(resource) - before.total(resource), 0.0)
 
-    def _went_well(self, answer: Answer, right: str) -> bool:
+    def _went_well(self, answer: ApiAnswer, right: str) -> bool:
         """Whether it was carried out. Raises ForecastError where the API server is not there or forbids it."""
         if answer.is_success:
             return True
@@ -318,7 +318,7 @@ class ResizeHand:
         self.done["conflict" if answer.status == _CONFLICT else "refused"] += not is_gone(answer)
         return False
 
-    def _usable(self, answer: Answer, right: str) -> Answer:
+    def _usable(self, answer: ApiAnswer, right: str) -> ApiAnswer:
         if not answer.is_success:
             raise ForecastError(f"pods are not resized: {answer.text}; it needs {right}, and is tried again")
         return answer
@@ -331,10 +331,10 @@ class ResizeHand:
             self._refused.clear()
         self._refused[pod.uid] = now
 
-    async def _get(self, path: str) -> Answer:
+    async def _get(self, path: str) -> ApiAnswer:
         return await self._session.request("GET", path, None, seconds=_SECONDS)
 
-    async def _patch(self, path: str, body: bytes, content_type: str) -> Answer:
+    async def _patch(self, path: str, body: bytes, content_type: str) -> ApiAnswer:
         return await self._session.request("PATCH", path, body, content_type=content_type, seconds=_SECONDS)
 
 

@@ -1,11 +1,4 @@
-"""Which pods are resized now, up or down: decisions without I/O.
-
-    up    the request is below what the pod needs between now and the lead time
-    down  it is above what the pod needs until the end of the hold time, and above what it uses now, with a margin
-
-What a pod needs at a moment is what the forecast expects of it then, with the error, over the hot limit. Requests stay
-at or below `most` times the original. Pods that lack most come first; pods shrink in what is left of the step's budget.
-"""
+"""Which pods are resized now, up or down, and how much of each node no request takes: decisions without I/O."""
 
 from __future__ import annotations
 
@@ -18,15 +11,18 @@ from typing import Final
 
 import numpy as np
 
-from autoscaling.requests.options import RequestOptions
+from autoscaling.autoscale_settings import RequestOptions
 from autoscaling.requests.pod_resources import NAMES, OptedPod, Requests, scaled, stays_burstable, total
 from autoscaling.requests.rounding import LEAST_CORES
 from autoscaling.services_ahead import ServicesAhead
 from base.arrays import Bools, Floats
-from forecast.resources import CPU, HOT_SHARE, MEMORY
+from cluster.live_tables import LiveTables
+from forecast.resources import CPU, HOT_SHARE, MEMORY, RESOURCES
 from forecast.service_key import ServiceKey
 
 _SAME: Final = 1e-9
+
+
 _MILLICORE: Final = 0.001
 
 
@@ -195,3 +191,18 @@ def _requests(
 
 def _only(amounts: Mapping[str, float], resource: str) -> Mapping[str, float]:
     return {resource: amounts[resource]} if resource in amounts else {}
+
+
+# How many cores and bytes of each node no request takes, by the live tables.
+
+
+def free_on_nodes(tables: LiveTables) -> Mapping[str, tuple[float, float]]:
+    """node -> cores and bytes; 0 where requests are above what is allocatable."""
+    with tables.reading() as cluster:
+        state = cluster.state
+        columns = [state.kinds[RESOURCES[resource].name] for resource in (CPU, MEMORY)]
+        free = np.maximum(state.allocatable - state.requested, 0.0)[:, columns]
+        alive = state.alive
+        return {
+            name: (float(free[row, 0]), float(free[row, 1])) for name, row in state.row_of.items() if bool(alive[row])
+        }

@@ -13,11 +13,11 @@ from forecast.calendar import SLOTS_PER_DAY, Calendar, DayType
 from forecast.resources import MEMORY
 from forecast.service_key import ServiceKey
 from scorer.replay.curves import CurveForecast
-from scorer.replay.window import Window
+from scorer.replay.window import ReplayWindow
 
 
 @dataclass(frozen=True, slots=True)
-class ServiceUse:
+class PodUseOfService:
     """All values are of one pod, in base units; half hours are those of the week.
 
     mean, std   : (n_services, n_resources, n_slots) expected usage and the error of it
@@ -50,7 +50,7 @@ class ServiceUse:
 
 def use_of(
     forecast: CurveForecast,
-    window: Window,
+    window: ReplayWindow,
     calendar: Calendar,
     services: Sequence[ServiceKey],
     *,
@@ -59,7 +59,7 @@ def use_of(
     measured: Bools,
     capacity: Floats,
     allocatable: Floats,
-) -> ServiceUse:
+) -> PodUseOfService:
     """Read it from a forecast.
 
     seen_memory : (n_services,) highest memory of a pod that was measured; NaN = none was
@@ -71,7 +71,7 @@ def use_of(
         std = np.sqrt(forecast.bound.own_variance + forecast.bound.shared_variance)
     days = [window.days[(window.first_slot + slot) // SLOTS_PER_DAY] for slot in range(window.n_slots)]
     expected = np.maximum(forecast.mean[:, MEMORY].max(axis=1), forecast.curves[:, MEMORY].max(axis=(1, 2)))
-    return ServiceUse(
+    return PodUseOfService(
         services=tuple(services),
         mean=forecast.mean,
         std=std,

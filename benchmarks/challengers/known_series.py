@@ -9,7 +9,7 @@ import numpy as np
 
 from base.arrays import AnyFloats, Floats, Ints
 from forecast.calendar import Days
-from forecast.issued_bounds import daily_peaks
+from forecast.online_calibration import daily_peaks
 
 QUANTILES = (0.5, 0.95)
 

@@ -13,8 +13,8 @@ from base.arrays import Floats
 from benchmarks.challengers.known_series import QUANTILES, KnownSeries
 from forecast.calendar import Days
 from forecast.peak_experts import expert_forecasts, known_days
-from forecast.peak_features import describe, relative_features
 from forecast.peak_statistics import DailyStatistics, daily_statistics
+from forecast.peak_trees import describe, relative_features
 
 _FEWEST_DAYS_BEFORE, _TRAINING_DAYS = 14, 60
 _MAX_ROWS = 24_000

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from base.arrays import Bools, Floats, Floats32, Ints
-from forecast.events import Event
+from forecast.event_calendar import Event
 from forecast.resources import RESOURCES
 
 SLOT_MINUTES = 30

@@ -19,7 +19,7 @@ from base.arrays import Bools, Floats, Floats32, Ints
 from benchmarks.clusters.cluster import SLOTS_PER_DAY, Cluster, Service
 from benchmarks.clusters.placement import place_natively
 from benchmarks.clusters.pods import pod_name
-from forecast.events import Event
+from forecast.event_calendar import Event
 from forecast.resources import CPU, DISK, LOG, MEMORY, NETWORK
 
 #: Resources that are shared out between replicas; every pod needs its memory whatever its load.

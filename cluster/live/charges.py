@@ -1,21 +1,10 @@
-"""Virtual requests that are still charged to nodes, by pod UID, until a metric has seen the pod for a whole window.
-
-    coverage = clip((last sample of the node - start of the pod's containers) / window, 0, 1)
-    charge   = virtual request * (1 - coverage)
-
-A rate over the last w seconds knows only part of a pod that started less than w seconds before. The charge fades with
-coverage and ends once it is whole; the pod is never charged again as long as it stays where it is.
-
-    (bound) --> charged --> seen            a sample a window after its start
-                   |          |
-                   v          v
-                 gone       gone            deleted or finished
-
-A pod that is only assumed to be bound (cluster/assumed_pods.py) is charged like one that is.
+"""Where the metrics lag behind the pods: pods that no metric has seen for a whole window yet, and pods that have
+left.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
@@ -23,8 +12,7 @@ from itertools import repeat
 import numpy as np
 
 from base.arrays import AnyFloats, Floats
-from cluster.predicted.growing_arrays import grown
-from cluster.predicted.repeated_rows import add_to_rows
+from cluster.predicted.array_rows import add_to_rows, grown
 from kube.objects.bulk_records import bulk_records
 
 
@@ -176,3 +164,47 @@ class Charges:
 
     def _ensure(self, n_nodes: int) -> None:
         self._total, self._n_on = grown(self._total, n_nodes), grown(self._n_on, n_nodes)
+
+
+# Pods that have left, as long as the window of the metrics still holds some of their usage.
+#
+# Without them what they used until a minute ago would look like an error of the forecast on their old nodes, and keep
+# the pods of the very rollout that replaces them away.
+
+
+@dataclass(frozen=True, slots=True)
+class _Pod:
+    node: int
+    use: Floats
+    started: float
+    at: float
+
+
+class Departed:
+    """A queue in the order of departure."""
+
+    def __init__(self, window_seconds: float) -> None:
+        self._window = window_seconds
+        self._pods: deque[_Pod] = deque()
+
+    def add(self, node: int, use: AnyFloats, started: float, at: float) -> None:
+        """A pod that ran from `started` to `at` (unix seconds) left its node. use: (n_resources,) expected of it."""
+        self._pods.append(_Pod(node, np.asarray(use, dtype=np.float64), started, at))
+
+    def in_metrics(self, sampled: AnyFloats, n_resources: int) -> Floats:
+        """Expected usage of departed pods that samples still hold: (n_nodes, n_resources).
+
+        sampled : (n_nodes,) unix seconds of each node's last sample
+        """
+        held = np.zeros((len(sampled), n_resources))
+        for pod in self._pods:
+            if pod.node < len(sampled):
+                end, begin = min(sampled[pod.node], pod.at), max(sampled[pod.node] - self._window, pod.started)
+                if end > begin:  # NaN = not measured
+                    held[pod.node] += (end - begin) / self._window * pod.use
+        return held
+
+    def forget(self, now: float) -> None:
+        """Drop pods that no sample holds any more."""
+        while self._pods and abs(now - self._pods[0].at) > 2 * self._window:  # the clock may have been set back
+            self._pods.popleft()

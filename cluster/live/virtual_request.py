@@ -1,7 +1,5 @@
-"""VirtualRequest: what a pod is taken to use as long as no metric has seen it.
-
-The pod's annotation forecast-scheduler.io/virtual-request, such as {"cpu": "800m", "network": "20M"}; what it leaves
-out comes from the service's profile at this hour; without a profile, from its requests.
+"""VirtualRequest: what a pod is taken to use as long as no metric has seen it; VirtualAvailable: what a node has left
+with such pods.
 """
 
 from __future__ import annotations
@@ -12,9 +10,9 @@ import numpy as np
 
 from base.arrays import AnyFloats, Floats
 from base.errors import InputError
-from cluster.predicted.capacity import amounts_in, amounts_row
-from cluster.predicted.declared_use import VIRTUAL_REQUEST_ANNOTATION
-from cluster.predicted.pod_bounds import NO_NODE, Most, bounded_requests
+from cluster.predicted.node_capacity import amounts_in, amounts_row
+from cluster.predicted.pod_bounds import NO_NODE, VIRTUAL_REQUEST_ANNOTATION, Most, bounded_requests
+from cluster.predicted.unknown_capacity import limited
 from forecast.resources import CPU, MEMORY, RESOURCES
 from kube.objects.objects import PodInfo
 
@@ -54,3 +52,23 @@ def virtual_request(pod: PodInfo, expected_now: AnyFloats | None, most: Most = N
         np.where(given, np.minimum(said, most), amount),
         "annotation" if given.all() else f"annotation, else {source}",
     )
+
+
+# VirtualAvailable: what a node has left now, pods that no metric has seen yet included.
+
+
+def virtual_available(capacity: AnyFloats, usage: AnyFloats, charged: AnyFloats) -> Floats:
+    """capacity - usage at the last metric - virtual requests not yet seen in it: (n_nodes, n_resources).
+
+    May fall below 0. NaN if there is no limit or no measurement. All arguments (n_nodes, n_resources).
+    """
+    return np.where(limited(capacity), capacity - usage - charged, np.nan)
+
+
+def live_error(usage: AnyFloats, expected: AnyFloats, unseen: AnyFloats) -> Floats:
+    """Usage beyond what was expected of what the metric has seen: (n_nodes, n_resources), NaN = not measured.
+
+    expected : of base and pods, in the window of the metric
+    unseen   : the part of it that the metric has not seen yet
+    """
+    return np.asarray(usage - (expected - unseen), dtype=np.float64)

@@ -16,9 +16,8 @@ import numpy as np
 
 from base.arrays import Bools, Floats, Floats32, Ints
 from base.one_thread import one_blas_thread
-from cluster.predicted.limits import any_limit, limited
-from cluster.predicted.load_changes import NEVER, RowChanges
-from cluster.predicted.load_tables import LoadTables
+from cluster.predicted.load_tables import NEVER, LoadTables, RowChanges
+from cluster.predicted.unknown_capacity import any_limit, limited
 
 ResourceWeights = tuple[float, ...]
 """(n_resources,) how much each resource counts. Profiles that are weighed in several ways have a column for each."""

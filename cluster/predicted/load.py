@@ -15,11 +15,9 @@ import numpy as np
 
 from base.arrays import AnyFloats, Bools, Floats, Floats32, Ints
 from cluster.predicted.growth_columns import GrowthColumn, GrowthColumns, ResourceWeights
-from cluster.predicted.limits import limited, neutral_where_unknown
-from cluster.predicted.load_ahead import LoadAhead
-from cluster.predicted.load_changes import ANYTHING
-from cluster.predicted.load_tables import LoadTables
+from cluster.predicted.load_tables import ANYTHING, LoadAfterLanding, LoadTables
 from cluster.predicted.power_growth import power_growth
+from cluster.predicted.unknown_capacity import limited, neutral_where_unknown
 
 _LARGE = 8.0
 """Shares of capacity that, taken away again, leave rounding errors behind that matter: the row is summed anew."""
@@ -211,10 +209,10 @@ class PredictedLoad:
         """
         return self._columns.column(profile, weights or self._resource_weights, soon)
 
-    def ahead(self, profile: int, weights: ResourceWeights | None = None) -> LoadAhead:
+    def ahead(self, profile: int, weights: ResourceWeights | None = None) -> LoadAfterLanding:
         """Rows as they will be with more pods of a profile."""
         node_weights = self._columns.terms(weights or self._resource_weights).node_weights
-        return LoadAhead(self._tables, profile, node_weights, self._counted)
+        return LoadAfterLanding(self._tables, profile, node_weights, self._counted)
 
     def own_growth(self, column: GrowthColumn, profile: int) -> Floats32:
         """(n_nodes,) what one more pod of the profile, landing there, adds to `column.dot`."""

@@ -13,9 +13,9 @@ from datetime import date
 import numpy as np
 
 from base.arrays import AnyFloats, Bools, Floats, Ints
-from cluster.predicted.base import NodeBases
-from cluster.predicted.cluster import PredictedCluster
-from cluster.predicted.profiles import ProfileKey, Profiles
+from cluster.predicted.load_parts import NodeBases
+from cluster.predicted.pod_profiles import ProfileKey, Profiles
+from cluster.predicted.predicted_cluster import PredictedCluster
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.composition import NodeLoad, bound_at, node_load, peak_at
 from forecast.history import Placements

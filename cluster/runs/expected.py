@@ -1,12 +1,5 @@
-"""How long a pod is expected to run.
-
-    what its annotation says  >  what is known of its service  >  the default
-
-What is known of a service is what the model has learned, refined by the runs that this process has seen. Without a
-model only the latter count, and while no pod was seen to end, the whole Jobs (`RunEstimate.is_bound`).
-
-No longer than activeDeadlineSeconds of its Job: then it is stopped. That clock starts when the controller takes the Job
-up, whether or not its pods run.
+"""Which pods run for a while and end, and how long one is expected to run: by its annotation, the pods before, or the
+model.
 """
 
 from __future__ import annotations
@@ -15,27 +8,71 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import lru_cache
 from typing import Final
 
 from base.errors import InputError
-from cluster.options import KnowledgeOptions
-from cluster.runs.declared_run import said_run
-from cluster.runs.job_pods import is_job_pod
+from base.setting_group import duration_seconds
 from cluster.runs.run_times import SHORTEST_RUN, RunTimes
+from forecast.job_runs import LONGEST_RUN, RunEstimate
 from forecast.one_off_owners import known_as
-from forecast.run_length import LONGEST_RUN, RunEstimate
 from forecast.service_key import ServiceKey
 from kube.decoding.jobs import JobInfo
-from kube.objects.objects import PodInfo
+from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
 
-DEFAULT_RUN: Final = KnowledgeOptions().default_run
+# Which pods run for a while and end.
+
+_RUN_ON: Final = frozenset({"DaemonSet", "Node", "ReplicaSet", "ReplicationController", "StatefulSet"})
+"""Controllers that replace a pod which ends."""
+
+
+def is_job_pod(pod: PodInfo, scheduler_names: Collection[str] = ()) -> bool:
+    """Return whether a pod is of a Job, or of the job profile without a controller that keeps it running.
+
+    scheduler_names : of the job profile; bare pods and those of workflow engines come with it
+    """
+    kind = pod.owner.kind
+    return kind == "Job" or (pod.scheduler_name in scheduler_names and kind not in _RUN_ON)
+
+
+# How long a pod says that it runs: the annotation `forecast-scheduler.io/expected-run` of its template.
+
+EXPECTED_RUN_ANNOTATION: Final = ANNOTATION_PREFIX + "expected-run"
+
+
+LONGEST_TEXT: Final = 64
+"""Characters. Any client may write annotations: longer texts are refused before they are parsed or kept."""
+
+
+def said_run(annotations: Mapping[str, str]) -> float | None:
+    """Seconds that a pod of these annotations expects to run; None = they do not say, or not so that it can be read."""
+    text = annotations.get(EXPECTED_RUN_ANNOTATION)
+    return None if text is None else annotated_run(text[: LONGEST_TEXT + 1])
+
+
+@lru_cache(maxsize=8192)  # pods of one template say the same
+def annotated_run(text: str) -> float | None:
+    """Seconds of a run, at least SHORTEST_RUN; None = the text is no duration above 0."""
+    seconds = annotated_duration(text)
+    return max(seconds, SHORTEST_RUN) if seconds is not None and seconds > 0 else None
+
+
+def annotated_duration(text: str) -> float | None:
+    """Seconds of a duration of at most a year; None = the text is none."""
+    seconds = duration_seconds(text) if len(text) <= LONGEST_TEXT else None
+    return seconds if seconds is not None and seconds <= LONGEST_RUN else None
+
+
+DEFAULT_RUN: Final = 600.0
+
 
 _MOST_RUNS_OF_MODEL: Final = 8
+
 
 _NO_ANNOTATIONS: Final[Mapping[str, str]] = {}
 
 
-class Source(Enum):
+class RunSource(Enum):
     """Where it is known from."""
 
     SAID = "annotation"
@@ -56,7 +93,7 @@ class ExpectedRun:
     """
 
     seconds: float
-    source: Source
+    source: RunSource
     long: float
     stopped: float = math.inf
     rounds: int = 1
@@ -91,7 +128,7 @@ class ExpectedRuns:
             )
         self._run_times, self._names = run_times, frozenset(scheduler_names)
         self._jobs: Mapping[str, JobInfo] = {} if jobs is None else jobs  # an empty one is filled later
-        self._default = ExpectedRun(default, Source.DEFAULT, default)
+        self._default = ExpectedRun(default, RunSource.DEFAULT, default)
         self._of_model: Mapping[ServiceKey, RunEstimate] = {}
         self.knows_groups = False  # whether the model has groups of one-off owners
 
@@ -132,21 +169,21 @@ class ExpectedRuns:
         """The expected run of the next pod of a service. annotations: ours, of its template."""
         said = said_run(annotations) if annotations else None
         if said is not None:
-            return ExpectedRun(said, Source.SAID, said)
+            return ExpectedRun(said, RunSource.SAID, said)
         known, source = self._known(service)
         return self._default if known is None else ExpectedRun(known.typical, source, known.long)
 
-    def _known(self, service: ServiceKey) -> tuple[RunEstimate | None, Source]:
+    def _known(self, service: ServiceKey) -> tuple[RunEstimate | None, RunSource]:
         """What model and process know of a service; None = nothing."""
         group = self._group_of(service)
         seen, of_model = self._run_times.expected(service), self._of_model.get(group or service)
         if of_model is not None and (seen is None or seen.is_bound):
-            return of_model, Source.MODEL
+            return of_model, RunSource.MODEL
         if seen is None:
-            return None, Source.DEFAULT
+            return None, RunSource.DEFAULT
         if seen.is_bound:
-            return seen, Source.BOUNDED
-        return seen if of_model is None else refined(of_model, seen), Source.LEARNED
+            return seen, RunSource.BOUNDED
+        return seen if of_model is None else refined(of_model, seen), RunSource.LEARNED
 
     def _group_of(self, service: ServiceKey) -> ServiceKey | None:
         """The group of one-off owners that the model knows a service as; None = it is in none."""

@@ -1,32 +1,40 @@
-"""How long the pods of a service ran: the last of them, and what to expect of the next.
-
-    pods that finish --learn--------------> RunTimes --expected--> RunEstimate
-    Jobs that have completed --learn_from_jobs-->       upper bounds, while no pod was seen
-
-Nothing is written down: after a restart it is learned anew from the Jobs and finished pods that the API server has.
-"""
+"""How long the pods of a service ran, observed here or learned by the model, and what to expect of the next."""
 
 from __future__ import annotations
 
 import math
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
-from forecast.run_length import LONGEST_RUN, RunEstimate, estimate
+import numpy as np
+
+from cluster.follower import NodesAndPodsOnly
+from cluster.tables.changes import Change, JobChange, PodChange
+from cluster.tables.state import ClusterState
+from forecast.job_runs import LONGEST_RUN, RunEstimate, estimate
+from forecast.model import PeakModel
 from forecast.service_key import ServiceKey
 from kube.decoding.jobs import JobInfo, JobOutcome
+from kube.objects.counted_pods import FINISHED
+from kube.objects.objects import PodInfo, PodPhase
 
 REMEMBERED_RUNS: Final = 64
 """Of each service, the latest."""
 
+
 SHORTEST_RUN: Final = 1.0
 """Kubernetes writes times in whole seconds: what began and ended in the same one took up to a second."""
 
+
 _LASTING_SERVICES: Final = 8192
+
+
 _PASSING_SERVICES: Final = 2048
+
+
 _PASSING_KINDS: Final = frozenset({"Job", "Pod"})
 """Services of one. They come under ever new names, and are not to push out the CronJobs that run once a day."""
 
@@ -136,3 +144,76 @@ def _seconds_of(job: JobInfo) -> float | None:
         return None
     seconds = job.finished - job.started
     return _bounded(seconds) if _is_time(seconds) else None
+
+
+# Run lengths that the trainer has learned from history, as the model publishes them.
+
+
+def model_runs(model: PeakModel) -> Mapping[ServiceKey, RunEstimate]:
+    """The run lengths of all services of which a model knows them; a model from before they were learned knows none."""
+    known = np.flatnonzero((model.run_count > 0) & np.isfinite(model.run_seconds).all(axis=1))
+    return {
+        model.services[row]: RunEstimate(max(typical, SHORTEST_RUN), max(typical, long, SHORTEST_RUN), round(count))
+        for row, (typical, long), count in zip(
+            known.tolist(), model.run_seconds[known].tolist(), model.run_count[known].tolist(), strict=True
+        )
+    }
+
+
+# Run times of pods that finish and Jobs that complete, as the tables report them, for the run times of their
+# services.
+
+_REMEMBERED: Final = 65_536
+"""Pods that have been counted and may be reported again, since their objects are still there."""
+
+
+class HasState(Protocol):
+    """Such as cluster.tracking.TrackedCluster."""
+
+    @property
+    def state(self) -> ClusterState: ...
+
+    @property
+    def now(self) -> float: ...
+
+
+class ObservedRuns(NodesAndPodsOnly):
+    """Implements cluster.follower.Follower; attached for no kinds. Every pod counts once.
+
+    is_job : which pods run and end (job_pods.py)
+    """
+
+    def __init__(self, cluster: HasState, run_times: RunTimes, is_job: Callable[[PodInfo], bool]) -> None:
+        self._cluster, self._run_times, self._is_job = cluster, run_times, is_job
+        self._counted: dict[str, None] = {}  # oldest first
+
+    def apply(self, changes: Sequence[Change]) -> None:
+        """Learn from pods that have ended, or whose objects are gone, and from Jobs."""
+        for change in changes:  # pods that are seated many at once (PodsSeated) have not ended
+            if isinstance(change, JobChange):
+                self._run_times.learn_from_jobs((change.job,))
+            elif isinstance(change, PodChange) and change.pod.phase in FINISHED and self._is_job(change.pod):
+                # A virtual kubelet may report that a pod has ended and not when: then it was just now.
+                has_just_ended = change.before is not None and change.after is None
+                self._count(change.pod, self._cluster.now if has_just_ended else None)
+                if change.pod.uid not in self._cluster.state.pods:
+                    self._counted.pop(change.pod.uid, None)
+
+    def rebuild(self) -> None:
+        """Learn from finished pods and Jobs whose changes were missed."""
+        for pod in self._cluster.state.pods.values():
+            if pod.phase in FINISHED and self._is_job(pod):
+                self._count(pod, None)
+        self._run_times.learn_from_jobs(self._cluster.state.jobs.values())
+
+    def _count(self, pod: PodInfo, now: float | None) -> None:
+        finished = now if pod.finished is None else pod.finished
+        if pod.uid in self._counted or pod.started is None or finished is None:
+            return
+        if len(self._counted) >= _REMEMBERED:
+            del self._counted[next(iter(self._counted))]
+        self._counted[pod.uid] = None
+        service = self._cluster.state.service_key(pod)
+        # A pod being deleted may have ended well, but too early.
+        was_cut = pod.phase is PodPhase.FAILED or pod.terminating
+        self._run_times.learn(service, finished - pod.started, was_cut=was_cut)

@@ -3,6 +3,9 @@
 
 Namespaces and storage objects, which only filters read, may be in it (EXPORT_FOR_FILTERS), and so may all that our
 scheduling loops watch (docs/use/scheduling.md has the command): `ClusterObjects.of` decodes those.
+
+A pod that only names its PriorityClass, as manifests do that no API server has admitted, gets the priority of the
+class: https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/
 """
 
 from __future__ import annotations
@@ -10,28 +13,104 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+import msgspec
 from msgspec import Raw
 
 from base.errors import InputError
 from cluster.tables.changes import Change
-from cluster.tables.cluster_remarks import cluster_remarks
-from cluster.tables.same_objects import unique_objects
+from cluster.tables.cluster_file_remarks import cluster_remarks, unique_objects
 from cluster.tables.state import ClusterState
+from kube.decoding import wire
 from kube.decoding.decoding import SCORED_KINDS, ApiObject, Kind, decode_object
 from kube.decoding.jobs import JobInfo
-from kube.decoding.object_files import NoObjects, ObjectJson, objects_of, objects_of_path
-from kube.decoding.priority_classes import PRIORITY_CLASS, PriorityClasses, priority_classes
-from kube.decoding.watched_kinds import UndecodableObject, Watched
+from kube.decoding.object_files import NoObjects, ObjectInFile, objects_of, objects_of_path
+from kube.decoding.watched_kinds import REFUSED, UndecodableObject, Watched
+from kube.decoding.wire_base import Int32, Text, Wire
 from kube.objects.objects import NodeInfo, PodInfo, ReplicaSetInfo
+
+# PriorityClasses: the priority of pods that only name their class, as manifests do that no API server has admitted.
+#
+# https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/
+
+PRIORITY_CLASS: Final = ("scheduling.k8s.io", "PriorityClass")
+"""API group and kind."""
+
+
+_BUILT_IN: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+
+
+class _ClassJson(Wire):
+    metadata: wire.Metadata
+    value: Int32 = 0
+    global_default: bool | None = None
+
+
+class _PodSpecJson(Wire):
+    priority: Int32 | None = None
+    priority_class_name: Text | None = None
+
+
+class _PodJson(Wire):
+    spec: _PodSpecJson | None = None
+
+
+_CLASS: Final = msgspec.json.Decoder(_ClassJson)
+
+
+_POD: Final = msgspec.json.Decoder(_PodJson)
+
+
+@dataclass(frozen=True, slots=True)
+class PriorityClasses:
+    """values: priority by name of the class; default: of pods that name no class."""
+
+    values: Mapping[str, int] = field(default_factory=dict)
+    default: int = 0
+
+    def applied(self, pod: PodInfo, item: bytes | Raw) -> PodInfo:
+        """The pod with the priority that admission gives it; `item`: its JSON. A priority in the JSON stays."""
+        spec = _POD.decode(item).spec or _PodSpecJson()
+        if spec.priority is not None:
+            return pod
+        priority = self.default
+        if spec.priority_class_name:
+            priority = self.values.get(spec.priority_class_name, _BUILT_IN.get(spec.priority_class_name, self.default))
+        return pod if priority == pod.priority else replace(pod, priority=priority)
+
+    def unknown(self, pods: Iterable[bytes | Raw]) -> tuple[str, ...]:
+        """Return the classes that pods name, by their JSON, where neither these nor the pods say their priority."""
+        specs = (_POD.decode(item).spec or _PodSpecJson() for item in pods)
+        wanted = {spec.priority_class_name or "" for spec in specs if spec.priority is None}
+        return tuple(sorted(wanted - {"", *self.values, *_BUILT_IN}))
+
+
+def priority_classes(items: Iterable[bytes | Raw]) -> PriorityClasses:
+    """PriorityClasses decoded from their JSON. Raises UndecodableObject."""
+    values: dict[str, int] = {}
+    default = 0
+    for item in items:
+        try:
+            found = _CLASS.decode(item)
+        except REFUSED as error:
+            raise UndecodableObject("PriorityClass", str(error)) from error
+        values[found.metadata.name] = found.value
+        if found.global_default:
+            default = found.value
+    return PriorityClasses(values, default)
+
 
 logger = logging.getLogger(__name__)
 
+
 EXPORT_COMMAND: Final = "kubectl get nodes,pods,replicasets,jobs -A -o json"
+
+
 EXPORT_FOR_FILTERS: Final = f"kubectl get {','.join(kind.value for kind in Kind)} -A -o json"
+
 
 # By API group, too: other groups have a Job of their own (batch.volcano.sh).
 _KINDS: Final = {
@@ -48,10 +127,15 @@ _KINDS: Final = {
     ("storage.k8s.io", "CSIStorageCapacity"): Kind.STORAGE_CAPACITIES,
     ("storage.k8s.io", "VolumeAttachment"): Kind.VOLUME_ATTACHMENTS,
 }
+
+
 _WITHOUT_RAW: Final = frozenset({Kind.NODES, Kind.PODS, Kind.REPLICA_SETS})
 """Kinds whose JSON no further table reads; there are many of them."""
 
+
 T = TypeVar("T", bound=ApiObject)
+
+
 W = TypeVar("W")
 
 
@@ -104,7 +188,7 @@ def read_cluster_file(path: Path) -> ClusterObjects:
     return found
 
 
-def objects_of_cluster(path: Path) -> tuple[list[ObjectJson], tuple[str, ...]]:
+def objects_of_cluster(path: Path) -> tuple[list[ObjectInFile], tuple[str, ...]]:
     """JSON of the objects of a file or folder, each once, and remarks on those that were there twice. Raises
     InputError."""
     try:
@@ -123,7 +207,7 @@ def parse_cluster(content: bytes) -> ClusterObjects:
     return _decoded(*unique_objects(objects_of(content)))
 
 
-def _decoded(objects: list[ObjectJson], remarks: tuple[str, ...]) -> ClusterObjects:
+def _decoded(objects: list[ObjectInFile], remarks: tuple[str, ...]) -> ClusterObjects:
     found: dict[Kind, list[ApiObject]] = {kind: [] for kind in Kind}
     skipped: Counter[str] = Counter()
     further: dict[tuple[str, str], list[Raw]] = {}

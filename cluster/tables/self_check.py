@@ -18,8 +18,8 @@ from cluster.tables.columns import MOST_SUM, nonzero_units, per_unit, request_un
 from cluster.tables.state import ClusterState
 from forecast.service_key import ServiceKey, service_of_pod
 from kube.decoding.jobs import JobInfo
+from kube.objects.counted_pods import seat_weight, serves, sits
 from kube.objects.objects import NodeInfo, PodInfo, ReplicaSetInfo
-from kube.objects.pod_accounting import seat_weight, serves, sits
 from kube.objects.rollout import deployment_of, is_superseded, newest_revision, replicas_wanted
 
 _AT_MOST = 100  # drifts of one kind worth reading

@@ -35,11 +35,11 @@ from forecast.service_key import ServiceKey, service_of_pod
 from kube.decoding.decoding import ApiObject, Kind
 from kube.decoding.jobs import JobInfo
 from kube.objects.bulk_records import bulk_records
+from kube.objects.counted_pods import same_requests, seat_weight, serves, sits, waits
 from kube.objects.kubernetes_version import NEWEST
 from kube.objects.objects import NodeInfo, PodInfo, ReplicaSetInfo
-from kube.objects.pod_accounting import same_requests, seat_weight, serves, sits, waits
 from kube.objects.rollout import Rollouts, replicas_wanted
-from kube.objects.services import Services
+from kube.objects.services import ServiceNumbers
 
 
 class ClusterState:
@@ -58,7 +58,7 @@ class ClusterState:
     """
 
     def __init__(self, *, now: float = 0.0) -> None:
-        self._columns, self._services, self._rollouts = NodeColumns(), Services(), Rollouts()
+        self._columns, self._services, self._rollouts = NodeColumns(), ServiceNumbers(), Rollouts()
         self.now, self.version = now, NEWEST
         self.names, self.row_of, self.nodes = self._columns.names, self._columns.row_of, self._columns.nodes
         self.kinds = self._columns.kinds

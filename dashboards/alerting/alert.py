@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
-from trainer.prometheus.selectors import with_labels
+from trainer.prometheus.label_selectors import with_labels
 
 _ASKED: Final = re.compile(r'printf (?:`([^`]*)`|"([^"]*)")')
 """A query in a template: {{ printf `query of %s` $labels.cluster | query }}."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from trainer.prometheus.recorded import NODE_USAGE
+from trainer.prometheus.recording_rules import NODE_USAGE
 
 Rule = dict[str, str]
 
@@ -70,7 +70,7 @@ def node_peaks() -> list[Rule]:
 def _by_name(vector: str) -> str:
     """Nodes that usage is known of by internal address (`instance` of node-exporter) under the names that ours have.
 
-    As the trainer and the scorer do it (trainer/prometheus/node_facts.py). Without kube_node_info all stays as it is.
+    As the trainer and the scorer do it (trainer/prometheus/node_names.py). Without kube_node_info all stays as it is.
     """
     by_address = f'label_replace({vector}, "internal_ip", "$1", "node", "(.*)")'
     known = f'label_replace({_ADDRESSES}, "node", "$1", "internal_ip", "(.*)")'

@@ -20,7 +20,7 @@ from dashboards.alerting.peaks import INTERVAL_SECONDS, node_peaks
 from dashboards.alerting.rebalancing_alerts import rebalancing_alerts
 from dashboards.alerting.services import service_peaks
 from dashboards.alerting.tenant_alerts import tenant_alerts
-from trainer.prometheus.options import PrometheusOptions
+from trainer.prometheus.prometheus_settings import PrometheusOptions
 from trainer.prometheus.recording_rules import of_cluster, prometheus_rule, rule_file, rule_file_text
 
 RUNBOOKS: Final = "docs/operate/alerts.md"

@@ -18,7 +18,7 @@ from typing import Final
 
 from dashboards.alerting.peaks import DAY, HALF_HOUR, Rule, rule
 from forecast.service_key import HASH_SUFFIX
-from trainer.prometheus.recorded import POD_INFO, POD_USAGE
+from trainer.prometheus.recording_rules import POD_INFO, POD_USAGE
 
 _SERVICE: Final = "by (cluster, namespace, kind, name, resource)"
 _POD: Final = "by (cluster, namespace, pod)"

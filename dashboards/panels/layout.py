@@ -18,7 +18,7 @@ from grafana_foundation_sdk.models import dashboard as models
 from dashboards.panels.plots import Limits, Plot, Query, values
 from dashboards.panels.selecting import SOURCE, Variable, data_source
 from dashboards.panels.units import COUNT
-from trainer.prometheus.selectors import with_labels
+from trainer.prometheus.label_selectors import with_labels
 
 TAG: Final = "forecast-scheduler"
 """Of all our dashboards: the menu at the top of each lists those with this tag."""

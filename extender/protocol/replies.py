@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from extender.extender_api import Filtered, Victims
+from extender.extender_api import Filtered, VictimsByUid
 from extender.protocol import wire
 from extender.protocol.requests import Asked
 
@@ -43,7 +43,7 @@ def points_reply(points: Mapping[str, int]) -> bytes:
     return _ENCODE([*map(wire.HostPriority, points.keys(), points.values())])
 
 
-def victims_reply(victims: Mapping[str, Victims]) -> bytes:
+def victims_reply(victims: Mapping[str, VictimsByUid]) -> bytes:
     """By UID whatever was sent; kube-scheduler calls a node without victims an error, so it is left out."""
     return _ENCODE(
         wire.ExtenderPreemptionResult(
@@ -63,4 +63,4 @@ def binding_reply(error: str = "") -> bytes:
 
 def error_reply(message: str) -> bytes:
     """Body of an answer that is not 200."""
-    return _ENCODE(wire.ErrorBody(message))
+    return _ENCODE(wire.ExtenderErrorBody(message))

@@ -15,9 +15,9 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from base.errors import ForecastError
-from extender.extender_api import Victims
+from extender.extender_api import VictimsByUid
 from extender.protocol import wire
-from kube.binding.binder import BindingRequest
+from kube.binding.binding_steps import BindingRequest
 from kube.decoding.decoding import decode_pod
 from kube.decoding.watched_kinds import UndecodableObject
 from kube.objects.objects import PodInfo
@@ -39,7 +39,7 @@ _KEYS: Final = {
 }
 
 
-class Malformed(ForecastError):
+class MalformedRequest(ForecastError):
     """The body is not what the protocol sends."""
 
 
@@ -66,7 +66,7 @@ class Preemption:
     """Who would be evicted from which node so that the pod finds room."""
 
     pod: Raw
-    victims: Mapping[str, Victims]
+    victims: Mapping[str, VictimsByUid]
 
 
 def decode_asked(body: bytes) -> Asked:
@@ -93,13 +93,15 @@ def decode_preemption(body: bytes) -> Preemption:
         args = _in_any_case(_PREEMPTION, body)
     if args.pod == wire.NOTHING:
         raise Unusable("the request has no Pod: send kube-scheduler's ExtenderPreemptionArgs")
-    victims: dict[str, Victims] = {}
+    victims: dict[str, VictimsByUid] = {}
     for node, meta in (args.node_name_to_meta_victims or {}).items():
         if meta is not None:
-            victims[node] = Victims(tuple(pod.uid for pod in meta.pods or () if pod), meta.pdb_violations)
+            victims[node] = VictimsByUid(tuple(pod.uid for pod in meta.pods or () if pod), meta.pdb_violations)
     for node, whole in (args.node_name_to_victims or {}).items():
         if whole is not None and node not in victims:
-            victims[node] = Victims(tuple(pod.metadata.uid for pod in whole.pods or () if pod), whole.pdb_violations)
+            victims[node] = VictimsByUid(
+                tuple(pod.metadata.uid for pod in whole.pods or () if pod), whole.pdb_violations
+            )
     return Preemption(args.pod, victims)
 
 
@@ -141,18 +143,18 @@ def _decode(decoder: msgspec.json.Decoder[T], body: bytes | Raw) -> T:
     try:
         return decoder.decode(body)
     except msgspec.ValidationError as error:
-        raise Malformed(f"the body is not of kube-scheduler's extender protocol v1: {error}") from error
+        raise MalformedRequest(f"the body is not of kube-scheduler's extender protocol v1: {error}") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Malformed(f"the body is not JSON: {error}") from error
+        raise MalformedRequest(f"the body is not JSON: {error}") from error
     except RecursionError as error:
-        raise Malformed("the body is nested too deeply for a Pod") from error
+        raise MalformedRequest("the body is nested too deeply for a Pod") from error
 
 
 def _require_utf8(body: bytes) -> None:
     try:
         body.decode()
     except UnicodeDecodeError as error:
-        raise Malformed(f"the body is not JSON: {error}") from error
+        raise MalformedRequest(f"the body is not JSON: {error}") from error
 
 
 def _in_any_case(decoder: msgspec.json.Decoder[Args], body: bytes) -> Args:

@@ -79,7 +79,7 @@ class VictimPod(Struct, gc=False):
     metadata: _Identified
 
 
-class Victims(Struct, gc=False):
+class VictimsOfNode(Struct, gc=False):
     """Pods to be evicted from one node, as whole objects (nodeCacheCapable: false)."""
 
     pods: list[VictimPod | None] | None = field(name="Pods", default=None)
@@ -90,7 +90,7 @@ class ExtenderPreemptionArgs(Struct, rename="pascal", gc=False):
     """Body of /preempt: one of the two maps is null."""
 
     pod: Raw = field(default_factory=_nothing)
-    node_name_to_victims: dict[str, Victims | None] | None = None
+    node_name_to_victims: dict[str, VictimsOfNode | None] | None = None
     node_name_to_meta_victims: dict[str, MetaVictims | None] | None = None
 
 
@@ -115,7 +115,7 @@ class ExtenderBindingResult(Struct, rename="pascal", gc=False):
     error: str = ""
 
 
-class ErrorBody(Struct, rename="pascal", gc=False):
+class ExtenderErrorBody(Struct, rename="pascal", gc=False):
     """Every answer that is not 200, which kube-scheduler takes for an error without reading it."""
 
     error: str

@@ -33,7 +33,7 @@ class Late(Exception):
     """Nothing came by the deadline."""
 
 
-class Deadline:
+class AnswerDeadline:
     """By when an answer must be there. The work itself may move it, once it knows what it is about.
 
     due : by time.perf_counter()
@@ -84,7 +84,7 @@ class Workers:
         self._stuck = 0
 
     async def run(
-        self, work: Callable[[], Answer], deadline: Deadline, *, after: Callable[[], None] | None = None
+        self, work: Callable[[], Answer], deadline: AnswerDeadline, *, after: Callable[[], None] | None = None
     ) -> Answer:
         """What `work` returns or raises. Raises Late at the deadline.
 
@@ -107,7 +107,7 @@ class Workers:
             self._leave(job)
             del job  # an error refers to this frame, and the job to the error: the garbage collector may not come soon
 
-    def _set_timer(self, job: _Job[Any], deadline: Deadline) -> None:
+    def _set_timer(self, job: _Job[Any], deadline: AnswerDeadline) -> None:
         if job.timer is not None:
             job.timer.cancel()
         if not job.abandoned:

@@ -22,8 +22,8 @@ import scipy.sparse as sp
 from base.arrays import AnyFloats, Bools, Floats, Floats32
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.history import History
-from forecast.peak_weights.composition import day_counts, felt_beyond, sum_on_nodes
 from forecast.peak_weights.observations import WINDOW_DAYS
+from forecast.peak_weights.pods_on_nodes import day_counts, felt_beyond, sum_on_nodes
 from forecast.peak_weights.weights import PeakWeights
 
 _BOUNDS = (0.5, 2.0)

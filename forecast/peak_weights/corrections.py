@@ -15,8 +15,7 @@ from scipy.interpolate import CubicSpline
 
 from base.arrays import AnyFloats, Bools, Floats, Floats32
 from forecast.calendar import SLOTS_PER_DAY
-from forecast.peak_weights.level_regression import PARTS, LevelRegression
-from forecast.peak_weights.levels import ridges
+from forecast.peak_weights.level_regression import PARTS, LevelRegression, ridges
 
 _SIGNIFICANT = 3.0
 """Two standard errors are passed by chance by one service in twenty, and clusters have hundreds."""

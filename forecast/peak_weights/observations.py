@@ -10,7 +10,7 @@ import numpy as np
 from base.arrays import AnyFloats, Bools, Floats, Floats32, Ints
 from forecast.calendar import SLOTS_PER_DAY, DayType
 from forecast.history import History, Placements
-from forecast.peak_weights.composition import day_counts, felt_beyond, pod_slots, sum_on_nodes
+from forecast.peak_weights.pods_on_nodes import day_counts, felt_beyond, pod_slots, sum_on_nodes
 from forecast.resources import CPU, MEMORY
 
 WINDOW_DAYS = 28

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from base.arrays import Bools, Floats32
-from forecast.peak_weights.composition import Composition
+from forecast.peak_weights.pods_on_nodes import Composition
 
 _HUBER = 2.0
 """Residuals beyond this many standard deviations pull with constant force; 1.3 would be 95 % efficient on normal

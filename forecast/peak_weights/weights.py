@@ -16,12 +16,18 @@ import numpy as np
 from base.arrays import AnyFloats, Bools, Floats, Floats32
 from forecast.calendar import SLOTS_PER_DAY, DayType
 from forecast.history import History
-from forecast.peak_weights.composition import always_together
 from forecast.peak_weights.corrections import correct
-from forecast.peak_weights.curves import Curves, fit_curves
-from forecast.peak_weights.level_regression import LevelRegression, block_structure, build
-from forecast.peak_weights.levels import REPLICATES, fit_levels, node_draws
+from forecast.peak_weights.level_regression import (
+    REPLICATES,
+    LevelRegression,
+    block_structure,
+    build,
+    fit_levels,
+    node_draws,
+)
 from forecast.peak_weights.observations import Observations, observe, without_costs
+from forecast.peak_weights.pod_curves import PodCurves, fit_curves
+from forecast.peak_weights.pods_on_nodes import always_together
 from forecast.resources import RESOURCES
 
 IDENTIFIED_ERROR = 0.2
@@ -129,14 +135,14 @@ def fit_peak_weights(history: History, *, seed: int = 0) -> PeakWeights:
 
 def _judge(
     seen: Observations,
-    curves: Curves,
+    curves: PodCurves,
     measured: Floats,
     correction: Floats,
     cost: Floats,
     error: Floats,
     determined: Floats,
     seed: int,
-) -> Curves:
+) -> PodCurves:
     """Fill in errors, what is determined, corrections and costs, by resource; returns the curves, less the costs."""
     whole, seen = seen, seen.last(_JUDGED_DAYS)
     history = seen.history
@@ -171,7 +177,7 @@ def _judge(
     return curves
 
 
-def _daily(seen: Observations, curves: Curves, measured: Floats, r: int) -> Floats:
+def _daily(seen: Observations, curves: PodCurves, measured: Floats, r: int) -> Floats:
     """What a pod used on each day, as measured or else as fitted; 0 = not known: (n_services, n_days, 48)."""
     usage = _filled(seen.history.usage_per_pod[:, r], measured[:, r][:, seen.kind])
     return np.nan_to_num(np.where(seen.measured[:, r, None, None], usage, curves.usage[:, r][:, seen.kind]))
@@ -191,11 +197,11 @@ def _error(
     return error, np.where(told, 1 - np.minimum(deviation / _PRIOR_ERROR, 1.0) ** 2, np.nan)
 
 
-def _exchanged(curves: Curves, other: Curves, r: int) -> Curves:
+def _exchanged(curves: PodCurves, other: PodCurves, r: int) -> PodCurves:
     """`curves` with one resource of `other`."""
     usage, prior, base = curves.usage.copy(), curves.prior.copy(), curves.base.copy()
     usage[:, r], prior[:, r], base[:, r] = other.usage[:, r], other.prior[:, r], other.base[:, r]
-    return Curves(usage, prior, base)
+    return PodCurves(usage, prior, base)
 
 
 def _by_name(names: list[str], rng: np.random.Generator) -> Floats32:

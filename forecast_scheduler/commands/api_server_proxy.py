@@ -28,7 +28,7 @@ _BIND_THE_ROLE: Final = ": bind the Role forecast-scheduler-reports (docs/operat
 
 
 class ProxiedScorer:
-    """Implements remote_server.Service. Raises InputError if there is no kubeconfig."""
+    """Implements remote_server.AskedService. Raises InputError if there is no kubeconfig."""
 
     def __init__(self, kubeconfig: Path | None, *, seconds: float) -> None:
         """seconds: within which an answer comes"""

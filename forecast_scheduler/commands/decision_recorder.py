@@ -11,10 +11,9 @@ from pathlib import Path
 
 from base.periodic_task import PeriodicTask
 from kube.events.event_recorder import Post
-from placement.decisions.decision_events import EventSink
-from placement.decisions.log import DecisionLog, open_decision_log
-from placement.decisions.metrics import DecisionCollector
-from placement.decisions.options import DecisionOptions
+from placement.decisions.decision_log import DecisionLog, open_decision_log
+from placement.decisions.decision_reports import DecisionCollector, EventSink
+from placement.decisions.decision_settings import DecisionOptions
 from placement.decisions.recorder import DecisionRecorder
 
 _EXPIRE_SECONDS = 60.0

@@ -10,8 +10,8 @@ from forecast_scheduler.commands.shell import Shell
 from forecast_scheduler.settings.document import Settings
 from trainer.history.cleaning import Tally
 from trainer.history.files import HistoryFiles
-from trainer.history.layout import read_settings
-from trainer.own_history.store import last_read
+from trainer.history.history_layout import read_settings
+from trainer.own_history_store import last_read
 
 
 def open_history(settings: Settings, directory: Path, progress: Progress) -> HistoryFiles:

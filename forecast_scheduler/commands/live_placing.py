@@ -10,9 +10,9 @@ from typing import Final
 import numpy as np
 
 from extender.points import points_of, shortened
-from forecast_scheduler.commands.scorer.setup import Inputs, prepare_scorer
+from forecast_scheduler.commands.scorer.scorer_setup import Inputs, prepare_scorer
 from forecast_scheduler.settings.document import Settings
-from forecast_scheduler.settings.extender_options import extender_options
+from forecast_scheduler.settings.feature_options import extender_options
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
 from placement.feasibility import Feasibility, feasibility, verdict
@@ -20,19 +20,18 @@ from placement.filters.catalogue import STANDARD_FILTERS, kinds_read, standard_f
 from placement.filters.filter import ClusterView, Filter
 from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.index.index import INDEXED_KINDS, PlacementIndex
-from placement.kube_scheduler_choice import POINT_VALUE
 from placement.node_order import order_points
 from placement.node_rules import node_rules
-from placement.policies.policy import Chosen, Policy
+from placement.policies.policy import ChosenPolicy, Policy
 from placement.policies.provider import PolicyProvider
-from placement.scores.default_scores import default_parts
+from placement.scores.default_scores import POINT_VALUE, default_parts
 from placement.scores.plugin_weights import OURS, PLUGIN_WEIGHTS, ScorePart
 from scheduler.cycle.node_totals import sum_of
 from scheduler.profile_judgement import sum_parts
-from scorer.background import Background
+from scorer.background import ScorerBackground
 from scorer.judgement import Judgement
-from scorer.policy import scoring_policy
 from scorer.scorer import Scorer
+from scorer.scoring_policy import scoring_policy
 
 _ALL_SCORED: Final = 100
 """Nodes up to which kube-scheduler scores all: minFeasibleNodesToFind in pkg/scheduler/schedule_one.go."""
@@ -94,7 +93,7 @@ class Placing:
                 passes = passes & usable[mask_of[0]][: len(passes)]
             return tuple(self._view.state.names[row] for row in np.flatnonzero(passes).tolist())
 
-    def judge(self, pod: PodInfo, chosen: Chosen, component: str) -> Judgement:
+    def judge(self, pod: PodInfo, chosen: ChosenPolicy, component: str) -> Judgement:
         """What kube-scheduler and the extender make of the nodes for a pod that waits, in tables where it sits nowhere.
 
         The sum of a node is kube-scheduler's own scores and ten times the weight of the extender for each point.
@@ -212,7 +211,7 @@ def _left_to_kube_scheduler(n_nodes: int, policy: Policy, *, fits: bool) -> Iter
 @contextmanager
 def open_placing(
     settings: Settings, inputs: Inputs, policies: PolicyProvider | None = None
-) -> Iterator[tuple[Scorer, Background, Placing]]:
+) -> Iterator[tuple[Scorer, ScorerBackground, Placing]]:
     """See prepare_scorer. policies: which pod is placed how; None = all as the settings say."""
     prepared = prepare_scorer(settings, inputs, policies=policies)
     placing = Placing(prepared.scorer, settings)

@@ -8,9 +8,9 @@ from datetime import date
 from typing import Protocol
 from urllib.parse import quote
 
-from forecast_scheduler.commands.policy.follow_policies import read_policies
-from forecast_scheduler.commands.remote_server import Answer, Service, asked_server
-from forecast_scheduler.commands.scorer.setup import Inputs, open_scorer
+from forecast_scheduler.commands.policy.followed_policies import read_policies
+from forecast_scheduler.commands.remote_server import Answer, AskedService, asked_server
+from forecast_scheduler.commands.scorer.scorer_setup import Inputs, open_scorer
 from forecast_scheduler.settings.document import Settings
 from scorer.answers import NodeReport, Nodes
 
@@ -30,7 +30,7 @@ class NodeReports(Protocol):
 class RemoteNodeReports:
     """Asks a running scorer (docs/use/http-api.md). Implements NodeReports; raises InputError."""
 
-    def __init__(self, connect: Callable[[], Service]) -> None:
+    def __init__(self, connect: Callable[[], AskedService]) -> None:
         """connect: to the scorer, for one question"""
         self._connect = connect
 

@@ -11,21 +11,19 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from base.errors import InputError
-from forecast_scheduler.commands.options.cluster import (
+from forecast_scheduler.commands.command_options import (
     AtOption,
     ClusterOption,
-    KubeconfigOption,
-    PrometheusOption,
-    RecordedOption,
-)
-from forecast_scheduler.commands.options.common import (
     ConfigOption,
     JsonOption,
+    KubeconfigOption,
     ModelsOption,
+    PrometheusOption,
+    RecordedOption,
     VerboseOption,
     parse_moment,
 )
-from forecast_scheduler.commands.options.remote_server import (
+from forecast_scheduler.commands.remote_server_options import (
     SERVER_SECONDS,
     CaOption,
     CertOption,
@@ -143,7 +141,7 @@ _Local = tuple[Path | None, Path | None, str | None, str | None, Path | None, st
 def _reports(settings: Settings, remote: _Remote, local: _Local) -> Iterator[NodeReports]:
     """Ask the scorer that is named, else compute from the cluster. Raises InputError."""
     from forecast_scheduler.commands.node_reports import RemoteNodeReports, local_node_reports
-    from forecast_scheduler.commands.scorer.setup import Inputs
+    from forecast_scheduler.commands.scorer.scorer_setup import Inputs
     from serving.remote_service import RemoteAddress, RemoteService
 
     url, token_file, ca, client_cert, client_key = remote

@@ -1,4 +1,6 @@
-"""`--output`: whether a command that reports prints tables, or its figures as JSON or YAML for other programs."""
+"""`--output`: whether a command that reports prints tables, or its figures as JSON or YAML for other programs; and how
+`requests --out` writes manifests.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from contextvars import ContextVar
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import Annotated, Any
 
 import typer
@@ -22,6 +24,7 @@ class OutputFormat(StrEnum):
 
 output_format: ContextVar[OutputFormat] = ContextVar("output_format", default=OutputFormat.TABLE)
 """What the command that runs prints."""
+
 
 _OPTION = inspect.Parameter(
     "output",
@@ -50,3 +53,13 @@ def reporting(command: Callable[..., None]) -> Callable[..., None]:
     with_output.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     with_output.__annotations__ = {one.name: one.annotation for one in parameters}
     return with_output
+
+
+# What `requests --out` writes.
+
+
+class ManifestFormat(Enum):
+    """How manifests are written: values of `--format`."""
+
+    PATCHES = "patches"
+    VPA = "vpa"

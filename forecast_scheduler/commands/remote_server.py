@@ -1,4 +1,6 @@
-"""What a running service answers over HTTP, as a command shows and writes it."""
+"""What a running service answers over HTTP, as a command shows and writes it; and the plan of jobs that a running
+scheduler answers.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +12,13 @@ from urllib.parse import urlencode
 import msgspec
 
 from base.errors import InputError
+from scheduler.profiles.job.jobs_plan_answers import JobPlan
 from serving.remote_service import RemoteAddress, RemoteService, ServiceRefused, ServiceUnavailable
 
 Answer = TypeVar("Answer", bound=msgspec.Struct)
 
 
-class Service(Protocol):
+class AskedService(Protocol):
     """serving.remote_service.RemoteService, or one that is reached through the API server."""
 
     @property
@@ -30,7 +33,7 @@ class Service(Protocol):
 
 
 def asked_server(
-    service: Service, path: str, query: Mapping[str, str], body: type[Answer], *, name: str, way_out: str
+    service: AskedService, path: str, query: Mapping[str, str], body: type[Answer], *, name: str, way_out: str
 ) -> Answer:
     """Return what the path answers. Raises InputError, also if no server answers: the user has to name another one.
 
@@ -61,3 +64,14 @@ def asked_scheduler(
     plan = asked_server(RemoteService(remote, "scheduler"), path, query, body, name="scheduler", way_out=way_out)
     found: dict[str, Any] = msgspec.to_builtins(plan)
     return found
+
+
+# The plan of a running scheduler, asked over HTTP.
+
+
+def asked_plan(remote: RemoteAddress, *, hours: float, namespace: str | None, limit: int) -> dict[str, Any]:
+    """As /v1/jobs/plan answers. Raises InputError."""
+    query: dict[str, str] = {"hours": f"{hours:g}", "limit": str(limit)}
+    if namespace is not None:
+        query["namespace"] = namespace
+    return asked_scheduler(remote, "/v1/jobs/plan", query, JobPlan, profile="job")

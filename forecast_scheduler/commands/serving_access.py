@@ -9,9 +9,9 @@ from base.errors import InputError
 from kube.client.kubernetes_client import api_client
 from serving.hosts import Hosts
 from serving.kubernetes_access import AccessLimits, KubernetesAccess
-from serving.kubernetes_reviews import api_server_ask, check_delegation
-from serving.options import ServingOptions
 from serving.server import only_this_machine
+from serving.server_settings import ServingOptions
+from serving.token_reviews import api_server_ask, check_delegation
 
 _REVIEW_SECONDS: Final = 3.0
 """Timeout of the API server's answer; after it the client gets 503."""

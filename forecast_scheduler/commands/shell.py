@@ -95,7 +95,7 @@ def open_shell(
     settings = load_settings(config, os.environ)
     _set_up_log(err, log_format_option.get() or LogFormat(settings.log_format), verbose=verbose, service=service)
     if service:
-        from serving.allocator import limit_arenas
+        from serving.freed_memory import limit_arenas
 
         limit_arenas()
     if output_format.get() is not OutputFormat.TABLE:

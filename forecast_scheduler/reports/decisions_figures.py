@@ -10,8 +10,7 @@ from base.progress import Progress
 from forecast.calendar import SLOTS_PER_DAY, Calendar
 from forecast.history import History
 from forecast.resources import RESOURCES
-from placement.decisions.agreement import agreement_by_level, agreement_of
-from placement.decisions.comparison import add_moved_usage, blank_shift, compare
+from placement.decisions.comparison import add_moved_usage, agreement_by_level, agreement_of, blank_shift, compare
 from placement.decisions.decision import Decision
 from placement.decisions.moved_pods import moves_of, span_of
 from trainer.history.files import HistoryFiles

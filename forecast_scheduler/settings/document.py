@@ -16,24 +16,17 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, Field, ValidationError
 
-from admission.webhook.options import WebhookOptions
-from advisor.options import AdviseOptions
-from autoscaling.capacity.options import CapacityOptions
-from autoscaling.options import AutoscaleOptions
-from autoscaling.requests.options import RequestOptions
+from admission.webhook_settings import WebhookOptions
+from advisor.advice_settings import AdviseOptions
+from autoscaling.autoscale_settings import AutoscaleOptions, CapacityOptions, RequestOptions
 from base.errors import InputError
 from base.setting_group import Country, SettingGroup, what_is_allowed
-from base.text_encoding import UndecodableText, decoded_text
-from base.yaml_reader import YamlMistake, read_yaml
-from forecast_scheduler.settings.extender_settings import ExtenderSettings
-from forecast_scheduler.settings.policy_settings import PolicySettings
-from forecast_scheduler.settings.scorer_settings import ScorerSettings
-from forecast_scheduler.settings.training_settings import TrainSettings
-from placement.node_rule_options import NodeRuleOptions
-from rebalancer.options import RebalanceOptions
-from rebalancer.trajectory.options import TrajectoryOptions
+from base.yaml_reader import UndecodableText, YamlMistake, decoded_text, read_yaml
+from forecast_scheduler.settings.sections import ExtenderSettings, PolicySettings, ScorerSettings, TrainSettings
+from placement.node_rule_settings import NodeRuleOptions
+from rebalancer.rebalance_settings import RebalanceOptions, TrajectoryOptions
 from scheduler.schedule_settings import ScheduleSettings
-from trainer.prometheus.options import PrometheusOptions
+from trainer.prometheus.prometheus_settings import PrometheusOptions
 
 ENVIRONMENT_PREFIX = "FORECAST_SCHEDULER_"
 CONFIG_VARIABLE = ENVIRONMENT_PREFIX + "CONFIG"

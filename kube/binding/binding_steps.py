@@ -1,8 +1,9 @@
-"""What it takes to bind a pod, without any I/O: which request is next, and what its answer means.
+"""What it takes to bind a pod, without any I/O: the interface of a binder, which request is next, and what its answer
+means.
 
-The API server binds a pod once and never again (pkg/registry/core/pod/storage/storage.go of Kubernetes, assignPod), and
-with the UID as precondition only that very pod. So a binding may be sent again whenever its outcome is unknown, and
-what the pod says decides:
+The API server binds a pod once and never again (pkg/registry/core/pod/storage/storage.go of Kubernetes, assignPod),
+and with the UID as precondition only that very pod. So a binding may be sent again whenever its outcome is unknown,
+and what the pod says decides:
 
     POST .../pods/NAME/binding --2xx--> bound
        +--other status--> refused
@@ -14,29 +15,73 @@ what the pod says decides:
        v
     pause, POST again, until the time is up: not known
 
-A request that was never answered may still be under way when a later one is refused: unless the pod itself settles it,
-the outcome is not known then, either.
+A request that was never answered may still be under way when a later one is refused: unless the pod itself settles
+it, the outcome is not known then, either.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 import msgspec
 
-from kube.binding.binder import BindingRequest
-from kube.client.api_answer import NO_ANSWER, NOT_SENT, Answer
+from base.errors import ForecastError
+from kube.client.api_answer import NO_ANSWER, NOT_SENT, ApiAnswer
+
+# The interface for binding a pod, its request and its error; kube.binding.api_server_binder.ApiServerBinder implements
+# it.
+
+
+@dataclass(frozen=True, slots=True)
+class BindingRequest:
+    """Which pod is to go to which node.
+
+    uid         : of that very pod, not of a later one of the same name
+    annotations : that the pod gets in the same write: it has all of them, or is not bound
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    node: str
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+class BindingFailed(ForecastError):
+    """The pod was not bound, or it is not known whether it was; one sentence for kube-scheduler's event."""
+
+
+class Binder(Protocol):
+    """For any thread."""
+
+    def bind(self, binding: BindingRequest) -> None:
+        """Returns once the pod is bound to that node. Raises BindingFailed."""
+
 
 _MISSING: Final = 404
+
+
 _CONFLICT: Final = 409
+
+
 _TOO_MANY: Final = 429
+
+
 _SERVER_ERRORS: Final = range(500, 600)
+
+
 _MAY_STILL_HAPPEN: Final = frozenset({NO_ANSWER, 408, *_SERVER_ERRORS})
+
+
 _UNDECIDED: Final = _MAY_STILL_HAPPEN | {_CONFLICT, _TOO_MANY}
+
+
 _PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.05, 0.5
+
+
 _SHORTEST_ATTEMPT_SECONDS: Final = 0.05
 
 
@@ -74,10 +119,10 @@ class Pause:
     """Time to let pass. because: the answer that makes it necessary."""
 
     seconds: float
-    because: Answer
+    because: ApiAnswer
 
 
-Steps: TypeAlias = Generator[Send | Pause, Answer, BindingResult]
+Steps: TypeAlias = Generator[Send | Pause, ApiAnswer, BindingResult]
 """Yields what to do and is sent the Answer, after a Pause any; returns what became of the binding."""
 
 
@@ -104,7 +149,7 @@ def binding_steps(
             )
             if isinstance(seen, BindingResult):
                 return seen
-            if answer.status == _CONFLICT and seen is Seen.OPEN and attempt > 0:
+            if answer.status == _CONFLICT and seen is SeenPod.OPEN and attempt > 0:
                 return _refused(request, "refuses", answer, may_still_happen)
         pause = _pause(attempt, answer)
         if clock() + pause >= deadline:
@@ -123,7 +168,7 @@ def looking_steps(
         seen = what_is_seen(request, answer, trouble="asked for again")
         if isinstance(seen, BindingResult):
             return seen
-        if seen is Seen.OPEN:
+        if seen is SeenPod.OPEN:
             return BindingResult(BindingVerdict.REFUSED, f"{_names(request)} is not bound")
         pause = _pause(attempt, answer)
         if clock() + pause >= deadline:
@@ -132,14 +177,14 @@ def looking_steps(
         attempt += 1
 
 
-class Seen(Enum):
+class SeenPod(Enum):
     """What a look at the pod did not settle."""
 
     OPEN = "not bound yet"
     NOTHING = "no answer to that either"
 
 
-def what_is_seen(request: BindingRequest, answer: Answer, *, trouble: str) -> BindingResult | Seen:
+def what_is_seen(request: BindingRequest, answer: ApiAnswer, *, trouble: str) -> BindingResult | SeenPod:
     """What the answer to a look at the pod says. trouble: why it was looked at."""
     names = _names(request)
     if answer.status == _MISSING and _says_not_found(answer):
@@ -147,7 +192,7 @@ def what_is_seen(request: BindingRequest, answer: Answer, *, trouble: str) -> Bi
     if answer.status in (401, 403):
         return BindingResult(BindingVerdict.UNKNOWN, f"whether {names} is bound may not be looked up: {answer.text}")
     if answer.status != 200:
-        return Seen.NOTHING
+        return SeenPod.NOTHING
     try:
         pod = msgspec.json.decode(answer.body, type=_Pod)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -162,7 +207,7 @@ def what_is_seen(request: BindingRequest, answer: Answer, *, trouble: str) -> Bi
         return BindingResult(BindingVerdict.ELSEWHERE, f"{names} is not bound: the pod is on node {at} already", at)
     if pod.metadata.deletion_timestamp is not None:
         return BindingResult(BindingVerdict.GONE, f"{names} is not bound: the pod is being deleted ({trouble})")
-    return Seen.OPEN
+    return SeenPod.OPEN
 
 
 # Inside
@@ -186,7 +231,7 @@ class _Status(msgspec.Struct):
     reason: str = ""
 
 
-def _says_not_found(answer: Answer) -> bool:
+def _says_not_found(answer: ApiAnswer) -> bool:
     """Whether the API server itself says so, and not a load balancer in front of it."""
     try:
         return msgspec.json.decode(answer.body, type=_Status).reason == "NotFound"
@@ -194,7 +239,7 @@ def _says_not_found(answer: Answer) -> bool:
         return False
 
 
-def _refused(request: BindingRequest, refuses: str, answer: Answer, may_still_happen: bool) -> BindingResult:
+def _refused(request: BindingRequest, refuses: str, answer: ApiAnswer, may_still_happen: bool) -> BindingResult:
     reason = f"the API server {refuses} to bind {_names(request)}: {answer.text}"
     if answer.status == NOT_SENT:
         reason = f"{_names(request)} is not bound: {answer.text}"
@@ -203,7 +248,7 @@ def _refused(request: BindingRequest, refuses: str, answer: Answer, may_still_ha
     return BindingResult(BindingVerdict.UNKNOWN if may_still_happen else BindingVerdict.REFUSED, reason)
 
 
-def _out_of_time(request: BindingRequest, answer: Answer, seconds: float, may_have: bool) -> BindingResult:
+def _out_of_time(request: BindingRequest, answer: ApiAnswer, seconds: float, may_have: bool) -> BindingResult:
     if may_have:
         reason = f"{_names(request)} is not known to be bound within {seconds:g} s: {answer.text}"
         return BindingResult(BindingVerdict.UNKNOWN, reason)
@@ -223,7 +268,7 @@ def _send(
     )
 
 
-def _pause(attempt: int, answer: Answer) -> float:
+def _pause(attempt: int, answer: ApiAnswer) -> float:
     ours: float = min(_LONGEST_PAUSE_SECONDS, _PAUSE_SECONDS * 2 ** min(attempt, 10))
     return max(ours, answer.retry_after_seconds)
 

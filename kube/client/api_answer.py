@@ -1,4 +1,8 @@
-"""The API server's answer to one request, and what became of the request."""
+"""The API server's answer to one request: how much of it is read and for how long, and what became of the request.
+
+The API server and our own services are believed in what they say, but a wrong address, a proxy between or an object
+that a user has blown up must not take the memory of the process (forecast/bounded_reading.py).
+"""
 
 from __future__ import annotations
 
@@ -6,15 +10,21 @@ from dataclasses import dataclass
 from typing import Final
 
 import msgspec
+import urllib3
+
+from base.bounded_reading import ROOM, AnswerTooLarge, AnswerTooSlow, read_whole
 
 NO_ANSWER: Final = 0
+
+
 NOT_SENT: Final = -1
+
 
 _LONGEST_RETRY_AFTER_SECONDS: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ApiAnswer:
     """
     status              : NO_ANSWER: none came, the request may or may not have been carried out; NOT_SENT: it was not
     text                : of a failure, in one line
@@ -45,28 +55,28 @@ class _Status(msgspec.Struct):
     details: _Details | None = None
 
 
-def answered(status: int, body: bytes, retry_after: str = "") -> Answer:
+def answered(status: int, body: bytes, retry_after: str = "") -> ApiAnswer:
     """retry_after: the header of that name; only its form in seconds is understood."""
     if status < 300:
-        return Answer(status, body)
+        return ApiAnswer(status, body)
     digits = retry_after.strip()
     # isdigit alone lets other scripts' digits through, and a number of thousands of digits cannot be converted.
     asked = float(digits) if digits.isascii() and digits.isdigit() and len(digits) < 9 else 0.0
-    return Answer(status, body, _message(status, body), min(asked, _LONGEST_RETRY_AFTER_SECONDS))
+    return ApiAnswer(status, body, _message(status, body), min(asked, _LONGEST_RETRY_AFTER_SECONDS))
 
 
-def unanswered(error: BaseException) -> Answer:
+def unanswered(error: BaseException) -> ApiAnswer:
     """The connection failed, or time was up."""
     words = str(error) or type(error).__name__
-    return Answer(NO_ANSWER, text=" ".join(f"no answer: {words}".split())[:300])
+    return ApiAnswer(NO_ANSWER, text=" ".join(f"no answer: {words}".split())[:300])
 
 
-def not_sent(why: str) -> Answer:
+def not_sent(why: str) -> ApiAnswer:
     """It was not even tried."""
-    return Answer(NOT_SENT, text=why)
+    return ApiAnswer(NOT_SENT, text=why)
 
 
-def is_gone(answer: Answer) -> bool:
+def is_gone(answer: ApiAnswer) -> bool:
     """Whether the object that a request means, by name and UID, is no more: there is none, or one of another UID.
 
     The precondition of a DELETE fails as a conflict; a patch that names another UID would change it, which is invalid
@@ -91,3 +101,45 @@ def _said(body: bytes) -> _Status:
         return msgspec.json.decode(body, type=_Status)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return _Status(body[:200].decode(errors="replace"))
+
+
+# Reads what urllib3 has asked for: no more bytes than are set aside for it, and for no longer than it may take.
+#
+# The API server and our own services are believed in what they say, but a wrong address, a proxy between or an object
+# that a user has blown up must not take the memory of the process (base/bounded_reading.py).
+
+LARGEST_ANSWER: Final = 2**27
+"""Bytes. The largest that are honest: 100,000 pods as a client without pages lists them, with their metadata only."""
+
+
+class OversizedAnswer(urllib3.exceptions.HTTPError):
+    """The answer has more bytes than are read; what is left of it has been dropped."""
+
+
+@dataclass(frozen=True, slots=True)
+class WholeAnswer:
+    """An answer that was read to its end, whatever its status."""
+
+    status: int
+    data: bytes
+    headers: urllib3.HTTPHeaderDict
+
+
+def read_answer(answer: urllib3.BaseHTTPResponse, *, most: int = LARGEST_ANSWER, seconds: float) -> bytes:
+    """The body of an answer that is still unread. seconds: for all of it; most: bytes, as decompressed.
+
+    Its connection is used again unless this raises: OversizedAnswer, urllib3's HTTPError, OSError.
+    """
+    try:
+        with ROOM.reading() as hold:
+            # read1 returns what has come: read would wait for a whole piece, however slowly it drips.
+            return bytes(read_whole(answer.read1, hold, most=most, seconds=seconds))
+    except AnswerTooLarge as error:
+        answer.close()
+        raise OversizedAnswer(str(error)) from error
+    except AnswerTooSlow as error:
+        answer.close()
+        raise urllib3.exceptions.TimeoutError(f"the server {error}") from error
+    except BaseException:
+        answer.close()
+        raise

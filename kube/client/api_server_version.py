@@ -1,18 +1,67 @@
-"""Asks the API server for its version, again with every list and stream: it may be upgraded while this process runs."""
+"""Asks the API server for its version and for fields that we do not know, again with every list and stream: it may be
+upgraded while this process runs.
+
+known_fields.json holds the fields of pods, nodes and volumes in both versions that we are compared with, by their
+type (api/openapi-spec/v3/api__v1_openapi.json). A newer API server may have more. A field that is not known is not
+heeded; the log names each.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Mapping
+from importlib.resources import files
+from typing import Any, Final
 
+import msgspec
 from kubernetes.client import ApiClient
 
-from kube.client.known_fields import OPENAPI_PATH, unknown_fields
 from kube.client.kubernetes_client import send
 from kube.objects.kubernetes_version import COMPARED, NEWEST, KubernetesVersion, decode_version
 
+# Fields of pods, nodes and volumes in an API that the versions of Kubernetes we are compared with do not have.
+#
+# known_fields.json holds the fields of both versions by their type (api/openapi-spec/v3/api__v1_openapi.json). A newer
+# API server may have more. A field that is not known is not heeded; which ones these are is said by name.
+
+OPENAPI_PATH: Final = "/openapi/v3/api/v1"
+
+
+_PREFIX: Final = "io.k8s.api.core.v1."
+
+
+class _Schema(msgspec.Struct):
+    properties: Mapping[str, Any] = {}
+
+
+class _Components(msgspec.Struct):
+    schemas: Mapping[str, _Schema] = {}
+
+
+class _OpenApi(msgspec.Struct):
+    components: _Components
+
+
+_decoder = msgspec.json.Decoder(_OpenApi)
+
+
+def unknown_fields(openapi: bytes) -> list[str] | None:
+    """Such as "PodSpec.example"; None = this is no OpenAPI document."""
+    try:
+        schemas = _decoder.decode(openapi).components.schemas
+    except msgspec.DecodeError:
+        return None
+    known: Mapping[str, list[str]] = msgspec.json.decode(files(__package__).joinpath("known_fields.json").read_bytes())
+    return [
+        f"{kind}.{name}"
+        for kind, names in known.items()
+        if (schema := schemas.get(_PREFIX + kind)) is not None
+        for name in sorted(set(schema.properties) - set(names))
+    ]
+
+
 logger = logging.getLogger(__name__)
+
 
 _SECONDS: Final = 10.0
 

@@ -18,8 +18,8 @@ from kubernetes.config.config_exception import ConfigException
 from kubernetes.config.kube_config import KUBE_CONFIG_DEFAULT_LOCATION
 
 from base.errors import ForecastError, InputError
-from kube.client.bounded_answer import WholeAnswer, read_answer
-from kube.client.kubernetes_requests import Request, list_request
+from kube.client.api_answer import WholeAnswer, read_answer
+from kube.client.kubernetes_steps import Request, list_request
 from kube.decoding.decoding import SCORED_KINDS, WATCHED, Kind
 
 _CONNECT_SECONDS = 10.0

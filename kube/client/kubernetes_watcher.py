@@ -17,11 +17,20 @@ import msgspec
 import urllib3
 from kubernetes.client import ApiClient
 
-from kube.client.bounded_answer import OversizedAnswer, read_answer
+from kube.client.api_answer import OversizedAnswer, read_answer
 from kube.client.kubernetes_client import open_request
 from kube.client.kubernetes_contract import OptionalSink, ResourceSink, Timing, WatchStatus
-from kube.client.kubernetes_requests import Request, list_request, watch_request
-from kube.client.kubernetes_steps import Action, Result, Step, StepOutcome, next_step, result_of_status
+from kube.client.kubernetes_steps import (
+    Action,
+    Request,
+    StepOutcome,
+    WatchResult,
+    WatchStep,
+    list_request,
+    next_step,
+    result_of_status,
+    watch_request,
+)
 from kube.decoding.watched_kinds import EventType, UndecodableObject, Watched, decode_page, decode_watch_line
 from kube.decoding.wire import ListMetadata
 
@@ -150,40 +159,40 @@ class ResourceWatcher(Generic[T]):
 
     def run(self) -> None:
         """List, watch, and go on after whatever happens."""
-        step = Step()
+        step = WatchStep()
         while True:
             self._wake.wait(step.wait_seconds)
             self._wake.clear()
             if self._stopping.is_set():
                 return
             if self._is_list_asked_for():
-                step = Step()
+                step = WatchStep()
             self._progressed = False
             try:
                 if (watched := self._refresh()) is not self.watched:
-                    self.watched, step = watched, Step()
+                    self.watched, step = watched, WatchStep()
                 outcome = self._list(step) if step.action is Action.LIST else self._watch()
             except urllib3.exceptions.ReadTimeoutError as error:
                 # A server that is back from an older backup accepts a resource version it has yet to reach, and says
                 # nothing until it does, not even bookmarks. After progress it is only a connection that died.
                 is_mute = step.action is Action.WATCH and not self._progressed
-                outcome = self._failed(Result.UNUSABLE if is_mute else Result.FAILED, f"silence: {error}")
+                outcome = self._failed(WatchResult.UNUSABLE if is_mute else WatchResult.FAILED, f"silence: {error}")
             except (urllib3.exceptions.HTTPError, OSError) as error:
                 if step.action is Action.WATCH and self._is_list_asked_for():
                     continue  # by `list_again`, which ended the stream
-                outcome = self._failed(Result.FAILED, f"{type(error).__name__}: {error}")
+                outcome = self._failed(WatchResult.FAILED, f"{type(error).__name__}: {error}")
             except UndecodableObject as error:
-                outcome = self._failed(Result.UNUSABLE, str(error))
+                outcome = self._failed(WatchResult.UNUSABLE, str(error))
             except Exception as error:
                 # Whatever the sink or we did wrong: a fresh list mends it, a dead thread would go unnoticed.
                 logger.exception("%s could not be applied, they are listed again", self.watched.plural)
-                outcome = self._failed(Result.UNUSABLE, f"{type(error).__name__}: {error}", log=False)
-            if outcome.result is Result.ENDED and self._is_relist_due():
-                outcome = StepOutcome(Result.UNUSABLE, progressed=True)
+                outcome = self._failed(WatchResult.UNUSABLE, f"{type(error).__name__}: {error}", log=False)
+            if outcome.result is WatchResult.ENDED and self._is_relist_due():
+                outcome = StepOutcome(WatchResult.UNUSABLE, progressed=True)
             step = next_step(step, outcome, self._timing.backoff, self._rng)
-            self._failures = 0 if outcome.result is Result.LISTED else step.failures
+            self._failures = 0 if outcome.result is WatchResult.LISTED else step.failures
 
-    def _list(self, step: Step) -> StepOutcome:
+    def _list(self, step: WatchStep) -> StepOutcome:
         """All pages, applied at once when the last has come."""
         asked = self._lists_asked
         objects: list[T] = []
@@ -197,7 +206,7 @@ class ResourceWatcher(Generic[T]):
                     body = self._read_page(answer, limit)
                 except OversizedAnswer as error:
                     if limit == 1:
-                        return self._failed(Result.UNUSABLE, f"an object of {self.watched.plural}: {error}")
+                        return self._failed(WatchResult.UNUSABLE, f"an object of {self.watched.plural}: {error}")
                     if not limit:  # everything at once: begin again, in pages
                         token, objects, undecodable = "", [], ()
                     limit = limit // _FEWER or (1 if limit else self._page_size)
@@ -222,7 +231,7 @@ class ResourceWatcher(Generic[T]):
             objects += page.objects
             undecodable += page.undecodable
             if self._stopping.is_set():
-                return StepOutcome(Result.FAILED)
+                return StepOutcome(WatchResult.FAILED)
             token = page.continue_token
             if not token:
                 break
@@ -238,14 +247,14 @@ class ResourceWatcher(Generic[T]):
         self._last_error = ""
         self.synced.set()
         logger.info("listed %d %s at %s", len(objects), self.watched.plural, page.resource_version)
-        return StepOutcome(Result.LISTED)
+        return StepOutcome(WatchResult.LISTED)
 
     def _read_page(self, answer: urllib3.BaseHTTPResponse, limit: int) -> bytes:
         """limit: objects, 0 = all there are"""
         seconds = _LISTS_PER_READ * self._timing.list_read_seconds
         return read_answer(answer, most=_LARGEST_PAGE if limit else _LARGEST_LIST, seconds=seconds)
 
-    def _not_installed(self, result: Result) -> StepOutcome:
+    def _not_installed(self, result: WatchResult) -> StepOutcome:
         """Ask for the resource again and again, as it may be installed later, and log it once."""
         if not self._is_absent:
             self._is_absent = True
@@ -262,7 +271,7 @@ class ResourceWatcher(Generic[T]):
             self._watches += 1
             self._last_contact, self._last_error = self._clock(), ""
             if self._is_list_asked_for():  # before there was a stream to end
-                return StepOutcome(Result.ENDED)
+                return StepOutcome(WatchResult.ENDED)
             lines = LineSplitter()
             # One piece per write of the server, so an event is seen as soon as it is sent.
             while chunk := answer.read1(_CHUNK_BYTES):
@@ -270,11 +279,11 @@ class ResourceWatcher(Generic[T]):
                     if outcome := self._apply(line):
                         return outcome
                 if lines.unfinished > _LARGEST_LINE:
-                    return self._failed(Result.UNUSABLE, f"a watch event has more than {_LARGEST_LINE:,} bytes")
+                    return self._failed(WatchResult.UNUSABLE, f"a watch event has more than {_LARGEST_LINE:,} bytes")
                 self._last_contact = self._clock()
                 if self._stopping.is_set() or self._is_relist_due() or self._is_list_asked_for():
                     break
-        return StepOutcome(Result.ENDED, self._progressed)
+        return StepOutcome(WatchResult.ENDED, self._progressed)
 
     def _apply(self, line: bytes) -> StepOutcome | None:
         """One event; an outcome if the stream cannot go on."""
@@ -292,7 +301,7 @@ class ResourceWatcher(Generic[T]):
                 logger.error("%s; %s are listed again later", error, self.watched.plural)
             return None
         if event.type is EventType.ERROR:
-            result = Result.EXPIRED if event.code == 410 else Result.UNUSABLE
+            result = WatchResult.EXPIRED if event.code == 410 else WatchResult.UNUSABLE
             return self._failed(result, f"watch error {event.code}: {event.message}")
         if event.object is not None:
             apply = self._sink.delete if event.type is EventType.DELETED else self._sink.put
@@ -333,20 +342,20 @@ class ResourceWatcher(Generic[T]):
             if not answer.closed:
                 answer.close()
 
-    def _refused(self, result: Result, answer: urllib3.BaseHTTPResponse, body: bytes) -> StepOutcome:
+    def _refused(self, result: WatchResult, answer: urllib3.BaseHTTPResponse, body: bytes) -> StepOutcome:
         outcome = self._failed(result, f"{answer.status} {_message(body)}")
         after = answer.headers.get("Retry-After", "")
         seconds = float(after) if after.isascii() and after.isdigit() else 0.0
         return StepOutcome(outcome.result, outcome.progressed, min(seconds, _LONGEST_RETRY_AFTER))
 
-    def _failed(self, result: Result, reason: str, *, log: bool = True) -> StepOutcome:
+    def _failed(self, result: WatchResult, reason: str, *, log: bool = True) -> StepOutcome:
         if self._stopping.is_set():
-            return StepOutcome(Result.FAILED)
+            return StepOutcome(WatchResult.FAILED)
         self._last_error = " ".join(reason.split())[:500]
         # The 1st, 2nd, 4th, 8th, ... failure in a row: an API server that is away for hours must not fill the log.
         if log and (self._failures & (self._failures + 1)) == 0:
             # An old resource version is the normal end of a long interruption.
-            level = logging.INFO if result is Result.EXPIRED else logging.WARNING
+            level = logging.INFO if result is WatchResult.EXPIRED else logging.WARNING
             logger.log(level, "list or watch of %s: %s", self.watched.plural, self._last_error)
         return StepOutcome(result, self._progressed)
 

@@ -124,7 +124,7 @@ _FROM_WHOLE: Final = {
     Kind.STORAGE_CLASSES: _whole(wire_storage.StorageClassJson, storage_class_info),
     Kind.CSI_NODES: _whole(wire_storage.CsiNodeJson, csi_node_info),
     Kind.CSI_DRIVERS: _whole(wire_storage.CsiDriverJson, csi_driver_info),
-    Kind.STORAGE_CAPACITIES: _whole(wire_storage.CapacityJson, capacity_info),
+    Kind.STORAGE_CAPACITIES: _whole(wire_storage.StorageCapacityJson, capacity_info),
     Kind.VOLUME_ATTACHMENTS: _whole(wire_storage.VolumeAttachmentJson, attachment_info),
 }
 

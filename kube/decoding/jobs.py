@@ -11,8 +11,16 @@ from typing import Final
 
 from forecast.service_key import NO_OWNER, Owner, ServiceKey, service_of_pod
 from kube.decoding import wire
-from kube.decoding.job_failing import DEFAULT_FAILING, Failing, failing_of
-from kube.decoding.job_templates import NO_TEMPLATE, JobSpecJson, PodTemplate, TemplateOwner, pod_template
+from kube.decoding.job_specs import (
+    DEFAULT_FAILING,
+    NO_TEMPLATE,
+    Failing,
+    JobSpecJson,
+    PodTemplate,
+    TemplateOwner,
+    failing_of,
+    pod_template,
+)
 from kube.decoding.object_decoding import controller, created_at, namespace_of, uid_of
 from kube.decoding.wire_base import Int32, Text, Time, Wire
 

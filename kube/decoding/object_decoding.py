@@ -18,29 +18,28 @@ from kube.decoding.constraint_decoding import (
     shares_host,
     uses_host,
 )
-from kube.decoding.device_asks import device_asks, may_be_of_class
-from kube.decoding.needed_features import needed_features
+from kube.decoding.pod_needs import device_asks, may_be_of_class, needed_features
 from kube.decoding.shared_json import own_annotations, pod_annotations, quantities, shared_owner, string_map, totals
+from kube.objects.counted_pods import FINISHED
 from kube.objects.kubernetes_version import NEWEST, KubernetesVersion
 from kube.objects.objects import (
     NamespaceInfo,
     NodeImage,
     NodeInfo,
-    Phase,
     PodInfo,
+    PodPhase,
     PodResourceClaim,
     QosClass,
     ReplicaSetInfo,
     Taint,
 )
-from kube.objects.pod_accounting import FINISHED
 
 _LONGEST_REASON: Final = 64
 
 _REVISION: Final = "deployment.kubernetes.io/revision"
 _DESIRED_REPLICAS: Final = "deployment.kubernetes.io/desired-replicas"
 
-_PHASES: Final = {phase.value: phase for phase in Phase}
+_PHASES: Final = {phase.value: phase for phase in PodPhase}
 _QOS: Final = {
     "Guaranteed": QosClass.GUARANTEED,
     "Burstable": QosClass.BURSTABLE,
@@ -75,7 +74,7 @@ def pod_info(pod: wire.PodJson, version: KubernetesVersion = NEWEST) -> PodInfo:
     owner, owner_uid = controller(metadata)
     effective = totals(spec, status, version)
     labels = string_map(metadata.labels)
-    phase = _PHASES.get(status.phase or "Pending", Phase.UNKNOWN)
+    phase = _PHASES.get(status.phase or "Pending", PodPhase.UNKNOWN)
     started = _started(status)
     return PodInfo(
         uid=uid_of(metadata),

@@ -23,8 +23,7 @@ import msgspec
 from msgspec import Raw
 
 from base.errors import InputError
-from base.text_encoding import as_utf8
-from base.yaml_reader import YamlMistake, read_yaml_documents
+from base.yaml_reader import YamlMistake, as_utf8, read_yaml_documents
 from kube.decoding.decoding import WATCHED, Kind
 
 _ENDINGS: Final = (".json", ".yaml", ".yml")
@@ -45,7 +44,7 @@ class NoObjects(InputError):
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectJson:
+class ObjectInFile:
     """An object of the API. kind, api_version: what it says, else the list around it; '' = neither does."""
 
     api_version: str
@@ -78,7 +77,7 @@ _array: Final = msgspec.json.Decoder(list[Raw])
 _named: Final = msgspec.json.Decoder(_Named | None)
 
 
-def objects_of_path(path: Path) -> list[ObjectJson]:
+def objects_of_path(path: Path) -> list[ObjectInFile]:
     """All objects of a file, or of the files of a folder and those below it. Raises OSError, InputError.
 
     An error of a file in a folder begins with its name.
@@ -88,7 +87,7 @@ def objects_of_path(path: Path) -> list[ObjectJson]:
     files = [file for file in sorted(path.rglob("*")) if file.suffix in _ENDINGS and file.is_file()]
     if not files:
         raise InputError(f"the folder holds no file that ends in {', '.join(_ENDINGS)}")
-    found: list[ObjectJson] = []
+    found: list[ObjectInFile] = []
     for file in files:
         try:
             content = file.read_bytes()
@@ -99,13 +98,13 @@ def objects_of_path(path: Path) -> list[ObjectJson]:
     return found
 
 
-def objects_of(content: bytes, *, is_json: bool = False, of_items: tuple[str, str] | None = None) -> list[ObjectJson]:
+def objects_of(content: bytes, *, is_json: bool = False, of_items: tuple[str, str] | None = None) -> list[ObjectInFile]:
     """All objects of these bytes. Raises InputError.
 
     is_json  : its name says that it is JSON
     of_items : apiVersion and kind of the items of a list that does not say its own, as of old versions of kubectl
     """
-    found: list[ObjectJson] = []
+    found: list[ObjectInFile] = []
     for document in _documents_of(_without_logs(as_utf8(content)), is_json=is_json):
         try:
             found += _opened(document, *(of_items or ("", "")), depth=0)
@@ -153,7 +152,7 @@ def _separated(text: str) -> str:
     return "".join([*kept, text[position:]]) if kept else text
 
 
-def _opened(raw: Raw, api_version: str, kind: str, *, depth: int) -> Iterator[ObjectJson]:
+def _opened(raw: Raw, api_version: str, kind: str, *, depth: int) -> Iterator[ObjectInFile]:
     """Objects of a document, lists within lists opened. api_version, kind: what the list around it says."""
     if depth > _LISTS_IN_LISTS:
         raise InputError(f"lists are more than {_LISTS_IN_LISTS} deep within each other: {_excerpt(bytes(raw))!r}")
@@ -167,7 +166,7 @@ def _opened(raw: Raw, api_version: str, kind: str, *, depth: int) -> Iterator[Ob
     # Of a list, without its items: these are checked one by one, so that the error names the object.
     _check_keys(bytes(raw).replace(bytes(typed.items), b"null", 1) if is_list else bytes(raw), said or kind, typed)
     if not is_list:
-        yield ObjectJson(typed.api_version or api_version, said or kind, raw)
+        yield ObjectInFile(typed.api_version or api_version, said or kind, raw)
     elif has_items:  # Go writes null for none
         of_items = said.removesuffix("List") if said else kind
         version = (typed.api_version or api_version) if of_items else ""

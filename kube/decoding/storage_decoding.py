@@ -15,13 +15,13 @@ from kube.objects.constraints import NodeSelectorTerm, Operator, Requirement
 from kube.objects.quantity import parse_quantity
 from kube.objects.storage_objects import (
     BindingMode,
-    ClaimInfo,
     ClaimReference,
     CsiDriverInfo,
     CsiNodeInfo,
     StorageCapacityInfo,
     StorageClassInfo,
     VolumeAttachmentInfo,
+    VolumeClaimInfo,
     VolumeInfo,
     VolumeSource,
 )
@@ -61,11 +61,11 @@ def volume_info(volume: wire_storage.VolumeObjectJson) -> VolumeInfo:
     )
 
 
-def claim_info(claim: wire_storage.ClaimObjectJson) -> ClaimInfo:
+def claim_info(claim: wire_storage.ClaimObjectJson) -> VolumeClaimInfo:
     """A PersistentVolumeClaim."""
-    metadata, spec = claim.metadata, claim.spec or wire_storage.ClaimSpecJson()
+    metadata, spec = claim.metadata, claim.spec or wire_storage.VolumeClaimSpecJson()
     annotations = _annotations(metadata)
-    return ClaimInfo(
+    return VolumeClaimInfo(
         namespace=sys.intern(metadata.namespace or "default"),
         name=sys.intern(metadata.name),
         uid=metadata.uid or "",
@@ -129,7 +129,7 @@ def csi_driver_info(driver: wire_storage.CsiDriverJson) -> CsiDriverInfo:
     )
 
 
-def capacity_info(capacity: wire_storage.CapacityJson) -> StorageCapacityInfo:
+def capacity_info(capacity: wire_storage.StorageCapacityJson) -> StorageCapacityInfo:
     """A CSIStorageCapacity; the size of the largest volume is more precise than the sum, where it is known."""
     limit = capacity.capacity if capacity.maximum_volume_size is None else capacity.maximum_volume_size
     return StorageCapacityInfo(

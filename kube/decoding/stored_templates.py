@@ -14,7 +14,7 @@ from kube.decoding.watched_kinds import UndecodableObject, Watched
 T = TypeVar("T")
 
 
-class Condition(Struct, rename="camel", omit_defaults=True, frozen=True):
+class StoredCondition(Struct, rename="camel", omit_defaults=True, frozen=True):
     """status.conditions[]. https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/condition/"""
 
     type: str
@@ -36,7 +36,7 @@ class LastError(Struct, rename="camel", frozen=True):
 class ObjectStatus(Struct, rename="camel", frozen=True):
     """What of a status is written by us. bindings: of templates; all that follow: of bindings."""
 
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[StoredCondition, ...] = ()
     bindings: int | None = None
     bound_pods: int | None = None
     control_pods: int | None = None

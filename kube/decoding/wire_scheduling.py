@@ -111,7 +111,7 @@ class SpreadJson(Wire):
     match_label_keys: list[Text] | None = None
 
 
-class ClaimJson(Wire):
+class ClaimVolumeJson(Wire):
     claim_name: Text
 
 
@@ -172,7 +172,7 @@ class VolumeJson(Wire):
     host_path: Raw = NOTHING
     projected: Raw = NOTHING
     downward_api: Raw = msgspec.field(name="downwardAPI", default=NOTHING)
-    persistent_volume_claim: ClaimJson | None = None
+    persistent_volume_claim: ClaimVolumeJson | None = None
     ephemeral: EphemeralJson | None = None
     gce_persistent_disk: GcePersistentDisk | None = None
     aws_elastic_block_store: AwsElasticBlockStore | None = None

@@ -75,7 +75,7 @@ class ClaimResourcesJson(Wire):
     requests: Amounts | None = None
 
 
-class ClaimSpecJson(Wire):
+class VolumeClaimSpecJson(Wire):
     """spec of a PersistentVolumeClaim."""
 
     access_modes: list[Text] | None = None
@@ -91,7 +91,7 @@ class ClaimObjectJson(Wire):
     """A PersistentVolumeClaim."""
 
     metadata: Metadata
-    spec: ClaimSpecJson | None = None
+    spec: VolumeClaimSpecJson | None = None
     status: PhaseJson | None = None
 
 
@@ -145,7 +145,7 @@ class CsiDriverJson(Wire):
     spec: CsiDriverSpecJson | None = None
 
 
-class CapacityJson(Wire):
+class StorageCapacityJson(Wire):
     """A CSIStorageCapacity."""
 
     metadata: Metadata

@@ -1,4 +1,4 @@
-"""An Event of events.k8s.io/v1, within what the API server lets through.
+"""An Event of events.k8s.io/v1, of any object or of a node, within what the API server lets through.
 
 https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/
 """
@@ -14,7 +14,11 @@ from kube.objects.objects import PodInfo
 
 # What pkg/apis/core/validation/events.go of Kubernetes 1.36 lets through, in bytes.
 _LONGEST_NOTE = 1024
+
+
 _LONGEST_INSTANCE = 128
+
+
 _LONGEST_NAME = 253
 
 
@@ -64,3 +68,18 @@ def pod_reference(pod: PodInfo) -> dict[str, str]:
 def clipped_note(text: str) -> str:
     """As much of it as an event may hold."""
     return text.encode(errors="replace")[:_LONGEST_NOTE].decode(errors="ignore")
+
+
+# An Event on a Node, which `kubectl describe node` shows.
+
+
+def node_event(node: str, *, reason: str, note: str, at: float, source: EventSource) -> dict[str, Any]:
+    """Returns a warning about a node, ready to be posted to the namespace `default`.
+
+    at : unix seconds
+    """
+    # As the kubelet writes them: the name stands for the UID, and the event is in `default`, which the node is not.
+    regarding = {"apiVersion": "v1", "kind": "Node", "namespace": "default", "name": node, "uid": node}
+    event = api_event(regarding, reason=reason, note=note, at=at, source=source, is_warning=True)
+    del event["regarding"]["namespace"]
+    return event

@@ -21,8 +21,8 @@ from kube.client.kubernetes_client import send
 from kube.failure_notice import FailureNotice
 from kube.outbox import Outbox
 from kube.session.api_session import ApiSession
-from kube.session.calls import call
-from kube.token_bucket import TokenBucket
+from kube.session.session_calls import call
+from kube.write_pacing import TokenBucket
 
 logger = logging.getLogger(__name__)
 

@@ -22,10 +22,10 @@ from typing import Final
 import urllib3
 from kubernetes import client
 
-from kube.client.api_answer import Answer, answered, unanswered
+from kube.client.api_answer import ApiAnswer, answered, unanswered
 from kube.client.kubernetes_client import send
 from kube.leader_election.election import Election
-from kube.leader_election.options import LeaseOptions
+from kube.leader_election.lease_options import LeaseOptions
 from kube.leader_election.record import LeaseRecord, lease_body, read_lease
 
 logger = logging.getLogger(__name__)
@@ -178,7 +178,7 @@ class Lease:
         self._election.observe(record, self._clock())
         return True
 
-    def _write(self, *, release: bool = False) -> Answer:
+    def _write(self, *, release: bool = False) -> ApiAnswer:
         seen, began = self._election.seen, self._clock()
         body = lease_body(
             self._options.namespace,
@@ -210,7 +210,7 @@ class Lease:
     def _is_ours(self, record: LeaseRecord | None) -> bool:
         return record is not None and record.holder == self.identity
 
-    def _send(self, method: str, path: str, body: bytes | None) -> Answer:
+    def _send(self, method: str, path: str, body: bytes | None) -> ApiAnswer:
         longest = self._options.renew_deadline / 2
         left = self._election.left(self._clock())
         try:
@@ -219,7 +219,7 @@ class Lease:
             return unanswered(error)
         return answered(answer.status, answer.data)
 
-    def _fail(self, answer: Answer) -> None:
+    def _fail(self, answer: ApiAnswer) -> None:
         self._failures += 1
         self._last_error = answer.text or "the API server's answer is no Lease"
         if self._failures & (self._failures - 1) == 0:  # the 1st, 2nd, 4th, 8th, ... in a row

@@ -15,11 +15,11 @@ from typing import Final
 import urllib3
 from kubernetes import client
 
-from kube.client.api_answer import Answer, answered, unanswered
+from kube.client.api_answer import ApiAnswer, answered, unanswered
 from kube.client.kubernetes_client import send
 from kube.leader_election.election import Election
 from kube.leader_election.lease import running_time
-from kube.leader_election.options import LeaseOptions
+from kube.leader_election.lease_options import LeaseOptions
 from kube.leader_election.record import LeaseRecord, lease_body, read_lease, read_leases
 
 _LONGEST_NAME: Final = 63
@@ -167,7 +167,7 @@ class LeaseSet:
         one.written(record, began, self._clock())
         return True
 
-    def _send(self, method: str, path: str, body: bytes | None) -> Answer:
+    def _send(self, method: str, path: str, body: bytes | None) -> ApiAnswer:
         try:
             answer = send(self._api, method, path, body, seconds=self._options.renew_deadline / 4)
         except (urllib3.exceptions.HTTPError, OSError) as error:

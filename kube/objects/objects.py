@@ -26,7 +26,7 @@ class QosClass(IntEnum):
     BEST_EFFORT = 2
 
 
-class Phase(Enum):
+class PodPhase(Enum):
     """status.phase of a pod."""
 
     PENDING = "Pending"
@@ -163,7 +163,7 @@ class PodInfo:
     nonzero_requests: tuple[float, float]
     limits: Mapping[str, float]
     qos: QosClass
-    phase: Phase
+    phase: PodPhase
     terminating: bool
     started: float | None
     created: float

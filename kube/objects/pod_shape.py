@@ -12,8 +12,8 @@ from operator import attrgetter
 from typing import Any, Final
 
 from kube.objects.bulk_records import bulk_records
+from kube.objects.counted_pods import waits
 from kube.objects.objects import PodInfo
-from kube.objects.pod_accounting import waits
 
 _OWN: Final = ("uid", "name", "created")
 _FIELDS: Final = tuple(field.name for field in fields(PodInfo))

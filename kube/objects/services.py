@@ -15,7 +15,7 @@ KEPT_EMPTY: Final = 1024
 """Services without pods that keep their index; as many as have pods, if those are more."""
 
 
-class Services:
+class ServiceNumbers:
     """keys[i] and index_of[key] are inverse to each other. pods[i]: all pods; serving[i]: those that (will) serve."""
 
     def __init__(self) -> None:

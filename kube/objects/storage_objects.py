@@ -71,7 +71,7 @@ class VolumeInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class ClaimInfo:
+class VolumeClaimInfo:
     """A PersistentVolumeClaim.
 
     owner_uid        : UID of its controller; of an ephemeral volume's claim this is the pod
@@ -171,5 +171,11 @@ class VolumeAttachmentInfo:
 
 
 StorageObject = (
-    VolumeInfo | ClaimInfo | StorageClassInfo | CsiNodeInfo | CsiDriverInfo | StorageCapacityInfo | VolumeAttachmentInfo
+    VolumeInfo
+    | VolumeClaimInfo
+    | StorageClassInfo
+    | CsiNodeInfo
+    | CsiDriverInfo
+    | StorageCapacityInfo
+    | VolumeAttachmentInfo
 )

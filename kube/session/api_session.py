@@ -19,11 +19,9 @@ import aiohttp
 from kubernetes import client
 from yarl import URL
 
-from kube.client.api_answer import Answer, answered, not_sent, unanswered
-from kube.client.bounded_answer import LARGEST_ANSWER
+from kube.client.api_answer import LARGEST_ANSWER, ApiAnswer, answered, not_sent, unanswered
 from kube.client.kubernetes_client import authorization
-from kube.session.connection import connection_of, session_of
-from kube.session.event_loop import GOODBYE_SECONDS, loop_factory
+from kube.session.connection import GOODBYE_SECONDS, connection_of, loop_factory, session_of
 
 logger = logging.getLogger(__name__)
 
@@ -121,7 +119,7 @@ class ApiSession:
         *,
         content_type: str = "application/json",
         seconds: float,
-    ) -> Answer:
+    ) -> ApiAnswer:
         """Send one request and return its whole answer, whatever the status; never raises for a failure.
 
         path : with its query, escaped as it is to be sent; seconds: timeout. An answer that is too large counts as none

@@ -12,13 +12,12 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Final
 
-from kube.client.api_answer import Answer, is_gone
+from kube.client.api_answer import ApiAnswer, is_gone
 from kube.failure_notice import FailureNotice
 from kube.session.api_session import ApiSession, SessionOver
-from kube.session.request_retries import is_passing_or_conflict, request_with_retries
-from kube.status.last_reported import LastReported
-from kube.status.pod_conditions import STRATEGIC_MERGE, WaitingCondition, condition_patch, status_path
-from kube.token_bucket import TokenBucket
+from kube.session.session_calls import is_passing_or_conflict, request_with_retries
+from kube.status.pod_conditions import STRATEGIC_MERGE, LastReported, WaitingCondition, condition_patch, status_path
+from kube.write_pacing import TokenBucket
 
 logger = logging.getLogger(__name__)
 
@@ -154,7 +153,7 @@ class ConditionWriter:
         with self._lock:
             return self._under_way is pod and pod.uid not in self._queue
 
-    def _note(self, pod: WaitingCondition, answer: Answer) -> None:
+    def _note(self, pod: WaitingCondition, answer: ApiAnswer) -> None:
         if answer.is_success:
             with self._lock:
                 if self._under_way is pod:

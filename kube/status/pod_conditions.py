@@ -1,4 +1,5 @@
-"""The condition PodScheduled=False: why a pod waits, in `kubectl get pod -o yaml` and for autoscalers.
+"""The condition PodScheduled=False: why a pod waits, in `kubectl get pod -o yaml` and for autoscalers; and the last
+report about each pod, so that the same is not reported again.
 
 A patch as kube-scheduler's (handleSchedulingFailure in pkg/scheduler/schedule_one.go): a strategic merge, so that
 conditions of others stay. The UID in it is a precondition: a later pod of the same name is left alone.
@@ -6,6 +7,7 @@ conditions of others stay. The UID in it is a precondition: a later pod of the s
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -15,6 +17,7 @@ import orjson
 from kube.objects.objects import PodInfo
 
 STRATEGIC_MERGE: Final = "application/strategic-merge-patch+json"
+
 
 _LONGEST_MESSAGE: Final = 4096
 
@@ -57,3 +60,40 @@ def condition_patch(pod: WaitingCondition, *, now: float, is_first: bool) -> byt
 def status_path(pod: WaitingCondition) -> str:
     """Of the pod's status. Names of the API server need no escaping."""
     return f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/status"
+
+
+# The last report about each pod, so that the same is not reported again and again.
+
+
+class LastReported:
+    """By UID, for the `most` pods that were reported last. The caller has the lock and the clock.
+
+    again_after : seconds after which the same may be reported again
+    """
+
+    def __init__(self, most: int, *, again_after: float = float("inf")) -> None:
+        self._most, self._again_after = most, again_after
+        self._told: OrderedDict[str, tuple[int, float]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._told)
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._told
+
+    def is_news(self, uid: str, text: str, now: float) -> bool:
+        """Return whether the last report was another one, or is older than `again_after`."""
+        last = self._told.get(uid)
+        # The hash stands for the text: messages are long, and what is lost by a collision is one of them.
+        return last is None or last[0] != hash(text) or not 0.0 <= now - last[1] < self._again_after
+
+    def note(self, uid: str, text: str, now: float) -> None:
+        """Remember that the text has been reported."""
+        self._told[uid] = (hash(text), now)
+        self._told.move_to_end(uid)
+        if len(self._told) > self._most:
+            self._told.popitem(last=False)
+
+    def forget(self, uid: str) -> None:
+        """Drop the last report of a pod that is bound or gone."""
+        self._told.pop(uid, None)

@@ -19,8 +19,8 @@ import numpy as np
 from base.arrays import Bools, Ints
 from kube.objects.constraints import NodeSelectorTerm, Operator, PodConstraints
 from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
-from placement.devices.card_names import of_any_type
-from placement.filters.annotations import GPU_TYPE, names_in
+from placement.card_names import of_any_type
+from placement.filters.pod_annotations import GPU_TYPE, names_in
 
 GPU_TYPE_PREFERRED: Final = ANNOTATION_PREFIX + "gpu-type-preferred"
 

@@ -1,4 +1,5 @@
-"""Plugin CardTypes: which types of cards a pod may go to, and which come first.
+"""Plugin CardTypes: which types of cards a pod may go to, and which come first; and all that a scheduler process
+needs of it, made before the cluster is read.
 
 Filter           types that a pod requires; nodes of rare types for pods that do not name them (Protection.HARD)
 NodePreference   of the nodes that passed those that come first by
@@ -13,22 +14,25 @@ Pods without cards go by 3 as well: nodes without cards are not scarce at all.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from base.arrays import Bools, Ints
+from cluster.tables.state import ClusterState
 from kube.objects.objects import PodInfo
-from placement.card_types.card_scarcity import CardScarcity, model_sums
+from placement.card_types.card_demand import CardDemand
+from placement.card_types.card_scarcity import CardCollector, CardScarcity, model_sums, pressures
 from placement.card_types.card_type_requests import CardTypeRequest, accepted, ranks, wish_of
 from placement.card_types.listed_cards import RARE, ListedCards, asks_for_cards
-from placement.card_types.options import Even, Protection
-from placement.card_types.scarcity import pressures
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.devices.device_table import DeviceTable
-from placement.filters.annotations import comes_with_node
 from placement.filters.filter import ClusterView, Rejection, rejected
+from placement.filters.pod_annotations import comes_with_node
 from placement.filters.rejections import found
+from placement.node_rule_settings import CardOptions, Even, Protection
 from placement.plugins import Hint, Preferred
 
 
@@ -157,3 +161,34 @@ def _lowest(key: Ints, rows: Ints, model: Ints) -> tuple[Ints, Ints]:
     """Those of the rows, and their models, whose key is the lowest; all are (n_nodes,)."""
     lowest = key == key.min()
     return rows[lowest], model[lowest]
+
+
+# All that a scheduler process needs of types of cards, made before the cluster is read.
+
+
+@dataclass(frozen=True, slots=True)
+class CardPlugins:
+    """
+    demand    : Follower, to be attached after the devices
+    scarcity  : the queue is to receive `scarcity.on_change` as FORECAST_CHANGED
+    types     : Filter, NodePreference, EnqueueExtensions
+    collector : of the metrics
+    """
+
+    demand: CardDemand
+    scarcity: CardScarcity
+    types: CardTypes
+    collector: CardCollector
+
+
+def card_plugins(
+    state: ClusterState,
+    devices: DeviceTable,
+    options: CardOptions,
+    *,
+    clock: Callable[[], float] = time.time,
+) -> CardPlugins:
+    """Under the lock of the tables. clock: unix seconds."""
+    demand = CardDemand(state, devices, half_life_seconds=options.half_life, clock=clock)
+    scarcity = CardScarcity(devices, demand, options, clock=clock)
+    return CardPlugins(demand, scarcity, CardTypes(devices, scarcity), CardCollector(scarcity))

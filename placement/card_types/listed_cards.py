@@ -14,17 +14,16 @@ from typing import Final
 import numpy as np
 
 from base.arrays import Bools
-from kube.decoding.device_asks import CLASS_PREFIX
+from kube.decoding.pod_needs import CLASS_PREFIX
 from kube.objects.objects import PodInfo
+from placement.card_names import listed, of_any_type
 from placement.card_types.card_type_requests import wish_of
-from placement.card_types.options import CardOptions, Protection
-from placement.devices.card_names import listed, of_any_type
-from placement.devices.demand import demand_mistake, gpu_demand
-from placement.devices.options import DeviceOptions
-from placement.filters.annotations import GPU_TYPE, comes_with_node, names_in
+from placement.devices.device_demand import demand_mistake, gpu_demand
 from placement.filters.filter import ClusterView, Rejection
+from placement.filters.pod_annotations import GPU_TYPE, comes_with_node, names_in
 from placement.filters.rejections import found
-from placement.pod_groups.labels import group_of
+from placement.node_rule_settings import CardOptions, DeviceOptions, Protection
+from placement.pod_groups.group_of_pod import group_of
 
 RARE: Final = "node(s) had rare cards that the pod does not name"
 _WITHOUT: Final = "node(s) had cards, and the pod asks for none"

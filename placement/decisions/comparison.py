@@ -1,4 +1,5 @@
-"""Shadow against reality: what the nodes used, and what they would have used with every pod where we would have it.
+"""Advice against reality: how often pods went where they were advised to go, and what the nodes would have used with
+every pod where we would have it.
 
 The measured usage of a pod is moved from the node it ran on to the node advised, from the binding on. Everything else
 stays as it was measured: pods that are not in the log, usage that was not measured per pod, pods that ran where we
@@ -11,7 +12,7 @@ A shadow believes its own advice (Extender._believe), so that later advice recko
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -23,9 +24,9 @@ from base.errors import InputError
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.history import History, PodUsage
 from forecast.resources import CPU
-from placement.decisions.moved_pods import Fate, Moves, Span, playing_nodes
-from scorer.replay.metrics import shares
-from scorer.replay.report import RuleFigures, figures_of
+from placement.decisions.decision import Decision
+from placement.decisions.moved_pods import ComparedDays, Moves, PodFate, playing_nodes
+from scorer.replay.replay_figures import RuleFigures, figures_of, shares
 
 _BRIDGED_SLOTS = 2
 """Gaps of up to an hour take the value before them: a missed scrape, or the hour that does not exist in spring."""
@@ -44,7 +45,7 @@ class Comparison:
     n_nodes: int
     real: RuleFigures
     shadow: RuleFigures
-    fates: Mapping[Fate, int]
+    fates: Mapping[PodFate, int]
     moved_cpu_share: float
     most_on_one_node: int
     measured_share: float
@@ -56,19 +57,19 @@ class Comparison:
             "nodes": self.n_nodes,
             "real": _figures(self.real),
             "shadow": _figures(self.shadow),
-            "pods": {fate.value: self.fates.get(fate, 0) for fate in Fate},
+            "pods": {fate.value: self.fates.get(fate, 0) for fate in PodFate},
             "moved_cpu_share": self.moved_cpu_share,
             "most_on_one_node": self.most_on_one_node,
             "measured_share": self.measured_share,
         }
 
 
-def blank_shift(history: History, span: Span) -> Floats32:
+def blank_shift(history: History, span: ComparedDays) -> Floats32:
     """What nodes gain by the moves, before there are any: (n_nodes, n_resources, n_slots of the span)."""
     return np.zeros((*history.node_usage.shape[:2], span.n_days * SLOTS_PER_DAY), dtype=np.float32)
 
 
-def add_moved_usage(shift: Floats32, moves: Moves, pod_usage: PodUsage, history: History, span: Span) -> None:
+def add_moved_usage(shift: Floats32, moves: Moves, pod_usage: PodUsage, history: History, span: ComparedDays) -> None:
     """Add what is moved on some days of the span to `shift`; to be called for one part of it after the other."""
     row_of = {name: row for row, name in enumerate(pod_usage.pods)}
     row = np.array([row_of.get(name, -1) for name in moves.pod], dtype=np.int64)
@@ -87,7 +88,7 @@ def add_moved_usage(shift: Floats32, moves: Moves, pod_usage: PodUsage, history:
     np.add.at(part, moves.target[here], usage)
 
 
-def compare(history: History, span: Span, moves: Moves, shift: AnyFloats) -> Comparison:
+def compare(history: History, span: ComparedDays, moves: Moves, shift: AnyFloats) -> Comparison:
     """The figures of both. shift: as `add_moved_usage` made it, of the whole span. Raises InputError."""
     nodes = playing_nodes(history, span)
     days = slice(span.first, span.first + span.n_days)
@@ -131,3 +132,55 @@ def _bridged(usage: AnyFloats) -> Floats:
 def _figures(figures: RuleFigures) -> dict[str, Any]:
     """Without what a placement rule has and a measurement has not."""
     return {name: value for name, value in figures.to_json().items() if name != "unplaced"}
+
+
+# How often pods went where they were advised to go, by rung of the degradation ladder.
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Of some decisions.
+
+    decisions  : how many
+    as_advised : went to the very node
+    as_good    : went to that or to another with as many points
+    late       : answered after the deadline: kube-scheduler was given neutral scores
+    """
+
+    decisions: int
+    as_advised: int
+    as_good: int
+    late: int
+
+    @property
+    def share(self) -> float:
+        """as_good of all; NaN without decisions."""
+        return self.as_good / self.decisions if self.decisions else float("nan")
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "decisions": self.decisions,
+            "as_advised": self.as_advised,
+            "as_good": self.as_good,
+            "agreement": self.share,
+            "late": self.late,
+        }
+
+
+def agreement_of(decisions: Iterable[Decision]) -> Agreement:
+    """Over all of them."""
+    n_decisions = as_advised = as_good = late = 0
+    for decision in decisions:
+        n_decisions += 1
+        as_advised += decision.node == decision.advised_node
+        as_good += decision.agrees
+        late += decision.is_late
+    return Agreement(n_decisions, as_advised, as_good, late)
+
+
+def agreement_by_level(decisions: Iterable[Decision]) -> dict[str, Agreement]:
+    """For each rung that occurs, by name in the order of the alphabet."""
+    groups: dict[str, list[Decision]] = {}
+    for decision in decisions:
+        groups.setdefault(decision.level or "unknown", []).append(decision)
+    return {level: agreement_of(groups[level]) for level in sorted(groups)}

@@ -1,4 +1,5 @@
-"""One decision: what was advised for a pod and where it went. `log_line` reads back what `to_json` gives.
+"""One decision: what was advised for a pod, where the pod went, and both in one sentence as an Event.
+decision_log_reader.py reads back what `to_json` gives.
 
 Advice names points only; which rank the chosen node had is worked out here, when the node is known.
 """
@@ -6,7 +7,7 @@ Advice names points only; which rank the chosen node had is worked out here, whe
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -14,7 +15,56 @@ from typing import Any
 import numpy as np
 
 from base.arrays import Ints
-from placement.decisions.advice import Advice
+from kube.events.api_event import EventSource, api_event, clipped_note
+
+# Advice about one pod, kept until the pod's node is known: of the extender to kube-scheduler, or what a loop of ours
+# decides.
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """One answer to /prioritize, in shadow mode what it would have been; or the choice of a scheduling cycle.
+
+    pod, service : namespace/name, and namespace/Kind/name of the top owner
+    at           : unix seconds
+    n_nodes      : between how many the points decided
+    nodes        : their names, empty = not kept, then `points` has the best two; points: by name, those missing have 0.
+                   Of a cycle: sums of all scores
+    best         : the node with the most points, by the unrounded ranking among equals; None with no node
+    runner_up    : the next; None with one node
+    margin       : points between them
+    share        : predicted share of the best node's capacity at its peak with the pod, and with others that the same
+                   cycle placed there; None without a forecast
+    level        : name of the rung of the degradation ladder; reasons: why it is not the first
+    model_version, model_age_seconds, metrics_age_seconds : None where there is no model, no measurement
+    seconds      : that the answer took
+    is_shadow    : kube-scheduler did not get the points
+    is_late      : the deadline had passed, kube-scheduler got neutral scores instead
+    policy       : by which the pod is placed; policy_because: what chose it
+    """
+
+    uid: str
+    pod: str
+    service: str
+    at: float
+    n_nodes: int
+    nodes: Sequence[str]
+    points: Mapping[str, int]
+    best: str | None
+    runner_up: str | None
+    margin: int | None
+    share: float | None
+    level: str
+    reasons: tuple[str, ...]
+    model_version: str | None
+    model_age_seconds: float | None
+    metrics_age_seconds: float | None
+    seconds: float
+    is_shadow: bool = False
+    is_late: bool = False
+    policy: str = ""
+    policy_because: str = ""
+
 
 TOP = 5
 """Number of best nodes that are logged with their points."""
@@ -206,3 +256,63 @@ def _text(seconds: float) -> str:
 
 def _rounded(value: float | None, digits: int) -> float | None:
     return None if value is None or not math.isfinite(value) else round(value, digits)
+
+
+# A decision in one sentence, as an Event on the pod: what `kubectl describe pod` shows.
+
+_REASON, _ACTION = "ForecastScheduled", "Scheduling"
+
+
+def event_of(decision: Decision, *, controller: str, instance: str) -> dict[str, Any]:
+    """The Event, ready to be posted to the pod's namespace.
+
+    controller : the component that decided; instance: which of its replicas
+    """
+    namespace, _, name = decision.pod.partition("/")
+    return api_event(
+        {"apiVersion": "v1", "kind": "Pod", "namespace": namespace, "name": name, "uid": decision.uid},
+        reason=_REASON,
+        note=note_of(decision),
+        at=decision.time,
+        source=EventSource(controller, instance, _ACTION),
+    )
+
+
+def note_of(decision: Decision) -> str:
+    """node n1 of 60: predicted peak 61 % of capacity; 3 points ahead of n7; model 2026-11-21, metrics 20 s old"""
+    words = f"{_placed(decision)}: {'; '.join(_facts(decision))}"
+    return clipped_note(words)
+
+
+def _placed(decision: Decision) -> str:
+    if decision.node == decision.advised_node:
+        return f"node {decision.node} of {decision.nodes}"
+    rank = "" if decision.rank is None else f", rank {decision.rank}"
+    advised = "no node was advised" if decision.advised_node is None else f"{decision.advised_node} was advised"
+    return f"node {decision.node}{rank} of {decision.nodes}, {advised}"
+
+
+def _facts(decision: Decision) -> list[str]:
+    facts = []
+    if decision.is_late:
+        facts.append("the advice came too late and was not used")
+    if decision.predicted_share is not None:
+        facts.append(f"predicted peak {decision.predicted_share:.0%} of capacity".replace("%", " %"))
+    if decision.node == decision.advised_node:
+        if decision.margin is not None and decision.runner_up is not None:
+            facts.append(f"{_points(decision.margin)} ahead of {decision.runner_up}")
+    elif decision.elsewhere_because:
+        facts.append(f"not there: {decision.elsewhere_because}")
+    elif decision.advised_points is not None and decision.points is not None:
+        facts.append(f"{_points(decision.advised_points - decision.points)} ahead of {decision.node}")
+    model = "no model" if decision.model_version is None else f"model {decision.model_version}"
+    age = decision.metrics_age_seconds
+    facts.append(model if age is None else f"{model}, metrics {age:.0f} s old")
+    if decision.policy_because:
+        facts.append(f"policy {decision.policy} ({decision.policy_because})")
+    facts.extend(decision.reasons)
+    return facts
+
+
+def _points(points: int) -> str:
+    return f"{points} point{'' if points == 1 else 's'}"

@@ -17,7 +17,7 @@ from forecast.resources import HOT_RESOURCES
 from placement.decisions.decision import Decision
 
 
-class Fate(Enum):
+class PodFate(Enum):
     """What became of a pod in the comparison; all but the first stayed where they were.
 
     agrees    : it went where we would have it, or to a node that we rated as high
@@ -37,7 +37,7 @@ class Fate(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class ComparedDays:
     """Whole local days that are compared: `first` and `n_days` index the history's days."""
 
     first: int
@@ -67,10 +67,10 @@ class Moves:
     target: Ints
     first: Ints
     end: Ints
-    fates: Mapping[Fate, int]
+    fates: Mapping[PodFate, int]
 
 
-def span_of(history: History, decisions: Sequence[Decision], days: int | None = None) -> Span:
+def span_of(history: History, decisions: Sequence[Decision], days: int | None = None) -> ComparedDays:
     """From the day of the first decision to the end of the history, at most its last `days`. Raises InputError."""
     zone = history.calendar.zone
     first, last = (
@@ -89,10 +89,10 @@ def span_of(history: History, decisions: Sequence[Decision], days: int | None = 
         )
     if days is not None:
         begin = max(begin, history.n_days - days)
-    return Span(begin, history.n_days - begin)
+    return ComparedDays(begin, history.n_days - begin)
 
 
-def moves_of(history: History, pods: Sequence[str], decisions: Sequence[Decision], span: Span) -> Moves:
+def moves_of(history: History, pods: Sequence[str], decisions: Sequence[Decision], span: ComparedDays) -> Moves:
     """Which stays are moved where.
 
     pods      : names that `history.placements.pod` counts, "namespace/name"
@@ -103,7 +103,7 @@ def moves_of(history: History, pods: Sequence[str], decisions: Sequence[Decision
     known = set(playing_nodes(history, span).tolist())
     runs = _Runs(history, {decision.pod for decision in decisions}, pods)
     until: dict[str, int] = {}
-    fates = dict.fromkeys(Fate, 0)
+    fates = dict.fromkeys(PodFate, 0)
     rows: list[tuple[str, int, int, int, int]] = []
     for decision in reversed(decisions):
         begin = _slot(history, decision.time)
@@ -117,13 +117,13 @@ def moves_of(history: History, pods: Sequence[str], decisions: Sequence[Decision
             continue  # gone before these days
         fate = _fate(decision, source in known and target in known, [node for node, _, _ in stays], source)
         fates[fate] += 1
-        if fate is Fate.MOVED:
+        if fate is PodFate.MOVED:
             rows += [(decision.pod, source, target, since, stop) for node, since, stop in stays if node == source]
     source_of, target_of, first, end_of = np.array([row[1:] for row in rows], dtype=np.int64).reshape(-1, 4).T
     return Moves(tuple(row[0] for row in rows), source_of, target_of, first, end_of, fates)
 
 
-def playing_nodes(history: History, span: Span) -> Ints:
+def playing_nodes(history: History, span: ComparedDays) -> Ints:
     """Nodes measured in the span that have a capacity of something that can make them hot: (n_playing,) indices."""
     measured = np.isfinite(history.node_usage[:, :, span.first : span.first + span.n_days]).any(axis=(2, 3))
     capacity = history.capacity_of_days[:, :, span.first : span.first + span.n_days]
@@ -132,18 +132,18 @@ def playing_nodes(history: History, span: Span) -> Ints:
     return np.flatnonzero((measured & limited)[:, hot].any(axis=1))
 
 
-def _fate(decision: Decision, nodes_known: bool, seen_on: Sequence[int], source: int) -> Fate:
+def _fate(decision: Decision, nodes_known: bool, seen_on: Sequence[int], source: int) -> PodFate:
     if decision.is_late:
-        return Fate.LATE
+        return PodFate.LATE
     if decision.advised_node is None:
-        return Fate.NO_ADVICE
+        return PodFate.NO_ADVICE
     if decision.agrees:
-        return Fate.AGREES
+        return PodFate.AGREES
     if not seen_on:
-        return Fate.NOT_FOUND
+        return PodFate.NOT_FOUND
     if not nodes_known:
-        return Fate.NO_NODE
-    return Fate.MOVED if source in seen_on else Fate.ELSEWHERE
+        return PodFate.NO_NODE
+    return PodFate.MOVED if source in seen_on else PodFate.ELSEWHERE
 
 
 class _Runs:

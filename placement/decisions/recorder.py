@@ -18,8 +18,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from kube.objects.objects import PodInfo
-from placement.decisions.advice import Advice
-from placement.decisions.decision import Binding, slimmed
+from placement.decisions.decision import Advice, Binding, slimmed
 
 MAX_PENDING = 20_000
 MAX_PENDING_NODES = 500_000

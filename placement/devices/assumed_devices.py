@@ -21,7 +21,7 @@ _MOST_ASIDE: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class DeviceChoice:
     """devices: none = it was placed where there was no room; memory: of such a device, as the sharing plugin counts."""
 
     node: str
@@ -34,8 +34,8 @@ class Choices:
 
     def __init__(self, is_assumed: Callable[[str], bool]) -> None:
         self._is_assumed = is_assumed
-        self._made: dict[str, Choice] = {}
-        self._aside: OrderedDict[str, Choice] = OrderedDict()
+        self._made: dict[str, DeviceChoice] = {}
+        self._aside: OrderedDict[str, DeviceChoice] = OrderedDict()
 
     def __contains__(self, uid: str) -> bool:
         """Whether one is remembered for a pod that sits, or is assumed to."""
@@ -45,15 +45,15 @@ class Choices:
         """Remembered ones, without those kept aside."""
         return len(self._made)
 
-    def get(self, uid: str) -> Choice | None:
+    def get(self, uid: str) -> DeviceChoice | None:
         """From any thread."""
         return self._made.get(uid)
 
-    def make(self, uid: str, choice: Choice) -> None:
+    def make(self, uid: str, choice: DeviceChoice) -> None:
         """For a pod that is assumed."""
         self._made[uid] = choice
 
-    def of_bound(self, uid: str, node: str) -> Choice | None:
+    def of_bound(self, uid: str, node: str) -> DeviceChoice | None:
         """Of a pod that sits on the node and does not say which devices it has. What was chosen elsewhere is void."""
         choice = self._made.pop(uid, None) or self._aside.pop(uid, None)
         if choice is None or choice.node != node:

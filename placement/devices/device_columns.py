@@ -7,10 +7,10 @@ from typing import Final
 import numpy as np
 
 from base.arrays import Ints
-from cluster.predicted.growing_arrays import grown
+from cluster.predicted.array_rows import grown
 from cluster.tables.state import ClusterState
-from placement.devices.demand import WHOLE, GpuDemand
-from placement.devices.node_cards import NodeCards
+from placement.devices.declared_devices import NodeCards
+from placement.devices.device_demand import WHOLE, GpuDemand
 from placement.devices.node_devices import NodeDevices
 
 _FEWEST_COLUMNS: Final = 8

@@ -22,13 +22,19 @@ from cluster.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved, 
 from cluster.tables.columns import request_units
 from cluster.tables.state import ClusterState
 from kube.objects.objects import PodInfo
-from placement.devices.annotations import card_memory, index_annotation, indices_of, sharing_annotations
-from placement.devices.assumed_devices import Choice, Choices
-from placement.devices.demand import WHOLE, GpuDemand, asks_by_name, gpu_demand
+from placement.devices.assumed_devices import Choices, DeviceChoice
+from placement.devices.declared_devices import (
+    card_memory,
+    cards_of,
+    index_annotation,
+    indices_of,
+    model_of,
+    sharing_annotations,
+)
 from placement.devices.device_columns import DeviceColumns
-from placement.devices.node_cards import cards_of, model_of
+from placement.devices.device_demand import WHOLE, GpuDemand, asks_by_name, gpu_demand
 from placement.devices.node_devices import Holder, NodeDevices
-from placement.devices.options import DeviceOptions
+from placement.node_rule_settings import DeviceOptions
 
 logger = logging.getLogger(__name__)
 
@@ -261,7 +267,7 @@ class DeviceTable(DeviceColumns, NodesAndPodsOnly):
         """The devices of a pod that is assumed: what it says itself is of before, or made up."""
         choice = self._choices.get(pod.uid)
         if choice is None or choice.node != pod.node or len(choice.devices) not in (0, demand.count):
-            choice = Choice(pod.node, self._choice_of(row, node, demand, pod), node.cards.memory)
+            choice = DeviceChoice(pod.node, self._choice_of(row, node, demand, pod), node.cards.memory)
             self._choices.make(pod.uid, choice)
         return choice.devices or None
 

@@ -1,4 +1,5 @@
-"""The devices of one node and who has which of them. No I/O, no clock; the same holders give the same devices.
+"""The devices of one node, who has which of them, and which a pod gets by default. No I/O, no clock; the same holders
+give the same devices.
 
     fixed   pods whose devices are known: they say so themselves, or these were chosen for them. They keep them,
             whatever else is there, also where two have the same, or the device is gone
@@ -9,6 +10,9 @@ Nothing depends on the order in which pods come and go.
 
 Where devices have M units of memory that pods ask for, a device is counted as 1000 * M parts: a thousandth is M of
 them, a unit of memory 1000. So three pods with a third of the memory fill a device to the last part.
+
+Shares go where the least is left over (best fit, as allocateGPUID in pkg/cache/nodeinfo.go of
+gpushare-scheduler-extender chooses), so that whole devices stay whole; whole ones are the first that are free.
 """
 
 from __future__ import annotations
@@ -17,9 +21,36 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from placement.devices.demand import WHOLE, GpuDemand
-from placement.devices.device_choice import best_fit, least_full
-from placement.devices.node_cards import NO_CARDS, NodeCards
+from placement.devices.declared_devices import NO_CARDS, NodeCards
+from placement.devices.device_demand import WHOLE, GpuDemand
+
+# Which devices of a node a pod gets by default: pure.
+#
+# Shares go where the least is left over (best fit, as allocateGPUID in pkg/cache/nodeinfo.go of
+# gpushare-scheduler-extender chooses), so that whole devices stay whole; whole ones are the first that are free.
+
+
+def best_fit(free: Sequence[int], count: int, wanted: int, whole: int = WHOLE) -> tuple[int, ...] | None:
+    """Return `count` devices with `wanted` free each, ascending; None = there are fewer.
+
+    free   : (n_devices,) in thousandths; less than 0 = there is no such device
+    wanted : of each of them
+    whole  : all of a device; another number where another unit is used
+    """
+    if wanted == whole:
+        whole_ones = [device for device, left in enumerate(free) if left == whole]
+        return tuple(whole_ones[:count]) if len(whole_ones) >= count else None
+    fitting = [(left, device) for device, left in enumerate(free) if left >= wanted]
+    if len(fitting) < count:
+        return None
+    return tuple(sorted(device for _, device in sorted(fitting)[:count]))
+
+
+def least_full(free: Sequence[int], count: int) -> tuple[int, ...]:
+    """The `count` devices with the most left, or as many as there are, ascending: for pods that sit there although
+    nothing fits any more."""
+    there = [(-left, device) for device, left in enumerate(free) if left >= 0]
+    return tuple(sorted(device for _, device in sorted(there)[:count]))
 
 
 @dataclass(slots=True)

@@ -14,8 +14,8 @@ import numpy as np
 
 from base.arrays import Bools
 from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
-from placement.filters.annotations import comes_with_node
 from placement.filters.filter import ClusterView, Rejection
+from placement.filters.pod_annotations import comes_with_node
 from placement.filters.rejections import found
 from placement.index.node_labels import ABSENT, NodeLabels
 

@@ -6,23 +6,48 @@ Source: framework/plugins/interpodaffinity/filtering.go. Pods that terminate cou
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import Final
 
 import numpy as np
 
 from base.arrays import Bools, Ints
-from kube.objects.constraints import PodAffinityTerm
+from kube.objects.constraints import LabelSelector, PodAffinityTerm
+from kube.objects.kubernetes_version import KubernetesVersion
+from kube.objects.labels import selector_matches
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView, Rejection
-from placement.filters.own_terms import as_read
 from placement.filters.rejections import found
 from placement.index.affinity_terms import SittingTerm, means
+from placement.index.domain_sums import PodsByRow, domain_sums, joined
 from placement.index.node_labels import ABSENT
-from placement.index.topology import PodsByRow, domain_sums, joined
+
+# Affinity terms of the pod being placed as kube-scheduler reads them: not as they are written, before 1.37.
+
+_ANY = LabelSelector()
+
+
+def as_read(term: PodAffinityTerm, version: KubernetesVersion) -> PodAffinityTerm:
+    """Until 1.36, a namespace selector that fits no labels at all (NotIn, DoesNotExist) means every namespace.
+
+    framework/plugins/interpodaffinity/plugin.go, mergeAffinityTermNamespacesIfNotEmpty, finds the namespaces meant, but
+    drops the selector in a copy of the term; it is then held against no labels at all
+    (https://github.com/kubernetes/kubernetes/issues/141526, mended in 1.37). Terms of pods that sit are read as
+    written. A scheduler next to kube-scheduler has to pass the nodes that it passes.
+    """
+    selector = term.namespace_selector
+    if version.keeps_namespace_selectors or selector is None or not selector.requirements:
+        return term
+    return replace(term, namespace_selector=_ANY) if selector_matches(selector, {}) else term
+
 
 AFFINITY: Final = "node(s) didn't match pod affinity rules"
+
+
 ANTI_AFFINITY: Final = "node(s) didn't match pod anti-affinity rules"
+
+
 EXISTING_ANTI_AFFINITY: Final = "node(s) didn't satisfy existing pods anti-affinity rules"
 
 

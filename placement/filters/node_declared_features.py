@@ -1,7 +1,7 @@
 """Filter NodeDeclaredFeatures: nodes whose kubelet declares all features that the pod needs (KEP-5328).
 
 Source: framework/plugins/nodedeclaredfeatures/nodedeclaredfeatures.go. Which features a pod needs is decided as it is
-decoded (kube/decoding/needed_features.py).
+decoded (kube/decoding/pod_needs.py).
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ from typing import Final
 
 from base.arrays import Bools, Ints
 from cluster.tables.columns import whole_units
+from kube.objects.labels import is_qualified_name
 from kube.objects.objects import PodInfo
-from kube.objects.qualified_names import is_qualified_name
 from placement.filters.filter import ClusterView, Rejection
 from placement.filters.rejections import every_node, found
 

@@ -12,7 +12,7 @@ from typing import Final
 from kube.objects.objects import PodInfo, Taint
 from placement.filters.filter import ClusterView, Rejection
 from placement.filters.rejections import found
-from placement.filters.tolerations import any_tolerates
+from placement.filters.taint_toleration import any_tolerates
 
 _REASON: Final = "node(s) were unschedulable"
 _TAINT: Final = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")

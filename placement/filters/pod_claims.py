@@ -8,11 +8,11 @@ import numpy as np
 
 from kube.objects.constraints import PodVolume
 from kube.objects.objects import PodInfo
-from kube.objects.storage_objects import ClaimInfo
+from kube.objects.storage_objects import VolumeClaimInfo
 from placement.filters.filter import ClusterView, Rejection
 
 
-def claim_of(pod: PodInfo, volume: PodVolume, view: ClusterView) -> ClaimInfo | None:
+def claim_of(pod: PodInfo, volume: PodVolume, view: ClusterView) -> VolumeClaimInfo | None:
     """The claim of a volume; None = there is none (yet)."""
     return view.index.storage.claims.get((pod.namespace, volume.claim))
 
@@ -32,7 +32,7 @@ def quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def owner_mistake(pod: PodInfo, claim: ClaimInfo) -> str:
+def owner_mistake(pod: PodInfo, claim: VolumeClaimInfo) -> str:
     """Why the claim is not that of the pod's ephemeral volume; '' = it is (VolumeIsForPod in
     component-helpers/storage/ephemeral/ephemeral.go)."""
     if claim.owner_uid == pod.uid:

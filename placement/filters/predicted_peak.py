@@ -13,12 +13,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from base.errors import InputError
-from cluster.opt_out import opts_out
 from forecast.resources import resource_index
 from kube.objects.objects import PodInfo
-from placement.filters.annotations import comes_with_node
 from placement.filters.filter import ClusterView, Rejection
+from placement.filters.pod_annotations import comes_with_node
 from placement.filters.rejections import found
+from scorer.scoring_policy import opts_out
 
 
 class PredictedPeak:

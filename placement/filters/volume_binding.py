@@ -1,7 +1,10 @@
 """VolumeBinding: volumes that are bound must be reachable from the node, those that are not must be to be had there.
 
-Source: framework/plugins/volumebinding/volume_binding.go and binder.go, with the default feature gates. What binding a
-pod's claims changes is seen by the next pod where our loops bind it (framework/volumes); else once the API server does.
+Source: framework/plugins/volumebinding/volume_binding.go and binder.go, with the default feature gates. What binding
+a pod's claims changes is seen by the next pod where our loops bind it (framework/volumes); else once the API server
+does.
+
+Source: findMatchingVolumes in framework/plugins/volumebinding/binder.go.
 """
 
 from __future__ import annotations
@@ -13,24 +16,93 @@ from typing import Final
 
 import numpy as np
 
-from base.arrays import Bools
+from base.arrays import Bools, Ints
 from kube.objects.objects import PodInfo
-from kube.objects.storage_objects import BindingMode, ClaimInfo, StorageClassInfo, VolumeInfo
+from kube.objects.storage_objects import BindingMode, StorageClassInfo, VolumeClaimInfo, VolumeInfo
 from placement.filters.filter import ClusterView, Rejection
 from placement.filters.pod_claims import claim_of, not_found, nowhere, owner_mistake, quoted
-from placement.filters.volume_matching import VolumeMatching, smallest_first
 from placement.index.csi_translation import translated_terms
-from placement.index.label_terms import rows_with_labels
+from placement.index.node_labels import rows_with_labels
 from placement.index.topology_pool import NONE
 
+# Free PersistentVolumes for the claims of a pod, on all nodes at once.
+#
+# Source: findMatchingVolumes in framework/plugins/volumebinding/binder.go.
+
+
+def smallest_first(claims: Iterable[VolumeClaimInfo]) -> Sequence[VolumeClaimInfo]:
+    """In the order they are to be matched."""
+    return sorted(claims, key=lambda claim: claim.requested or 0.0)
+
+
+class VolumeMatching:
+    """One claim after the other; what one has got on a node the next does not get there.
+
+    candidates : (n_rows,) nodes that matter
+    """
+
+    def __init__(self, view: ClusterView, candidates: Bools) -> None:
+        self._view, self._candidates = view, candidates
+        self._kept_taken: dict[str, Bools] = {}
+        self._taken: dict[str, list[Ints]] = {}
+
+    def match(self, claim: VolumeClaimInfo) -> Bools:
+        """(n_rows,) nodes where there is a volume for the claim (FindMatchingVolume, see free_volumes.py)."""
+        kept, slots = self._found(claim)
+        matched = slots != NONE
+        for _, nodes in kept:
+            matched |= nodes
+        return np.asarray(matched)
+
+    def volume(self, claim: VolumeClaimInfo, row: int) -> str:
+        """The same for one node: the name of the volume, '' = there is none."""
+        kept, slots = self._found(claim)
+        for name, nodes in kept:
+            if nodes[row]:
+                return name
+        pool = self._view.index.storage.free.pool(claim.storage_class)
+        return "" if pool is None or slots[row] == NONE else str(pool.names[int(slots[row])])
+
+    def _found(self, claim: VolumeClaimInfo) -> tuple[list[tuple[str, Bools]], Ints]:
+        """Volumes kept for it with the nodes (n_rows,) that reach them, and (n_rows,) slots of free ones elsewhere."""
+        free, labels, n_rows = self._view.index.storage.free, self._view.index.labels, self._view.n_rows
+        undecided, kept = self._candidates, []
+        for volume in free.kept_for(claim):
+            taken = self._kept_taken.get(volume.name, np.zeros(n_rows, dtype=bool))
+            here = undecided & ~taken
+            reachable = here & rows_with_labels(volume.node_terms, labels, n_rows)
+            self._kept_taken[volume.name] = taken | reachable
+            kept.append((volume.name, reachable))
+            # A volume kept for the claim is the only one, be it out of reach.
+            undecided = undecided & ~here
+        pool = free.pool(claim.storage_class)
+        if pool is None or not undecided.any():
+            return kept, np.full(n_rows, NONE, dtype=np.int64)
+        taken_before = self._taken.setdefault(claim.storage_class, [])
+        slots = pool.smallest(free.suiting(pool, claim), labels, n_rows, taken_before)
+        slots = np.where(undecided, slots, NONE)
+        taken_before.append(slots)
+        return kept, slots
+
+
 _NODE_CONFLICT: Final = "node(s) didn't match PersistentVolume's node affinity"
+
+
 _BIND_CONFLICT: Final = "node(s) didn't find available persistent volumes to bind"
+
+
 _NOT_ENOUGH_SPACE: Final = "node(s) did not have enough free storage"
+
+
 _VOLUME_MISSING: Final = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+
+
 _UNBOUND_IMMEDIATE: Final = "pod has unbound immediate PersistentVolumeClaims"
+
 
 _MOST_WAITING: Final = 128
 """Claims of a pod without a volume: each costs a search over all nodes, and no node takes so many."""
+
 
 _NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 
@@ -42,8 +114,8 @@ class VolumeBinding:
 
     def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
         """Why the pod cannot go to which nodes."""
-        bound: dict[str, ClaimInfo] = {}
-        waiting: list[tuple[ClaimInfo, StorageClassInfo]] = []
+        bound: dict[str, VolumeClaimInfo] = {}
+        waiting: list[tuple[VolumeClaimInfo, StorageClassInfo]] = []
         immediate = False
         for volume in pod.volumes:
             if volume.disk:
@@ -74,7 +146,7 @@ class VolumeBinding:
         return found.rejections()
 
 
-def is_waiting(claim: ClaimInfo, storage_class: StorageClassInfo | None) -> bool:
+def is_waiting(claim: VolumeClaimInfo, storage_class: StorageClassInfo | None) -> bool:
     """Whether a claim gets its volume once a pod that uses it has a node."""
     # A volume that is named but not bound yet is for the controller to bind.
     is_immediate = storage_class is None or storage_class.binding_mode is BindingMode.IMMEDIATE
@@ -106,7 +178,7 @@ def _missing_reason(claim: str, *, is_ephemeral: bool) -> str:
     return not_found("persistentvolumeclaim", claim)
 
 
-def _unusable_reason(pod: PodInfo, claim: ClaimInfo, *, is_ephemeral: bool) -> str:
+def _unusable_reason(pod: PodInfo, claim: VolumeClaimInfo, *, is_ephemeral: bool) -> str:
     """podHasPVCs in volume_binding.go; '' = it can be used."""
     if claim.is_lost:
         return (
@@ -117,7 +189,7 @@ def _unusable_reason(pod: PodInfo, claim: ClaimInfo, *, is_ephemeral: bool) -> s
     return owner_mistake(pod, claim) if is_ephemeral else ""
 
 
-def _check_bound(claims: Iterable[ClaimInfo], view: ClusterView, found: _Found) -> None:
+def _check_bound(claims: Iterable[VolumeClaimInfo], view: ClusterView, found: _Found) -> None:
     """checkBoundClaims in binder.go: the first claim that fails gives the reason."""
     undecided = np.ones(view.n_rows, dtype=bool)
     for claim in claims:
@@ -141,12 +213,14 @@ def reachable(volume: VolumeInfo, view: ClusterView) -> Bools:
     return near
 
 
-def _find_or_provision(waiting: Sequence[tuple[ClaimInfo, StorageClassInfo]], view: ClusterView, found: _Found) -> None:
+def _find_or_provision(
+    waiting: Sequence[tuple[VolumeClaimInfo, StorageClassInfo]], view: ClusterView, found: _Found
+) -> None:
     """FindPodVolumes in binder.go: free volumes first, smaller claims first; what is left is to be provisioned."""
     n_rows = view.n_rows
     candidates = np.ones(n_rows, dtype=bool)
-    to_provision: list[tuple[ClaimInfo, StorageClassInfo, Bools]] = []
-    to_match: list[tuple[ClaimInfo, StorageClassInfo]] = []
+    to_provision: list[tuple[VolumeClaimInfo, StorageClassInfo, Bools]] = []
+    to_match: list[tuple[VolumeClaimInfo, StorageClassInfo]] = []
     for claim, storage_class in waiting:
         if claim.selected_node is None:
             to_match.append((claim, storage_class))
@@ -175,7 +249,7 @@ def _find_or_provision(waiting: Sequence[tuple[ClaimInfo, StorageClassInfo]], vi
         undecided = undecided & ~(wanting & ~(can & has_room))
 
 
-def _failed_before(claim: ClaimInfo, possible: Bools, view: ClusterView) -> Bools:
+def _failed_before(claim: VolumeClaimInfo, possible: Bools, view: ClusterView) -> Bools:
     """(n_rows,) nodes where making its volume failed lately, as long as there are others among `possible` (n_rows,)."""
     failed = np.zeros(view.n_rows, dtype=bool)
     failures, row_of = view.index.storage.failures, view.state.row_of
@@ -192,7 +266,7 @@ def _provisions(storage_class: StorageClassInfo, view: ClusterView) -> Bools:
     return rows_with_labels(storage_class.allowed_topologies or None, view.index.labels, view.n_rows)
 
 
-def _has_room(claim: ClaimInfo, storage_class: StorageClassInfo, view: ClusterView) -> Bools:
+def _has_room(claim: VolumeClaimInfo, storage_class: StorageClassInfo, view: ClusterView) -> Bools:
     """(n_rows,) nodes that reach enough storage, as far as the driver says (hasEnoughCapacity in binder.go)."""
     storage = view.index.storage
     driver = storage.drivers.get(storage_class.provisioner)

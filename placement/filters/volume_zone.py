@@ -13,11 +13,10 @@ import numpy as np
 from base.arrays import Bools
 from kube.objects.constraints import Operator, Requirement
 from kube.objects.objects import PodInfo
-from kube.objects.storage_objects import BindingMode, ClaimInfo, VolumeInfo
+from kube.objects.storage_objects import BindingMode, VolumeClaimInfo, VolumeInfo
 from placement.filters.filter import ClusterView, Rejection
 from placement.filters.pod_claims import claim_of, not_found, nowhere, quoted
-from placement.index.label_terms import rows_meeting
-from placement.index.node_labels import ABSENT
+from placement.index.node_labels import ABSENT, rows_meeting
 
 _CONFLICT: Final = "node(s) had no available volume zone"
 
@@ -60,7 +59,7 @@ class VolumeZone:
         return (Rejection(rejected, _CONFLICT, preemptible=False),) if rejected.any() else ()
 
 
-def _unbound_reason(claim: ClaimInfo, view: ClusterView) -> str:
+def _unbound_reason(claim: VolumeClaimInfo, view: ClusterView) -> str:
     """Why a claim without a volume cannot be used; '' = it waits for the pod, as it may."""
     if not claim.storage_class:
         return "PersistentVolumeClaim had no pv name and storageClass name"

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kube.objects.constraints import Operator, PodAffinityTerm, PodConstraints
+from kube.objects.labels import selector_matches
 from kube.objects.objects import PodInfo
-from kube.objects.selectors import selector_matches
+from placement.index.domain_sums import PodsByRow, pods_by_row
 from placement.index.namespaces import Namespaces
-from placement.index.topology import PodsByRow, pods_by_row
 
 HARD_POD_AFFINITY_WEIGHT: Final = 1
 """What a required affinity term counts as in scores: hardPodAffinityWeight's default (InterPodAffinityArgs)."""

@@ -1,18 +1,22 @@
-"""PersistentVolumes that claims may still get: free ones by class, and those kept for a claim.
+"""PersistentVolumes that claims may still get, and nodes for which the volume of a claim could not be made.
 
 Source: FindMatchingVolume in component-helpers/storage/volume/pv_helpers.go. Among free volumes of the same size
 kube-scheduler takes any; here it is the one that became free first.
+
+A provisioner that gives up takes the chosen node off the claim, and says no more. The same node would be chosen
+again, as the best one, and the pod wait for ever while other nodes could have it: for a while such nodes come last.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Final
 
 import numpy as np
 
 from base.arrays import Bools
-from kube.objects.selectors import selector_matches
-from kube.objects.storage_objects import ClaimInfo, VolumeInfo
+from kube.objects.labels import selector_matches
+from kube.objects.storage_objects import VolumeClaimInfo, VolumeInfo
 from placement.index.topology_pool import TopologyPool
 
 _Category = tuple[str, str, frozenset[str]]
@@ -59,7 +63,7 @@ class FreeVolumes:
         """Whether no volume is left."""
         return not (self._pools or self._kept or self._labels)
 
-    def kept_for(self, claim: ClaimInfo) -> Iterable[VolumeInfo]:
+    def kept_for(self, claim: VolumeClaimInfo) -> Iterable[VolumeInfo]:
         """Volumes of its class that name the claim and would do, by name."""
         kept = self._kept.get((claim.storage_class, claim.namespace, claim.name))
         return sorted(
@@ -78,7 +82,7 @@ class FreeVolumes:
         """Free volumes of a class; None = there are none."""
         return self._pools.get(storage_class)
 
-    def suiting(self, pool: TopologyPool, claim: ClaimInfo) -> Bools:
+    def suiting(self, pool: TopologyPool, claim: VolumeClaimInfo) -> Bools:
         """(n_slots,) volumes of a pool that would do for a claim."""
         table = np.fromiter(
             (
@@ -93,3 +97,43 @@ class FreeVolumes:
             for slot in np.flatnonzero(suiting):
                 suiting[slot] = selector_matches(claim.selector, self._labels[str(pool.names[slot])])
         return np.asarray(suiting)
+
+
+# Nodes for which the volume of a claim could not be made.
+#
+# A provisioner that gives up takes the chosen node off the claim, and says no more. The same node would be chosen
+# again, as the best one, and the pod wait for ever while other nodes could have it: for a while such nodes come last.
+
+_MOST_CLAIMS: Final = 10_000
+
+
+_MOST_NODES: Final = 1_000
+"""Of one claim."""
+
+
+class ProvisioningFailures:
+    """Under the lock of the tables. seconds: how long a failure counts; clock: seconds."""
+
+    def __init__(self, *, seconds: float, clock: Callable[[], float]) -> None:
+        self._seconds, self._clock = seconds, clock
+        self._of: dict[str, dict[str, float]] = {}  # by UID of the claim: until when, by node; the latest last
+
+    def add(self, claim_uid: str, node: str) -> None:
+        """It failed just now."""
+        nodes = self._of.pop(claim_uid, {})
+        nodes.pop(node, None)
+        nodes[node] = self._clock() + self._seconds
+        while len(nodes) > _MOST_NODES:
+            del nodes[next(iter(nodes))]
+        self._of[claim_uid] = nodes
+        while len(self._of) > _MOST_CLAIMS or self._is_over(next(iter(self._of))):
+            del self._of[next(iter(self._of))]
+
+    def nodes(self, claim_uid: str) -> Collection[str]:
+        """Where it failed lately."""
+        now = self._clock()
+        # A clock that was set back makes no failure count for longer.
+        return [node for node, until in self._of.get(claim_uid, {}).items() if 0 < until - now <= self._seconds]
+
+    def _is_over(self, claim_uid: str) -> bool:
+        return max(self._of[claim_uid].values()) <= self._clock()

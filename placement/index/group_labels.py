@@ -13,7 +13,7 @@ import numpy as np
 
 from base.arrays import Bools, Ints
 from kube.objects.constraints import LabelSelector, Operator, Requirement
-from kube.objects.selectors import requirement_matches
+from kube.objects.labels import requirement_matches
 from placement.index.node_labels import ABSENT, LabelColumn
 
 NO_GROUPS: Final = np.zeros(0, dtype=np.int64)

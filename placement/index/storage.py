@@ -24,15 +24,14 @@ from kube.decoding.decoding import ApiObject, Kind
 from kube.objects.constraints import NodeSelectorTerm
 from kube.objects.objects import PodInfo
 from kube.objects.storage_objects import (
-    ClaimInfo,
     CsiDriverInfo,
     CsiNodeInfo,
     StorageCapacityInfo,
     StorageClassInfo,
     VolumeAttachmentInfo,
+    VolumeClaimInfo,
     VolumeInfo,
 )
-from placement.index.attached_volumes import AttachedVolumes
 from placement.index.csi_translation import (
     CSI,
     AttachedVolume,
@@ -41,9 +40,8 @@ from placement.index.csi_translation import (
     volume_in_csi,
 )
 from placement.index.disk_users import ClaimUsers, DiskUsers
-from placement.index.free_volumes import FreeVolumes
-from placement.index.node_storage import NodeStorage
-from placement.index.provisioning_failures import ProvisioningFailures
+from placement.index.free_volumes import FreeVolumes, ProvisioningFailures
+from placement.index.node_storage import AttachedVolumes, NodeStorage
 from placement.index.topology_pool import TopologyPool
 
 STORAGE_KINDS: Final[tuple[Kind, ...]] = (
@@ -75,13 +73,13 @@ class Storage:
 
     def __init__(self) -> None:
         self.volumes: dict[str, VolumeInfo] = {}
-        self.claims: dict[ClaimKey, ClaimInfo] = {}
+        self.claims: dict[ClaimKey, VolumeClaimInfo] = {}
         self.classes: dict[str, StorageClassInfo] = {}
         self.drivers: dict[str, CsiDriverInfo] = {}
         self.free, self.disks, self.users = FreeVolumes(), DiskUsers(), ClaimUsers()
-        self.listeners: list[Callable[[ClaimInfo | VolumeInfo], None]] = []
+        self.listeners: list[Callable[[VolumeClaimInfo | VolumeInfo], None]] = []
         self.failures: ProvisioningFailures | None = None
-        self._assumed: dict[tuple[type, object], ClaimInfo | VolumeInfo] = {}  # as the watch brought them
+        self._assumed: dict[tuple[type, object], VolumeClaimInfo | VolumeInfo] = {}  # as the watch brought them
         self._csi_nodes: dict[str, CsiNodeInfo] = {}
         self._attachments: dict[str, VolumeAttachmentInfo] = {}
         self._capacities: dict[tuple[str, str], StorageCapacityInfo] = {}
@@ -105,7 +103,7 @@ class Storage:
 
     def put(self, kind: Kind, item: ApiObject) -> None:
         """An object is new or has changed."""
-        if isinstance(item, ClaimInfo | VolumeInfo):
+        if isinstance(item, VolumeClaimInfo | VolumeInfo):
             self._seen(item)
             return
         if self._objects(kind).get(_key(item)) == item:
@@ -132,8 +130,8 @@ class Storage:
                 self._assumed.pop((VolumeInfo, item.name), None)
                 self._set_volume(item.name, None)
                 self._tell(item)
-            case ClaimInfo():
-                self._assumed.pop((ClaimInfo, _key(item)), None)
+            case VolumeClaimInfo():
+                self._assumed.pop((VolumeClaimInfo, _key(item)), None)
                 self._set_claim((item.namespace, item.name), None)
                 self._tell(item)
             case StorageClassInfo():
@@ -152,22 +150,22 @@ class Storage:
 
     # What is being written
 
-    def assume(self, item: ClaimInfo | VolumeInfo) -> None:
+    def assume(self, item: VolumeClaimInfo | VolumeInfo) -> None:
         """Count what is being written until the watch brings another state, or `revert`."""
         known = self._known(item)
         if known is not None:
             self._assumed.setdefault((type(item), _key(item)), known)
             self._set(item)
 
-    def revert(self, item: ClaimInfo | VolumeInfo) -> None:
+    def revert(self, item: VolumeClaimInfo | VolumeInfo) -> None:
         """It was not written after all; nothing if it is not assumed any more."""
         if self._known(item) is item:
             self._set(self._assumed.pop((type(item), _key(item)), item))
 
-    def claim_as_seen(self, key: ClaimKey) -> ClaimInfo | None:
+    def claim_as_seen(self, key: ClaimKey) -> VolumeClaimInfo | None:
         """A claim as the watch brought it last."""
-        seen = self._assumed.get((ClaimInfo, key))
-        return seen if isinstance(seen, ClaimInfo) else self.claims.get(key)
+        seen = self._assumed.get((VolumeClaimInfo, key))
+        return seen if isinstance(seen, VolumeClaimInfo) else self.claims.get(key)
 
     def volume_as_seen(self, name: str) -> VolumeInfo | None:
         """A volume as the watch brought it last."""
@@ -263,13 +261,13 @@ class Storage:
         }
         return tables.get(kind, {})
 
-    def _known(self, item: ClaimInfo | VolumeInfo) -> ClaimInfo | VolumeInfo | None:
+    def _known(self, item: VolumeClaimInfo | VolumeInfo) -> VolumeClaimInfo | VolumeInfo | None:
         """The entry of a claim or volume."""
-        if isinstance(item, ClaimInfo):
+        if isinstance(item, VolumeClaimInfo):
             return self.claims.get((item.namespace, item.name))
         return self.volumes.get(item.name)
 
-    def _seen(self, item: ClaimInfo | VolumeInfo) -> None:
+    def _seen(self, item: VolumeClaimInfo | VolumeInfo) -> None:
         """The watch brings a claim or volume. One that comes again as it was does not end what is assumed of it."""
         key = (type(item), _key(item))
         before = self._assumed.get(key)
@@ -278,7 +276,7 @@ class Storage:
                 return
             del self._assumed[key]
         if self._known(item) == item:
-            if isinstance(item, ClaimInfo):
+            if isinstance(item, VolumeClaimInfo):
                 self.claims[item.namespace, item.name] = item
             else:
                 self.volumes[item.name] = item
@@ -286,13 +284,13 @@ class Storage:
             self._set(item)
         self._tell(item)
 
-    def _set(self, item: ClaimInfo | VolumeInfo) -> None:
-        if isinstance(item, ClaimInfo):
+    def _set(self, item: VolumeClaimInfo | VolumeInfo) -> None:
+        if isinstance(item, VolumeClaimInfo):
             self._set_claim((item.namespace, item.name), item)
         else:
             self._set_volume(item.name, item)
 
-    def _tell(self, item: ClaimInfo | VolumeInfo) -> None:
+    def _tell(self, item: VolumeClaimInfo | VolumeInfo) -> None:
         for listener in self.listeners:
             listener(item)
 
@@ -307,7 +305,7 @@ class Storage:
         for attachment in self._attachments_of.get(name, ()):
             self._place_attachment(attachment)
 
-    def _set_claim(self, key: ClaimKey, claim: ClaimInfo | None) -> None:
+    def _set_claim(self, key: ClaimKey, claim: VolumeClaimInfo | None) -> None:
         before = _put_or_pop(self.claims, key, claim)
         if before is not None and before.volume:
             _forget(self._claims_of, before.volume, key)
@@ -369,7 +367,7 @@ _NO_ROOM: Final = TopologyPool()
 
 def _key(item: ApiObject) -> object:
     match item:
-        case ClaimInfo() | StorageCapacityInfo():
+        case VolumeClaimInfo() | StorageCapacityInfo():
             return (item.namespace, item.name)
         case _:
             return item.name

@@ -13,8 +13,7 @@ import numpy as np
 
 from base.arrays import Bools, Floats, Ints
 from kube.objects.constraints import NodeSelectorTerm, Operator, Requirement
-from placement.index.label_terms import rows_meeting, rows_with_labels
-from placement.index.node_labels import ABSENT, NodeLabels
+from placement.index.node_labels import ABSENT, NodeLabels, rows_meeting, rows_with_labels
 
 Terms = tuple[NodeSelectorTerm, ...] | None
 """One of them must match the labels of a node; None = every node."""

@@ -1,4 +1,4 @@
-"""Follower: who borrows machines of groups, and whether their owners want them back."""
+"""Follower: who borrows machines of groups, and whether their owners want them back; with its metrics."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
 from cluster.follower import NodesAndPodsOnly
 from cluster.tables.changes import Change, PodChange, one_by_one
 from cluster.tables.state import ClusterState
+from kube.objects.counted_pods import WAITING_SECONDS, waits
 from kube.objects.objects import PodInfo
-from kube.objects.pod_accounting import WAITING_SECONDS, waits
-from placement.devices.demand import gpu_demand
+from placement.devices.device_demand import gpu_demand
 from placement.devices.device_table import DeviceTable
-from placement.filters.annotations import MACHINE_GROUP, comes_with_node
+from placement.filters.pod_annotations import MACHINE_GROUP, comes_with_node
 from placement.machine_groups.membership import Membership, asks_to_borrow
 
 
@@ -132,3 +135,29 @@ class GroupUse(NodesAndPodsOnly):
 
 def _is_heeded(created: float, now: float) -> bool:
     return now < created + WAITING_SECONDS
+
+
+# Machine groups and what is lent of them, for /metrics. Register the collector with the registry of the service.
+
+
+class GroupCollector(Collector):
+    """Reads the figures at each scrape, without the lock: each is right by itself."""
+
+    def __init__(self, use: GroupUse) -> None:
+        self._use = use
+
+    def collect(self) -> Iterator[Metric]:
+        """Of all groups that lend."""
+        lent = self._use.lent()
+        gauges = {
+            "forecast_gpu_group_borrowing_pods": "Pods that borrow machines of a group that is not theirs.",
+            "forecast_gpu_group_borrowed_thousandths": "Thousandths of cards that these pods request.",
+            "forecast_gpu_group_borrowed_cpu_cores": "Cores that these pods request.",
+            "forecast_gpu_group_waiting_owner_pods": "Pods of a group's owners that name it and have no node.",
+        }
+        families = [GaugeMetricFamily(name, text, labels=["group"]) for name, text in gauges.items()]
+        for group, figures in lent.items():
+            values = (figures.pods, figures.milli, figures.cpu, figures.waiting)
+            for family, value in zip(families, values, strict=True):
+                family.add_metric([group], float(value))
+        yield from families

@@ -11,15 +11,15 @@ import numpy as np
 
 from base.arrays import Ints
 from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
-from placement.filters.annotations import MACHINE_GROUP, names_in
+from placement.filters.pod_annotations import MACHINE_GROUP, names_in
 from placement.index.node_labels import LabelColumn
-from placement.machine_groups.options import Borrow, Group, GroupOwner
+from placement.node_rule_settings import Borrow, GroupOwner, MachineGroupOptions
 
 BORROW: Final = ANNOTATION_PREFIX + "borrow"
 """Annotation of pods that others may drive away again: "true"."""
 
 
-class Standing(IntEnum):
+class GroupStanding(IntEnum):
     """Of a pod on a node, the better ones first."""
 
     OWN = 0  # of a group that it names, and may name
@@ -34,12 +34,12 @@ class Standing(IntEnum):
 class Membership:
     """The rules of the groups, looked up by name."""
 
-    def __init__(self, groups: Sequence[Group]) -> None:
+    def __init__(self, groups: Sequence[MachineGroupOptions]) -> None:
         self._groups = {group.name: group for group in groups}
         self._lenders = tuple(group for group in groups if group.borrow is Borrow.IDLE)
         self._implied = tuple(group for group in groups if group.implied)
 
-    def rule(self, name: str) -> Group:
+    def rule(self, name: str) -> MachineGroupOptions:
         """Return the rule of the group of this name; any pod may name a group that is not listed."""
         return self._groups.get(name) or _unlisted(name)
 
@@ -49,7 +49,7 @@ class Membership:
         return tuple(group.name for group in self._lenders)
 
     @property
-    def lenders(self) -> Sequence[Group]:
+    def lenders(self) -> Sequence[MachineGroupOptions]:
         return self._lenders
 
     def named_by(self, pod: PodInfo) -> tuple[str, ...]:
@@ -68,28 +68,28 @@ class Membership:
         """(n_rows,) Standing of the pod on each node. column: of the label MACHINE_GROUP."""
         named = self.named_by(pod)
         stays = any(self.rule(name).only for name in named)
-        outside = Standing.ELSEWHERE if stays else Standing.PLAIN
+        outside = GroupStanding.ELSEWHERE if stays else GroupStanding.PLAIN
         # An empty label is none. The last entry is that of nodes without the label, ABSENT.
         table = [self._in_group(pod, name, named, stays=stays) if name else outside for name in column.names]
         table.append(outside)
         return np.asarray(np.array(table, dtype=np.int64)[column.values])
 
-    def _in_group(self, pod: PodInfo, name: str, named: Sequence[str], *, stays: bool) -> Standing:
+    def _in_group(self, pod: PodInfo, name: str, named: Sequence[str], *, stays: bool) -> GroupStanding:
         group = self.rule(name)
         if name in named:
-            return Standing.OWN if self._may_name(pod, group) else Standing.NOT_OWNER
+            return GroupStanding.OWN if self._may_name(pod, group) else GroupStanding.NOT_OWNER
         if stays or group.borrow is Borrow.NEVER or not asks_to_borrow(pod):
-            return Standing.RESERVED
-        return Standing.BORROWED if pod.priority < group.borrow_below else Standing.TOO_IMPORTANT
+            return GroupStanding.RESERVED
+        return GroupStanding.BORROWED if pod.priority < group.borrow_below else GroupStanding.TOO_IMPORTANT
 
     @staticmethod
-    def _may_name(pod: PodInfo, group: Group) -> bool:
+    def _may_name(pod: PodInfo, group: MachineGroupOptions) -> bool:
         return not group.owners or _is_owners(pod, group.owners)
 
 
 @lru_cache(maxsize=4096)  # asked for every group of nodes and pod: validating a new one each time would cost more
-def _unlisted(name: str) -> Group:
-    return Group(name=name)
+def _unlisted(name: str) -> MachineGroupOptions:
+    return MachineGroupOptions(name=name)
 
 
 def asks_to_borrow(pod: PodInfo) -> bool:

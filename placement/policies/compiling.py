@@ -10,11 +10,11 @@ from forecast.resources import RESOURCES
 from kube.decoding.constraint_decoding import label_selector
 from kube.decoding.wire_scheduling import LabelSelectorJson, RequirementJson
 from kube.objects.constraints import LabelSelector
-from placement.advice_gate import AdviceMode
 from placement.card_types.listed_cards import ListedCards
-from placement.card_types.options import Protection
 from placement.filters.filter import Filter
 from placement.filters.predicted_peak import PredictedPeak
+from placement.node_rule_settings import Protection
+from placement.pods_to_hold import AdviceMode
 from placement.policies.document import PolicyDocument, PolicySpec, RuleSpec, ScoresSpec, SelectorSpec
 from placement.policies.filter_choice import (
     FilterOptions,
@@ -26,11 +26,11 @@ from placement.policies.mistakes import DocumentMistake, blamed_on, way_out
 from placement.policies.policy import Policy
 from placement.policies.policy_set import PolicySet
 from placement.policies.pool_order import PoolOrder
-from placement.policies.rules import Rule
+from placement.policies.rules import PolicyRule
 from placement.scores.plugin_weights import FURTHER_PLUGINS, OURS, PLUGIN_WEIGHTS, PluginWeights
-from scorer.policy import SETTINGS_POLICY, ScoringPolicy
-from scorer.scores.catalogue import SCORES, RegisteredScore, check_weights, scores
-from scorer.scores.options import DEFAULT_WEIGHTS, ScoreParameters
+from scorer.scores.score_catalogue import SCORES, RegisteredScore, check_weights, scores
+from scorer.scores.score_settings import DEFAULT_WEIGHTS, ScoreParameters
+from scorer.scoring_policy import SETTINGS_POLICY, ScoringPolicy
 
 _RESOURCES: Final = tuple(resource.name for resource in RESOURCES)
 _PLUGINS: Final = (*PLUGIN_WEIGHTS, *FURTHER_PLUGINS)
@@ -86,8 +86,8 @@ def _check_named(name: str, names: Sequence[str], place: str) -> None:
         raise DocumentMistake(place, f"there is no policy {name!r}: {way_out(name, names)}")
 
 
-def _rule(number: int, spec: RuleSpec) -> Rule:
-    return Rule(
+def _rule(number: int, spec: RuleSpec) -> PolicyRule:
+    return PolicyRule(
         number,
         spec.policy,
         None if spec.namespaces is None else frozenset(spec.namespaces),

@@ -10,12 +10,10 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from base.durations import duration_seconds
-from base.setting_group import Off
-from kube.objects.qualified_names import is_label_value, is_qualified_name
-from placement.policies.document_errors import first_mistake
-from placement.policies.mistakes import DocumentMistake
-from placement.policies.yaml_text import read_yaml
+from base.setting_group import Off, duration_seconds
+from kube.objects.labels import is_label_value, is_qualified_name
+from placement.policies.document_reading import read_yaml
+from placement.policies.mistakes import DocumentMistake, first_mistake
 
 MAX_POLICIES: Final = 200
 MAX_RULES: Final = 1000

@@ -12,9 +12,8 @@ from typing import Final
 
 from base.errors import InputError
 from base.periodic_task import PeriodicTask
-from placement.policies.document_file import document_text, read_document_file
-from placement.policies.provider import PolicyProvider
-from placement.policies.status import PolicyOutcome
+from placement.policies.document_reading import document_text, read_document_file
+from placement.policies.provider import PolicyOutcome, PolicyProvider
 
 _LOOK_SECONDS: Final = 0.5
 

@@ -9,15 +9,13 @@ from typing import Final
 from base.errors import InputError
 from kube.objects.objects import PodInfo
 from placement.card_types.listed_cards import ListedCards
-from placement.card_types.options import CardOptions
-from placement.devices.options import DeviceOptions
 from placement.filters.catalogue import STANDARD_FILTERS, standard_filters
 from placement.filters.domain import Domain
 from placement.filters.filter import Filter
 from placement.filters.predicted_peak import PredictedPeak
 from placement.machine_groups.machine_group import MachineGroup
 from placement.machine_groups.membership import Membership
-from placement.machine_groups.options import Group
+from placement.node_rule_settings import CardOptions, DeviceOptions, MachineGroupOptions
 from placement.policies.mistakes import way_out
 
 FILTER_NAMES: Final = (Domain.name, MachineGroup.name, ListedCards.name, PredictedPeak.name, *STANDARD_FILTERS)
@@ -47,7 +45,7 @@ class FilterOptions:
     predicts: bool = True
     shared: tuple[str, ...] = ()
     daemons: tuple[str, ...] = ()
-    groups: Sequence[Group] = ()
+    groups: Sequence[MachineGroupOptions] = ()
     cards: CardOptions = field(default_factory=CardOptions)
     devices: DeviceOptions = field(default_factory=DeviceOptions)
     is_offline: Callable[[PodInfo], bool] = lambda pod: False

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
-from placement.advice_gate import AdviceMode
 from placement.card_types.listed_cards import ListedCards
 from placement.filters.filter import Filter
+from placement.pods_to_hold import AdviceMode
 from placement.policies.pool_order import PoolOrder
 from placement.scores.plugin_weights import PLUGIN_WEIGHTS, PluginWeights
-from scorer.policy import ScoringPolicy
+from scorer.scoring_policy import ScoringPolicy
 
 POLICY_ANNOTATION: Final = ANNOTATION_PREFIX + "policy"
 """A pod chooses its policy by name; it wins over every rule."""
@@ -54,7 +54,7 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenPolicy:
     """The policy of a pod, and what chose it, for people: "its annotation", "rule 2: batch namespaces"."""
 
     policy: Policy
@@ -77,20 +77,20 @@ class Choosable(Protocol):
 class Policies(Protocol):
     """Which policy a pod is placed by. For any thread; quick, and waits for nothing."""
 
-    def choose(self, pod: PodInfo) -> Chosen:
+    def choose(self, pod: PodInfo) -> ChosenPolicy:
         """By the set of policies in effect now. One pod may meet two sets in its /filter and its /prioritize."""
 
     def count(self, policy: str) -> None:
         """A pod was placed by the policy of this name."""
 
 
-class OnePolicy:
+class OnePolicyForAll:
     """The same for every pod. Implements Policies."""
 
     def __init__(self, policy: Policy) -> None:
-        self._chosen = Chosen(policy)
+        self._chosen = ChosenPolicy(policy)
 
-    def choose(self, pod: PodInfo) -> Chosen:
+    def choose(self, pod: PodInfo) -> ChosenPolicy:
         return self._chosen
 
     def count(self, policy: str) -> None:

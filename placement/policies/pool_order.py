@@ -11,12 +11,12 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from base.arrays import Ints
-from cluster.opt_out import opts_out
 from kube.objects.constraints import LabelSelector
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView
-from placement.index.label_terms import rows_meeting
+from placement.index.node_labels import rows_meeting
 from placement.plugins import Preferred
+from scorer.scoring_policy import opts_out
 
 
 class PoolOrder:

@@ -1,4 +1,5 @@
-"""The policies in effect. A document takes effect as a whole or not at all; nothing takes the last good one away.
+"""The policies in effect, and what became of the last document. A document takes effect as a whole or not at all;
+nothing takes the last good one away.
 
     source (file, ConfigMap) --offer, refuse, gone--> PolicyProvider <--choose, scoring-- components that place pods
 
@@ -13,25 +14,79 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
 from typing import Final
 
 from base.errors import InputError
 from kube.objects.objects import PodInfo
-from placement.advice_gate import AdviceMode
+from placement.pods_to_hold import AdviceMode
 from placement.policies.compiling import PolicyDefaults, compile_document, settings_policy
 from placement.policies.document import PolicyDocument, read_document
-from placement.policies.policy import Choosable, Chosen
-from placement.policies.policy_set import Choice, PolicySet
+from placement.policies.policy import Choosable, ChosenPolicy
+from placement.policies.policy_set import PolicyChoice, PolicySet
 from placement.policies.rules import LabelsOf, unread_namespaces
-from placement.policies.status import OutcomeKind, PolicyOutcome, PolicyRefusal, PolicyStatus
-from scorer.policy import ChosenScoring
+from scorer.scoring_policy import ChosenScoring
+
+# What became of a policy document, and how the policies are doing.
+
+
+class OutcomeKind(Enum):
+    """The value is the label of the metric."""
+
+    ACCEPTED = "accepted"
+    REFUSED = "refused"
+    GONE = "gone"
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyOutcome:
+    """message: one sentence for people."""
+
+    kind: OutcomeKind
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyRefusal:
+    """Why what is there now is not in effect. at: unix seconds when that was first seen."""
+
+    message: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyStatus:
+    """As it is now.
+
+    source         : where the document is, for people
+    version, since : of the document in effect, and unix seconds from when on; None = there has been none
+    policies       : names of the policies in effect, that of the settings included
+    refusal        : None = the document that was seen last is in effect
+    unknown        : pods whose annotation names no policy, so far
+    """
+
+    source: str
+    version: str | None
+    since: float | None
+    policies: tuple[str, ...]
+    n_rules: int
+    default: str | None
+    refusal: PolicyRefusal | None
+    outcomes: dict[OutcomeKind, int]
+    unknown: int
+
 
 logger = logging.getLogger(__name__)
+
 
 UnknownListener = Callable[[PodInfo, str, Collection[str]], None]
 """Called once per pod with the pod, the unknown name, and the names of all policies. It must not wait."""
 
+
 _MOST_COUNTED: Final = 1_000
+
+
 _MOST_REMEMBERED: Final = 10_000
 """Pods whose annotation names no policy."""
 
@@ -64,7 +119,7 @@ class UnknownNames:
 
 
 class PolicyProvider:
-    """Implements placement.policies.policy.Policies and scorer.policy.ScoringPolicies. For any thread."""
+    """Implements placement.policies.policy.Policies and scorer.scoring_policy.ScoringPolicies. For any thread."""
 
     def __init__(self, defaults: PolicyDefaults, *, source: str = "", clock: Callable[[], float] = time.time) -> None:
         """Starts with the policy of the settings alone.
@@ -98,7 +153,7 @@ class PolicyProvider:
 
     # For components that place pods
 
-    def choose(self, pod: PodInfo) -> Chosen:
+    def choose(self, pod: PodInfo) -> ChosenPolicy:
         return self._choice(pod).chosen
 
     def scoring(self, pod: PodInfo) -> ChosenScoring:
@@ -116,7 +171,7 @@ class PolicyProvider:
                 self._pods.clear()
             self._pods[policy] += 1
 
-    def _choice(self, pod: PodInfo) -> Choice:
+    def _choice(self, pod: PodInfo) -> PolicyChoice:
         policies = self._set
         choice = policies.choice(pod, self._labels_of)
         if choice.unknown and self._unknown.note(pod.uid, choice.unknown):

@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from kube.objects.constraints import LabelSelector
+from kube.objects.labels import selector_matches
 from kube.objects.objects import PodInfo
-from kube.objects.selectors import selector_matches
 
 LabelsOf = Callable[[str], Mapping[str, str] | None]
 """Labels of a namespace, None = not known. The answer must not be changed afterwards. Quick; waits for nothing."""
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class PolicyRule:
     """None = this is no condition.
 
     number             : place in the document, from 1
@@ -46,7 +46,7 @@ class Rule:
         return f"rule {self.number}{': ' if self.description else ''}{self.description}"
 
 
-def unread_namespaces(rules: Iterable[Rule], namespaces: Iterable[str], labels_of: LabelsOf) -> tuple[str, ...]:
+def unread_namespaces(rules: Iterable[PolicyRule], namespaces: Iterable[str], labels_of: LabelsOf) -> tuple[str, ...]:
     """Return by name those of the namespaces whose labels a rule asks for but which are unknown: it does not hold
     there.
     """

@@ -11,7 +11,7 @@ from base.errors import InputError
 from kube.objects.objects import PodInfo
 from placement.policies.compiling import PolicyDefaults, compile_document, settings_policy
 from placement.policies.document import PolicyDocument
-from placement.policies.policy import Chosen
+from placement.policies.policy import ChosenPolicy
 from placement.policies.policy_set import PolicySet
 from placement.policies.provider import PolicyProvider
 
@@ -27,7 +27,7 @@ class UnderDefaults:
         self._settings = PolicySet(settings_policy(defaults))
         self._compiled: tuple[PolicyDocument | None, PolicySet] = (None, self._settings)
 
-    def choose(self, pod: PodInfo) -> Chosen:
+    def choose(self, pod: PodInfo) -> ChosenPolicy:
         document = self._provider.document
         known, policies = self._compiled
         if known is not document:

@@ -1,4 +1,4 @@
-"""All Reservations that the API server has, in step with the room that the tables hold for them.
+"""All Reservations that the API server has, in step with the room that the tables hold for them; with their metrics.
 
     watch --Reservations--> AssumingCluster: rooms that are held, and stand-ins that wait for a node
 
@@ -8,9 +8,13 @@ Every process that has tables has one of these. Only the process that places the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
 
 from cluster.assuming_cluster import AssumingCluster
 from cluster.held_rooms import HeldRoom
@@ -111,3 +115,19 @@ class Reservations:
         """Return the stand-in that this process has to find a node for; None = none."""
         is_due = not one.problem and one.phase is ReservationPhase.PENDING and self._clock() < one.until
         return one.shape if is_due and one.shape.scheduler_name in self._places else None
+
+
+# Reservations as Prometheus sees them; docs/use/reservations.md lists the metrics.
+
+
+class ReservationCollector(Collector):
+    """Every replica exports the same: what the API server says."""
+
+    def __init__(self, reservations: Reservations) -> None:
+        self._reservations = reservations
+
+    def collect(self) -> Iterator[Metric]:
+        phases = GaugeMetricFamily("forecast_reservations", "Reservations by phase.", labels=["phase"])
+        for phase, n in self._reservations.by_phase().items():
+            phases.add_metric([phase], n)
+        yield phases

@@ -12,7 +12,7 @@ import numpy as np
 from base.arrays import Ints
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView
-from placement.scores.normalize import MAX_NODE_SCORE
+from placement.scores.standard_score import MAX_NODE_SCORE
 
 _MIB: Final = 1024 * 1024
 _MIN_THRESHOLD: Final = 23 * _MIB

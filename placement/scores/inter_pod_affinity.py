@@ -11,12 +11,12 @@ import numpy as np
 from base.arrays import Ints
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView
-from placement.filters.own_terms import as_read
-from placement.index.topology import PodsByRow, domain_sums, joined
-from placement.scores.normalize import MAX_NODE_SCORE
+from placement.filters.inter_pod_affinity import as_read
+from placement.index.domain_sums import PodsByRow, domain_sums, joined
+from placement.scores.standard_score import MAX_NODE_SCORE
 
 
-class InterPodAffinity:
+class InterPodAffinityScore:
     """Sum of the weights of all terms met in the node's domains, stretched so that the worst has 0 and the best 100."""
 
     name = "InterPodAffinity"

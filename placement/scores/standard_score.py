@@ -1,8 +1,14 @@
-"""What a standard score is: kube-scheduler's Score and NormalizeScore in one step, over the nodes that passed."""
+"""What a standard score is: kube-scheduler's Score and NormalizeScore in one step, over the nodes that passed, from
+raw scores to 0..100.
+
+Source: framework/plugins/helper/normalize_score.go.
+"""
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Final, Protocol
+
+import numpy as np
 
 from base.arrays import Ints
 from kube.objects.objects import PodInfo
@@ -22,3 +28,20 @@ class StandardScore(Protocol):
         rows : (n_nodes,) rows of the nodes that passed all filters; normalisation is over these
         Returns (n_nodes,), higher is better.
         """
+
+
+# Raw scores of one plugin -> 0..100. Source: framework/plugins/helper/normalize_score.go.
+
+MAX_NODE_SCORE: Final = 100
+
+
+def default_normalize(raw: Ints, *, reverse: bool) -> Ints:
+    """The highest becomes 100, whole numbers cut off; reverse: the highest becomes 0, and 0 becomes 100.
+
+        score = 100 * raw / max(raw)
+
+    raw : (n_nodes,) >= 0; all 0 stays 0, or becomes 100 in reverse
+    """
+    highest = int(raw.max(initial=0))
+    scaled = MAX_NODE_SCORE * raw // highest if highest else np.zeros_like(raw)
+    return np.asarray(MAX_NODE_SCORE - scaled if reverse else scaled)

@@ -10,13 +10,13 @@ from typing import Final
 from base.arrays import Ints
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView
-from placement.filters.tolerations import untolerated_counts
-from placement.scores.normalize import default_normalize
+from placement.filters.taint_toleration import untolerated_counts
+from placement.scores.standard_score import default_normalize
 
 _SOFT: Final = frozenset({"PreferNoSchedule"})
 
 
-class TaintToleration:
+class TaintTolerationScore:
     """100 for a node without such taints, 0 for the one with most."""
 
     name = "TaintToleration"

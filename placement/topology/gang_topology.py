@@ -25,9 +25,17 @@ from placement.filters.filter import ClusterView, Filter, Rejection
 from placement.filters.rejections import every_node, found
 from placement.index.node_labels import ABSENT, LabelColumn
 from placement.plugins import Hint, Preferred
-from placement.pod_groups.gangs import Gangs
-from placement.topology.domains import DomainCapacity, Kind, domain_sums_of, held_by_domain
-from placement.topology.members import FiltersOf, kinds_of, left_of_nodes, rooms_of
+from placement.pod_groups.pod_group import GangLookup
+from placement.topology.gang_domains import (
+    DomainCapacity,
+    FiltersOf,
+    MemberKind,
+    domain_sums_of,
+    held_by_domain,
+    kinds_of,
+    left_of_nodes,
+    rooms_of,
+)
 
 
 class GangTopology:
@@ -49,7 +57,7 @@ class GangTopology:
         }
     )
 
-    def __init__(self, gangs: Gangs, devices: DeviceTable, filters_of: FiltersOf) -> None:
+    def __init__(self, gangs: GangLookup, devices: DeviceTable, filters_of: FiltersOf) -> None:
         """filters_of: all filters of a pod's profile, this one among them or not."""
         self.chosen: Counter[int] = Counter()
         self._gangs, self._devices, self._filters_of = gangs, devices, filters_of
@@ -203,7 +211,7 @@ class GangTopology:
     def _held(self, members: Sequence[PodInfo], column: LabelColumn, view: ClusterView) -> DomainCapacity:
         return self._held_of(kinds_of(members, view, self._others, self._devices), column, view)
 
-    def _held_of(self, kinds: Sequence[Kind], column: LabelColumn, view: ClusterView) -> DomainCapacity:
+    def _held_of(self, kinds: Sequence[MemberKind], column: LabelColumn, view: ClusterView) -> DomainCapacity:
         useful = np.logical_or.reduce([one.room > 0 for one in kinds])
         rows = np.flatnonzero(useful & (column.values != ABSENT))
         nodes = left_of_nodes(view, self._devices, column.values, len(column.names), rows)

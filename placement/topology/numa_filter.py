@@ -25,12 +25,13 @@ from placement.topology.alignment import (
     Masks,
     ZonesLeft,
     container_fits,
+    is_multiple,
     masks,
+    pods_in_full_cores,
     pods_until_known,
     sets_for,
     walk,
 )
-from placement.topology.physical_cores import is_multiple, pods_in_full_cores
 from placement.topology.zone_table import ZoneTable
 
 

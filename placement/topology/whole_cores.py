@@ -18,8 +18,7 @@ from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView
 from placement.plugins import Preferred
 from placement.topology.aligned_needs import MILLI, AlignedNeeds, Units, aligned_needs
-from placement.topology.alignment import MOST_ZONES, ZonesLeft, masks, pods_until_known, sets_for, walk
-from placement.topology.physical_cores import loose_threads
+from placement.topology.alignment import MOST_ZONES, ZonesLeft, loose_threads, masks, pods_until_known, sets_for, walk
 from placement.topology.zone_table import ZoneTable
 
 

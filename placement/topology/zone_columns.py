@@ -8,10 +8,10 @@ from typing import Final
 import numpy as np
 
 from base.arrays import Bools, Ints
-from cluster.predicted.growing_arrays import grown
+from cluster.predicted.array_rows import grown
 from placement.topology.aligned_needs import Units
 from placement.topology.alignment import MOST_ZONES, NOWHERE, ZonesLeft
-from placement.topology.node_zones import NO_LAYOUT, CardLayout, NodeZones, NumaZone, Policy, Scope
+from placement.topology.node_zones import NO_LAYOUT, CardLayout, NodeZones, NumaZone, Scope, TopologyManagerPolicy
 
 _MOST_KINDS: Final = 64
 """Resources of zones with a column; of further ones nothing is known."""
@@ -84,9 +84,9 @@ class ZoneColumns:
         if found is None or not found.zones:
             return
         cpus, n_zones = found.cpus, len(found.zones)
-        self.single[row] = found.policy is Policy.SINGLE_NUMA_NODE
-        self.restricted[row] = found.policy is Policy.RESTRICTED and n_zones <= MOST_ZONES
-        self.best[row] = found.policy is Policy.BEST_EFFORT and n_zones <= MOST_ZONES
+        self.single[row] = found.policy is TopologyManagerPolicy.SINGLE_NUMA_NODE
+        self.restricted[row] = found.policy is TopologyManagerPolicy.RESTRICTED and n_zones <= MOST_ZONES
+        self.best[row] = found.policy is TopologyManagerPolicy.BEST_EFFORT and n_zones <= MOST_ZONES
         self.pod_scope[row] = found.scope is Scope.POD
         self.threads[row] = cpus.threads_per_core or threads
         self.full_cores[row] = cpus.pins and cpus.full_cores

@@ -25,11 +25,10 @@ from cluster.follower import NodesAndPodsOnly
 from cluster.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, one_by_one
 from cluster.tables.state import ClusterState
 from kube.objects.objects import PodInfo, QosClass
+from placement.node_rule_settings import TopologyOptions
 from placement.topology.aligned_needs import AlignedNeeds, Units, aligned_needs
 from placement.topology.alignment import ZonesLeft
-from placement.topology.cpu_manager import labelled_threads
-from placement.topology.node_zones import CardLayout, NodeZones
-from placement.topology.options import TopologyOptions
+from placement.topology.node_zones import CardLayout, NodeZones, labelled_threads
 from placement.topology.zone_columns import ZoneColumns
 
 _BEHIND: Final = 2.0

@@ -32,8 +32,8 @@ from datetime import datetime
 from enum import IntEnum
 from typing import Final
 
-from base.durations import duration_seconds
 from base.errors import InputError
+from base.setting_group import duration_seconds
 from kube.objects.eviction_annotations import (
     AUTOSCALER_SAFE_TO_EVICT,
     DESCHEDULER_EVICT,
@@ -43,7 +43,7 @@ from kube.objects.eviction_annotations import (
     KARPENTER_DO_NOT_EVICT,
 )
 from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
-from rebalancer.timing.local_hours import LocalHours, parse_hours
+from rebalancer.local_hours import LocalHours, parse_hours
 
 REBALANCE: Final = ANNOTATION_PREFIX + "rebalance"
 REBALANCE_HOURS: Final = ANNOTATION_PREFIX + "rebalance-hours"

@@ -22,16 +22,15 @@ from urllib.parse import quote
 import msgspec
 
 from cluster.tables.columns import whole_units
-from kube.client.api_answer import Answer
+from kube.client.api_answer import ApiAnswer
 from kube.client.pod_writes import MERGE
 from kube.failure_notice import FailureNotice
-from kube.session.request_retries import Requests, is_passing
-from placement.reservations.reservation import API_VERSION, KIND, ReservationPhase
-from placement.reservations.status_change import moment
+from kube.session.session_calls import Requests, is_passing
+from placement.reservations.reservation import API_VERSION, KIND, ReservationPhase, moment
 from rebalancer.execution.plan_records import RebalancePlan
-from rebalancer.execution.wire import API_VERSION as PLAN_API_VERSION
-from rebalancer.execution.wire import KIND as PLAN_KIND
-from rebalancer.execution.wire import MoveSpec, MoveStatus
+from rebalancer.execution.plan_wire import API_VERSION as PLAN_API_VERSION
+from rebalancer.execution.plan_wire import KIND as PLAN_KIND
+from rebalancer.execution.plan_wire import MoveSpec, MoveStatus
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +45,7 @@ _MISSING: Final = 404
 _CONFLICT: Final = 409
 
 
-class Room(StrEnum):
+class MoveRoom(StrEnum):
     """What became of the room for a move."""
 
     HELD = "held"
@@ -73,11 +72,11 @@ class MoveRooms:
         session: Requests,
         requests_of: Callable[[str], Mapping[str, float] | None],
         *,
-        count: Callable[[Room], None] = lambda room: None,
+        count: Callable[[MoveRoom], None] = lambda room: None,
         clock: Callable[[], float],
     ) -> None:
         self._session, self._requests_of, self._count, self._clock = session, requests_of, count, clock
-        self._rooms: dict[str, Room] = {}  # by UID of the pod that moves
+        self._rooms: dict[str, MoveRoom] = {}  # by UID of the pod that moves
         self._tries: dict[str, int] = {}
         self._notice = FailureNotice(
             logger, "no room is held for replacements: moves go on without", "room is held for replacements again"
@@ -89,10 +88,10 @@ class MoveRooms:
             return True
         requests, owners = self._requests_of(move.uid), _owners(record.selector)
         if requests == {}:
-            self._rooms[move.uid] = Room.ABSENT  # it needs none
+            self._rooms[move.uid] = MoveRoom.ABSENT  # it needs none
             return True
         if not requests or not owners:
-            return self._ended(move, Room.FAILED, "the pod, or a label of it, is not known")
+            return self._ended(move, MoveRoom.FAILED, "the pod, or a label of it, is not known")
         answer = await self._create(plan, move, requests, owners)
         written = _written(answer)
         if answer.status == _CONFLICT:  # an earlier try, or an earlier leader, has made it
@@ -102,20 +101,20 @@ class MoveRooms:
         if answer.is_success and written.phase in ("", ReservationPhase.PENDING):
             answer = await self._show(move, written.version)
         if answer.is_success or answer.status == _CONFLICT:  # a scheduler was faster: the node is the same
-            self._ended(move, Room.HELD)
+            self._ended(move, MoveRoom.HELD)
             return False
         if answer.status == _MISSING:
-            return self._ended(move, Room.ABSENT, "deploy/crds/reservations is not installed")
+            return self._ended(move, MoveRoom.ABSENT, "deploy/crds/reservations is not installed")
         tries = self._tries[move.uid] = self._tries.get(move.uid, 0) + 1
         if is_passing(answer) and tries < _MOST_TRIES:
             return False
         why = "grant the rights in deploy/base/rebalancer/rbac.yaml" if answer.status == 403 else ""
-        return self._ended(move, Room.FAILED, f"{answer.text} {why}".strip())
+        return self._ended(move, MoveRoom.FAILED, f"{answer.text} {why}".strip())
 
     async def release(self, move: MoveSpec) -> None:
         """The move is over. Best effort: what is left expires."""
         self._tries.pop(move.uid, None)
-        if self._rooms.pop(move.uid, None) not in (Room.ABSENT, Room.FAILED):
+        if self._rooms.pop(move.uid, None) not in (MoveRoom.ABSENT, MoveRoom.FAILED):
             answer = await self._session.request("DELETE", _path(move), b"{}", seconds=_SECONDS)
             if not answer.is_success and answer.status != _MISSING:
                 fields = {"pod": f"{move.namespace}/{move.pod}", "why": answer.text}
@@ -130,7 +129,7 @@ class MoveRooms:
 
     async def _create(
         self, plan: RebalancePlan, move: MoveSpec, requests: Mapping[str, float], owners: Mapping[str, str]
-    ) -> Answer:
+    ) -> ApiAnswer:
         of_plan = {"apiVersion": PLAN_API_VERSION, "kind": PLAN_KIND, "name": plan.name, "uid": plan.uid}
         body = msgspec.json.encode(
             {
@@ -152,15 +151,15 @@ class MoveRooms:
         )
         return await self._session.request("POST", _collection(move), body, seconds=_SECONDS)
 
-    async def _show(self, move: MoveSpec, version: str) -> Answer:
+    async def _show(self, move: MoveSpec, version: str) -> ApiAnswer:
         status = {"phase": ReservationPhase.AVAILABLE, "node": move.to, "since": moment(self._clock())}
         body = msgspec.json.encode({"metadata": {"resourceVersion": version}, "status": status})
         return await self._session.request("PATCH", f"{_path(move)}/status", body, content_type=MERGE, seconds=_SECONDS)
 
-    def _ended(self, move: MoveSpec, room: Room, why: str = "") -> bool:
+    def _ended(self, move: MoveSpec, room: MoveRoom, why: str = "") -> bool:
         self._rooms[move.uid] = room
         self._count(room)
-        if room is Room.HELD:
+        if room is MoveRoom.HELD:
             self._notice.succeeded()
         else:
             self._notice.failed(why, pod=f"{move.namespace}/{move.pod}")
@@ -178,7 +177,7 @@ def _quantity(kind: str, amount: float) -> str:
     return f"{units}m" if kind == "cpu" else str(units)
 
 
-def _written(answer: Answer) -> _Written:
+def _written(answer: ApiAnswer) -> _Written:
     """Return what the API server has: the object that was made, or the only one of a list."""
     if not answer.is_success:
         return _Written("", "")

@@ -27,25 +27,26 @@ from __future__ import annotations
 
 from typing import Final
 
-from placement.reserved_targets.move_state import MoveState
-from rebalancer.execution.observation import Observation
-from rebalancer.execution.options import ExecutionOptions
-from rebalancer.execution.replacement import chosen_replacement, known_pods
-from rebalancer.execution.step import (
+from placement.reservations.watched_plans import MoveState
+from rebalancer.execution.move_steps import (
     WAIT,
     Act,
-    Step,
+    MoveStep,
     closed,
     ended,
     entered,
+    evicting_by_surge,
     is_due,
     is_going,
     is_unsure,
     needs_nomination,
     seconds_since,
+    surging,
+    withdrawing,
 )
-from rebalancer.execution.surge_step import evicting_by_surge, surging, withdrawing
-from rebalancer.execution.wire import MoveSpec, MoveStatus, moment
+from rebalancer.execution.observation import Observation, chosen_replacement, known_pods
+from rebalancer.execution.plan_wire import MoveSpec, MoveStatus, moment
+from rebalancer.rebalance_settings import ExecutionOptions
 
 _NOT_MADE_ANEW: Final = frozenset({"", "DaemonSet", "Node"})
 """Kinds of controllers: none, one that puts the pod back on the same node, and the kubelet's static pods."""
@@ -54,7 +55,7 @@ _CONTROLLER_SECONDS: Final = 30.0
 """A controller that wants a pod creates it within this time."""
 
 
-def next_step(move: MoveSpec, record: MoveStatus, seen: Observation, now: float, options: ExecutionOptions) -> Step:
+def next_step(move: MoveSpec, record: MoveStatus, seen: Observation, now: float, options: ExecutionOptions) -> MoveStep:
     """Return the next step of a move that may begin or has begun. now: unix seconds."""
     match record.state:
         case MoveState.PLANNED:
@@ -75,7 +76,7 @@ def next_step(move: MoveSpec, record: MoveStatus, seen: Observation, now: float,
             return WAIT
 
 
-def _planned(move: MoveSpec, record: MoveStatus, seen: Observation, now: float) -> Step:
+def _planned(move: MoveSpec, record: MoveStatus, seen: Observation, now: float) -> MoveStep:
     if why := _why_not(move, seen):
         return ended(record, MoveState.SKIPPED, now, why)
     assert seen.pod is not None  # _why_not
@@ -124,7 +125,7 @@ def _why_not(move: MoveSpec, seen: Observation) -> str:
     return seen.hindrance
 
 
-def _evicting(record: MoveStatus, seen: Observation, now: float, options: ExecutionOptions) -> Step:
+def _evicting(record: MoveStatus, seen: Observation, now: float, options: ExecutionOptions) -> MoveStep:
     if is_going(seen.pod):
         return entered(record, MoveState.EVICTED, now, evicted_at=moment(now), message="")
     if seen.is_closed:
@@ -136,10 +137,10 @@ def _evicting(record: MoveStatus, seen: Observation, now: float, options: Execut
         return ended(record, MoveState.REFUSED, now, why)
     if 0 <= seconds_since(record, now) < options.pin or not is_due(seen, now, options):
         return WAIT
-    return Step(act=Act.EVICT)
+    return MoveStep(act=Act.EVICT)
 
 
-def _evicted(move: MoveSpec, record: MoveStatus, seen: Observation, now: float, options: ExecutionOptions) -> Step:
+def _evicted(move: MoveSpec, record: MoveStatus, seen: Observation, now: float, options: ExecutionOptions) -> MoveStep:
     is_late = _is_late(record, now, options)
     pod = chosen_replacement(record, seen.siblings, move.to)
     if pod is None:
@@ -158,11 +159,11 @@ def _evicted(move: MoveSpec, record: MoveStatus, seen: Observation, now: float, 
         why = f"its replacement {pod.name} has no node after {options.ready_deadline:g} s"
         return ended(record, MoveState.STUCK, now, f"{why}: {pod.trouble}" if pod.trouble else why)
     if needs_nomination(move, pod, seen, now, options):
-        return Step(act=Act.NOMINATE, subject=pod)
+        return MoveStep(act=Act.NOMINATE, subject=pod)
     return WAIT
 
 
-def _replaced(move: MoveSpec, record: MoveStatus, seen: Observation, now: float, options: ExecutionOptions) -> Step:
+def _replaced(move: MoveSpec, record: MoveStatus, seen: Observation, now: float, options: ExecutionOptions) -> MoveStep:
     pod = next((one for one in seen.siblings if one.uid == record.replacement_uid), None)
     is_late = _is_late(record, now, options)
     if pod is not None and not pod.is_terminating and not pod.is_finished:

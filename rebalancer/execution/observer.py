@@ -18,13 +18,13 @@ from urllib.parse import quote, urlencode
 from msgspec.structs import replace as replace_fields
 
 from base.errors import ForecastError
-from kube.client.api_answer import Answer
+from kube.client.api_answer import ApiAnswer
 from kube.client.pod_writes import pod_path
 from kube.decoding.watched_kinds import REFUSED
-from kube.session.request_retries import Requests, request_with_retries
-from placement.reserved_targets.move_state import MoveState
+from kube.session.session_calls import Requests, request_with_retries
+from placement.reservations.watched_plans import MoveState
 from rebalancer.execution.observation import DeploymentSeen, Observation, PodSeen
-from rebalancer.execution.wire import MoveSpec, MoveStatus, moment
+from rebalancer.execution.plan_wire import MoveSpec, MoveStatus, moment
 from rebalancer.execution.wire_seen import (
     deployment_seen,
     marked_deployments,
@@ -156,7 +156,7 @@ class Observer:
         listed = b'{"items": []}' if autoscalers is None else autoscalers.body
         return _decoded(lambda body: deployment_seen(body, listed), answer.body, "a Deployment")
 
-    async def _get(self, path: str) -> Answer | None:
+    async def _get(self, path: str) -> ApiAnswer | None:
         """None = not found."""
         answer = await request_with_retries(self._session, "GET", path, _no_body, seconds=self._seconds, tries=2)
         if answer.status == _MISSING:

@@ -20,10 +20,10 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from placement.reserved_targets.move_state import MoveState
-from rebalancer.execution.options import ExecutionOptions
+from placement.reservations.watched_plans import MoveState
 from rebalancer.execution.plan_records import RebalancePlan
-from rebalancer.execution.wire import MoveSpec, MoveStatus, Phase, PlanStatus, clipped, moment
+from rebalancer.execution.plan_wire import MoveSpec, MoveStatus, PlanPhase, PlanStatus, clipped, moment
+from rebalancer.rebalance_settings import ExecutionOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,11 +178,11 @@ def _service(move: MoveSpec) -> tuple[str, str]:
     return move.namespace, move.service
 
 
-def _phase(records: Mapping[str, MoveStatus], *, is_stopped: bool) -> Phase:
+def _phase(records: Mapping[str, MoveStatus], *, is_stopped: bool) -> PlanPhase:
     states = [record.state for record in records.values()]
     if all(state.is_final for state in states):
-        return Phase.STOPPED if is_stopped else Phase.COMPLETED
-    return Phase.PLANNED if all(state is MoveState.PLANNED for state in states) else Phase.RUNNING
+        return PlanPhase.STOPPED if is_stopped else PlanPhase.COMPLETED
+    return PlanPhase.PLANNED if all(state is MoveState.PLANNED for state in states) else PlanPhase.RUNNING
 
 
 def _message(records: Mapping[str, MoveStatus], stop: str) -> str:

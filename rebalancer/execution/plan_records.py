@@ -18,22 +18,22 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from base.errors import ForecastError
-from kube.client.api_answer import Answer, is_gone
+from kube.client.api_answer import ApiAnswer, is_gone
 from kube.client.pod_writes import MERGE
 from kube.decoding.watched_kinds import REFUSED
-from kube.session.request_retries import Requests, request_with_retries
-from placement.reserved_targets.move_state import MoveState
-from rebalancer.execution.wire import (
+from kube.session.session_calls import Requests, request_with_retries
+from placement.reservations.watched_plans import MoveState
+from rebalancer.execution.plan_wire import (
     API_VERSION,
     DECODER,
     KIND,
     LIST_DECODER,
-    Grade,
-    Mode,
     MoveSpec,
     MoveStatus,
-    Phase,
+    PlanGrade,
     PlanJson,
+    PlanMode,
+    PlanPhase,
     PlanSpec,
     PlanStatus,
 )
@@ -76,7 +76,7 @@ class RebalancePlan:
     @property
     def is_active(self) -> bool:
         """Return whether something of the plan is still to be done."""
-        return self.spec.mode is Mode.ON and not self.status.phase.is_final
+        return self.spec.mode is PlanMode.ON and not self.status.phase.is_final
 
 
 class PlanRecords:
@@ -110,8 +110,10 @@ class PlanRecords:
             plan = known
         else:
             plan = _read_plan(_required(answer, f"RebalancePlan {name} was not created").body)
-        if spec.mode is Mode.SHADOW and plan.status.phase is not Phase.REPORTED:
-            plan = await self.update_status(plan, msgspec.structs.replace(plan.status, phase=Phase.REPORTED)) or plan
+        if spec.mode is PlanMode.SHADOW and plan.status.phase is not PlanPhase.REPORTED:
+            plan = (
+                await self.update_status(plan, msgspec.structs.replace(plan.status, phase=PlanPhase.REPORTED)) or plan
+            )
         return plan
 
     async def read(self, name: str) -> RebalancePlan | None:
@@ -166,7 +168,7 @@ class PlanRecords:
         }
         return await self._patch_status(plan, fields)
 
-    async def write_grade(self, plan: RebalancePlan, grade: Grade) -> RebalancePlan | None:
+    async def write_grade(self, plan: RebalancePlan, grade: PlanGrade) -> RebalancePlan | None:
         """Write the grade and nothing else; None as for update_status."""
         return await self._patch_status(plan, {"grade": grade})
 
@@ -204,7 +206,7 @@ class PlanRecords:
             return None
         return _read_plan(_required(answer, f"the status of RebalancePlan {plan.name} was not written").body)
 
-    async def _get(self, path: str) -> Answer:
+    async def _get(self, path: str) -> ApiAnswer:
         return await request_with_retries(self._session, "GET", path, _no_body, seconds=self._seconds, tries=2)
 
 
@@ -224,7 +226,7 @@ def _path(name: str) -> str:
     return f"{PLANS_PATH}/{quote(name, safe='')}"
 
 
-def _required(answer: Answer, what: str) -> Answer:
+def _required(answer: ApiAnswer, what: str) -> ApiAnswer:
     if answer.status == 403:
         raise RecordError(f"{what}: {answer.text}: grant the rights in deploy/base/rebalancer/rbac.yaml")
     if not answer.is_success:

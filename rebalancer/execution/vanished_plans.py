@@ -12,13 +12,12 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from placement.reserved_targets.move_state import MoveState
-from rebalancer.execution.observation import Reply
+from placement.reservations.watched_plans import MoveState
+from rebalancer.execution.move_requests import MoveRequests
+from rebalancer.execution.observation import Reply, chosen_replacement
 from rebalancer.execution.observer import Observer
 from rebalancer.execution.plan_records import RebalancePlan
-from rebalancer.execution.replacement import chosen_replacement
-from rebalancer.execution.requests import MoveRequests
-from rebalancer.execution.wire import MoveSpec, MoveStatus
+from rebalancer.execution.plan_wire import MoveSpec, MoveStatus
 
 logger = logging.getLogger(__name__)
 

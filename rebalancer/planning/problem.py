@@ -8,7 +8,7 @@ from base.arrays import AnyFloats, Bools, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
-class PodColumns:
+class PlannedPods:
     """Pods that sit on nodes.
 
     node     : (n_pods,) row of the node
@@ -64,7 +64,7 @@ class Problem:
     capacity: Floats
     free: Floats
     usage: AnyFloats
-    pods: PodColumns
+    pods: PlannedPods
     allowed: Bools
     budget: Budget
 
@@ -74,7 +74,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Relief:
+class MoveReason:
     """Why a pod leaves its node: where that helps most, and what its target is at most expected at. Shares of capacity.
 
     source_share, source_bound : expected load and upper bound of the source in this slot before the move
@@ -113,7 +113,7 @@ class Move:
     gain: float
     reason: str
     partner: int | None = None
-    relief: Relief | None = None
+    relief: MoveReason | None = None
 
 
 @dataclass(frozen=True, slots=True)

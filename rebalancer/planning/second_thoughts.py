@@ -1,39 +1,102 @@
-"""Take a part of the plan back, make what is best without it, and keep whichever is worth more (ruin and recreate).
-
-First each step alone, the latest first. Then several at random, with some pods left out of sight, so that the search
-does not return to where it was: Schrimpf et al., "Record breaking optimization results using the ruin and recreate
-principle" (2000). The generator starts from the same seed, and effort is counted, not timed: a problem has one plan.
+"""Single moves, the best first; then take a part of the plan back, make what is best without it, and keep whichever is
+worth more (ruin and recreate).
 """
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable
 from typing import Final
 
 import numpy as np
 
 from base.arrays import Bools, Floats
-from rebalancer.planning.chains import make_chains
-from rebalancer.planning.options import PlanningOptions
-from rebalancer.planning.pairs import make_pairs
-from rebalancer.planning.singles import make_single_moves
-from rebalancer.planning.steps import NOISE, Draft, Step
-from rebalancer.planning.tables import CALL
+from rebalancer.planning.draft_steps import NOISE, Draft, DraftStep
+from rebalancer.planning.draft_tables import CALL
+from rebalancer.planning.joint_moves import make_chains, make_pairs
+from rebalancer.rebalance_settings import PlanningOptions
+
+# Single moves, the best first.
+#
+# A move away from a node helps less, the more has left it already, and a target costs more, the more it has taken. So
+# what was found for a pod is at most too high, and the pod at the head of the heap is looked at anew only if its nodes
+# have changed (the lazy greedy of Minoux, 1978).
+
+_Entry = tuple[float, int, int, int]
+"""Minus what the move is worth at most, pod, target or -1 if none was looked for, how often both nodes had changed."""
+
+
+def make_single_moves(draft: Draft) -> None:
+    """Make moves as long as one is worth it."""
+    while _one_pass(draft):
+        pass
+
+
+def _one_pass(draft: Draft) -> bool:
+    """Whether any move was made. Another pass finds what has become possible by nodes that cooled down."""
+    tables, made = draft.tables, False
+    heap: list[_Entry] = []
+    for node in np.flatnonzero(tables.heat > 0).tolist():
+        heap += _entries(draft, node)
+    heapq.heapify(heap)
+    while heap and tables.left > 0:
+        _, pod, target, stamp = heapq.heappop(heap)
+        if not tables.may_leave(pod):
+            continue
+        source = int(tables.node_of[pod])
+        current = target >= 0 and stamp == tables.changed[source] + tables.changed[target]
+        if current and draft.make(DraftStep(((pod, target),))):
+            made = True
+            if tables.heat[target] > 0:
+                for entry in _entries(draft, target):
+                    heapq.heappush(heap, entry)
+            continue
+        found = _looked_at(draft, pod)
+        if found is not None:
+            heapq.heappush(heap, found)
+    return made
+
+
+def _entries(draft: Draft, node: int) -> list[_Entry]:
+    """Pods whose leaving relieves the node by more than it costs."""
+    pods = draft.tables.pods_on(node)
+    worth = draft.relief(node, pods) - draft.price(pods)
+    return [(-w, pod, -1, 0) for w, pod in zip(worth.tolist(), pods.tolist(), strict=True) if w > 0]
+
+
+def _looked_at(draft: Draft, pod: int) -> _Entry | None:
+    tables = draft.tables
+    source = int(tables.node_of[pod])
+    alone = np.array([pod])
+    worth = float(draft.relief(source, alone)[0] - draft.price(alone)[0])
+    if worth <= 0:
+        return None
+    target = draft.finder.best(pod)
+    if target is None or worth <= target.cost:
+        return None
+    stamp = int(tables.changed[source] + tables.changed[target.node])
+    return target.cost - worth, pod, target.node, stamp
+
 
 CLOSE_ENOUGH: Final = 0.98
 """Share of what any plan could gain from which on nothing is taken back."""
 
+
 OUT_OF_SIGHT: Final = 0.2
 """Share of the pods that a random trial leaves where they are."""
+
 
 AVERSION: Final = 0.1
 """Mean of what it raises the price of a pod by, as share of the heat of the hottest node."""
 
+
 HASTE: Final = 8
 """A trial looks at one in so many of the pairs and chains that the plan itself looks at."""
 
+
 PATIENCE: Final = 150
 """Trials in a row that find nothing better before the search ends."""
+
 
 MILLION: Final = 1e6
 
@@ -59,7 +122,7 @@ def improve(draft: Draft, heat_before: float, most_worth: float) -> None:
     limit += tables.effort
     rng = np.random.default_rng(0)
     draft.options = _hasty(draft.options)
-    in_turn: list[Step] = list(draft.steps)
+    in_turn: list[DraftStep] = list(draft.steps)
     in_vain = 0
     while tables.effort < limit and in_vain < PATIENCE and heat_before + draft.worth() < CLOSE_ENOUGH * most_worth:
         in_vain += 1
@@ -95,7 +158,7 @@ def _try_at_random(draft: Draft, rng: np.random.Generator) -> bool:
 
 def _replaced(
     draft: Draft,
-    taken: list[Step],
+    taken: list[DraftStep],
     refused: set[tuple[int, int]],
     blinkers: tuple[Bools, Floats] | None = None,
     *,

@@ -9,9 +9,9 @@ import numpy as np
 from base.arrays import Bools, Floats, Floats32, Ints
 from cluster.predicted.power_growth import MEMORY_LIMIT
 from forecast.resources import MEMORY
+from rebalancer.planning.draft_tables import PlanTables
 from rebalancer.planning.heat import COOL_SHARE, node_heat
-from rebalancer.planning.options import PlanningOptions
-from rebalancer.planning.tables import PlanTables
+from rebalancer.rebalance_settings import PlanningOptions
 
 BLOCKS = 24
 """Parts of the horizon of which the rough look knows the highest bound."""

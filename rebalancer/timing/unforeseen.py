@@ -16,7 +16,7 @@ import numpy as np
 from base.arrays import Bools, Floats, Ints
 from base.errors import InputError
 from forecast.service_key import ServiceKey
-from rebalancer.options import UnforeseenOptions
+from rebalancer.rebalance_settings import UnforeseenOptions
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,8 @@ import numpy as np
 from base.arrays import Bools, Floats
 from base.errors import InputError
 from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY, Calendar
-from rebalancer.options import WindowOptions
-from rebalancer.timing.local_hours import parse_hours
+from rebalancer.local_hours import parse_hours
+from rebalancer.rebalance_settings import WindowOptions
 
 HALF_HOUR = timedelta(minutes=SLOT_MINUTES)
 

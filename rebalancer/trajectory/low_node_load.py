@@ -20,10 +20,9 @@ from typing import Final
 import numpy as np
 
 from base.arrays import Bools, Floats
-from cluster.predicted.limits import limited
+from cluster.predicted.unknown_capacity import limited
 from forecast.resources import HOT_RESOURCES
-from rebalancer.trajectory.live_cluster import LiveCluster, live_cluster
-from rebalancer.trajectory.movers import PlayedMove, Relocation
+from rebalancer.trajectory.play import LiveCluster, PlayedMove, Relocation, live_cluster
 from scorer.replay.recording import Recording
 from scorer.replay.running_cluster import RunningCluster
 

@@ -17,8 +17,7 @@ from typing import Final
 import numpy as np
 
 from forecast.resources import HOT_RESOURCES
-from rebalancer.trajectory.live_cluster import live_cluster
-from rebalancer.trajectory.movers import PlayedMove, Relocation
+from rebalancer.trajectory.play import PlayedMove, Relocation, live_cluster
 from scorer.replay.recording import Recording
 from scorer.replay.running_cluster import RunningCluster
 

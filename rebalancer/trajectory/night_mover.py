@@ -8,12 +8,12 @@ import numpy as np
 
 from base.arrays import Bools, Floats, Ints
 from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY
-from rebalancer.options import RebalanceOptions
-from rebalancer.planning.cooldown import may_move, nodes_left
+from rebalancer.cooldown import may_move, nodes_left
 from rebalancer.planning.planner import plan
-from rebalancer.planning.problem import Budget, PodColumns, Problem
-from rebalancer.trajectory.movers import NIGHT_SLOT, PlayedMove, Relocation
-from rebalancer.trajectory.outlook import LooksAhead
+from rebalancer.planning.problem import Budget, PlannedPods, Problem
+from rebalancer.rebalance_settings import RebalanceOptions
+from rebalancer.trajectory.daily_outlook import LooksAhead
+from rebalancer.trajectory.play import NIGHT_SLOT, PlayedMove, Relocation
 from scorer.replay.recording import Recording
 from scorer.replay.running_cluster import RunningCluster
 
@@ -59,7 +59,7 @@ class NightMover:
             capacity=recording.known_capacity,
             free=state.allocatable - state.requested,
             usage=outlook.usage,
-            pods=PodColumns(
+            pods=PlannedPods(
                 node=cluster.node[pods],
                 profile=outlook.profile,
                 requests=recording.requests[pods],

@@ -1,24 +1,69 @@
-"""Plays days forward from the recorded placement: pods come and go as recorded, services are released, a mover moves.
-
-In each half hour, in this order: pods end; usage of the half hour before is measured; services are released (04:00);
-the mover moves pods; pods are born. A move takes no time: the pod loads its new node from that half hour on.
+"""Plays days forward from the recorded placement: pods come and go as recorded, services are released, and a mover
+names pods and their targets in each half hour, by what it sees of the half hour before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final, Protocol
 
 import numpy as np
 
-from base.arrays import Bools, Floats32, Ints
+from base.arrays import Bools, Floats, Floats32, Ints
 from base.progress import Progress, silent
-from forecast.calendar import SLOTS_PER_DAY
-from rebalancer.trajectory.movers import NIGHT_SLOT, Mover, PlayedMove
-from scorer.replay.metrics import hot_node_slots, shares
+from cluster.predicted.unknown_capacity import limited
+from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY
+from rebalancer.cooldown import PastMove
 from scorer.replay.recording import Recording
-from scorer.replay.rules import Rule
+from scorer.replay.replay_figures import hot_node_slots, shares
+from scorer.replay.replay_rules import ReplayRule
 from scorer.replay.running_cluster import RunningCluster
+from scorer.replay.window import DEFAULT_HOUR
+
+# Who moves pods in a trajectory: a mover looks at the cluster in each half hour, and names pods and their targets.
+
+NIGHT_SLOT: Final = DEFAULT_HOUR * 60 // SLOT_MINUTES
+"""04:00, the quiet hour: first services are released, then the night's plan is made, hours before the ramp."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedMove(PastMove):
+    """slot : at whose beginning the pod was moved; `night` is the day of the trajectory."""
+
+    slot: int
+
+
+@dataclass(frozen=True, slots=True)
+class Relocation:
+    """A pod leaves its node.
+
+    target : row of the node it goes to; None = it is evicted, and its replacement is placed by the placement rule
+    """
+
+    pod: int
+    target: int | None = None
+
+
+class Mover(Protocol):
+    """Decides which running pods leave their nodes in a half hour."""
+
+    def relocate(
+        self, slot: int, cluster: RunningCluster, past: Mapping[int, Sequence[PlayedMove]]
+    ) -> Sequence[Relocation]:
+        """Pods that move at the beginning of a half hour, in order. `cluster.state` holds the usage of the one before.
+
+        past : moves that each pod has behind it since it was last placed anew, by pod, oldest first
+        """
+
+
+class NoMover:
+    """Leaves every pod where it is."""
+
+    def relocate(
+        self, slot: int, cluster: RunningCluster, past: Mapping[int, Sequence[PlayedMove]]
+    ) -> Sequence[Relocation]:
+        return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +101,7 @@ class Trajectory:
 
 def play_days(
     recording: Recording,
-    rule: Rule,
+    rule: ReplayRule,
     mover: Mover,
     releases: Mapping[int, Ints],
     *,
@@ -136,3 +181,35 @@ def _move(
     moves.append(PlayedMove(slot // SLOTS_PER_DAY, source, slot))
     landed = int(cluster.node[pod])
     return MadeMove(slot, pod, source, landed, is_return=any(move.source == landed for move in moves))
+
+
+# What a mover by live load sees: usage of the half hour before, of nodes and of pods.
+
+
+@dataclass(frozen=True, slots=True)
+class LiveCluster:
+    """Usage as share of capacity; 0 where a node has no limit.
+
+    pods       : (n_pods,) those that run and may be evicted: no runs of Jobs
+    node       : (n_pods,) rows of their nodes
+    node_share : (n_nodes, n_resources)
+    pod_usage  : (n_pods, n_resources) base units
+    per_capacity : (n_nodes, n_resources) 1 / capacity; 0 = no limit
+    """
+
+    pods: Ints
+    node: Ints
+    node_share: Floats
+    pod_usage: Floats
+    per_capacity: Floats
+
+
+def live_cluster(slot: int, cluster: RunningCluster, recording: Recording) -> LiveCluster:
+    """The cluster as metrics show it at the beginning of a half hour."""
+    pods = cluster.running
+    pods = pods[~recording.ending[recording.service[pods]]]
+    capacity = recording.known_capacity
+    limits = limited(capacity)
+    per_capacity = np.where(limits, 1.0 / np.where(limits, capacity, 1.0), 0.0)
+    usage = recording.live[pods] if slot == 0 else recording.load[pods, :, slot - 1].astype(np.float64)
+    return LiveCluster(pods, cluster.node[pods], cluster.state.live_usage * per_capacity, usage, per_capacity)

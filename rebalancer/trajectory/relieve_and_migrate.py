@@ -25,8 +25,7 @@ import numpy as np
 from base.arrays import Floats
 from forecast.calendar import SLOT_MINUTES
 from forecast.resources import CPU, MEMORY
-from rebalancer.trajectory.live_cluster import live_cluster
-from rebalancer.trajectory.movers import PlayedMove, Relocation
+from rebalancer.trajectory.play import PlayedMove, Relocation, live_cluster
 from scorer.replay.recording import Recording
 from scorer.replay.running_cluster import RunningCluster
 

@@ -1,16 +1,4 @@
-"""All rules on the same recorded days, from the same placement, with the same releases.
-
-    untouched             kube-scheduler's defaults place; nothing moves
-    placement             the forecast places; nothing moves
-    moves                 kube-scheduler's defaults place; the planner moves once a night, by the forecast
-    placement_and_moves   the forecast places, and the planner moves
-    low_node_utilization  kube-scheduler's defaults place; the descheduler evicts by live load
-    low_node_load         the same with Koordinator's
-    relieve_and_migrate   the same with OpenShift's profile for virtual machines
-    clairvoyant           the true future places, and the planner moves by it, within the same budget
-
-A day's forecast is made of the whole local days before it. The clairvoyant alone knows more.
-"""
+"""All rules on the same recorded days, from the same placement, with the same releases, which are drawn by the seed."""
 
 from __future__ import annotations
 
@@ -25,33 +13,54 @@ from base.arrays import Floats, Ints
 from base.progress import Progress, silent
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.history import History, PodUsage
-from rebalancer.options import RebalanceOptions
-from rebalancer.trajectory.daily_forecasts import ByLastWeek, ByModels, DailyForecasts
-from rebalancer.trajectory.forecast_placing import PlacingByForecasts
+from rebalancer.rebalance_settings import RebalanceOptions, TrajectoryOptions
+from rebalancer.trajectory.daily_outlook import (
+    ByForecast,
+    ByLastWeek,
+    ByModels,
+    ByTruth,
+    DailyForecasts,
+    PlacingByForecasts,
+)
 from rebalancer.trajectory.low_node_load import LowNodeLoad
 from rebalancer.trajectory.low_node_utilization import LowNodeUtilization
-from rebalancer.trajectory.movers import Mover, NoMover
 from rebalancer.trajectory.night_mover import NightMover
-from rebalancer.trajectory.options import TrajectoryOptions
-from rebalancer.trajectory.outlook import ByForecast, ByTruth
-from rebalancer.trajectory.play import Trajectory, play_days
-from rebalancer.trajectory.releases import daily_releases
+from rebalancer.trajectory.play import Mover, NoMover, Trajectory, play_days
 from rebalancer.trajectory.relieve_and_migrate import RelieveAndMigrate
-from scorer.replay.attribution import attribute_usage
-from scorer.replay.curves import true_future
-from scorer.replay.job_pods import true_runs
+from scorer.replay.curves import true_future, true_runs
 from scorer.replay.preparation import FitModel, check_limits, ties
-from scorer.replay.recording import Recording, record
-from scorer.replay.rules import ByCurves, Native, Rule
-from scorer.replay.window import Window, replay_window
+from scorer.replay.recording import Recording, attribute_usage, record
+from scorer.replay.replay_rules import ByCurves, Native, ReplayRule
+from scorer.replay.window import ReplayWindow, replay_window
+
+# Which services are released on which day, in addition to what was recorded. The same for every rule of a seed.
+
+
+def daily_releases(recording: Recording, n_days: int, share: float, seed: int) -> Mapping[int, Ints]:
+    """Services that are released on each day of the trajectory.
+
+    share : of the services that run on at the start, Jobs left out. Each is released once before any is again. Shares
+            of a service add up: 1 % of 48 services are three or four in a week
+    """
+    there = np.flatnonzero((recording.replicas_at_start() > 0) & ~recording.ending)
+    rng = np.random.default_rng((seed, 2))
+    order, start = rng.permutation(there), rng.random()
+    ends = np.floor(start + share * len(there) * np.arange(n_days + 1)).astype(np.int64)
+    return {day: order[np.arange(ends[day], ends[day + 1]) % max(len(there), 1)] for day in range(n_days)}
+
 
 UNTOUCHED, PLACEMENT, MOVES, PLACEMENT_AND_MOVES = "untouched", "placement", "moves", "placement_and_moves"
+
+
 LOW_NODE_UTILIZATION, LOW_NODE_LOAD, RELIEVE_AND_MIGRATE = (
     "low_node_utilization",
     "low_node_load",
     "relieve_and_migrate",
 )
+
+
 CLAIRVOYANT = "clairvoyant"
+
 
 RULES: Final = (
     UNTOUCHED,
@@ -64,6 +73,7 @@ RULES: Final = (
     CLAIRVOYANT,
 )
 
+
 PEAK_WINDOW: Final = (34, 46)
 """17:00 to 23:00, in half hours of the day: pods should not move then."""
 
@@ -72,7 +82,7 @@ PEAK_WINDOW: Final = (34, 46)
 class Trajectories:
     """What came of every rule, in the order of RULES. budget: share of the pods that a plan may move in a night."""
 
-    window: Window
+    window: ReplayWindow
     seed: int
     options: TrajectoryOptions
     budget: float
@@ -127,7 +137,7 @@ class Trajectories:
         }
 
 
-def trajectory_window(history: History, days: int) -> Window:
+def trajectory_window(history: History, days: int) -> ReplayWindow:
     """The last `days` local days of the history, from midnight on. Raises InputError if it is too short."""
     if days >= history.n_days:
         return replay_window(history, None, days)  # says what is missing
@@ -175,7 +185,7 @@ def trajectories(
     return Trajectories(window, seed, options, rebalance.budget.share, recording, by_rule)
 
 
-_Made = tuple[Callable[[], Rule], Callable[[], Mover]]
+_Made = tuple[Callable[[], ReplayRule], Callable[[], Mover]]
 
 
 def _rules(
@@ -189,13 +199,13 @@ def _rules(
     # Whatever scales, the truth knows when: pods to come count on all nodes that could take them.
     truth = true_future(recording, autoscaled=~recording.ending)
 
-    def native() -> Rule:
+    def native() -> ReplayRule:
         return Native(ties(seed))
 
-    def by_forecast() -> Rule:
+    def by_forecast() -> ReplayRule:
         return PlacingByForecasts(forecasts, recording)
 
-    def by_truth() -> Rule:
+    def by_truth() -> ReplayRule:
         return ByCurves(truth, recording.capacity, jobs=true_runs(recording))
 
     def planned() -> Mover:

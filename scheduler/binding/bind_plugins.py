@@ -10,8 +10,15 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from kube.binding.binder import BindingRequest
-from kube.binding.binding_steps import BindingResult, BindingVerdict, Pause, Steps, binding_steps, looking_steps
+from kube.binding.binding_steps import (
+    BindingRequest,
+    BindingResult,
+    BindingVerdict,
+    Pause,
+    Steps,
+    binding_steps,
+    looking_steps,
+)
 from kube.client.api_answer import not_sent
 from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession

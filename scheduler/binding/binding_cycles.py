@@ -27,7 +27,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 from kube.objects.objects import PodInfo
 from kube.outbox import Outbox
 from kube.session.api_session import ApiSession, SessionOver
-from kube.session.calls import call
+from kube.session.session_calls import call
 from placement.plugins import AwaitedPreBind
 from placement.status import SUCCESS, Code, Status
 from scheduler.binding.binding_plugins import (

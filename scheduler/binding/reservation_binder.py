@@ -19,15 +19,14 @@ from urllib.parse import quote
 import msgspec
 
 from kube.binding.binding_steps import BindingResult, BindingVerdict
-from kube.client.api_answer import Answer, is_gone
+from kube.client.api_answer import ApiAnswer, is_gone
 from kube.client.pod_writes import MERGE
 from kube.decoding.watched_kinds import decode_page
 from kube.objects.objects import PodInfo
-from kube.session.request_retries import Requests, is_passing
+from kube.session.session_calls import Requests, is_passing
 from placement.plugins import Bind
-from placement.reservations.reservation import API_VERSION, Reservation, ReservationPhase
+from placement.reservations.reservation import API_VERSION, Reservation, ReservationPhase, moment
 from placement.reservations.reservations import Reservations
-from placement.reservations.status_change import moment
 from placement.reservations.watched_reservations import WATCHED_RESERVATIONS
 from placement.status import Status
 from scheduler.binding.outcome import BindStatus, bind_status
@@ -128,7 +127,7 @@ def _names(pod: PodInfo) -> str:
     return f"{pod.namespace}/{pod.owner.name}"
 
 
-def _refusal(pod: PodInfo, answer: Answer) -> str:
+def _refusal(pod: PodInfo, answer: ApiAnswer) -> str:
     if answer.status == _CONFLICT:
         return f"Reservation {_names(pod)} has changed since it was read"
     if answer.status == 403:

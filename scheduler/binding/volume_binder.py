@@ -27,10 +27,10 @@ import orjson
 from cluster.follower import NodesAndPodsOnly
 from cluster.tables.changes import Change, NodeChanged, NodeRemoved, PodChange
 from kube.objects.objects import PodInfo
-from kube.objects.storage_objects import ClaimInfo, VolumeInfo
-from kube.session.request_retries import Requests, request_with_retries
+from kube.objects.storage_objects import VolumeClaimInfo, VolumeInfo
+from kube.session.session_calls import Requests, request_with_retries
 from placement.filters.filter import ClusterView
-from placement.index.provisioning_failures import ProvisioningFailures
+from placement.index.free_volumes import ProvisioningFailures
 from placement.status import SUCCESS, Code, Status
 from scheduler.binding.volume_progress import (
     NAME,
@@ -114,11 +114,11 @@ class VolumeWaits(NodesAndPodsOnly):
 
     # Inside
 
-    def _storage_changed(self, item: ClaimInfo | VolumeInfo) -> None:
+    def _storage_changed(self, item: VolumeClaimInfo | VolumeInfo) -> None:
         if not self._waits:
             return
         keys: list[Hashable]
-        if isinstance(item, ClaimInfo):
+        if isinstance(item, VolumeClaimInfo):
             keys = [(item.namespace, item.name)]
         else:
             keys = [item.name] if item.claim is None else [item.name, (item.claim.namespace, item.claim.name)]
@@ -315,5 +315,5 @@ class VolumeBinder:
         return version_in(answer.body)
 
 
-def _assumed_by(choice: VolumeChoice) -> list[ClaimInfo | VolumeInfo]:
+def _assumed_by(choice: VolumeChoice) -> list[VolumeClaimInfo | VolumeInfo]:
     return [one.chosen for one in choice.all if one.chosen is not None]

@@ -17,12 +17,11 @@ import numpy as np
 
 from kube.binding.binding_steps import BindingResult, BindingVerdict
 from kube.objects.objects import PodInfo
-from kube.objects.resource_version import is_older
-from kube.objects.storage_objects import ClaimInfo, ClaimReference, VolumeInfo
+from kube.objects.storage_objects import ClaimReference, VolumeClaimInfo, VolumeInfo
+from kube.objects.watched_objects import is_older
 from placement.filters.filter import ClusterView
 from placement.filters.pod_claims import claim_of
-from placement.filters.volume_binding import VolumeBinding, is_waiting, reachable
-from placement.filters.volume_matching import VolumeMatching, smallest_first
+from placement.filters.volume_binding import VolumeBinding, VolumeMatching, is_waiting, reachable, smallest_first
 from placement.status import SUCCESS, Code, Status
 from scheduler.binding.outcome import bind_status
 
@@ -36,7 +35,7 @@ from scheduler.binding.outcome import bind_status
 class ChosenVolume:
     """A claim gets a volume that exists. chosen: as it will be, referring to the claim; None = it does already."""
 
-    claim: ClaimInfo
+    claim: VolumeClaimInfo
     volume: VolumeInfo
     chosen: VolumeInfo | None
 
@@ -45,8 +44,8 @@ class ChosenVolume:
 class ChosenNode:
     """A claim gets a volume made for a node. chosen: as it will be, naming the node; None = it does already."""
 
-    claim: ClaimInfo
-    chosen: ClaimInfo | None
+    claim: VolumeClaimInfo
+    chosen: VolumeClaimInfo | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +88,9 @@ def volume_choice(pod: PodInfo, node: str, view: ClusterView) -> VolumeChoice | 
     return VolumeChoice(pod, node, tuple(existing), tuple(to_provision))
 
 
-def _waiting(pod: PodInfo, view: ClusterView) -> list[ClaimInfo]:
+def _waiting(pod: PodInfo, view: ClusterView) -> list[VolumeClaimInfo]:
     """Each once, though several volumes of the pod may name it."""
-    classes, found = view.index.storage.classes, dict[str, ClaimInfo]()
+    classes, found = view.index.storage.classes, dict[str, VolumeClaimInfo]()
     for volume in pod.volumes:
         claim = None if volume.disk else claim_of(pod, volume, view)
         if claim is not None and is_waiting(claim, classes.get(claim.storage_class)):
@@ -99,12 +98,12 @@ def _waiting(pod: PodInfo, view: ClusterView) -> list[ClaimInfo]:
     return list(found.values())
 
 
-def _with_volume(claim: ClaimInfo, volume: VolumeInfo) -> ChosenVolume:
+def _with_volume(claim: VolumeClaimInfo, volume: VolumeInfo) -> ChosenVolume:
     reference = ClaimReference(claim.namespace, claim.name, claim.uid)
     return ChosenVolume(claim, volume, None if volume.claim == reference else replace(volume, claim=reference))
 
 
-def _on_node(claim: ClaimInfo, node: str) -> ChosenNode:
+def _on_node(claim: VolumeClaimInfo, node: str) -> ChosenNode:
     return ChosenNode(claim, None if claim.selected_node == node else replace(claim, selected_node=node))
 
 
@@ -166,7 +165,7 @@ def _of_node(one: ChosenNode, choice: VolumeChoice, written: Versions, view: Clu
     return True
 
 
-def _of_claim(chosen: ClaimInfo, row: int, view: ClusterView) -> Status | bool:
+def _of_claim(chosen: VolumeClaimInfo, row: int, view: ClusterView) -> Status | bool:
     """Whether it is bound, to a volume within reach of the node."""
     storage = view.index.storage
     claim = storage.claim_as_seen((chosen.namespace, chosen.name))

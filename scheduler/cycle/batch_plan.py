@@ -6,7 +6,7 @@ A pod changes the node it lands on and nothing else that counts:
     what filters say     but for room, nothing (order_dependence.py); room is counted down
     requested shares     by the number of pods on a node (AllocationLevels)
     predicted peak       peak_ranking.py, without a forecast PlainRanking of placing.py
-    topology spread      by kinds of nodes (placement/scores/soft_spread.py)
+    topology spread      by kinds of nodes (placement/scores/pod_topology_spread.py)
     all other scores     as they are, until a node is full: what is normalised over the nodes is then made again
 """
 
@@ -29,7 +29,7 @@ from placement.scores.default_scores import (
     parts_beside_allocation,
 )
 from placement.scores.plugin_weights import FIT, SPREAD, PluginWeights
-from placement.scores.soft_spread import SoftSpread, soft_constraints
+from placement.scores.pod_topology_spread import SoftSpread, soft_constraints
 from scheduler.cycle.cycle_times import CycleTimes, Point
 from scheduler.cycle.decisions import NodeChoice
 from scheduler.cycle.node_totals import factor_of_ours

@@ -19,8 +19,8 @@ from dataclasses import replace
 from typing import Final, Protocol
 
 from cluster.assuming_cluster import AssumingCluster
+from kube.objects.counted_pods import waits
 from kube.objects.objects import PodInfo
-from kube.objects.pod_accounting import waits
 from placement.feasibility import FilterVerdict
 from placement.filters.filter import ClusterView, Filter
 from placement.plugins import Nomination

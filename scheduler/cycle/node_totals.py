@@ -19,17 +19,16 @@ import numpy as np
 
 from base.arrays import Bools, Floats, Ints
 from cluster.degradation import Level
-from cluster.opt_out import opts_out
 from cluster.predicted.power_growth import MEMORY_LIMIT
 from forecast.resources import MEMORY
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView
-from placement.kube_scheduler_choice import POINT_VALUE
 from placement.policies.policy import Policy
-from placement.scores.default_scores import default_parts
+from placement.scores.default_scores import POINT_VALUE, default_parts
 from placement.scores.plugin_weights import OURS, ScorePart
 from scheduler.cycle.cycle_times import CycleTimes, Point
 from scorer.scoring import ranking_of
+from scorer.scoring_policy import opts_out
 
 
 def candidates(passes: Bools, pod: PodInfo, view: ClusterView, level: Level) -> Ints:

@@ -2,7 +2,7 @@
 scorer/scores/predicted_peak_score.py, kept up to date instead of made again.
 
 A pod changes the predicted share of its node, by the same amount each time (cluster/predicted/growth_columns.py). The
-exact cost and the peak of memory are looked at ahead (cluster/predicted/load_ahead.py), of the few nodes where they
+exact cost and the peak of memory are looked at ahead (cluster/predicted/load_tables.py), of the few nodes where they
 matter.
 """
 

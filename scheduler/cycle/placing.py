@@ -14,8 +14,7 @@ import numpy as np
 from base.arrays import Floats, Ints
 from cluster.assuming_cluster import AssumingCluster
 from cluster.degradation import Level
-from cluster.opt_out import opts_out
-from cluster.predicted.limits import NEUTRAL_SCORE, limited
+from cluster.predicted.unknown_capacity import NEUTRAL_SCORE, limited
 from cluster.tracking import TrackedCluster
 from kube.objects.objects import PodInfo
 from placement.feasibility import FilterVerdict, verdict
@@ -23,7 +22,7 @@ from placement.filters.filter import ClusterView, Filter
 from placement.node_order import in_order
 from placement.plugins import NodePreference, PreScore, Score
 from placement.policies.policy import Policy
-from placement.reservations.own_room import own_row
+from placement.reservations.reserved_room import own_row
 from placement.scores.plugin_weights import OURS, ScorePart
 from placement.status import Code
 from scheduler.cycle.batch_plan import BatchPlan, Ranking
@@ -34,6 +33,7 @@ from scheduler.cycle.order_dependence import is_asked_once
 from scheduler.cycle.peak_ranking import PeakRanking
 from scheduler.profile import SchedulingProfile
 from scorer.scoring import FULL, FULL_PENALTY
+from scorer.scoring_policy import opts_out
 
 _ENDLESS = 2**31 - 1
 _RESERVATION = "Reservation"

@@ -1,8 +1,8 @@
 """Nodes of each kind, the best first, while one node after the other changes.
 
-Nodes of one kind get the same score for topology spread (placement/scores/soft_spread.py), which changes with every
-pod; within a kind the rest decides. Nodes are sorted as far as they are looked at; those that change go into heaps next
-to it.
+Nodes of one kind get the same score for topology spread (placement/scores/pod_topology_spread.py), which changes with
+every pod; within a kind the rest decides. Nodes are sorted as far as they are looked at; those that change go into
+heaps next to it.
 
 Nodes from the best to the worst, sorted only as far as somebody looks.
 

@@ -22,10 +22,9 @@ from cluster.tables.changes import Change, PodChange, one_by_one
 from cluster.tables.state import ClusterState
 from kube.objects.objects import PodInfo
 from placement.pod_groups.group_apis import APIS, OURS, ApiState, GroupApi, api_of
-from placement.pod_groups.group_topology import ANYWHERE, GroupTopology
-from placement.pod_groups.labels import group_of, role_of
+from placement.pod_groups.group_of_pod import group_of, role_of
 from placement.pod_groups.minima import Count, are_met, placing_order, shortfall
-from placement.pod_groups.pod_group import PodGroupInfo
+from placement.pod_groups.pod_group import ANYWHERE, GroupTopology, PodGroupInfo
 from placement.status import SUCCESS, Code, Status
 from scheduler.gangs.gang_gate import (
     UNTRIED,

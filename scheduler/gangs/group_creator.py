@@ -19,12 +19,11 @@ from urllib.parse import quote
 import msgspec
 
 from base.errors import InputError
-from kube.client.api_answer import NO_ANSWER, NOT_SENT, Answer
+from kube.client.api_answer import NO_ANSWER, NOT_SENT, ApiAnswer
 from kube.objects.objects import PodInfo
-from kube.session.request_retries import Session
-from placement.pod_groups.by_annotation import manifest_of, minima_of, owner_of, patch_of, supposed_group
+from kube.session.session_calls import Session
 from placement.pod_groups.group_apis import pod_groups_path
-from placement.pod_groups.labels import group_of
+from placement.pod_groups.group_of_pod import group_of, manifest_of, minima_of, owner_of, patch_of, supposed_group
 from placement.pod_groups.pod_group import PodGroupInfo
 from scheduler.gangs.directory import GangDirectory
 
@@ -156,7 +155,7 @@ class GroupCreator:
         return next((dict(one) for one in owners if one.get("controller")), None), ""
 
 
-def _refusal(answer: Answer, what: str, right: str) -> str:
+def _refusal(answer: ApiAnswer, what: str, right: str) -> str:
     """Return why it was refused; '' = it was done, or another client was faster."""
     if answer.is_success or answer.status == 409:
         return ""

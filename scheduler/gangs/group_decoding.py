@@ -19,15 +19,20 @@ from msgspec import Meta, Raw
 from base.errors import InputError
 from kube.decoding import wire
 from kube.decoding.shared_json import own_annotations
-from kube.decoding.stored_templates import Condition
+from kube.decoding.stored_templates import StoredCondition
 from kube.decoding.watched_kinds import REFUSED, Watched
 from kube.decoding.wire_base import NOTHING, Int32, Wire
-from placement.pod_groups.by_annotation import CREATED_FOR
 from placement.pod_groups.group_apis import NATIVE, OURS, GroupApi
-from placement.pod_groups.group_topology import ANYWHERE, TOPOLOGY_REQUIRED, group_topology
-from placement.pod_groups.minima import Minima
-from placement.pod_groups.pod_group import Disruption, PodGroupInfo, PodGroupStatus
-from placement.pod_groups.role_minima import of_annotations
+from placement.pod_groups.group_of_pod import CREATED_FOR
+from placement.pod_groups.minima import Minima, of_annotations
+from placement.pod_groups.pod_group import (
+    ANYWHERE,
+    TOPOLOGY_REQUIRED,
+    Disruption,
+    PodGroupInfo,
+    PodGroupStatus,
+    group_topology,
+)
 
 # JSON of a PodGroup -> pod_group.py. What can be listed and watched, and how it is decoded.
 #
@@ -153,7 +158,7 @@ class _Spec(Wire):
 
 
 class _Status(Wire):
-    conditions: tuple[Condition, ...] | None = None
+    conditions: tuple[StoredCondition, ...] | None = None
 
 
 _OBJECT: Final = msgspec.json.Decoder(PodGroupJson)

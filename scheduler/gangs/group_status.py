@@ -29,7 +29,7 @@ from typing import Any, Final
 
 import msgspec
 
-from kube.decoding.stored_templates import Condition
+from kube.decoding.stored_templates import StoredCondition
 from kube.objects.objects import PodInfo
 from placement.pod_groups.group_apis import NATIVE, OURS
 from placement.pod_groups.pod_group import PodGroupInfo, PodGroupStatus
@@ -203,10 +203,10 @@ def change_of(
     return change or None
 
 
-def _condition(wanted: WantedGroupStatus, before: Condition | None, now: float) -> Condition:
+def _condition(wanted: WantedGroupStatus, before: StoredCondition | None, now: float) -> StoredCondition:
     is_same = before is not None and before.status == wanted.status
     since = before.last_transition_time if is_same and before is not None else ""
-    return Condition(
+    return StoredCondition(
         OURS.condition, wanted.status, wanted.reason.value, wanted.message, since or moment(now), wanted.generation
     )
 
@@ -241,7 +241,7 @@ def change_of_native(wanted: WantedGroupStatus, current: PodGroupStatus, now: fl
             return None  # another replica knows a later version
         if before.status == status:
             since = before.last_transition_time
-    condition = Condition(NATIVE.condition, status, reason, wanted.message, since, wanted.generation)
+    condition = StoredCondition(NATIVE.condition, status, reason, wanted.message, since, wanted.generation)
     if condition == before:
         return None
     others = [one for one in current.conditions if one.type != NATIVE.condition]

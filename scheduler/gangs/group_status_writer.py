@@ -16,10 +16,10 @@ from urllib.parse import quote
 
 import msgspec
 
-from kube.client.api_answer import NOT_SENT, Answer
+from kube.client.api_answer import NOT_SENT, ApiAnswer
 from kube.failure_notice import FailureNotice
-from kube.session.request_retries import Session
-from kube.status.status_pacing import StatusPacing, is_hopeless
+from kube.session.session_calls import Session
+from kube.write_pacing import StatusPacing, is_hopeless
 from placement.pod_groups.group_apis import NATIVE, api_of, pod_groups_path
 from placement.pod_groups.pod_group import PodGroupInfo
 from scheduler.gangs.directory import GangDirectory
@@ -79,7 +79,7 @@ class GroupStatusWriter:
         self._dropped: frozenset[str] = frozenset()
         self._under_way: Future[None] | None = None
         self._due: list[_Due] = []
-        self._answers: dict[str, Answer] = {}
+        self._answers: dict[str, ApiAnswer] = {}
         self._notice = FailureNotice(
             logger, "statuses of PodGroups are not written", "statuses of PodGroups are written again"
         )
@@ -179,7 +179,7 @@ class GroupStatusWriter:
                 " and no status.".join(sorted(self._dropped)),
             )
 
-    def _fail(self, one: _Due, answer: Answer) -> None:
+    def _fail(self, one: _Due, answer: ApiAnswer) -> None:
         why = f"{one.path}: {answer.text}"
         if answer.status == 403:
             why = f"the API server forbids it (403): grant patch on podgroups/status of {api_of(one.key).group}"

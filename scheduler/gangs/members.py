@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from enum import IntEnum, auto
 from typing import NamedTuple, TypeVar
 
-from kube.objects.objects import Phase, PodInfo
+from kube.objects.objects import PodInfo, PodPhase
 from placement.pod_groups.minima import Count, Minima
 
 K = TypeVar("K", bound=Hashable)
@@ -39,9 +39,9 @@ _LIVING = frozenset({MemberStanding.SITS, MemberStanding.WAITS, MemberStanding.G
 
 def standing_of(pod: PodInfo, *, sits: bool, is_ours: bool) -> MemberStanding:
     """sits: it has a seat in the tables, bound or assumed; is_ours: by its scheduler name."""
-    if pod.phase is Phase.SUCCEEDED:
+    if pod.phase is PodPhase.SUCCEEDED:
         return MemberStanding.SUCCEEDED
-    if pod.phase is Phase.FAILED:
+    if pod.phase is PodPhase.FAILED:
         return MemberStanding.FAILED
     if pod.terminating:
         return MemberStanding.LEAVING

@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from cluster.tables.state import ClusterState
-from kube.objects.objects import Phase, PodInfo
-from placement.pod_groups.by_annotation import MIN_MEMBER
-from placement.pod_groups.labels import group_of, role_of
+from kube.objects.objects import PodInfo, PodPhase
+from placement.pod_groups.group_of_pod import MIN_MEMBER, group_of, role_of
 from placement.pod_groups.minima import are_met
 from placement.pod_groups.pod_group import Disruption, PodGroupInfo
 from placement.status import Status
@@ -138,7 +137,7 @@ class Roster:
             return None
         uid, is_ours = pod.uid, self._is_ours(pod)
         standing = standing_of(pod, sits=uid in self._state.seat_of, is_ours=is_ours)
-        is_running = pod.phase is Phase.RUNNING
+        is_running = pod.phase is PodPhase.RUNNING
         return group, Member(role_of(pod), standing, self._is_assumed(uid), is_ours, pod.owner_uid, is_running)
 
     def forget_pods(self) -> None:

@@ -18,9 +18,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Generic, Protocol, TypeVar
 
-from kube.eviction.eviction import Evict, Evicted
+from kube.client.eviction import Evict, Evicted
 from kube.objects.objects import PodInfo
-from kube.token_bucket import TokenBucket
+from kube.write_pacing import TokenBucket
 from scheduler.overcommit.repair_victims import RepairPlan
 
 logger = logging.getLogger(__name__)

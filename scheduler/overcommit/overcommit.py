@@ -26,7 +26,7 @@ import numpy as np
 from base.arrays import Bools, Ints
 from cluster.tables.columns import request_units, whole_units
 from cluster.tables.state import ClusterState
-from kube.objects.objects import NodeInfo, Phase, PodInfo
+from kube.objects.objects import NodeInfo, PodInfo, PodPhase
 from placement.filters.node_resources_fit import NodeResourcesFit
 
 _PODS = "pods"
@@ -80,7 +80,7 @@ def units_of(pods: Iterable[PodInfo], kind: str) -> int:
 
 def is_answered(pod: PodInfo) -> bool:
     """Whether its kubelet has admitted it; one that was rejected has failed, and sits nowhere."""
-    return pod.acknowledged or pod.started is not None or pod.phase is not Phase.PENDING
+    return pod.acknowledged or pod.started is not None or pod.phase is not PodPhase.PENDING
 
 
 def holds(pod: PodInfo) -> bool:

@@ -16,10 +16,9 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from base.periodic_task import PeriodicTask
-from kube.events.api_event import EventSource, api_event, pod_reference
+from kube.client.eviction import Evict, Evicted
+from kube.events.api_event import EventSource, api_event, node_event, pod_reference
 from kube.events.event_recorder import EventRecorder, Post
-from kube.events.node_event import node_event
-from kube.eviction.eviction import Evict, Evicted
 from kube.objects.objects import PodInfo
 from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.index.node_labels import NodeLabels

@@ -32,10 +32,10 @@ from weakref import WeakValueDictionary
 
 import orjson
 
-from kube.client.api_answer import Answer, is_gone
+from kube.client.api_answer import ApiAnswer, is_gone
 from kube.client.pod_writes import MERGE, nomination_body, pod_path
 from kube.objects.objects import PodInfo
-from kube.session.request_retries import Session, is_passing_or_conflict, request_with_retries
+from kube.session.session_calls import Session, is_passing_or_conflict, request_with_retries
 from kube.status.pod_conditions import STRATEGIC_MERGE
 from placement.plugins import Nomination
 from scheduler.preemption.nominated import NominatedPods
@@ -246,7 +246,7 @@ class PreemptionExecutor:
         self._tell(victim, "Preempted", f"Preempted by pod {who} on node {node}")
         return True
 
-    def _require_of(self, victim: PodInfo, answer: Answer, what: str) -> None:
+    def _require_of(self, victim: PodInfo, answer: ApiAnswer, what: str) -> None:
         if answer.status >= _REFUSALS and not is_passing_or_conflict(answer):
             self._nominated.refuses(victim.uid, self._clock())
         _require(answer, f"{victim.namespace}/{victim.name} {what}")
@@ -258,7 +258,7 @@ class PreemptionExecutor:
 
     async def _insist(
         self, seats: Sequence[tuple[PodInfo, Nomination]], method: str, path: str, body: bytes, content_type: str
-    ) -> Answer:
+    ) -> ApiAnswer:
         """The first answer that settles the request; any answer once the room is not wanted any more."""
         while True:
             answer = await self._send(method, path, body, content_type, wanted=lambda: self._is_wanted(seats))
@@ -268,7 +268,7 @@ class PreemptionExecutor:
 
     async def _send(
         self, method: str, path: str, body: bytes, content_type: str, *, wanted: Callable[[], bool] = lambda: True
-    ) -> Answer:
+    ) -> ApiAnswer:
         """Whatever is sent here may be sent twice."""
         return await request_with_retries(
             self._session,
@@ -306,12 +306,12 @@ def _victims(seats: Sequence[tuple[PodInfo, Nomination]]) -> list[PodInfo]:
     return [victim for _, there in seats for victim in there.victims]
 
 
-def _require(answer: Answer, what: str) -> None:
+def _require(answer: ApiAnswer, what: str) -> None:
     if not answer.is_success:
         raise _Failed(f"{what}: {answer.text or answer.status}")
 
 
-def _is_terminating(answer: Answer) -> bool:
+def _is_terminating(answer: ApiAnswer) -> bool:
     """Return whether the pod of an answer is being deleted."""
     try:
         return bool(orjson.loads(answer.body)["metadata"].get("deletionTimestamp"))

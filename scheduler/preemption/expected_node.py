@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from kube.client.pod_writes import MERGE, nomination_body, pod_path
 from kube.objects.objects import PodInfo
-from kube.session.request_retries import Requests, request_with_retries
+from kube.session.session_calls import Requests, request_with_retries
 
 logger = logging.getLogger(__name__)
 

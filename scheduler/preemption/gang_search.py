@@ -25,7 +25,7 @@ from kube.objects.objects import PodInfo
 from placement.disruption_budgets import DisruptionBudgets
 from placement.feasibility import FilterVerdict
 from placement.filters.filter import ClusterView, Filter
-from placement.pod_importance import LEAST_STANDING, Cost, Victims
+from placement.pod_importance import LEAST_STANDING, Cost, NodeVictims
 from placement.status import Status
 from placement.what_if import WithoutPods
 from scheduler.preemption.gang_plan import GangPlan, Reprieve, Seat, gang_plan
@@ -253,12 +253,12 @@ class GangSearch:
 
     def _victims(
         self, pod: PodInfo, n_alike: int, way: _Way, refused: RefusedMember, gone: Sequence[PodInfo], fixed: _Now
-    ) -> Victims | None:
+    ) -> NodeVictims | None:
         """For one member, or for several like it at once where that costs less for each."""
         search, untouchable = self._search.after(gone, counts_budgets=way.counts_budgets), fixed.untouchable()
         rejections = [rejection for _, rejection in refused.why_not.rejections]
 
-        def find(of: PodInfo) -> Victims | None:
+        def find(of: PodInfo) -> NodeVictims | None:
             found = search.find(of, fixed.view, refused.filters, rejections, now=fixed.now, untouchable=untouchable)
             if found.victims is None:
                 way.wait_seconds = found.wait_seconds

@@ -27,8 +27,8 @@ from base.arrays import Bools, Ints
 from cluster.follower import NodesAndPodsOnly
 from cluster.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, one_by_one
 from cluster.tables.state import ClusterState
+from kube.objects.counted_pods import waits
 from kube.objects.objects import PodInfo
-from kube.objects.pod_accounting import waits
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.filters.filter import ClusterView, Rejection
 from placement.filters.node_resources_fit import NodeResourcesFit

@@ -18,10 +18,9 @@ import numpy as np
 from cluster.tables.state import ClusterState
 from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent
-from placement.devices.demand import GpuDemand, gpu_demand
-from placement.devices.device_choice import best_fit
+from placement.devices.device_demand import GpuDemand, gpu_demand
 from placement.devices.device_table import DeviceTable
-from placement.devices.node_devices import NodeDevices
+from placement.devices.node_devices import NodeDevices, best_fit
 from placement.filters.filter import ClusterView, Rejection
 from placement.filters.rejections import found
 from placement.plugins import Hint

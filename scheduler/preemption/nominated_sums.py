@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from base.arrays import Ints
-from cluster.predicted.growing_arrays import grown
+from cluster.predicted.array_rows import grown
 from cluster.tables.columns import whole_units
 from kube.objects.objects import PodInfo
 from placement.filters.filter import Filter, Rejection

@@ -16,7 +16,7 @@ import numpy as np
 
 from base.arrays import Bools, Ints
 from cluster.follower import NodesAndPodsOnly
-from cluster.predicted.growing_arrays import grown
+from cluster.predicted.array_rows import grown
 from cluster.tables.changes import Change, PodChange, one_by_one
 from cluster.tables.columns import request_units
 from cluster.tables.state import ClusterState

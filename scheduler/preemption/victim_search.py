@@ -21,8 +21,8 @@ from base.arrays import Bools, Ints
 from kube.objects.objects import PodInfo
 from placement.disruption_budgets import DisruptionBudgets
 from placement.filters.filter import ClusterView, Filter, Rejection, rejected
-from placement.filters.own_terms import as_read
-from placement.pod_importance import SYSTEM_CRITICAL, Cost, Victims, cost_of, nothing
+from placement.filters.inter_pod_affinity import as_read
+from placement.pod_importance import SYSTEM_CRITICAL, Cost, NodeVictims, cost_of, nothing
 from scheduler.loop_settings import PreemptionOptions
 from scheduler.preemption.cheapest_nodes import CandidateNodes
 from scheduler.preemption.nominated import NominatedPods
@@ -50,7 +50,7 @@ class Found:
     wait_seconds : until the protection of the first protected pod ends; 0 = none is protected
     """
 
-    victims: Victims | None
+    victims: NodeVictims | None
     unhelpful: int
     wait_seconds: float = 0.0
 
@@ -185,7 +185,7 @@ class VictimSearch:
         slots = np.unique(np.concatenate(found)) if found else np.zeros(0, dtype=np.int64)
         return slots[may_go[slots]]
 
-    def _in_room_to_come(self, rows: Ints, room: ReleasableRoom, may_go: Bools) -> Victims | None:
+    def _in_room_to_come(self, rows: Ints, room: ReleasableRoom, may_go: Bools) -> NodeVictims | None:
         """Find the first node where no further pod has to go: pods that go already leave room beyond what is kept for
         others.
 
@@ -198,15 +198,15 @@ class VictimSearch:
         if not is_enough.any():
             return None
         row = int(rows[is_enough.argmax()])
-        return Victims(nothing(row), self._in_order(going[self._sitting.row[going] == row]))
+        return NodeVictims(nothing(row), self._in_order(going[self._sitting.row[going] == row]))
 
-    def _by_requests(self, rows: Ints, may_go: Bools, priority: int, room: ReleasableRoom) -> Victims | None:
+    def _by_requests(self, rows: Ints, may_go: Bools, priority: int, room: ReleasableRoom) -> NodeVictims | None:
         """Of all nodes at once; the same as looking at each in turn."""
         found = self._in_room_to_come(rows, room, may_go)
         if found is not None:
             return found
         nodes = CandidateNodes.of(rows, self._cumulated.of(priority, may_go), room, self._sitting)
-        best: Victims | None = None
+        best: NodeVictims | None = None
         for bound in np.unique(nodes.bound).tolist():
             if _cannot_be_beaten(best, bound):
                 break
@@ -214,8 +214,8 @@ class VictimSearch:
         return best
 
     def _best_of(
-        self, nodes: CandidateNodes, may_go: Bools, room: ReleasableRoom, best: Victims | None
-    ) -> Victims | None:
+        self, nodes: CandidateNodes, may_go: Bools, room: ReleasableRoom, best: NodeVictims | None
+    ) -> NodeVictims | None:
         """Of nodes of the same bound."""
         has_gangs = self._gangs is not None and self._sitting.n_gangs > 0
         special, violated = np.zeros(len(nodes.rows), dtype=bool), None
@@ -231,7 +231,7 @@ class VictimSearch:
         if len(plain):
             found = nodes.part(plain).cheapest(best.cost if best is not None else None)
             if found is not None:
-                best = Victims(found[0], self._in_order(found[1]))
+                best = NodeVictims(found[0], self._in_order(found[1]))
         if special.any():
             grid = Grid.of(nodes.rows[special], may_go, room, self._sitting)
             # Not so wide, but of the same nodes in the same order: the pod fits on each of them.
@@ -239,7 +239,7 @@ class VictimSearch:
             best = self._best_of_special(grid, here, best)
         return best
 
-    def _best_of_special(self, grid: Grid, violating: Bools | None, best: Victims | None) -> Victims | None:
+    def _best_of_special(self, grid: Grid, violating: Bools | None, best: NodeVictims | None) -> NodeVictims | None:
         """Of nodes where budgets or gangs matter."""
         slots, victims, costs = grid.reprieve(violating)
         in_gang = np.zeros(len(grid.rows), dtype=bool)
@@ -250,7 +250,7 @@ class VictimSearch:
             position = costs.least(plain)
             cost = costs.at(position)
             if best is None or cost < best.cost:
-                best = Victims(cost, self._in_order(slots[victims[:, position], position]))
+                best = NodeVictims(cost, self._in_order(slots[victims[:, position], position]))
         if in_gang.any():
             in_gangs = {one: slots[victims[:, one], one] for one in np.flatnonzero(in_gang).tolist()}
             best = self._best_with_gangs(grid, violating, costs, in_gangs, best)
@@ -262,8 +262,8 @@ class VictimSearch:
         violating: Bools | None,
         costs: EvictionCosts,
         victims: Mapping[int, Ints],
-        best: Victims | None,
-    ) -> Victims | None:
+        best: NodeVictims | None,
+    ) -> NodeVictims | None:
         """victims: slots of those who would go if gangs did not matter, by position. Broken gangs cost at least what
         all of their members cost; the others need not all go then."""
         assert self._gangs is not None
@@ -285,7 +285,7 @@ class VictimSearch:
                 node = one_node(grid, position, violating)
                 found = with_whole_gangs(node, self._gangs, self._budgets, self._sitting.standing_of)
             else:
-                found = Victims(bound, self._in_order(victims[position]))
+                found = NodeVictims(bound, self._in_order(victims[position]))
             if best is None or found.cost < best.cost:
                 best = found
         return best
@@ -299,7 +299,7 @@ class VictimSearch:
 
     # Something else in the way
 
-    def _by_trials(self, grid: Grid, trials: Trials, best: Victims | None, most: int) -> Victims | None:
+    def _by_trials(self, grid: Grid, trials: Trials, best: NodeVictims | None, most: int) -> NodeVictims | None:
         """Try `most` nodes, those whose victims may be of the lowest standing first."""
         violating = grid.violating(self._budgets)
         for position in self._most_promising(grid, trials, violating, most):
@@ -352,5 +352,5 @@ def _near_whom_it_wants_to_be(pod: PodInfo, view: ClusterView) -> Bools:
     return nodes
 
 
-def _cannot_be_beaten(best: Victims | None, bound: int) -> bool:
+def _cannot_be_beaten(best: NodeVictims | None, bound: int) -> bool:
     return best is not None and best.cost.violations == 0 and best.cost.highest < bound

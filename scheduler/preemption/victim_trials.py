@@ -19,7 +19,7 @@ from placement.filters.filter import ClusterView, Filter
 from placement.filters.inter_pod_affinity import InterPodAffinity
 from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.plugins import KnowsVictims
-from placement.pod_importance import Cost, Standing, Victims, cost_of, importance, nothing, priority_of
+from placement.pod_importance import Cost, NodeVictims, Standing, cost_of, importance, nothing, priority_of
 from placement.what_if import WithoutPods
 from scheduler.preemption.nominated import NominatedPods
 from scheduler.preemption.victim_gangs import VictimGangs, others_of_broken_gangs
@@ -65,7 +65,7 @@ class Trials:
         victims = [pod for pod in node.pods if pod.uid in named]
         return cost_of(node.row, victims, 0, self._standing) if victims else nothing(node.row)
 
-    def victims(self, node: OneNode) -> Victims | None:
+    def victims(self, node: OneNode) -> NodeVictims | None:
         """Return the victims on the node; None = evicting does not help, or no pod has to go."""
         named = self._named(node)
         if named is None:
@@ -100,7 +100,7 @@ class Trials:
             named.update(pod.uid for pod in victims)
         return frozenset(named)
 
-    def _completed(self, node: OneNode, victims: Sequence[PodInfo]) -> Victims:
+    def _completed(self, node: OneNode, victims: Sequence[PodInfo]) -> NodeVictims:
         others = others_of_broken_gangs(victims, self._gangs, self._standing)
         return completed(node, victims, others, self._budgets, self._standing)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from kube.objects.objects import PodInfo
 from placement.disruption_budgets import DisruptionBudgets
-from placement.pod_importance import Standing, Victims, cost_of, importance, priority_of
+from placement.pod_importance import NodeVictims, Standing, cost_of, importance, priority_of
 from scheduler.preemption.victim_gangs import VictimGangs, broken_gangs, others_of_broken_gangs
 
 
@@ -61,7 +61,7 @@ class OneNode:
 
 def with_whole_gangs(
     node: OneNode, gangs: VictimGangs, budgets: DisruptionBudgets, standing: Standing = priority_of
-) -> Victims:
+) -> NodeVictims:
     """Who has to go so that the pod fits there, the members of broken gangs elsewhere last."""
     lost: frozenset[str] = frozenset()
     while True:
@@ -79,8 +79,8 @@ def completed(
     others: Sequence[PodInfo],
     budgets: DisruptionBudgets,
     standing: Standing = priority_of,
-) -> Victims:
+) -> NodeVictims:
     """These victims, and others on other nodes who go with them."""
     violations = node.violations(victims) + sum(budgets.violated_by(others, also_gone=victims))
     pods = (*sorted(victims, key=lambda pod: importance(pod, standing)), *others)
-    return Victims(cost_of(node.row, pods, violations, standing), pods)
+    return NodeVictims(cost_of(node.row, pods, violations, standing), pods)

@@ -20,7 +20,7 @@ from kube.objects.objects import PodInfo
 from scheduler.quota_queues.owner_levels import KnownFlow, Level
 from scheduler.quota_queues.owner_shares import dominant, pods_to_level
 from tenants.ledger import QuotaLedger
-from tenants.pod_amounts import Units
+from tenants.quota_amounts import Units
 from tenants.quota_tree import EMPTY, NO_QUOTA
 
 _NOT_KNOWN: Final[Level] = (0.0,)

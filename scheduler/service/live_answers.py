@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 from kube.leader_election.lease import LeaseStatus
 from kube.objects.objects import PodInfo
 from scheduler.queue.queued_pods import WaitingPod
-from scheduler.service.scheduling_answers import QueuedPod, QueueShare, SchedulingState, moment
+from scheduler.scheduling_answers import QueuedPod, QueueShare, SchedulingState, moment
 
 _HANGS_SECONDS: Final = 60.0
 """A loop waits for pods a second or so at a time, and a cycle takes milliseconds, with preemption perhaps seconds."""

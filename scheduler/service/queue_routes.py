@@ -9,10 +9,10 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from scheduler.queue.queued_pods import SHOWN
-from scheduler.service.scheduling_answers import queue_answer
+from scheduler.scheduling_answers import queue_answer
 from scheduler.service.state_routes import TheSchedulingService
-from scorer.service.openapi import answer
-from serving.errors import json_response
+from scorer.service.scorer_openapi import answer
+from serving.json_answers import json_response
 
 router = APIRouter(prefix="/v1", tags=["scheduling"])
 

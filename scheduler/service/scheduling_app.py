@@ -13,31 +13,29 @@ from typing import Any
 from fastapi import APIRouter, FastAPI
 from prometheus_client.registry import Collector
 
+from scheduler import scheduling_answers
+from scheduler.scheduling_answers import SchedulingApi
 from scheduler.scheduling_metrics import SchedulingMetrics
-from scheduler.service import queue_routes as queue
-from scheduler.service import scheduling_answers as answers
-from scheduler.service import state_routes as state
-from scheduler.service.scheduling_answers import SchedulingApi
+from scheduler.service import queue_routes, state_routes
 from scheduler.service.state_routes import SchedulingService
 from scorer.scorer_api import ScorerApi
-from scorer.service import openapi
+from scorer.service import scorer_openapi
 from scorer.service.app import assembled
-from scorer.service.metrics import ServiceMetrics
-from scorer.service.options import ServiceOptions
-from scorer.service.routes import forecasts, scores
-from scorer.service.routes import state as scorer_state
-from scorer.service.routes.page import page_router
-from serving.documents import bodies_of
+from scorer.service.routes import forecasts, health, scores
+from scorer.service.routes.page_and_report import page_router
+from scorer.service.scorer_service_metrics import ScorerServiceMetrics
+from scorer.service.scorer_service_settings import ScorerServiceOptions
 from serving.hosts import ANY_HOST, Hosts
 from serving.kubernetes_access import KubernetesAccess
+from serving.openapi_parts import bodies_of
 
 _DESCRIPTION = "Which pods wait for what in our own scheduling loops, beside what the scorer inside knows.\n\n"
 
 
 def describe(app: FastAPI, *, with_tokens: bool, more: Iterable[type] = ()) -> dict[str, Any]:
     """The document of the application. more: bodies of further routes."""
-    types = [*bodies_of(answers), *more]
-    document = openapi.describe(app, with_tokens=with_tokens, more=types)
+    types = [*bodies_of(scheduling_answers), *more]
+    document = scorer_openapi.describe(app, with_tokens=with_tokens, more=types)
     document["info"]["description"] = _DESCRIPTION + document["info"]["description"]
     return document
 
@@ -46,7 +44,7 @@ def create_app(
     scorer: ScorerApi,
     scheduling: SchedulingApi,
     metrics: SchedulingMetrics,
-    options: ServiceOptions | None = None,
+    options: ScorerServiceOptions | None = None,
     *,
     access: KubernetesAccess | None = None,
     collectors: Iterable[Collector] = (),
@@ -62,9 +60,9 @@ def create_app(
     routers    : of profiles that have routes of their own; bodies: what these answer, for the OpenAPI document
     hosts      : names under which it is asked (serving/hosts.py)
     """
-    options = options or ServiceOptions()
-    exported = ServiceMetrics(scorer, options, [*metrics.collectors, *collectors], stages=metrics.stages)
+    options = options or ScorerServiceOptions()
+    exported = ScorerServiceMetrics(scorer, options, [*metrics.collectors, *collectors], stages=metrics.stages)
     service = SchedulingService(scorer, options, exported, scheduling=scheduling)
-    own = (queue.router, state.router, scores.explaining, forecasts.router, scorer_state.router, page_router())
+    own = (queue_routes.router, state_routes.router, scores.explaining, forecasts.router, health.router, page_router())
     described = partial(describe, more=tuple(bodies))
     return assembled("forecast-scheduler schedule", service, (*own, *routers), described, access, hosts)

@@ -16,15 +16,15 @@ import msgspec
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
-from scheduler.service.scheduling_answers import SchedulingApi, SchedulingStatus
-from scorer.service.bodies import HealthBody
-from scorer.service.openapi import answer
-from scorer.service.state import Service
-from serving.errors import Refusal, error_response, json_response
+from scheduler.scheduling_answers import SchedulingApi, SchedulingStatus
+from scorer.service.scorer_bodies import HealthBody
+from scorer.service.scorer_openapi import answer
+from scorer.service.scorer_state import ScorerService
+from serving.json_answers import Refusal, error_response, json_response
 
 
 @dataclass(slots=True, kw_only=True)
-class SchedulingService(Service):
+class SchedulingService(ScorerService):
     """scheduling: the loops."""
 
     scheduling: SchedulingApi

@@ -29,10 +29,10 @@ from cluster.tables.state import ClusterState
 from kube.client.kubernetes_client import send
 from kube.decoding.decoding import Kind, watched
 from kube.decoding.watched_kinds import REFUSED, UndecodableObject, decode_page
+from kube.objects.counted_pods import waits
 from kube.objects.objects import PodInfo
-from kube.objects.pod_accounting import waits
-from kube.objects.resource_version import version_number
-from placement.pod_groups.by_annotation import MIN_MEMBER
+from kube.objects.watched_objects import version_number
+from placement.pod_groups.group_of_pod import MIN_MEMBER
 from scheduler.shards.passing_on import PASSED_ON, read_passed_on
 
 _DELETED: Final = b'{"type":"DELETED"'

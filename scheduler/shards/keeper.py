@@ -21,8 +21,8 @@ import numpy as np
 
 from cluster.assuming_cluster import AssumingCluster
 from kube.leader_election.lease import running_time
+from kube.leader_election.lease_options import LeaseOptions
 from kube.leader_election.lease_set import LeaseSet
-from kube.leader_election.options import LeaseOptions
 from scheduler.loop_settings import ShardOptions
 from scheduler.shards.assignment import Dispatcher, ShardState, dispatcher, even_rooms, to_give, to_take
 from scheduler.shards.node_moves import NodeMoves

@@ -21,7 +21,7 @@ import msgspec
 import urllib3
 from kubernetes import client
 
-from kube.client.api_answer import Answer, answered, unanswered
+from kube.client.api_answer import ApiAnswer, answered, unanswered
 from kube.client.kubernetes_client import send
 from kube.client.pod_writes import MERGE
 from scheduler.shards.node_shards import HandedOver, LoanRequest, handing_over, wanting
@@ -154,7 +154,7 @@ class NodeMoves:
                 continue  # the watch shows its new shard, which ends the move
             logger.info("a node is not handed over now", extra={"node": node, "why": answer.text})
 
-    def _patch_when_ours(self, node: str, record: HandedOver) -> Answer:
+    def _patch_when_ours(self, node: str, record: HandedOver) -> ApiAnswer:
         """The version is read first: a node that changed meanwhile, its label perhaps, is looked at again."""
         answer = self._send("GET", node, None)
         if not answer.is_success:
@@ -163,7 +163,7 @@ class NodeMoves:
         with self._locked():
             is_same = self._ownership.shard(node) == record.source and self._ownership.digest(node) == record.pods
         if not is_same or not self._may_act(record.source):
-            return Answer(0, text="it has changed, or this replica does not own it any more")
+            return ApiAnswer(0, text="it has changed, or this replica does not own it any more")
         return self._send("PATCH", node, handing_over(version, record))
 
     def _ask(self, leader_shard: int) -> None:
@@ -195,7 +195,7 @@ class NodeMoves:
         del self._moves[node]
         self._ownership.stay(node)
 
-    def _send(self, method: str, node: str, body: bytes | None) -> Answer:
+    def _send(self, method: str, node: str, body: bytes | None) -> ApiAnswer:
         path = f"/api/v1/nodes/{quote(node, safe='')}"
         try:
             answer = send(self._api, method, path, body, content_type=MERGE, seconds=_REQUEST_SECONDS)

@@ -15,7 +15,7 @@ from kube.client.pod_writes import MERGE, pod_path
 from kube.failure_notice import FailureNotice
 from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
 from kube.session.api_session import ApiSession, SessionOver
-from kube.session.request_retries import is_passing_or_conflict, request_with_retries
+from kube.session.session_calls import is_passing_or_conflict, request_with_retries
 
 # What replicas write into a waiting pod that they found no room for: who is to try it next.
 

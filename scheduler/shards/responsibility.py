@@ -22,7 +22,7 @@ from cluster.tables.changes import Change, PodChange
 from kube.objects.constraints import Operator
 from kube.objects.objects import PodInfo
 from placement.machine_groups.membership import asks_to_borrow
-from placement.pod_groups.labels import group_of
+from placement.pod_groups.group_of_pod import group_of
 from scheduler.queue.queued_pods import UnitOf
 from scheduler.shards.assignment import Dispatcher
 from scheduler.shards.passing_on import PassedOn, passed_on

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from hashlib import blake2b
 from typing import Final
 
+from kube.leader_election.lease_options import LeaseOptions
 from kube.leader_election.lease_set import LeaseSet
-from kube.leader_election.options import LeaseOptions
 from kube.objects.objects import ANNOTATION_PREFIX
 from scheduler.loop_settings import ShardOptions
 

@@ -25,14 +25,14 @@ from forecast.model import PeakModel
 from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.service_key import NO_OWNER, Owner, ServiceKey
 from kube.decoding.decoding import Kind
-from kube.objects.objects import NodeInfo, Phase, PodInfo, QosClass
+from kube.objects.objects import NodeInfo, PodInfo, PodPhase, QosClass
 from scorer.options import ScorerOptions
-from scorer.policy import ScoringPolicies
-from scorer.replay.cluster_state import ClusterState, PendingPod
 from scorer.replay.recording import Recording
-from scorer.replay.window import Window
+from scorer.replay.replay_rules import ReplayedPod, ReplayState
+from scorer.replay.window import ReplayWindow
 from scorer.scorer import Scorer
 from scorer.scores.least_allocated import nonzero_requests
+from scorer.scoring_policy import ScoringPolicies
 
 _FOR_EVER = 1e12
 """Seconds: no input of a replay is too old."""
@@ -75,10 +75,10 @@ class _LastSlot:
 
 
 class ByScorer:
-    """Implements scorer.replay.rules.Rule with a scorer of its own, whose clock is that of the replay."""
+    """Implements scorer.replay.replay_rules.ReplayRule with a scorer of its own, whose clock is that of the replay."""
 
     def __init__(
-        self, setup: ScorerSetup, model: PeakModel, history: History, window: Window, recording: Recording
+        self, setup: ScorerSetup, model: PeakModel, history: History, window: ReplayWindow, recording: Recording
     ) -> None:
         self._recording = recording
         self._begin = history.calendar.midnight(window.days[0]) + timedelta(seconds=window.first_slot * _SLOT_SECONDS)
@@ -97,7 +97,7 @@ class ByScorer:
         self._scorer.tables.replace(Kind.NODES, [self._node(row) for row in range(recording.n_nodes)])
         self._scorer.tables.install(LoadedModel("replay", model, {}))
 
-    def observe(self, slot: int, state: ClusterState) -> None:
+    def observe(self, slot: int, state: ReplayState) -> None:
         """Measure the slot before with the pods that were there, then let the pods of this one come and go."""
         at = self._begin.timestamp() + slot * _SLOT_SECONDS
         self._delete([pod for pod in self._gone if self._recording.death[pod] < slot])
@@ -113,20 +113,20 @@ class ByScorer:
             self._scorer.tables.put(Kind.PODS, self._pod(pod))
         self._scorer.tables.share_out_scale_out()
 
-    def choose(self, pod: PendingPod, feasible: Bools, state: ClusterState) -> int:
+    def choose(self, pod: ReplayedPod, feasible: Bools, state: ReplayState) -> int:
         """The feasible node of the highest ranking, which is what the extender's points come from."""
         rows: Ints = np.flatnonzero(feasible)
         ranking = self._scorer.score(self._pod(pod.index), [self._names[row] for row in rows.tolist()]).ranking
         return int(rows[ranking.argmax()])
 
-    def added(self, pod: PendingPod, node: int) -> None:
+    def added(self, pod: ReplayedPod, node: int) -> None:
         bound = self._running[pod.index] = self._pod(pod.index, self._names[node])
         self._scorer.tables.put(Kind.PODS, bound)
         self._placed += 1
         if self._placed % _SHARE_OUT_EVERY == 0:
             self._scorer.tables.share_out_scale_out()
 
-    def removed(self, pod: PendingPod, node: int) -> None:
+    def removed(self, pod: ReplayedPod, node: int) -> None:
         """Note that the pod is gone: it is deleted once the slot in which it ran has been measured."""
         self._gone.append(pod.index)
 
@@ -177,7 +177,7 @@ class ByScorer:
             nonzero_requests=tuple(nonzero_requests(self._recording.requests[index]).tolist()),
             limits={},
             qos=QosClass.BURSTABLE if cores > 0 or memory > 0 else QosClass.BEST_EFFORT,
-            phase=Phase.RUNNING if node else Phase.PENDING,
+            phase=PodPhase.RUNNING if node else PodPhase.PENDING,
             terminating=False,
             started=started if node or started < self._now else None,
             created=self._now,

@@ -13,10 +13,8 @@ import numpy as np
 
 from base.arrays import Floats, Ints
 from cluster.predicted.placed_together import FilledNodes, Release, rearranged
-from scorer.replay.cluster_state import ClusterState, PendingPod
-from scorer.replay.curves import CurveForecast
-from scorer.replay.job_pods import JobPods
-from scorer.replay.rules import ByCurves
+from scorer.replay.curves import CurveForecast, JobPods
+from scorer.replay.replay_rules import ByCurves, ReplayedPod, ReplayState
 
 
 @runtime_checkable
@@ -30,7 +28,7 @@ class PlacesTogether(Protocol):
     most: int
     batch: int
 
-    def rearrange(self, pods: Sequence[PendingPod], nodes: Ints, state: ClusterState) -> Ints:
+    def rearrange(self, pods: Sequence[ReplayedPod], nodes: Ints, state: ReplayState) -> Ints:
         """Where the pods go instead: (n_pods,). They are on `nodes` now, in `state` and by `added`."""
 
 
@@ -51,7 +49,7 @@ class ByCurvesTogether(ByCurves):
         super().__init__(forecast, capacity, jobs=jobs)
         self.most, self.batch, self._spreads = most, batch, spreads
 
-    def rearrange(self, pods: Sequence[PendingPod], nodes: Ints, state: ClusterState) -> Ints:
+    def rearrange(self, pods: Sequence[ReplayedPod], nodes: Ints, state: ReplayState) -> Ints:
         profiles, profile = np.unique([self._profile(pod.service, self._end(pod)) for pod in pods], return_inverse=True)
         release = Release(
             usage=np.stack([self._load.usage_of(one) for one in profiles.tolist()]),

@@ -22,16 +22,14 @@ from base.arrays import Floats
 from base.progress import Progress, silent
 from forecast.history import History, PodUsage
 from forecast.resources import RESOURCES
-from scorer.replay.attribution import Attribution
 from scorer.replay.by_scorer import ByScorer, ScorerSetup
 from scorer.replay.curves import CurveForecast
-from scorer.replay.metrics import bound_coverage, shares
-from scorer.replay.playback import Playback, play
 from scorer.replay.preparation import Forecaster, by_curves, forecast_from, named_rule, prepare, ties
-from scorer.replay.recording import Recording
-from scorer.replay.report import RuleFigures, figures_of, gap_closed, no_gap
-from scorer.replay.rules import RequestsAvoidingFull, Rule
-from scorer.replay.window import Window
+from scorer.replay.recording import Attribution, Recording
+from scorer.replay.replay_figures import RuleFigures, bound_coverage, figures_of, gap_closed, no_gap, shares
+from scorer.replay.replay_rules import ReplayRule, RequestsAvoidingFull
+from scorer.replay.running_cluster import Playback, play
+from scorer.replay.window import ReplayWindow
 
 RULES: Final = ("native", "live", "last_week", "forecast", "oracle")
 
@@ -63,7 +61,7 @@ class Replay:
     attributed: resource -> what moves by regression, of resources that some pods are not measured for
     """
 
-    window: Window
+    window: ReplayWindow
     seed: int
     recording: Recording
     figures: dict[str, RuleFigures]
@@ -163,7 +161,7 @@ class _Run:
         rule = named_rule(name, self._recording, forecasts, self._seed)
         return self.figures(name, rule, forecasts.get(name))
 
-    def figures(self, name: str, rule: Rule, forecast: CurveForecast | None = None) -> RuleFigures:
+    def figures(self, name: str, rule: ReplayRule, forecast: CurveForecast | None = None) -> RuleFigures:
         playback = play(self._recording, rule, seed=self._seed, progress=self._progress, stage=f"replay: {name}")
         self.playbacks[name] = playback
         share = shares(playback.node_load(self._recording), self._recording.capacity)

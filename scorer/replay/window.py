@@ -19,7 +19,7 @@ _LEAST_DAYS_BEFORE = 7
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class ReplayWindow:
     """What is played back. Slots of the replay count from `first_slot` of the first day.
 
     first_day  : index of days[0] in the history; a forecast may know the days before it
@@ -52,7 +52,7 @@ def flat(by_day: NDArray[Any]) -> NDArray[Any]:
     return by_day.reshape(*by_day.shape[:-2], -1)
 
 
-def replay_window(history: History, at: datetime | None = None, days: int = 7) -> Window:
+def replay_window(history: History, at: datetime | None = None, days: int = 7) -> ReplayWindow:
     """Where a replay begins and ends.
 
     at   : moment of placement; naive = local time. Default: the last 04:00 local that leaves `days` times 24 hours
@@ -87,4 +87,4 @@ def replay_window(history: History, at: datetime | None = None, days: int = 7) -
             purpose=f"learn from a week and play {days} days back",
         )
     n_touched = -(-(slot + days * SLOTS_PER_DAY) // SLOTS_PER_DAY)
-    return Window(first_day=index, days=history.days[index : index + n_touched], first_slot=slot, n_days=days)
+    return ReplayWindow(first_day=index, days=history.days[index : index + n_touched], first_slot=slot, n_days=days)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from base.arrays import AnyFloats, Floats, Ints
-from cluster.predicted.limits import limited
+from cluster.predicted.unknown_capacity import limited
 from scorer.scores.resource_allocation import MILLICORES
 from scorer.scores.weighted_balance import balance
 

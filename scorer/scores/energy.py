@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from base.arrays import AnyFloats, Bools, Floats, Ints
-from cluster.predicted.limits import any_limit, limited, neutral_where_unknown
+from cluster.predicted.unknown_capacity import any_limit, limited, neutral_where_unknown
 
 
 def energy_growth(

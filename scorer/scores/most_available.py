@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from base.arrays import AnyFloats, Bools, Floats
-from cluster.predicted.limits import limited
+from cluster.predicted.unknown_capacity import limited
 from scorer.scores import MAX_NODE_SCORE
 from scorer.scores.predicted_peak_score import points_of_share
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from base.arrays import AnyFloats, Bools, Floats, Ints
-from cluster.predicted.limits import neutral_score_where_unknown
+from cluster.predicted.unknown_capacity import neutral_score_where_unknown
 from scorer.scores import MAX_NODE_SCORE
 
 _BEND = 0.9  # share of capacity from which the line bends, so that an overloaded node still differs from a worse one

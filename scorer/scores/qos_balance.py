@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from base.arrays import AnyFloats, Floats
-from cluster.predicted.limits import limited
+from cluster.predicted.unknown_capacity import limited
 from scorer.scores import MAX_NODE_SCORE
 
 _HIGHEST = 20.0  # Pn - Pc lies within -1..1

@@ -13,8 +13,8 @@ import numpy as np
 
 from base.arrays import AnyFloats, Ints
 from scorer.scores import MAX_NODE_SCORE
-from scorer.scores.options import BIN_PACKING, ShapePoint
 from scorer.scores.resource_allocation import whole_capacity, whole_units
+from scorer.scores.score_settings import BIN_PACKING, ShapePoint
 
 _MAX_UTILIZATION = 100
 _MAX_SHAPE_SCORE = 10

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from base.arrays import AnyFloats, Floats, Ints
-from cluster.predicted.limits import limited
+from cluster.predicted.unknown_capacity import limited
 
 MILLICORES: Final = 1000.0
 """CPU (kind 0) is counted in these, all else in bytes and pieces."""

@@ -12,7 +12,7 @@ from itertools import combinations
 import numpy as np
 
 from base.arrays import AnyFloats, Floats, Ints
-from cluster.predicted.limits import limited
+from cluster.predicted.unknown_capacity import limited
 from scorer.scores import MAX_NODE_SCORE
 
 

@@ -10,23 +10,23 @@ from fastapi import APIRouter, FastAPI
 from prometheus_client.registry import Collector
 
 from scorer.scorer_api import ScorerApi
-from scorer.service.metrics import ServiceMetrics
-from scorer.service.openapi import describe
-from scorer.service.options import ServiceOptions
-from scorer.service.routes import forecasts, report, scores, state
-from scorer.service.routes.page import page_router
-from scorer.service.state import Service
-from serving.documents import bare_app, serve_document
-from serving.errors import add_error_handlers
+from scorer.service.routes import forecasts, health, page_and_report, scores
+from scorer.service.routes.page_and_report import page_router
+from scorer.service.scorer_openapi import describe
+from scorer.service.scorer_service_metrics import ScorerServiceMetrics
+from scorer.service.scorer_service_settings import ScorerServiceOptions
+from scorer.service.scorer_state import ScorerService
 from serving.hosts import ANY_HOST, Hosts
+from serving.json_answers import add_error_handlers
 from serving.kubernetes_access import KubernetesAccess
-from serving.limits import Deadline
+from serving.limits import RequestDeadline
 from serving.middleware import add_middleware
+from serving.openapi_parts import bare_app, serve_document
 
 
 def create_app(
     scorer: ScorerApi,
-    options: ServiceOptions | None = None,
+    options: ScorerServiceOptions | None = None,
     *,
     access: KubernetesAccess | None = None,
     collectors: Iterable[Collector] = (),
@@ -41,15 +41,15 @@ def create_app(
     routers    : of a process that holds a scorer; bodies: what these answer, for the OpenAPI document
     hosts      : names under which it is asked (serving/hosts.py)
     """
-    options = options or ServiceOptions()
-    service = Service(scorer, options, ServiceMetrics(scorer, options, collectors))
+    options = options or ScorerServiceOptions()
+    service = ScorerService(scorer, options, ScorerServiceMetrics(scorer, options, collectors))
     own = (
         scores.router,
         scores.explaining,
         forecasts.router,
-        state.probes,
-        state.router,
-        report.router,
+        health.probes,
+        health.router,
+        page_and_report.router,
         page_router(),
     )
     described = partial(describe, more=tuple(bodies))
@@ -58,7 +58,7 @@ def create_app(
 
 def assembled(
     title: str,
-    service: Service,
+    service: ScorerService,
     routers: Iterable[APIRouter],
     describe: Callable[..., dict[str, Any]],
     access: KubernetesAccess | None = None,
@@ -75,7 +75,9 @@ def assembled(
         app.include_router(router)
     add_error_handlers(app)
 
-    app.add_middleware(Deadline, seconds=options.deadline)  # innermost: it counts from the moment the body is there
+    app.add_middleware(
+        RequestDeadline, seconds=options.deadline
+    )  # innermost: it counts from the moment the body is there
     with_tokens = add_middleware(
         app, options, receive_seconds=options.deadline, hosts=hosts, access=access, observe=metrics.observe_request
     )

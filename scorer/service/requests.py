@@ -10,8 +10,8 @@ from fastapi import Request
 from kube.decoding.decoding import decode_pod
 from kube.objects.objects import PodInfo
 from scorer.scorer_api import ScorerApi
-from scorer.service.bodies import ChargeRequest, ExplainRequest, PodReference, ScoresRequest
-from serving.errors import Refusal
+from scorer.service.scorer_bodies import ChargeRequest, ExplainRequest, PodReference, ScoresRequest
+from serving.json_answers import Refusal
 
 Body = TypeVar("Body", ScoresRequest, ChargeRequest, ExplainRequest, PodReference)
 

@@ -10,7 +10,7 @@ import numpy as np
 from base.arrays import Bools, Floats, Floats32, Ints
 from forecast.calendar import SLOTS_PER_DAY, Calendar
 from forecast.history import History, Placements
-from forecast.peak_weights.composition import day_counts
+from forecast.peak_weights.pods_on_nodes import day_counts
 from forecast.resources import LOG, RESOURCES
 from forecast.service_key import ServiceKey
 

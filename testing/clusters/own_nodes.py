@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from kube.objects.quantity import parse_quantity
-from placement.pod_groups.labels import GROUP_LABEL, ROLE
+from placement.pod_groups.group_of_pod import GROUP_LABEL, ROLE
 from testing.processes.scorer_process import ScorerProcess
 from testing.processes.webhook_process import Api, Refused
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod

@@ -16,7 +16,7 @@ from base.arrays import Floats
 from forecast.resources import NETWORK, RESOURCES
 from testing.local_cluster.sample import HALF_HOUR, Course, NodeCourse, PodCourse, Sample
 from testing.servers.openmetrics import MetricSeries
-from trainer.prometheus.recorded import NODE_USAGE, POD_INFO, POD_USAGE
+from trainer.prometheus.recording_rules import NODE_USAGE, POD_INFO, POD_USAGE
 
 _FACTS_EVERY = 12  # half hours
 

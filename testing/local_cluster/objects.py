@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from cluster.predicted.capacity import CAPACITY_ANNOTATION
+from cluster.predicted.node_capacity import CAPACITY_ANNOTATION
 from forecast.resources import CPU, MEMORY, RESOURCES
 from testing.local_cluster.sample import NodeCourse, PodCourse
 from testing.servers.cluster_objects import Manifest, node, pod, replica_set, running

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from base.arrays import Floats, Ints
 from forecast.resources import RESOURCES
 from trainer.history.cleaning import Tally
-from trainer.history.layout import read_settings
+from trainer.history.history_layout import read_settings
 
 SAMPLE = Path(__file__).parents[2] / "data" / "sample"
 HALF_HOUR = 1800

@@ -9,7 +9,7 @@ import numpy as np
 
 from forecast.resources import RESOURCES
 from testing.servers.openmetrics import MetricSeries
-from trainer.prometheus.recorded import NODE_USAGE, POD_INFO, POD_USAGE
+from trainer.prometheus.recording_rules import NODE_USAGE, POD_INFO, POD_USAGE
 
 if TYPE_CHECKING:
     from testing.measured_cluster.cluster import Cluster

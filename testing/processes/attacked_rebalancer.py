@@ -25,7 +25,7 @@ import msgspec
 
 from forecast.model_artefact import artefact_of
 from forecast.published_models import Registry
-from rebalancer.execution.wire import Mode, MoveSpec, PlanSpec, Trigger
+from rebalancer.execution.plan_wire import MoveSpec, PlanMode, PlanSpec, Trigger
 from rebalancer.plan_book import night_name
 from testing.clusters.large_cluster import large_cluster
 from testing.clusters.own_nodes import QUICK_LEASE
@@ -200,7 +200,7 @@ class Night:
         spec = PlanSpec(
             created_at=now,
             trigger=Trigger.NIGHT,
-            mode=Mode.ON,
+            mode=PlanMode.ON,
             moves=moves,
             start_before=now + timedelta(seconds=seconds),
         )

@@ -10,15 +10,15 @@ from forecast_scheduler.settings.document import Settings
 for _name in (
     "forecast_scheduler.cli",
     "forecast_scheduler.commands.advise.driver",
-    "forecast_scheduler.commands.autoscale.serve",
-    "forecast_scheduler.commands.extender.setup",
-    "forecast_scheduler.commands.rebalance.serve",
+    "forecast_scheduler.commands.autoscale_serve",
+    "forecast_scheduler.commands.extender_setup",
+    "forecast_scheduler.commands.rebalance.rebalance_serve",
     "forecast_scheduler.commands.schedule.live",
-    "forecast_scheduler.commands.schedule.serve",
-    "forecast_scheduler.commands.scorer.setup",
-    "forecast_scheduler.commands.webhook.setup",
-    "extender.service.app",
-    "scheduler.service.app",
+    "forecast_scheduler.commands.schedule.schedule_serve",
+    "forecast_scheduler.commands.scorer.scorer_setup",
+    "forecast_scheduler.commands.webhook_setup",
+    "extender.service.extender_app",
+    "scheduler.service.scheduling_app",
     "scorer.service.app",
     "uvicorn.protocols.http.httptools_impl",  # chosen by name when a server starts
 ):

@@ -18,11 +18,11 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
 
 from base.arrays import Floats, Ints
-from rebalancer.planning.chains import in_order
+from rebalancer.planning.draft_tables import PlanTables
 from rebalancer.planning.heat import SCENARIOS, pieces
-from rebalancer.planning.options import PlanningOptions
+from rebalancer.planning.joint_moves import in_order
 from rebalancer.planning.problem import Problem
-from rebalancer.planning.tables import PlanTables
+from rebalancer.rebalance_settings import PlanningOptions
 
 NEGLIGIBLE = 1e-9
 

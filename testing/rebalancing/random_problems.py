@@ -8,7 +8,7 @@ import numpy as np
 
 from base.arrays import Floats, Ints
 from forecast.resources import CPU, MEMORY, RESOURCES
-from rebalancer.planning.problem import Budget, PodColumns, Problem
+from rebalancer.planning.problem import Budget, PlannedPods, Problem
 
 GIB = 1024.0**3
 NODE = np.array([32.0, 128 * GIB, 5e8, 1e9, 1e7])
@@ -98,10 +98,10 @@ def _free(node: Ints, requests: Floats, node_scale: Floats, rng: np.random.Gener
     return np.asarray(np.maximum(room, 0.0))
 
 
-def _pods(size: Size, node: Ints, service: Ints, requests: Floats, rng: np.random.Generator) -> PodColumns:
+def _pods(size: Size, node: Ints, service: Ints, requests: Floats, rng: np.random.Generator) -> PlannedPods:
     cost = rng.uniform(0.0, 1.0, size.n_pods)
     cost[rng.random(size.n_pods) < 0.15] = np.inf
-    return PodColumns(
+    return PlannedPods(
         node=node,
         profile=service,
         requests=requests,

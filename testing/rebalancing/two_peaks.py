@@ -25,7 +25,7 @@ from base.arrays import Floats
 from forecast.calendar import SLOTS_PER_DAY, Calendar
 from forecast.resources import CPU, HOT_SHARE, RESOURCES
 from testing.servers.openmetrics import MetricSeries, write_blocks
-from trainer.prometheus.recorded import NODE_USAGE, POD_USAGE
+from trainer.prometheus.recording_rules import NODE_USAGE, POD_USAGE
 
 N_NODES: Final = 10
 CORES: Final = 16

@@ -24,12 +24,12 @@ from testing.scrapes.cluster import (
 )
 from testing.servers.openmetrics import MetricSeries, write_blocks
 from testing.servers.prometheus import PrometheusServer
-from trainer.prometheus.connection import Connection
-from trainer.prometheus.day_grid import DayGrid
 from trainer.prometheus.day_reading import read_day
 from trainer.prometheus.day_tables import DayTables
-from trainer.prometheus.options import SourceOptions
-from trainer.prometheus.source import PrometheusSource
+from trainer.prometheus.prometheus_connection import PrometheusConnection
+from trainer.prometheus.prometheus_settings import SourceOptions
+from trainer.prometheus.prometheus_source import PrometheusSource
+from trainer.prometheus.query_times import DayGrid
 
 _TOLERANCE, _LEAST_MEASURED = 0.05, 0.9
 
@@ -58,7 +58,7 @@ def read(cluster: Cluster, series: Sequence[MetricSeries], directory: Path) -> R
     write_blocks(list(unique.values())[::-1], directory)
     grid = DayGrid.ending(datetime.fromtimestamp(cluster.end, UTC), STEP_SECONDS, N_TICKS)
     with PrometheusServer(directory) as server:
-        connection = Connection(server.url)
+        connection = PrometheusConnection(server.url)
         try:
             findings = PrometheusSource(connection).check(datetime.now(UTC))
             tables = read_day(connection, SourceOptions(), grid)

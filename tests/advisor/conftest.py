@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kube.session import request_retries
+from kube.session import session_calls
 
 
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Between two tries of a request."""
-    monkeypatch.setattr(request_retries, "_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(session_calls, "_PAUSE_SECONDS", 0.0)

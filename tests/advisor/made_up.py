@@ -11,10 +11,10 @@ from typing import Any, cast
 
 import orjson
 
-from kube.client.api_answer import Answer, answered
+from kube.client.api_answer import ApiAnswer, answered
 from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession, SessionOver
-from placement.advice_gate import ADVICE
+from placement.pods_to_hold import ADVICE
 from testing.objects import pod_info
 
 OTHER_GATE = "kueue.x-k8s.io/admission"
@@ -32,7 +32,7 @@ def gated(name: str = "a", *gates: str, **fields: Any) -> PodInfo:
     return pod_info(name, **({"gates": (ADVICE, *gates), "uid": f"uid-{name}"} | fields))
 
 
-def pod_answer(pod: PodInfo, *, version: str = "7", **status: Any) -> Answer:
+def pod_answer(pod: PodInfo, *, version: str = "7", **status: Any) -> ApiAnswer:
     """The answer to a GET of the pod."""
     spec: dict[str, Any] = {"nodeName": pod.node} if pod.node else {}
     if pod.gates:
@@ -61,20 +61,20 @@ class Asked:
 
 
 class Session:
-    """Implements kube.session.request_retries.Session: says one answer after the other, then DONE.
+    """Implements kube.session.session_calls.Session: says one answer after the other, then DONE.
 
     is_over : nothing can be submitted any more
     before  : called before each answer
     """
 
-    def __init__(self, *answers: Answer) -> None:
+    def __init__(self, *answers: ApiAnswer) -> None:
         self.answers, self.asked = list(answers), list[Asked]()
         self.is_over = False
         self.before: Callable[[], object] = lambda: None
 
     async def request(
         self, method: str, path: str, body: bytes | None, *, content_type: str = "", seconds: float
-    ) -> Answer:
+    ) -> ApiAnswer:
         assert 0 < seconds <= 10
         self.asked.append(Asked(method, path, None if body is None else orjson.loads(body), content_type))
         self.before()

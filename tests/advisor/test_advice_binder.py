@@ -9,19 +9,18 @@ from typing import Any
 import orjson
 import pytest
 
-from advisor.advice_binder import AdviceBinder, AdviceFigures
-from advisor.advice_notes import AdviceNotes
-from advisor.following import CanaryOutcome, Following, Nominations
-from advisor.gated_pods import GatedPods
+from advisor.advice_binder import AdviceBinder, AdviceFigures, AdviceNotes
+from advisor.followed_advice import CanaryOutcome, Following, NominationTrust
+from advisor.pods_waiting_for_advice import GatedPods
 from cluster.assuming_cluster import AssumingCluster
 from kube.binding.binding_steps import BindingVerdict
-from kube.client.api_answer import Answer, answered, not_sent, unanswered
+from kube.client.api_answer import ApiAnswer, answered, not_sent, unanswered
 from kube.client.pod_writes import MERGE
 from kube.objects.constraints import NodeSelectorTerm, Operator, PreferredNodeTerm, Requirement
 from kube.objects.objects import PodInfo
 from kube.status.pod_conditions import STRATEGIC_MERGE
-from placement.advice_gate import ADVICE
 from placement.decisions.recorder import DecisionRecorder
+from placement.pods_to_hold import ADVICE
 from placement.preferred_nodes import PREFERRED
 from placement.status import Code
 from scheduler.binding.in_flight_limit import InFlightLimit
@@ -54,7 +53,7 @@ GONE = (MISSING, ANOTHER_UID, UID_CONFLICT)
 class Scene:
     """A binder, and one pod that our gate holds."""
 
-    def __init__(self, *answers: Answer, held: bool = True) -> None:
+    def __init__(self, *answers: ApiAnswer, held: bool = True) -> None:
         self.session, self.figures = Session(*answers), AdviceFigures()
         self.limit = InFlightLimit(32, clock=lambda: 0.0)
         cluster = AssumingCluster(ScorerOptions(), now=0.0)
@@ -83,7 +82,7 @@ class Scene:
         self.ranked.append(pod.name)
         return ["n2", "n1", "n3", "n4", "n5"]
 
-    def knows(self, state: Nominations) -> None:
+    def knows(self, state: NominationTrust) -> None:
         """This is known of nominations, and no canary is due."""
         self.following._state, self.following._due, self.following._known_version = state, 1.0, (1, 37)
 
@@ -118,7 +117,7 @@ def _verdict(status: BindStatus) -> BindingVerdict:
 
 def test_first_the_node_is_nominated_then_the_gate_removed_with_a_note_if_one_is_known() -> None:
     scene = Scene()
-    scene.knows(Nominations.FOLLOWED)
+    scene.knows(NominationTrust.FOLLOWED)
     scene.advise()
     assert scene.bind().is_success
     nominated, released = scene.asked
@@ -153,7 +152,7 @@ def test_whose_gate_is_being_removed_or_is_gone_is_asked_nothing_about(claimed: 
 
 
 @pytest.mark.parametrize("answer", [BUSY, SILENT, THROTTLED, CONFLICT, not_sent("does not lead")])
-def test_nothing_is_released_if_the_nomination_fails(answer: Answer) -> None:
+def test_nothing_is_released_if_the_nomination_fails(answer: ApiAnswer) -> None:
     scene = Scene(*[answer] * 9)
     status = scene.bind()
     passes = answer in (BUSY, SILENT, THROTTLED, CONFLICT)
@@ -167,7 +166,7 @@ def test_nothing_is_released_if_the_nomination_fails(answer: Answer) -> None:
 
 @pytest.mark.parametrize("answer", GONE)
 @pytest.mark.parametrize("before", [[], [DONE]])
-def test_a_pod_that_is_gone_is_left_alone(before: list[Answer], answer: Answer) -> None:
+def test_a_pod_that_is_gone_is_left_alone(before: list[ApiAnswer], answer: ApiAnswer) -> None:
     scene = Scene(*before, *[answer] * 9)
     status = scene.bind()
     assert len(scene.asked) == len(before) + 1, "asked again it would be gone, too"
@@ -176,7 +175,7 @@ def test_a_pod_that_is_gone_is_left_alone(before: list[Answer], answer: Answer) 
 
 
 @pytest.mark.parametrize("answer", [FORBIDDEN, INVALID, BUSY, SILENT, CONFLICT])
-def test_whether_the_gate_is_gone_is_not_known_if_its_removal_fails(answer: Answer) -> None:
+def test_whether_the_gate_is_gone_is_not_known_if_its_removal_fails(answer: ApiAnswer) -> None:
     scene = Scene(DONE, *[answer] * 9)
     status = scene.bind()
     assert scene.asked[-1].path == PATH
@@ -189,7 +188,7 @@ def test_whether_the_gate_is_gone_is_not_known_if_its_removal_fails(answer: Answ
 
 @pytest.mark.parametrize("answer", [BUSY, SILENT, THROTTLED, CONFLICT, answered(500, b"")])
 @pytest.mark.parametrize("before", [[], [DONE]])
-def test_what_passes_is_tried_again(before: list[Answer], answer: Answer) -> None:
+def test_what_passes_is_tried_again(before: list[ApiAnswer], answer: ApiAnswer) -> None:
     scene = Scene(*before, answer)
     assert scene.bind().is_success
     paths = [f"{PATH}/status", PATH]
@@ -238,7 +237,7 @@ def test_a_canary_is_nominated_to_the_second_best_node_and_prefers_the_best() ->
     note = orjson.loads(released.body["metadata"]["annotations"][ADVICE])
     assert note == {"node": "n2", "predicted_peak": 0.7, "runner_up": "n1", "mode": "canary"}
     scene.following.bound(POD.uid, "n2", lambda node: False)
-    assert scene.following.state is Nominations.FOLLOWED and scene.counts == (1, 0)
+    assert scene.following.state is NominationTrust.FOLLOWED and scene.counts == (1, 0)
     scene.session.answers = [pod_answer(replace(NOMINATED, nominated_node="n2"), **TRIED)]
     assert _verdict(scene.look()) is BindingVerdict.REFUSED
     assert scene.counts == (1, 1), "it is withdrawn as other nominations are, which name the node that the loop chose"
@@ -246,7 +245,7 @@ def test_a_canary_is_nominated_to_the_second_best_node_and_prefers_the_best() ->
 
 def test_where_nominations_are_ignored_one_patch_removes_the_gate_and_says_what_the_pod_prefers() -> None:
     scene = Scene()
-    scene.knows(Nominations.IGNORED)
+    scene.knows(NominationTrust.IGNORED)
     scene.advise()
     assert scene.bind().is_success
     (released,) = scene.asked
@@ -255,7 +254,7 @@ def test_where_nominations_are_ignored_one_patch_removes_the_gate_and_says_what_
     assert orjson.loads(released.body["metadata"]["annotations"][ADVICE])["mode"] == "prefer"
     assert (scene.figures.preferred, scene.counts) == (1, (0, 0))
     doubted = Scene()
-    doubted.knows(Nominations.DOUBTED)
+    doubted.knows(NominationTrust.DOUBTED)
     doubted.advise()
     assert doubted.bind().is_success
     assert [one.path for one in doubted.asked] == [f"{PATH}/status", PATH] and doubted.counts == (1, 0)
@@ -264,7 +263,7 @@ def test_where_nominations_are_ignored_one_patch_removes_the_gate_and_says_what_
 
 def test_of_many_nodes_kube_scheduler_sees_a_part_so_more_are_named() -> None:
     scene = Scene()
-    scene.knows(Nominations.IGNORED)
+    scene.knows(NominationTrust.IGNORED)
     scene.advise(n_nodes=101)
     assert scene.bind().is_success
     assert _preferred(scene.asked[0]) == [(100, "n1"), (40, "n2"), (16, "n3"), (6, "n4")]
@@ -279,7 +278,7 @@ def test_terms_that_the_pod_has_stay_in_front(reads: bool) -> None:
     own = {"weight": 3, "preference": {"matchExpressions": [{"key": "disk", "operator": "Exists"}]}}
     spec = {"affinity": {"nodeAffinity": {PREFERRED: [own]}}}
     scene = Scene(answered(200, orjson.dumps({"spec": spec})) if reads else BUSY)
-    scene.knows(Nominations.IGNORED)
+    scene.knows(NominationTrust.IGNORED)
     scene.advise()
     terms = (PreferredNodeTerm(3, NodeSelectorTerm((Requirement("disk", Operator.EXISTS),))),)
     pod = replace(POD, constraints=replace(POD.constraints, preferred_node_terms=terms))
@@ -292,7 +291,7 @@ def test_terms_that_the_pod_has_stay_in_front(reads: bool) -> None:
 
 
 @pytest.mark.parametrize("answer", [FORBIDDEN, INVALID, answered(200, b'{"status":{}}'), answered(200, b"<html>")])
-def test_a_pod_whose_nomination_is_not_taken_prefers_its_node(answer: Answer) -> None:
+def test_a_pod_whose_nomination_is_not_taken_prefers_its_node(answer: ApiAnswer) -> None:
     scene = Scene(answer)
     scene.advise()
     assert scene.bind().is_success
@@ -304,7 +303,7 @@ def test_a_pod_whose_nomination_is_not_taken_prefers_its_node(answer: Answer) ->
 
 def test_the_gate_goes_without_preferences_where_these_are_refused() -> None:
     scene = Scene(FORBIDDEN, FORBIDDEN)  # the second without the note
-    scene.knows(Nominations.IGNORED)
+    scene.knows(NominationTrust.IGNORED)
     scene.advise()
     assert scene.bind().is_success
     assert [list(one.body["spec"]) for one in scene.asked] == [
@@ -352,7 +351,7 @@ GATED = replace(POD, nominated_node="n1")
         ),
     ],
 )
-def test_what_a_look_tells_without_a_withdrawal(answer: Answer, verdict: BindingVerdict) -> None:
+def test_what_a_look_tells_without_a_withdrawal(answer: ApiAnswer, verdict: BindingVerdict) -> None:
     scene = Scene(answer)
     assert _verdict(scene.look()) is verdict
     assert scene.asked == [Asked("GET", PATH, None, "")] and scene.counts == (0, 0)

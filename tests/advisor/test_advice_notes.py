@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from advisor.advice_notes import AdviceNotes
+from advisor.advice_binder import AdviceNotes
 from placement.decisions.recorder import DecisionRecorder
 from testing.settable_clock import SettableClock
 from tests.placement.decisions.made_up import AT, advice

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from advisor.advice_requests import PendingPod, advice_note, pending_pod
+from advisor.advice_requests import PodLook, advice_note, pending_pod
 from tests.advisor.made_up import OTHER_GATE, gated, pod_answer, scheduled_is
 from tests.placement.decisions.made_up import advice
 
@@ -36,9 +36,9 @@ def test_the_note_says_why_there_is_no_advice(given: Any) -> None:
 def test_a_pending_pod_is_read() -> None:
     held = gated("a", OTHER_GATE, nominated_node="n1")
     body = pod_answer(held, version="41", **scheduled_is("False", "SchedulingGated")).body
-    assert pending_pod(body) == PendingPod("41", node="", nominated="n1", is_gated=True, is_tried=False)
+    assert pending_pod(body) == PodLook("41", node="", nominated="n1", is_gated=True, is_tried=False)
     bound = pod_answer(gated("a", node="n2", gates=()), **scheduled_is("True", None)).body
-    assert pending_pod(bound) == PendingPod("7", node="n2", nominated="", is_gated=False, is_tried=False)
+    assert pending_pod(bound) == PodLook("7", node="n2", nominated="", is_gated=False, is_tried=False)
     other = pod_answer(gated("a", gates=(OTHER_GATE,))).body
     assert not pending_pod(other).is_gated
 

@@ -7,11 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from advisor.bound_pods import BoundPods
-from advisor.following import CanaryOutcome, Following, Way
+from advisor.followed_advice import BoundPods, CanaryOutcome, Following, Way
 from cluster.tables.changes import Change
 from kube.decoding.decoding import Kind
-from kube.objects.objects import NodeInfo, Phase, PodInfo
+from kube.objects.objects import NodeInfo, PodInfo, PodPhase
 from placement.decisions.decision import Binding
 from placement.decisions.recorder import DecisionRecorder
 from placement.filters.filter import ClusterView
@@ -156,7 +155,7 @@ def test_a_pod_on_a_node_that_is_unknown_or_gone_is_reported_there() -> None:
 
 
 @pytest.mark.parametrize("at_once", [True, False])
-@pytest.mark.parametrize("changes", [{}, {"phase": Phase.RUNNING}, {"labels": {"new": "label"}}])
+@pytest.mark.parametrize("changes", [{}, {"phase": PodPhase.RUNNING}, {"labels": {"new": "label"}}])
 def test_an_assumed_pod_is_reported_when_the_watch_shows_it_there_and_once(
     at_once: bool, changes: Mapping[str, object]
 ) -> None:
@@ -169,13 +168,13 @@ def test_an_assumed_pod_is_reported_when_the_watch_shows_it_there_and_once(
     assert world.said() == [], "it still waits"
     world.see(replace(on("n1"), **changes))  # type: ignore[arg-type]
     assert world.said() == [("a", "n1", "")]
-    world.see(replace(on("n1"), phase=Phase.RUNNING, started=AT), on("n1", other))
+    world.see(replace(on("n1"), phase=PodPhase.RUNNING, started=AT), on("n1", other))
     assert world.said() == [("a", "n1", ""), ("b", "n1", "")]
 
 
 def test_a_pod_is_counted_once_and_not_while_it_waits_or_was_taken_back() -> None:
     world = World(WAITING)
-    world.see(on("n2"), replace(on("n2"), phase=Phase.RUNNING, labels={"new": "label"}))
+    world.see(on("n2"), replace(on("n2"), phase=PodPhase.RUNNING, labels={"new": "label"}))
     assert world.said() == [] and world.not_advised() == 1
     world = World(WAITING)
     world.advised(WAITING)
@@ -205,7 +204,7 @@ def test_an_assumed_pod_that_went_elsewhere_or_was_bound_meanwhile_is_reported_o
     world.advised(WAITING)
     world.assume(WAITING, at_once=at_once)
     world.tables.replace(Kind.PODS, [on("n1")])
-    world.tables.replace(Kind.PODS, [replace(on("n1"), phase=Phase.RUNNING)])
+    world.tables.replace(Kind.PODS, [replace(on("n1"), phase=PodPhase.RUNNING)])
     assert world.said() == [("a", "n1", "")] and world.not_advised() == 0
 
 
@@ -217,7 +216,7 @@ def test_what_becomes_of_a_pod_later_is_no_second_binding(is_assumed: bool, at_o
     world.advised(WAITING)
     if is_assumed:
         world.assume(WAITING, at_once=at_once)
-    world.see(on("n1"), replace(on("n1"), phase=Phase.RUNNING), replace(on("n1"), labels={"new": "label"}))
+    world.see(on("n1"), replace(on("n1"), phase=PodPhase.RUNNING), replace(on("n1"), labels={"new": "label"}))
     world.tables.delete(Kind.PODS, WAITING)
     assert world.said() == [("a", "n1", "")] and world.not_advised() == 0
 
@@ -230,7 +229,7 @@ def test_after_tables_were_made_anew_pods_that_are_assumed_are_still_awaited() -
         world.assume(WAITING)
         cluster.listeners[:] = listeners
     world.bound.rebuild()
-    world.see(on("n1"), replace(on("n1"), phase=Phase.RUNNING))
+    world.see(on("n1"), replace(on("n1"), phase=PodPhase.RUNNING))
     assert world.said() == [("a", "n1", "")] and world.not_advised() == 0
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from advisor.following import (
+from advisor.followed_advice import (
     CANARIES,
     EVERY_SECONDS,
     MISSES,
@@ -15,11 +15,11 @@ from advisor.following import (
     RETRY_SECONDS,
     CanaryOutcome,
     Following,
-    Nominations,
+    NominationTrust,
     Way,
     as_canary,
 )
-from placement.decisions.advice import Advice
+from placement.decisions.decision import Advice
 from testing.settable_clock import SettableClock
 from tests.placement.decisions.made_up import advice
 
@@ -53,15 +53,15 @@ class World:
         self.following.bound(uid, at, lambda nominated: kept_away)
         return way
 
-    def state(self) -> Nominations:
+    def state(self) -> NominationTrust:
         return self.following.state
 
 
 def test_the_first_pod_is_a_canary_and_so_is_one_every_hour_and_of_a_new_version() -> None:
     world = World()
-    assert world.state() is Nominations.UNKNOWN
+    assert world.state() is NominationTrust.UNKNOWN
     assert [world.pod() for _ in range(3)] == [Way.CANARY, Way.NOMINATE, Way.NOMINATE]
-    assert world.state() is Nominations.FOLLOWED
+    assert world.state() is NominationTrust.FOLLOWED
     world.clock.now = EVERY_SECONDS - 1
     assert world.pod() is Way.NOMINATE
     world.clock.now = EVERY_SECONDS
@@ -102,10 +102,10 @@ def test_preferences_take_over_after_three_canaries_in_a_row_and_canaries_bring_
     world.follows = False
     world.version = (1, 37)
     assert world.pod("a") is Way.CANARY
-    assert world.state() is Nominations.DOUBTED
+    assert world.state() is NominationTrust.DOUBTED
     assert world.pod("a") is Way.BOTH, "in doubt pods have both, and canaries are of other tenants"
     assert [world.pod("b"), world.pod("c")] == [Way.CANARY, Way.CANARY]
-    assert world.state() is Nominations.IGNORED
+    assert world.state() is NominationTrust.IGNORED
     assert world.pod("d") is Way.PREFER
     assert (RETRY_SECONDS, CANARIES) == (60.0, 3)
     for seconds in (60, 120, 240, 480, 960, 1920, 3600, 3600):
@@ -113,18 +113,18 @@ def test_preferences_take_over_after_three_canaries_in_a_row_and_canaries_bring_
         assert world.pod() is Way.PREFER
         world.clock.now += 1
         assert world.pod(margin=10, namespace=str(seconds) + str(world.n_pods)) is Way.CANARY
-        assert world.state() is Nominations.IGNORED
+        assert world.state() is NominationTrust.IGNORED
     world.follows = True
     world.clock.now += 3600
     assert [world.pod("e"), world.pod("e")] == [Way.CANARY, Way.NOMINATE]
-    assert world.state() is Nominations.FOLLOWED
+    assert world.state() is NominationTrust.FOLLOWED
 
 
 def test_where_there_is_one_namespace_only_its_pods_decide_after_some_seconds() -> None:
     world = World()
     world.follows = False
     assert [world.pod(), world.pod()] == [Way.CANARY, Way.BOTH]
-    for expected in (Nominations.DOUBTED, Nominations.IGNORED):
+    for expected in (NominationTrust.DOUBTED, NominationTrust.IGNORED):
         assert world.pod() is Way.BOTH
         world.clock.now += PATIENCE_SECONDS
         assert world.pod() is Way.CANARY
@@ -140,17 +140,17 @@ def test_pods_that_go_elsewhere_one_after_the_other_call_for_a_canary() -> None:
     world.pod()
     world.follows = False
     assert [world.pod() for _ in range(MISSES)] == [Way.NOMINATE] * MISSES
-    assert world.state() is Nominations.DOUBTED
+    assert world.state() is NominationTrust.DOUBTED
     world.follows = True
     assert [world.pod("b"), world.pod("b")] == [Way.CANARY, Way.NOMINATE]
-    assert world.state() is Nominations.FOLLOWED
+    assert world.state() is NominationTrust.FOLLOWED
 
 
 def test_a_pod_that_a_known_filter_kept_away_says_nothing() -> None:
     world = World()
     world.follows = False
     assert [world.pod(kept_away=True) for _ in range(30)] == [Way.CANARY] + [Way.NOMINATE] * 29
-    assert world.state() is Nominations.UNKNOWN
+    assert world.state() is NominationTrust.UNKNOWN
     assert world.following.canaries == {CanaryOutcome.UNCLEAR: 1}
 
 
@@ -163,7 +163,7 @@ def test_nominations_that_the_api_server_refuses_are_as_good_as_ignored(is_canar
         uid, said = world.advised({"n1": 500, "n2": 490}, name)
         assert (world.following.way(uid, said) is Way.CANARY) or not is_canary
         world.following.refused(uid, name)
-    assert world.state() is Nominations.IGNORED
+    assert world.state() is NominationTrust.IGNORED
     assert world.following.canaries[CanaryOutcome.REFUSED] == CANARIES
 
 
@@ -176,7 +176,7 @@ def test_one_tenant_whose_pods_are_kept_away_by_what_nobody_knows_does_not_decid
         world.pod("odd")
         world.follows = True
         world.pod("shop")
-        assert world.state() is not Nominations.IGNORED
+        assert world.state() is not NominationTrust.IGNORED
 
 
 def test_a_canary_names_its_second_node_in_place_of_the_best() -> None:

@@ -9,10 +9,10 @@ from typing import Any
 import orjson
 import pytest
 
-from advisor.gated_pods import GatedPods
+from advisor.pods_waiting_for_advice import GatedPods
 from kube.decoding.decoding import Kind
-from kube.objects.objects import Phase, PodInfo
-from placement.advice_gate import ADVICE
+from kube.objects.objects import PodInfo, PodPhase
+from placement.pods_to_hold import ADVICE
 from scorer.scorer import Scorer
 from testing.settable_clock import SettableClock
 from tests.advisor.made_up import OTHER_GATE, gated, scheduled_is
@@ -53,7 +53,7 @@ class World:
         replace(POD, gates=(OTHER_GATE, ADVICE)),
         replace(POD, gates=(ADVICE, OTHER_GATE)),
         replace(POD, terminating=True),
-        replace(POD, phase=Phase.FAILED),
+        replace(POD, phase=PodPhase.FAILED),
     ],
 )
 def test_others_are_not(pod: PodInfo) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, generate_latest
 
 from advisor.advice_binder import AdviceFigures
-from advisor.following import Following
-from advisor.gated_pods import GatedPods
-from advisor.metrics import AdviceCollector, FollowingCollector
-from advisor.releases import Forecast, Outcome, Releases
+from advisor.advice_metrics import AdviceCollector, FollowingCollector
+from advisor.followed_advice import Following
+from advisor.pods_waiting_for_advice import GatedPods
+from advisor.releases_without_advice import ForecastUse, Outcome, Releases
 from cluster.assuming_cluster import AssumingCluster
 from scorer.options import ScorerOptions
 from testing.settable_clock import SettableClock
@@ -23,7 +23,7 @@ def test_names_and_values() -> None:
         Session().as_session,
         held,
         seconds=2.0,
-        forecast=lambda: Forecast.USABLE,
+        forecast=lambda: ForecastUse.USABLE,
         leads=lambda: True,
         n_advised=lambda: 0,
     )

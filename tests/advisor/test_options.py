@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from admission.advice.options import AdviceGateOptions
-from advisor.options import AdviseLease, AdviseOptions
+from admission.webhook_settings import AdviceGateOptions
+from advisor.advice_settings import AdviseLease, AdviseOptions
 from base.errors import InputError
-from placement.decisions.options import DecisionOptions
+from placement.decisions.decision_settings import DecisionOptions
 from scheduler.schedule_settings import ScheduleSettings
-from serving.options import ServingOptions
+from serving.server_settings import ServingOptions
 
 
 def test_the_loop_gets_what_is_set() -> None:

@@ -10,26 +10,26 @@ from typing import Any
 import numpy as np
 import pytest
 
-from advisor.gated_pods import GatedPods
-from advisor.placed_together import PlacedTogether
+from advisor.exchanged_nodes import PlacedTogether
+from advisor.pods_waiting_for_advice import GatedPods
 from base.arrays import Ints
 from cluster.predicted.placed_together import FilledNodes, Release, rearranged
 from kube.decoding.decoding import Kind
 from kube.objects.constraints import UNCONSTRAINED, LabelSelector, PodAffinityTerm, TopologySpreadConstraint
 from kube.objects.objects import PodInfo
-from placement.advice_gate import ADVICE
 from placement.filters.catalogue import standard_filters
 from placement.filters.filter import ClusterView
 from placement.filters.scheduling_gates import SchedulingGates
 from placement.index.index import INDEXED_KINDS, PlacementIndex
-from placement.policies.policy import OnePolicy, Policy
+from placement.pods_to_hold import ADVICE
+from placement.policies.policy import OnePolicyForAll, Policy
 from placement.status import SUCCESS, Code, Status
 from scheduler.binding.binding_plugins import BindingPlugins
 from scheduler.cycle.cycle import SchedulingCycle
 from scheduler.cycle.placing import UnitPlacer
 from scheduler.profile import SchedulingProfile
 from scheduler.queue.queued_pods import Popped, QueuedPodInfo
-from scorer.policy import scoring_policy
+from scorer.scoring_policy import scoring_policy
 from tests.scorer.live_cluster import node, pod_of
 from tests.scorer.scorer_at import LiveScorer, shares, tables
 
@@ -92,7 +92,7 @@ class World:
         profile = SchedulingProfile(
             "online",
             pods[0].scheduler_name,
-            OnePolicy(Policy(scoring_policy(scorer.options))),
+            OnePolicyForAll(Policy(scoring_policy(scorer.options))),
             BindingPlugins(bind=(), reserve=(self.reserving,)),
             filters=tuple(opened if one.name == opened.name else one for one in standard_filters()),
             score_per_point=0.05,
@@ -247,8 +247,8 @@ def test_of_many_nodes_those_of_the_pods_and_the_emptiest_are_looked_at(monkeypa
         looked_at.append(len(nodes.free))
         return rearranged(release, nodes, **options)
 
-    monkeypatch.setattr("advisor.placed_together.rearranged", noted)
-    monkeypatch.setattr("advisor.placed_together.MOST_NODES", 1)
+    monkeypatch.setattr("advisor.exchanged_nodes.rearranged", noted)
+    monkeypatch.setattr("advisor.exchanged_nodes.MOST_NODES", 1)
     pods = RELEASE[:2]
     before = World(pods, exchanges=False).nodes()
     assert set(World(pods).nodes()) == set(before)

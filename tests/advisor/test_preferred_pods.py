@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from advisor.bound_pods import BoundPods
-from advisor.metrics import PreferenceCollector
+from advisor.advice_metrics import PreferenceCollector
+from advisor.followed_advice import BoundPods
 from advisor.preferred_pods import PreferenceOutcome, PreferredPods, TooLate, preferred_nodes
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
-from placement.advice_gate import ADVICE
 from placement.decisions.decision import Binding
 from placement.decisions.recorder import DecisionRecorder
 from placement.filters.filter import ClusterView
 from placement.index.index import INDEXED_KINDS, PlacementIndex
+from placement.pods_to_hold import ADVICE
 from placement.preferred_nodes import PreferencesBody
 from scorer.judgement import Judgement
 from scorer.scorer import Scorer

@@ -8,8 +8,8 @@ import pytest
 
 from advisor.quota_gate import QuotaGate, is_released
 from kube.objects.objects import PodInfo
-from placement.advice_gate import ADVICE
-from tenants.options import Pool, TenantOptions
+from placement.pods_to_hold import ADVICE
+from tenants.tenant_settings import QuotaPool, TenantOptions
 from tests.tenants.tenant_world import TenantWorld, nodes, quota, tenant_pod
 
 
@@ -95,7 +95,7 @@ def test_what_is_promised_makes_the_room_of_the_nodes_no_larger() -> None:
     """4 of 8 cores are of pods without a quota."""
     others = [tenant_pod(f"free{at}", "no-quota", node="n0") for at in range(4)]
     pods = [held(f"b{at}") for at in range(8)]
-    options = TenantOptions(pool=Pool.NODES)
+    options = TenantOptions(pool=QuotaPool.NODES)
     world = TenantWorld(nodes(2), [quota("b", 1)], [*others, *pods], options=options)
     gate = QuotaGate(world.quotas, reading=world.scorer.tables.reading, leads=lambda: True)
     assert sum(gate.admit(pod) for pod in pods) == 4

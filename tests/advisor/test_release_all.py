@@ -10,10 +10,10 @@ import pytest
 import urllib3
 from kubernetes import client
 
-from advisor import release_all as released_by
-from advisor.release_all import ReleaseFailed, release_all
+from advisor import remove_all_gates
+from advisor.remove_all_gates import ReleaseFailed, release_all
 from kube.status.pod_conditions import STRATEGIC_MERGE
-from placement.advice_gate import ADVICE
+from placement.pods_to_hold import ADVICE
 from tests.advisor.made_up import OTHER_GATE
 from tests.kube.scripted_server import page, pod_json
 
@@ -61,7 +61,7 @@ class ApiServer:
 
 
 def _release(server: ApiServer, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setattr(released_by, "send", server.send)
+    monkeypatch.setattr(remove_all_gates, "send", server.send)
     return str(release_all(client.ApiClient(client.Configuration())))
 
 

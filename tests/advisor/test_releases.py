@@ -12,15 +12,14 @@ from typing import Any
 import orjson
 import pytest
 
-from advisor.gated_pods import GatedPods
-from advisor.releases import Forecast, Outcome, Releases
-from advisor.reports import AdviceReports
+from advisor.pods_waiting_for_advice import GatedPods
+from advisor.releases_without_advice import AdviceReports, ForecastUse, Outcome, Releases
 from cluster.assuming_cluster import AssumingCluster
-from kube.client.api_answer import Answer, answered, unanswered
+from kube.client.api_answer import ApiAnswer, answered, unanswered
 from kube.objects.objects import PodInfo
 from kube.status.pod_conditions import STRATEGIC_MERGE
-from placement.advice_gate import ADVICE
 from placement.gate_removal import release_body
+from placement.pods_to_hold import ADVICE
 from scorer.options import ScorerOptions
 from testing.settable_clock import SettableClock
 from tests.advisor.made_up import ANOTHER_UID, FORBIDDEN, INVALID, MISSING, OTHER_GATE, Session, gated
@@ -34,9 +33,9 @@ CONFLICT = answered(409, b'{"message":"the object has been modified"}')
 class Scene:
     """A leader with a forecast, whose pods are overdue after 2 s. advised: pods so far"""
 
-    def __init__(self, *pods: PodInfo, answers: tuple[Answer, ...] = (), seconds: float = 2.0) -> None:
+    def __init__(self, *pods: PodInfo, answers: tuple[ApiAnswer, ...] = (), seconds: float = 2.0) -> None:
         self.clock, self.session = SettableClock(100.0), Session(*answers)
-        self.forecast, self.leads, self.advised = Forecast.USABLE, True, 0
+        self.forecast, self.leads, self.advised = ForecastUse.USABLE, True, 0
         self.cluster = AssumingCluster(ScorerOptions(), now=0.0)
         self.gated = GatedPods(self.cluster, clock=self.clock)
         self.cluster.listeners.append(self.gated.apply)
@@ -69,7 +68,7 @@ class Scene:
 
 def test_without_a_forecast_no_pod_waits_for_a_leader() -> None:
     scene = Scene(POD, gated("b", OTHER_GATE))
-    scene.forecast, scene.leads = Forecast.MISSING, False
+    scene.forecast, scene.leads = ForecastUse.MISSING, False
     assert scene.keep_up() == [], "the leader may have one"
     scene.leads = True
     assert scene.keep_up() == ["a"]
@@ -81,11 +80,11 @@ def test_pods_that_were_overdue_before_the_model_was_read_are_released_as_overdu
     """Failed before: a replica that had just begun released them as if there were no forecast."""
     old = replace(POD, created=time.time() - 60)
     scene = Scene(old, gated("b"), seconds=20.0)
-    scene.forecast = Forecast.AWAITED
+    scene.forecast = ForecastUse.AWAITED
     assert scene.keep_up() == ["a"]
     assert scene.note()["because"] == "no advice within 20 s"
     assert scene.releases.released == {Outcome.OVERDUE: 1}
-    scene.forecast = Forecast.MISSING
+    scene.forecast = ForecastUse.MISSING
     assert scene.keep_up() == ["b"]
     assert scene.releases.released == {Outcome.OVERDUE: 1, Outcome.NO_FORECAST: 1}
 
@@ -122,7 +121,7 @@ def test_a_leader_that_ends_releases_what_comes_until_the_webhook_has_seen_it(mo
         if n_looks == 8:
             scene.cluster.put_pod(gated("late"))
 
-    monkeypatch.setattr("advisor.releases.time.sleep", sleep)
+    monkeypatch.setattr("advisor.releases_without_advice.time.sleep", sleep)
     began = scene.clock()
     scene.releases.end(lambda: False)
     assert scene.clock() - began >= 2.0 + 0.5 + 1.0, "two seconds past the longest look of the webhook"
@@ -172,7 +171,7 @@ def test_pods_are_released_without_a_node_unless_another_holds_them() -> None:
 
 
 @pytest.mark.parametrize("answer", [BUSY, SILENT, CONFLICT, answered(429, b"")])
-def test_what_passes_is_tried_again(answer: Answer) -> None:
+def test_what_passes_is_tried_again(answer: ApiAnswer) -> None:
     scene = Scene(answers=(answer, answer))
     assert scene.keep_up(later=2) == ["a"] * 3
     assert scene.releases.released == {Outcome.OVERDUE: 1} and not scene.is_free
@@ -180,7 +179,7 @@ def test_what_passes_is_tried_again(answer: Answer) -> None:
 
 @pytest.mark.parametrize(("answer", "tries"), [(BUSY, 3), (SILENT, 3), (FORBIDDEN, 2)])
 def test_what_fails_is_tried_again_the_next_time_and_logged_once(
-    answer: Answer, tries: int, caplog: pytest.LogCaptureFixture
+    answer: ApiAnswer, tries: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     scene = Scene(answers=(answer,) * 2 * tries)
     assert scene.keep_up(later=2) == ["a"] * tries
@@ -204,7 +203,7 @@ def test_a_pod_that_takes_no_note_is_released_without_one() -> None:
 
 
 @pytest.mark.parametrize("answer", [MISSING, ANOTHER_UID])
-def test_a_pod_that_is_gone_is_no_failure(answer: Answer, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_pod_that_is_gone_is_no_failure(answer: ApiAnswer, caplog: pytest.LogCaptureFixture) -> None:
     scene = Scene(answers=(answer,))
     assert scene.keep_up(later=2) == ["a"]
     assert scene.releases.released == {} and not caplog.records
@@ -226,7 +225,7 @@ def test_of_many_pods_some_are_released_at_once(monkeypatch: pytest.MonkeyPatch)
         works.append(work)
         return Future()
 
-    async def slow(*arguments: Any, **options: Any) -> Answer:
+    async def slow(*arguments: Any, **options: Any) -> ApiAnswer:
         nonlocal under_way, most
         under_way += 1
         most = max(most, under_way)

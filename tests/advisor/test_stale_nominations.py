@@ -10,10 +10,10 @@ import pytest
 from advisor.advice_requests import advice_note
 from advisor.stale_nominations import StaleNominations
 from cluster.assuming_cluster import AssumingCluster
-from kube.client.api_answer import Answer, answered
+from kube.client.api_answer import ApiAnswer, answered
 from kube.client.pod_writes import MERGE
 from kube.objects.objects import PodInfo
-from placement.advice_gate import ADVICE
+from placement.pods_to_hold import ADVICE
 from scorer.options import ScorerOptions
 from testing.objects import pod_info
 from testing.settable_clock import SettableClock
@@ -37,7 +37,7 @@ WITHDRAWAL = Asked(
 class Scene:
     """A leader that finds pods of a former one."""
 
-    def __init__(self, *pods: PodInfo, answers: tuple[Answer, ...] = ()) -> None:
+    def __init__(self, *pods: PodInfo, answers: tuple[ApiAnswer, ...] = ()) -> None:
         self.clock, self.session, self.leads, self.withdrawn = SettableClock(0.0), Session(*answers), True, 0
         self.cluster = AssumingCluster(ScorerOptions(), now=0.0)
         self.stale = StaleNominations(
@@ -124,7 +124,7 @@ def test_one_stays_while_kube_scheduler_may_be_making_room(priority: int) -> Non
         answered(200, b"{"),
     ],
 )
-def test_nothing_is_written_if_the_pod_is_another_by_now(answer: Answer) -> None:
+def test_nothing_is_written_if_the_pod_is_another_by_now(answer: ApiAnswer) -> None:
     scene = Scene(POD, answers=(answer,))
     assert [one.method for one in scene.keep_up()] == ["GET"] and scene.withdrawn == 0
 

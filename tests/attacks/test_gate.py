@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from advisor.options import AdviseOptions
+from advisor.advice_settings import AdviseOptions
 from testing.clusters.advised_site import pod_of
 from testing.processes.gate_deaths import ALLOWED_MORE, DEATHS, advised, held_through
 from testing.waiting import eventually

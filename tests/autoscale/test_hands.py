@@ -15,7 +15,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from autoscaling.nodes.node_marks import KEPT_UNTIL
+from autoscaling.nodes.guard import KEPT_UNTIL
 from autoscaling.requests.pod_resources import ORIGINAL, RESIZE_LABEL
 from autoscaling.requests.proven_records import SECRET
 from forecast_scheduler.cli import run

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from kube.client.api_answer import Answer
+from kube.client.api_answer import ApiAnswer
 from kube.session.api_session import ApiSession
 
 
@@ -37,7 +37,7 @@ class Counting:
 
     async def request(
         self, method: str, path: str, body: bytes | None, *, content_type: str = "application/json", seconds: float
-    ) -> Answer:
+    ) -> ApiAnswer:
         is_write = method != "GET"
         number = self.writes if is_write else -1
         self.writes += is_write
@@ -46,9 +46,9 @@ class Counting:
         if number > self._dies_at or (number == self._dies_at and not self._after):
             raise Killed
         if is_write and self._refuses and self._refuses in path:
-            return Answer(403, text="exceeded quota")
+            return ApiAnswer(403, text="exceeded quota")
         if is_write and self._conflicts:
-            return Answer(409, text="the object has been modified")
+            return ApiAnswer(409, text="the object has been modified")
         answer = await self._session.request(method, path, body, content_type=content_type, seconds=seconds)
         if number == self._dies_at:
             raise Killed

@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from autoscaling.autoscaler import Autoscaler
-from autoscaling.metrics import AutoscalingCollector
-from autoscaling.options import AutoscaleOptions
+from autoscaling.autoscale_settings import AutoscaleOptions
+from autoscaling.autoscaler import Autoscaler, AutoscalingCollector
 from autoscaling.replicas.used_now import PodsNow, used_by_service
 from autoscaling.services_ahead import ServicesAhead
 from base.errors import ForecastError

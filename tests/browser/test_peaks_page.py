@@ -11,8 +11,8 @@ import pytest
 
 from forecast.resources import RESOURCES
 from forecast.service_key import ServiceKey
-from forecast_scheduler.reports.peaks_report.html import peaks_page
-from forecast_scheduler.reports.peaks_report.view import MOST_DAYS, MOST_DRAWN, Curves, PeaksView, peaks_view
+from forecast_scheduler.reports.peaks_report.peaks_page import peaks_page
+from forecast_scheduler.reports.peaks_report.peaks_view import MOST_DAYS, MOST_DRAWN, DrawnCurves, PeaksView, peaks_view
 from tests.browser.chromium import Browser, Page
 from tests.forecast_scheduler.reports.peaks_report.nights import MADE, N_DAYS, history, registry_of
 
@@ -157,7 +157,7 @@ def crowd(view: PeaksView, n: int, n_days: int) -> PeaksView:
     rng = np.random.default_rng(0)
     shape = (n, len(RESOURCES), n_days + 1, 48)
     noise = rng.random(shape, dtype=np.float32)
-    curves = Curves(np.arange(n), noise, noise, noise)
+    curves = DrawnCurves(np.arange(n), noise, noise, noise)
     known = replace(
         view.history,
         nodes=tuple(f"ip-10-0-{i // 256}-{i % 256}.eu-central-1.compute.internal" for i in range(5000)),

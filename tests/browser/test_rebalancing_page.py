@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pytest
 
-from rebalancer.options import Mode
+from rebalancer.night_grades import Trust
 from rebalancer.plan_maker import MadePlan
-from rebalancer.plan_route import RebalanceBody, plan_router
+from rebalancer.rebalance_settings import RebalanceMode
 from rebalancer.rebalancing import RebalancingState
-from rebalancer.trust.mode import Trust
+from rebalancer.standing import RebalanceBody, plan_router
 from scorer.service.app import create_app
 from tests.browser.chromium import Browser, Page
 from tests.rebalancer.hot_cluster import hot_cluster, maker_of
@@ -48,7 +48,7 @@ def _rows(page: Page) -> list[list[str]]:
 
 
 def test_moves_hot_half_hours_hours_and_mode_are_shown(browser: Browser, made: MadePlan) -> None:
-    with _page(browser, RebalancingState(Trust(Mode.SHADOW), made)) as page:
+    with _page(browser, RebalancingState(Trust(RebalanceMode.SHADOW), made)) as page:
         assert page.run(HIDDEN) is False
         assert page.text("#rebalance-title") == f"{len(made.moves)} moves would help tonight"
         about = page.text("#rebalance-about")
@@ -66,7 +66,7 @@ def test_moves_hot_half_hours_hours_and_mode_are_shown(browser: Browser, made: M
 def test_what_took_the_mode_away_and_the_first_of_many_moves_are_shown_as_text(
     browser: Browser, made: MadePlan
 ) -> None:
-    trust = Trust(Mode.SHADOW, "stood down after 2 bad nights in a row, since 2026-05-19", 2)
+    trust = Trust(RebalanceMode.SHADOW, "stood down after 2 bad nights in a row, since 2026-05-19", 2)
     odd = replace(made.moves[0], pod="<img src=x onerror=alert(1)>", reason="<b>bold</b>")
     state = RebalancingState(trust, replace(made, moves=(odd,) * 60), trouble="403 no right to list")
     with _page(browser, state) as page:
@@ -79,9 +79,13 @@ def test_what_took_the_mode_away_and_the_first_of_many_moves_are_shown_as_text(
 
 def test_one_move_none_and_no_forecast(browser: Browser, made: MadePlan) -> None:
     for state, title, n_rows in (
-        (RebalancingState(Trust(Mode.ON), replace(made, moves=made.moves[:1])), "1 move would help tonight", 1),
-        (RebalancingState(Trust(Mode.OFF), replace(made, moves=())), "No move would help tonight", 0),
-        (RebalancingState(Trust(Mode.OFF)), "Moves that would help are not known yet", 0),
+        (
+            RebalancingState(Trust(RebalanceMode.ON), replace(made, moves=made.moves[:1])),
+            "1 move would help tonight",
+            1,
+        ),
+        (RebalancingState(Trust(RebalanceMode.OFF), replace(made, moves=())), "No move would help tonight", 0),
+        (RebalancingState(Trust(RebalanceMode.OFF)), "Moves that would help are not known yet", 0),
     ):
         with _page(browser, state) as page:
             assert page.text("#rebalance-title") == title

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from scorer.service.app import create_app
-from scorer.service.options import ServiceOptions
+from scorer.service.scorer_service_settings import ScorerServiceOptions
 from tests.browser.chromium import Browser, Page
 from tests.scorer.service.fake_scorer import FakeScorer
 from tests.serving.served import served
@@ -44,7 +44,7 @@ def token(tmp_path: Path) -> Path:
 @pytest.fixture(params=[False, True], ids=["open", "token"])
 def url(request: pytest.FixtureRequest, report: Path, token: Path) -> Iterator[str]:
     tokens = (token,) if request.param else ()
-    with served(create_app(FakeScorer(3), ServiceOptions(token_files=tokens, report=report))) as url:
+    with served(create_app(FakeScorer(3), ScorerServiceOptions(token_files=tokens, report=report))) as url:
         yield url
 
 
@@ -97,7 +97,7 @@ LISTENERS = "(getEventListeners(window).message ?? []).length"
 
 def test_a_window_that_does_not_load_is_told_and_no_longer_listened_to(browser: Browser, report: Path) -> None:
     report.write_text(NOSY)
-    with served(create_app(FakeScorer(3), ServiceOptions(report=report))) as url, browser.page(url) as page:
+    with served(create_app(FakeScorer(3), ScorerServiceOptions(report=report))) as url, browser.page(url) as page:
         page.wait_for(LINK_SHOWN)
         page.run(SILENT_WINDOW)
         page.wait_for("opened.closed && document.querySelector('#banner').innerText.includes('did not load')")

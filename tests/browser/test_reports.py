@@ -10,18 +10,18 @@ from pathlib import Path
 import pytest
 
 from forecast_scheduler.reports.decisions_figures import decisions_json
-from forecast_scheduler.reports.decisions_page import decisions_page
-from forecast_scheduler.reports.peaks_report.html import peaks_page
-from forecast_scheduler.reports.peaks_report.view import peaks_view
-from scorer.replay.html import replay_page
+from forecast_scheduler.reports.decisions_report import decisions_page
+from forecast_scheduler.reports.peaks_report.peaks_page import peaks_page
+from forecast_scheduler.reports.peaks_report.peaks_view import peaks_view
 from scorer.replay.replay import replay
+from scorer.replay.replay_page import replay_page
 from tests.browser.chromium import Browser, Page
 from tests.forecast_scheduler.reports.peaks_report.nights import MADE, N_DAYS, history, registry_of
 from tests.placement.decisions.made_up import decision
 from tests.scorer.replay.simple_forecast import simple_forecast
 from tests.scorer.replay.small_cluster import small_cluster
 from tests.trainer.run_report.test_run_report import made_report
-from trainer.run_report.html import run_page
+from trainer.run_report.run_page import run_page
 
 CONTRAST = 4.5  # WCAG 2.1, 1.4.3: of text to what is behind it
 

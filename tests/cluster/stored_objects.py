@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from kube.decoding.decoding import SCORED_KINDS, ApiObject, Kind, decode_list
 from kube.decoding.jobs import JobInfo
 from kube.objects.objects import PodInfo, ReplicaSetInfo
-from kube.objects.storage_objects import ClaimInfo, StorageCapacityInfo
+from kube.objects.storage_objects import StorageCapacityInfo, VolumeClaimInfo
 from testing.servers.cluster_objects import ClusterWriter
 
 
@@ -64,4 +64,4 @@ class StoredObjects:
 def _key(obj: ApiObject) -> str:
     if isinstance(obj, PodInfo | ReplicaSetInfo | JobInfo):
         return obj.uid
-    return f"{obj.namespace}/{obj.name}" if isinstance(obj, ClaimInfo | StorageCapacityInfo) else obj.name
+    return f"{obj.namespace}/{obj.name}" if isinstance(obj, VolumeClaimInfo | StorageCapacityInfo) else obj.name

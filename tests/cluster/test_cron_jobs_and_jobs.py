@@ -11,7 +11,7 @@ import pytest
 
 from admission.webhook.template_store import WEBHOOK_TIMING
 from cluster.live_tables import LiveTables
-from cluster.runs.expected import Source
+from cluster.runs.expected import RunSource
 from forecast.service_key import ServiceKey
 from kube.client.kubernetes_client import api_client
 from kube.client.kubernetes_source import KubernetesSource, ResourceSource
@@ -47,7 +47,7 @@ class World:
         assert found is not None
         return found
 
-    def expected(self, service: str) -> tuple[float, float, Source]:
+    def expected(self, service: str) -> tuple[float, float, RunSource]:
         with self.tables.reading() as cluster:
             run = cluster.expected_runs.of_service(ServiceKey("default", "CronJob", service))
         return run.seconds, run.long, run.source
@@ -120,7 +120,7 @@ def test_a_job_from_its_suspension_to_its_end(world: World) -> None:
     assert eventually(lambda: world.job("nightly-29000000").outcome is JobOutcome.COMPLETE)
     run = world.job("nightly-29000000")
     assert (run.finished, run.succeeded, run.active) == (seconds(ENDED), 1, 0)
-    assert world.becomes_expected("nightly", 300.0, 600.0, Source.BOUNDED)
+    assert world.becomes_expected("nightly", 300.0, 600.0, RunSource.BOUNDED)
 
 
 def completed() -> Manifest:

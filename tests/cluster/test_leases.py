@@ -9,7 +9,7 @@ import pytest
 
 from kube.client.kubernetes_client import api_client
 from kube.leader_election.lease import Lease
-from kube.leader_election.options import LeaseOptions
+from kube.leader_election.lease_options import LeaseOptions
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.tcp_proxy import TcpProxy
 from testing.waiting import eventually

@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from forecast.service_key import Owner
-from kube.client.api_server_version import ApiServerVersion
-from kube.client.known_fields import OPENAPI_PATH, unknown_fields
+from kube.client.api_server_version import OPENAPI_PATH, ApiServerVersion, unknown_fields
 from kube.client.kubernetes_client import api_client, send
 from kube.client.kubernetes_contract import Sink, Timing
 from kube.client.kubernetes_source import KubernetesSource

@@ -16,9 +16,9 @@ from kube.client.kubernetes_client import api_client
 from kube.client.kubernetes_source import KubernetesSource, ResourceSource
 from kube.client.kubernetes_watcher import ResourceWatcher
 from kube.decoding.decoding import Kind
-from placement.devices.options import DeviceOptions
-from placement.topology.decoding import PATH, node_resource_topologies
+from placement.node_rule_settings import DeviceOptions
 from placement.topology.node_zones import NO_LAYOUT
+from placement.topology.zone_decoding import PATH, node_resource_topologies
 from placement.topology.zone_table import ZoneTable
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod, running
 from testing.servers.control_plane.control_plane import ControlPlane

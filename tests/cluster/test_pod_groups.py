@@ -17,7 +17,7 @@ from kube.client.kubernetes_watcher import ResourceWatcher
 from kube.decoding.decoding import Kind
 from kube.events.event_recorder import api_server_post
 from kube.session.api_session import ApiSession
-from placement.pod_groups.labels import GROUP_LABEL
+from placement.pod_groups.group_of_pod import GROUP_LABEL
 from scheduler.gangs.directory import GangDirectory
 from scheduler.gangs.group_decoding import POD_GROUPS
 from scheduler.gangs.group_events import GroupEvents

@@ -6,7 +6,7 @@ import re
 
 import yaml
 
-from forecast_scheduler.commands.policy.follow_policies import open_policies
+from forecast_scheduler.commands.policy.followed_policies import open_policies
 from forecast_scheduler.settings.document import Settings
 from kube.decoding.decoding import decode_pod
 from testing.processes.scorer_process import ROOT

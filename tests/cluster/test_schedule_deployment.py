@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from forecast_scheduler.settings.document import load_settings
 from kube.decoding.decoding import decode_pod
-from placement.devices.demand import demand_mistake, gpu_demand
-from placement.devices.options import DeviceOptions
+from placement.devices.device_demand import demand_mistake, gpu_demand
 from placement.filters.domain import DOMAIN_LABEL
+from placement.node_rule_settings import DeviceOptions
 from scheduler.profiles.gpu.tide.training_annotations import training_terms
 from scheduler.profiles.job.job_annotations import Place, terms_of
 from testing.processes.shipped_schedule import documents

@@ -15,11 +15,11 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from admission.templates.decoding import BINDINGS, NODE_CONFIGS, POD_CONFIGS
+from admission.templates.template_decoding import BINDINGS, NODE_CONFIGS, POD_CONFIGS
 from kube.decoding.watched_kinds import REFUSED, UndecodableObject, Watched
+from placement.reservations.watched_plans import WATCHED_PLANS
 from placement.reservations.watched_reservations import WATCHED_RESERVATIONS
-from placement.reserved_targets.watched_plans import WATCHED_PLANS
-from rebalancer.execution.wire import DECODER
+from rebalancer.execution.plan_wire import DECODER
 from scheduler.gangs.group_decoding import POD_GROUPS
 from tenants.elastic_quota import WATCHED_QUOTAS
 from testing.processes.scorer_process import ROOT

@@ -23,7 +23,7 @@ from forecast_scheduler.commands.api_server_proxy import _BIND_THE_ROLE
 from kube.client.kubernetes_client import api_client
 from scorer.service.app import create_app
 from serving.kubernetes_access import KubernetesAccess
-from serving.kubernetes_reviews import api_server_ask
+from serving.token_reviews import api_server_ask
 from testing.processes.shipped_schedule import shipped
 from testing.processes.webhook_process import Api
 from testing.servers.control_plane.control_plane import ControlPlane

@@ -9,8 +9,8 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from admission.templates.decoding import object_from_manifest
-from admission.templates.patterns import matches, pattern_problem
+from admission.templates.parameters import matches, pattern_problem
+from admission.templates.template_decoding import object_from_manifest
 from testing.processes.scorer_process import ROOT
 from testing.servers.control_plane.control_plane import ControlPlane
 from tests.admission.templates.manifests import (

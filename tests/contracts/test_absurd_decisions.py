@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from admission.advice.holding_times import HoldingTimes
-from admission.templates.decoding import BINDINGS, NODE_CONFIGS
+from admission.advice.second_hands import HoldingTimes
 from admission.templates.pod_arguments import ARGUMENTS_ANNOTATION
 from admission.templates.shaping_annotations import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION
-from admission.webhook.admission import Reviewer
-from admission.webhook.last_errors import LastErrors
-from admission.webhook.protocol import Malformed
+from admission.templates.template_decoding import BINDINGS, NODE_CONFIGS
+from admission.webhook.admission_review import MalformedReview
+from admission.webhook.binding_statuses import LastErrors
+from admission.webhook.review_answers import Reviewer
 from admission.webhook.template_store import TemplateStore
+from autoscaling.autoscale_settings import ReplicaOptions
 from autoscaling.replicas.loads_ahead import loads_ahead
-from autoscaling.replicas.options import ReplicaOptions
 from autoscaling.services_ahead import services_ahead
 from base.errors import InputError
 from cluster.tables.self_check import self_check
@@ -29,11 +29,11 @@ from kube.decoding.decoding import WATCHED, Kind
 from kube.decoding.stored_templates import stored
 from kube.decoding.watched_kinds import UndecodableObject, Watched, decode_page
 from kube.objects.objects import PodInfo
-from kube.objects.resource_version import is_older, version_number
-from placement.advice_gate import ADVICE
+from kube.objects.watched_objects import is_older, version_number
 from placement.disruption_budgets import WATCHED_BUDGETS, DisruptionBudgets
-from placement.held_pods import UNBOUND_PODS
+from placement.gate_removal import UNBOUND_PODS
 from placement.pod_groups.pod_group import PodGroupInfo
+from placement.pods_to_hold import ADVICE
 from rebalancer.execution.wire_seen import deployment_seen, marked_deployments, pods_seen
 from rebalancer.plan_maker import PlanSources
 from scheduler.gangs.group_decoding import POD_GROUPS
@@ -306,7 +306,7 @@ def test_a_review_that_fails_changes_no_other(body: bytes, text: str) -> None:
     for pod in (json.loads(body), forged):
         try:
             reviewer.review(review_of(pod))
-        except Malformed:
+        except MalformedReview:
             continue
     assert [*_reviews(reviewer)] == alone
 

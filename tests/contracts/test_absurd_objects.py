@@ -15,18 +15,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from admission.templates.decoding import BINDINGS, NODE_CONFIGS, POD_CONFIGS
+from admission.templates.template_decoding import BINDINGS, NODE_CONFIGS, POD_CONFIGS
 from admission.webhook.recorded_pods import POD_RECORDS
+from autoscaling.autoscale_settings import BufferOptions, GuardOptions, RequestOptions, ResizeOptions
 from autoscaling.nodes.buffers import buffers
 from autoscaling.nodes.guard import marks
 from autoscaling.nodes.guard_hand import nodes_now
-from autoscaling.nodes.options import BufferOptions, GuardOptions
-from autoscaling.requests.options import RequestOptions, ResizeOptions
 from autoscaling.requests.pod_resources import ORIGINAL, PROOF, RESIZE_LABEL, RESIZED_LABEL
 from autoscaling.requests.resize_hand import ResizeHand
 from autoscaling.services_ahead import services_ahead
 from forecast.service_key import ServiceKey
-from kube.client.api_answer import Answer
+from kube.client.api_answer import ApiAnswer
 from kube.decoding.decoding import WATCHED, Kind
 from kube.decoding.watched_kinds import Watched, decode_page
 from placement.disruption_budgets import WATCHED_BUDGETS
@@ -103,19 +102,19 @@ class _ApiServer:
 
     async def request(
         self, method: str, path: str, body: bytes | None, *, content_type: str = "", seconds: float
-    ) -> Answer:
+    ) -> ApiAnswer:
         place = urlsplit(path)
         if "/secrets/" in path:
-            return Answer(200, json.dumps({"data": {"key": base64.b64encode(b"k" * 32).decode()}}).encode())
+            return ApiAnswer(200, json.dumps({"data": {"key": base64.b64encode(b"k" * 32).decode()}}).encode())
         if place.path == "/api/v1/namespaces":
-            return Answer(200, b'{"items": []}')
+            return ApiAnswer(200, b'{"items": []}')
         if place.path == "/api/v1/pods":
             label = parse_qs(place.query)["labelSelector"][0].split("=")[0]
             found = [json.dumps(one).encode() for one in self.pods.values() if label in one["metadata"]["labels"]]
-            return Answer(200, _list([*found[:20], *self._absurd, *found[20:]]))
+            return ApiAnswer(200, _list([*found[:20], *self._absurd, *found[20:]]))
         name = unquote(place.path.removesuffix("/resize").rsplit("/", 1)[1])
         if name not in self.pods:
-            return Answer(500 if self._absurd else 404, text="an absurd pod is written")
+            return ApiAnswer(500 if self._absurd else 404, text="an absurd pod is written")
         assert body is not None
         pod, change = self.pods[name], json.loads(body)
         for field in ("annotations", "labels"):
@@ -123,7 +122,7 @@ class _ApiServer:
             pod["metadata"][field] = {key: value for key, value in merged.items() if value is not None}
         for container in change.get("spec", {}).get("containers", ()):
             pod["spec"]["containers"][0]["resources"]["requests"] |= container["resources"]["requests"]
-        return Answer(200, json.dumps(pod).encode())
+        return ApiAnswer(200, json.dumps(pod).encode())
 
 
 def _lived_through(absurd_pod: bytes | None, n_pods: int = 40) -> list[Mapping[str, Manifest]]:

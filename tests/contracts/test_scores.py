@@ -1,4 +1,4 @@
-"""What every score must do. Registering one in scorer/scores/catalogue.py is enough to have it tested here."""
+"""What every score must do. Registering one in scorer/scores/score_catalogue.py is enough to have it tested here."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from base.arrays import Floats
 from forecast.resources import RESOURCES
-from scorer.scores.catalogue import SCORES, RegisteredScore, scores
-from scorer.scores.columns import ClusterFigures, NodeColumns, PodColumns
-from scorer.scores.options import ScoreParameters
+from scorer.scores.score_catalogue import SCORES, RegisteredScore, scores
+from scorer.scores.score_columns import ClusterFigures, ScoredNodeColumns, ScoredPodColumns
+from scorer.scores.score_settings import ScoreParameters
 
 GPU = "nvidia.com/gpu"
 KINDS = ("cpu", "memory", "pods", "ephemeral-storage", GPU)
@@ -34,7 +34,7 @@ every_score = pytest.mark.parametrize(
     [pytest.param(score, id=f"{name}-{table}") for table, entries in TABLES.items() for name, score in entries.items()],
 )
 
-Case = tuple[NodeColumns, PodColumns, ClusterFigures]
+Case = tuple[ScoredNodeColumns, ScoredPodColumns, ClusterFigures]
 
 
 def random_case(seed: int, n_nodes: int, all_known: bool) -> Case:
@@ -51,7 +51,7 @@ def random_case(seed: int, n_nodes: int, all_known: bool) -> Case:
     least = 1.0 if all_known else 0.0
     requested = amounts(len(KINDS), 80) * UNITS
     exact = np.where(rng.random(n_nodes) < 0.5, amounts(1, 4)[:, 0], np.nan)
-    nodes = NodeColumns(
+    nodes = ScoredNodeColumns(
         kinds=KINDS,
         allocatable=(amounts(len(KINDS), 64, (0.0, np.nan, np.inf)) + least) * UNITS,
         requested=requested,
@@ -68,7 +68,7 @@ def random_case(seed: int, n_nodes: int, all_known: bool) -> Case:
     )
     requests = rng.choice([0.0, 0.125, 1.0, 8.0], len(KINDS)) * UNITS
     virtual = rng.choice([0.0, 0.125, 8.0] if all_known else [0.0, 0.125, 8.0, np.nan], N_RESOURCES)
-    pod = PodColumns(
+    pod = ScoredPodColumns(
         requests=requests,
         nonzero=np.maximum(requests[:2], np.array([0.1, 2e8])),
         virtual_request=virtual * USAGE_UNITS,
@@ -141,20 +141,20 @@ def test_scoring_nodes_together_or_one_by_one_is_the_same(score: RegisteredScore
     np.testing.assert_array_equal(score.compute(nodes, pod, cluster), alone)
 
 
-def more_requested(nodes: NodeColumns, extra: Floats) -> NodeColumns:
+def more_requested(nodes: ScoredNodeColumns, extra: Floats) -> ScoredNodeColumns:
     more = extra[:, : len(KINDS)] * UNITS
     return replace(nodes, requested=nodes.requested + more, requested_nonzero=nodes.requested_nonzero + more[:, :2])
 
 
-def more_usage(nodes: NodeColumns, extra: Floats) -> NodeColumns:
+def more_usage(nodes: ScoredNodeColumns, extra: Floats) -> ScoredNodeColumns:
     return replace(nodes, virtual_available=nodes.virtual_available - extra[:, :N_RESOURCES] * USAGE_UNITS)
 
 
-def more_predicted(nodes: NodeColumns, extra: Floats) -> NodeColumns:
+def more_predicted(nodes: ScoredNodeColumns, extra: Floats) -> ScoredNodeColumns:
     return replace(nodes, predicted_share=nodes.predicted_share + extra[:, 0])
 
 
-MORE: Mapping[str, Callable[[NodeColumns, Floats], NodeColumns]] = {
+MORE: Mapping[str, Callable[[ScoredNodeColumns, Floats], ScoredNodeColumns]] = {
     "requested": more_requested,
     "usage": more_usage,
     "predicted": more_predicted,
@@ -235,7 +235,7 @@ def half_full(n: int) -> Case:
     capacity = size * np.array([16.0, 64.0, 500.0, 1000.0, 10.0]) * USAGE_UNITS
     requested = allocatable * rng.uniform(0.2, 0.6, allocatable.shape)
     qos_pods = rng.integers(1, 20, (n, 3)).astype(np.float64)
-    nodes = NodeColumns(
+    nodes = ScoredNodeColumns(
         kinds=KINDS,
         allocatable=allocatable,
         requested=requested,
@@ -249,7 +249,7 @@ def half_full(n: int) -> Case:
         out_of_memory=np.zeros(n, dtype=bool),
         known=np.ones(n, dtype=bool),
     )
-    pod = PodColumns(
+    pod = ScoredPodColumns(
         requests=np.array([2.0, 4.0, 1.0, 0.0, 1.0]) * UNITS,
         nonzero=np.array([2.0, 4.0 * 2**30]),
         virtual_request=np.array([0.5, 2.0, 1.0, 1.0, 0.1]) * USAGE_UNITS,

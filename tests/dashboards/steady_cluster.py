@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from cluster.predicted.capacity import CAPACITY_ANNOTATION
+from cluster.predicted.node_capacity import CAPACITY_ANNOTATION
 from forecast.resources import RESOURCES
 from testing.measured_cluster.cluster import N_NODES, make_cluster
 from testing.measured_cluster.truth_files import write_history

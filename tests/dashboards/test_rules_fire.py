@@ -16,7 +16,7 @@ from dashboards.alerting.rule_files import RUNBOOKS, alert_groups, files
 from tests.dashboards.alert_scenes import SCENES
 from tests.dashboards.promtool_tests import run_rule_tests, series
 from tests.dashboards.scene import Scene
-from trainer.prometheus.options import PrometheusOptions
+from trainer.prometheus.prometheus_settings import PrometheusOptions
 
 ROOT: Final = Path(__file__).parents[2]
 ALERTS: Final = ROOT / "dashboards" / "prometheus" / "alerts.yaml"

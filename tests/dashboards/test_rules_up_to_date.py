@@ -15,7 +15,7 @@ import yaml
 from dashboards.alerting import files
 from dashboards.alerting.rule_files import alert_groups
 from testing.servers.prometheus import promtool
-from trainer.prometheus.options import PrometheusOptions
+from trainer.prometheus.prometheus_settings import PrometheusOptions
 
 ROOT: Final = Path(__file__).parents[2]
 DASHBOARDS: Final = ROOT / "dashboards"

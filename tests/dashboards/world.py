@@ -31,7 +31,17 @@ import msgspec
 import yaml
 
 from rebalancer.execution.plan_records import PLANS_PATH
-from rebalancer.execution.wire import API_VERSION, KIND, Grade, Mode, Phase, PlanSpec, PlanStatus, Trigger, moment
+from rebalancer.execution.plan_wire import (
+    API_VERSION,
+    KIND,
+    PlanGrade,
+    PlanMode,
+    PlanPhase,
+    PlanSpec,
+    PlanStatus,
+    Trigger,
+    moment,
+)
 from rebalancer.plan_book import night_name
 from testing.clusters.own_nodes import nodes_of, settings_of_schedule
 from testing.processes.scorer_process import ROOT, ScorerProcess
@@ -253,7 +263,7 @@ def _plan_a_night(api: Api) -> None:
         "apiVersion": API_VERSION,
         "kind": KIND,
         "metadata": {"name": night_name(night)},
-        "spec": msgspec.to_builtins(PlanSpec(at - timedelta(days=2), Trigger.NIGHT, Mode.SHADOW)),
+        "spec": msgspec.to_builtins(PlanSpec(at - timedelta(days=2), Trigger.NIGHT, PlanMode.SHADOW)),
     }
 
     def is_created() -> bool:
@@ -264,8 +274,8 @@ def _plan_a_night(api: Api) -> None:
         return True
 
     assert eventually(is_created, _LONG), "RebalancePlans are not served"
-    grade = Grade(predicted=9.0, realised=7.5, at=at, verdict="good")
-    status = msgspec.to_builtins(PlanStatus(Phase.REPORTED, grade=grade))
+    grade = PlanGrade(predicted=9.0, realised=7.5, at=at, verdict="good")
+    status = msgspec.to_builtins(PlanStatus(PlanPhase.REPORTED, grade=grade))
     api.request("PATCH", f"{PLANS_PATH}/{night_name(night)}/status", {"status": status})
 
 

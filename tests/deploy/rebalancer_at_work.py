@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from rebalancer.execution.wire import Mode, MoveSpec, Phase, PlanSpec, Trigger
+from rebalancer.execution.plan_wire import MoveSpec, PlanMode, PlanPhase, PlanSpec, Trigger
 from rebalancer.plan_book import unforeseen_name
 from testing.clusters.own_nodes import QUICK_LEASE
 from testing.processes.scorer_process import settings_of
@@ -57,10 +57,10 @@ def prepare(installed: Installed, writer: ClusterWriter) -> None:
             _make_ready(writer, one)
         moves.append(_move(service, made[0]))
     now = datetime.now(UTC)
-    _create_plan(installed, PlanSpec(now, Trigger.UNFORESEEN, Mode.ON, tuple(moves)), Phase.PLANNED)
+    _create_plan(installed, PlanSpec(now, Trigger.UNFORESEEN, PlanMode.ON, tuple(moves)), PlanPhase.PLANNED)
     for number in (1, 2):
-        spec = PlanSpec(now - timedelta(days=number), Trigger.UNFORESEEN, Mode.SHADOW)
-        _create_plan(installed, spec, Phase.REPORTED)
+        spec = PlanSpec(now - timedelta(days=number), Trigger.UNFORESEEN, PlanMode.SHADOW)
+        _create_plan(installed, spec, PlanPhase.REPORTED)
 
 
 def replace_one(writer: ClusterWriter, seconds: float) -> None:
@@ -139,7 +139,7 @@ def _move(service: str, made: Manifest) -> MoveSpec:
     )
 
 
-def _create_plan(installed: Installed, spec: PlanSpec, phase: Phase) -> None:
+def _create_plan(installed: Installed, spec: PlanSpec, phase: PlanPhase) -> None:
     """As the rebalancer itself: nobody else may."""
     name = unforeseen_name(spec.created_at)
     made = {

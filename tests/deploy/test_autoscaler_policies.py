@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from autoscaling.nodes.node_marks import KEPT_UNTIL
+from autoscaling.nodes.guard import KEPT_UNTIL
 from autoscaling.requests.pod_resources import ORIGINAL, PROOF, RESIZE_LABEL, RESIZED_LABEL
 from autoscaling.requests.proven_records import SECRET
 from kube.client.pod_writes import MERGE

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from admission.webhook.options import WebhookOptions
-from advisor.options import AdviseOptions
-from autoscaling.options import AutoscaleOptions
-from forecast_scheduler.settings.extender_settings import ExtenderSettings
-from forecast_scheduler.settings.scorer_settings import ScorerSettings
-from rebalancer.options import RebalanceOptions
+from admission.webhook_settings import WebhookOptions
+from advisor.advice_settings import AdviseOptions
+from autoscaling.autoscale_settings import AutoscaleOptions
+from forecast_scheduler.settings.sections import ExtenderSettings, ScorerSettings
+from rebalancer.rebalance_settings import RebalanceOptions
 from scheduler.schedule_settings import ScheduleSettings
 from serving.body_budget import BODIES_IN_ALL, BYTES_OF_A_VALUE, FREE_BYTES
 from serving.connections import MOST_BESIDE_BODY, MOST_UNREAD
-from serving.handshakes import MOST_HANDSHAKES
-from serving.options import ServerOptions, ServingOptions
+from serving.server_settings import ServerOptions, ServingOptions
+from serving.tls import MOST_HANDSHAKES
 from tests.processes.floods import MIB, memory_limit
 
 OWN = {

@@ -11,13 +11,13 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from kube.client.api_answer import Answer, answered
+from kube.client.api_answer import ApiAnswer, answered
 from kube.client.pod_writes import MERGE
-from placement.reserved_targets.move_state import MoveState
+from placement.reservations.watched_plans import MoveState
+from rebalancer.execution.move_requests import MoveRequests
 from rebalancer.execution.move_rooms import MADE_BY
 from rebalancer.execution.observation import DeploymentSeen, PodSeen, Reply
-from rebalancer.execution.requests import MoveRequests
-from rebalancer.execution.wire import MoveSpec, MoveStatus
+from rebalancer.execution.plan_wire import MoveSpec, MoveStatus
 from rebalancer.execution.wire_seen import MOVE_BY_SURGE, SURGED_FOR, deployment_seen, pod_seen
 from testing.servers.applying import Applier, NotApplied
 from testing.waiting import eventually
@@ -37,7 +37,7 @@ class Sent:
 
     async def request(
         self, method: str, path: str, body: bytes | None, *, content_type: str = "application/json", seconds: float
-    ) -> Answer:
+    ) -> ApiAnswer:
         try:
             found = self.by.send(method, path, None if body is None else msgspec.json.decode(body), kind=content_type)
         except NotApplied as error:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from kube.leader_election.options import LeaseOptions
+from kube.leader_election.lease_options import LeaseOptions
 from kube.leader_election.record import lease_body
 from scheduler.loop_settings import ShardOptions
 from scheduler.shards.node_shards import HANDED_OVER, SHARD_LABEL, HandedOver, LoanRequest, handing_over, wanting

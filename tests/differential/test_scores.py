@@ -11,7 +11,7 @@ import pytest
 
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
-from placement.scores.catalogue import STANDARD_SCORES
+from placement.scores.plugin_weights import STANDARD_SCORES
 from tests.differential.our_filters import Tables, decoded
 from tests.differential.real_scheduler import RealScheduler
 from tests.placement.random_cluster import random_cluster

@@ -12,28 +12,28 @@ import numpy as np
 import pytest
 
 from base.errors import ForecastError
+from extender.answer_settings import AnswerOptions
 from extender.extender import Extender
-from extender.extender_api import Victims
+from extender.extender_api import VictimsByUid
 from extender.extender_options import ExtenderOptions
-from extender.options import AnswerOptions
-from extender.score_source import LocalScores
+from extender.score_sources import LocalScores
 from forecast.service_key import ServiceKey
 from kube.decoding.decoding import Kind
 from kube.objects.constraints import HostPort, LabelSelector, Operator, Requirement
 from kube.objects.objects import PodInfo
-from placement.decisions.advice import Advice
+from placement.decisions.decision import Advice
 from placement.decisions.recorder import DecisionRecorder
 from placement.filters.domain import DOMAIN_LABEL, Domain
 from placement.filters.filter import ClusterView, Rejection
 from placement.filters.node_ports import NodePorts
 from placement.filters.node_resources_fit import NodeResourcesFit
-from placement.index.pod_groups import PodGroups
+from placement.index.pods_by_labels import PodGroups
 from placement.node_order import ORDER_POINTS
-from placement.policies.policy import OnePolicy
+from placement.policies.policy import OnePolicyForAll
 from placement.policies.pool_order import PoolOrder
-from placement.reserved_targets.watched_plans import PlanReservations, Reservation
-from scorer.policy import ScoringPolicy, scoring_policy
+from placement.reservations.watched_plans import KeptTarget, PlanReservations
 from scorer.scorer_api import Scored
+from scorer.scoring_policy import ScoringPolicy, scoring_policy
 from tests.scorer.live_cluster import node, pod_of
 from tests.scorer.scorer_at import LiveScorer, shares
 
@@ -101,7 +101,7 @@ def test_the_lowest_peak_gets_most_points_unless_a_node_is_kept() -> None:
     assert advice.service == "shop/Deployment/service-0"
     tested = LiveScorer(pods=LOADED)
     made, _ = extender_of(tested)
-    kept = Reservation("uid-moving", ServiceKey("shop", "Deployment", "service-0"), "node-0", tested.clock() + 60)
+    kept = KeptTarget("uid-moving", ServiceKey("shop", "Deployment", "service-0"), "node-0", tested.clock() + 60)
     made.rules.reserved.plans.put(PlanReservations("p", (kept,)))
     points = made.prioritize(pod_of(0, "new"), NODES)
     assert points["node-0"] == max(points.values()) > ORDER_POINTS / 2
@@ -136,7 +136,7 @@ def test_a_shadow_answers_neutrally_and_goes_on_from_its_advice() -> None:
     assert made.prioritize(pod_of(0, "new"), NODES) == {}
     assert said.advice[0].best == "node-3"
     assert said.advice[0].is_shadow
-    victims = {"node-0": Victims(("u",))}
+    victims = {"node-0": VictimsByUid(("u",))}
     assert made.preempt(pod_of(0, "new"), victims) == victims
     tested = LiveScorer(sizes=(4.0, 4.0, 4.0, 4.0))  # a pod is more than a point of them
     made, said = extender_of(tested, shadow=True)
@@ -175,12 +175,15 @@ def test_nodes_are_rejected_for_what_counts_most_and_kept_where_eviction_helps()
     other = ([False, True, False, False], "another domain", False)
     made, _ = extender_of(LiveScorer(), filters=(Rejects(full), Rejects(other)))
     victims = {
-        "node-0": Victims(("a",)),
-        "node-1": Victims(("b",)),
-        "node-2": Victims(()),
-        "node-9": Victims(("c",), 1),
+        "node-0": VictimsByUid(("a",)),
+        "node-1": VictimsByUid(("b",)),
+        "node-2": VictimsByUid(()),
+        "node-9": VictimsByUid(("c",), 1),
     }
-    assert made.preempt(pod_of(0, "new"), victims) == {"node-0": Victims(("a",)), "node-9": Victims(("c",), 1)}
+    assert made.preempt(pod_of(0, "new"), victims) == {
+        "node-0": VictimsByUid(("a",)),
+        "node-9": VictimsByUid(("c",), 1),
+    }
 
 
 def test_pools_come_in_their_order_by_points_as_far_as_nodes_are_asked_for() -> None:
@@ -189,7 +192,7 @@ def test_pools_come_in_their_order_by_points_as_far_as_nodes_are_asked_for() -> 
         tested.scorer.tables.put(Kind.NODES, replace(node(name), labels={"pool": pool}))
     pools = PoolOrder([LabelSelector((Requirement("pool", Operator.IN, (pool,)),)) for pool in "ab"])
     plain = ExtenderOptions().policy(scoring_policy(tested.scorer.options))
-    made = AtOnce(tested.scorer, policies=OnePolicy(replace(plain, pools=pools)), clock=tested.clock)
+    made = AtOnce(tested.scorer, policies=OnePolicyForAll(replace(plain, pools=pools)), clock=tested.clock)
     points = dict.fromkeys(NODES, 0) | dict(made.prioritize(pod_of(0, "new"), NODES))
     assert sorted(NODES, key=lambda name: -points[name])[:2] == ["node-0", "node-3"]  # node-0 is the fullest
     assert points["node-0"] - points["node-3"] > 90_000 < points["node-3"] - points["node-1"]

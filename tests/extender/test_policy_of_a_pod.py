@@ -7,20 +7,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from extender.extender import Extender
-from extender.extender_api import Victims
+from extender.extender_api import VictimsByUid
 from extender.extender_options import ExtenderOptions
-from extender.score_source import LocalScores
+from extender.score_sources import LocalScores
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
 from placement.card_types.listed_cards import ListedCards
-from placement.card_types.options import CardOptions, Protection
 from placement.filters.domain import DOMAIN_LABEL, Domain
 from placement.node_order import ORDER_POINTS
-from placement.policies.policy import Chosen, Policy
+from placement.node_rule_settings import CardOptions, Protection
+from placement.policies.policy import ChosenPolicy, Policy
 from scorer.options import ScorerOptions
-from scorer.policy import SETTINGS_POLICY, ScoringPolicy, scoring_policy
 from scorer.scorer_api import Scored
-from scorer.scores.catalogue import SCORES
+from scorer.scores.score_catalogue import SCORES
+from scorer.scoring_policy import SETTINGS_POLICY, ScoringPolicy, scoring_policy
 from tests.extender.test_extender import LOADED, NODES, AtOnce, Said
 from tests.scorer.live_cluster import node, pod_of
 from tests.scorer.scorer_at import LiveScorer
@@ -36,9 +36,9 @@ class Table:
         self.policies = dict(policies)
         self.placed = Counter[str]()
 
-    def choose(self, pod: PodInfo) -> Chosen:
+    def choose(self, pod: PodInfo) -> ChosenPolicy:
         policy = self.policies.get(pod.name)
-        return Chosen(USUAL) if policy is None else Chosen(policy, "its name")
+        return ChosenPolicy(USUAL) if policy is None else ChosenPolicy(policy, "its name")
 
     def count(self, policy: str) -> None:
         self.placed[policy] += 1
@@ -148,6 +148,6 @@ def test_a_victim_is_kept_where_the_policy_of_the_pod_lets_it_in() -> None:
     tested = LiveScorer()
     tested.scorer.tables.put(Kind.NODES, replace(node("node-1"), labels={DOMAIN_LABEL: "batch"}))
     made, _ = extender_of(tested, Table({"strict": Policy(STACK, (Domain(),))}))
-    victims = {name: Victims(("u1",)) for name in ("node-0", "node-1")}
+    victims = {name: VictimsByUid(("u1",)) for name in ("node-0", "node-1")}
     assert made.preempt(pod_of(0, "strict"), victims).keys() == {"node-0"}
     assert made.preempt(pod_of(0, "other"), victims).keys() == {"node-0", "node-1"}

@@ -15,15 +15,15 @@ import numpy as np
 import pytest
 
 from base.errors import InputError
+from extender.answer_settings import AnswerOptions
 from extender.extender import Extender
 from extender.extender_options import ExtenderOptions
-from extender.options import AnswerOptions
-from extender.remote_scores import RemoteScorer, RemoteScores, ScorerUnavailable
+from extender.score_sources import RemoteScorer, RemoteScores, ScorerUnavailable
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo, QosClass
 from scorer.service.app import create_app
-from scorer.service.options import ServiceOptions
-from serving.options import ServerOptions
+from scorer.service.scorer_service_settings import ScorerServiceOptions
+from serving.server_settings import ServerOptions
 from testing.authority import Authority
 from testing.servers.prometheus import free_port
 from tests.scorer.live_cluster import pod_of
@@ -155,7 +155,7 @@ def test_a_token_is_sent_and_read_anew_when_it_changes(tested: LiveScorer, tmp_p
     theirs, ours = tmp_path / "theirs", tmp_path / "ours"
     theirs.write_text("secret\n")
     ours.write_text("wrong\n")
-    with served(create_app(tested.scorer, ServiceOptions(token_files=(theirs,)))) as url:
+    with served(create_app(tested.scorer, ScorerServiceOptions(token_files=(theirs,)))) as url:
         remote = RemoteScores(RemoteScorer(url, token_file=ours, seconds=PATIENT))
         with pytest.raises(ScorerUnavailable, match="answered 401"):
             remote.score(NEW, NODES)
@@ -233,7 +233,7 @@ def test_one_that_is_slow_is_not_waited_for() -> None:
         over.wait(PATIENT)
 
     slow.fail = wait
-    with served(create_app(slow, ServiceOptions(deadline=2 * PATIENT))) as url:
+    with served(create_app(slow, ScorerServiceOptions(deadline=2 * PATIENT))) as url:
         try:
             with pytest.raises(ScorerUnavailable, match="timed out"):
                 RemoteScores(RemoteScorer(url, seconds=0.1)).score(NEW, NODES)

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from base.bounded_reading import AnswerTooLarge, AnswerTooSlow, Room, read_whole
+from base.bounded_reading import AnswerTooLarge, AnswerTooSlow, ReadingRoom, read_whole
 from testing.waiting import eventually
 
 MIB = 2**20
@@ -18,25 +18,25 @@ def _pieces(*pieces: bytes) -> object:
 
 
 def test_an_answer_is_read_to_its_end() -> None:
-    with Room(MIB).reading() as hold:
+    with ReadingRoom(MIB).reading() as hold:
         assert read_whole(_pieces(b"a", b"bc"), hold, most=3, seconds=1.0) == b"abc"  # type: ignore[arg-type]
 
 
 def test_an_answer_is_given_up_at_the_first_byte_too_many() -> None:
     read = _pieces(b"abc", b"d", b"never read")
-    with Room(MIB).reading() as hold, pytest.raises(AnswerTooLarge, match="larger than 3 bytes, the most"):
+    with ReadingRoom(MIB).reading() as hold, pytest.raises(AnswerTooLarge, match="larger than 3 bytes, the most"):
         read_whole(read, hold, most=3, seconds=1.0)  # type: ignore[arg-type]
     assert read(1) == b"never read"  # type: ignore[operator]
 
 
 def test_an_answer_that_drips_is_given_up() -> None:
     now = iter(range(1000))
-    with Room(MIB).reading() as hold, pytest.raises(AnswerTooSlow, match="within 5 s"):
+    with ReadingRoom(MIB).reading() as hold, pytest.raises(AnswerTooSlow, match="within 5 s"):
         read_whole(lambda most: b"a", hold, most=MIB, seconds=5.0, clock=lambda: float(next(now)))
 
 
 def test_answers_share_the_room_and_the_first_goes_on() -> None:
-    room, got, held = Room(2 * MIB), threading.Event(), []
+    room, got, held = ReadingRoom(2 * MIB), threading.Event(), []
     with room.reading() as first:
         first(3 * MIB, 1.0)  # the first MiB of each is free
         assert room.held_bytes == 2 * MIB
@@ -58,7 +58,7 @@ def test_answers_share_the_room_and_the_first_goes_on() -> None:
 
 
 def test_an_answer_that_finds_no_room_is_given_up() -> None:
-    room = Room(MIB)
+    room = ReadingRoom(MIB)
     with room.reading() as first, room.reading() as second:
         first(2 * MIB, 0.0)
         with pytest.raises(AnswerTooSlow, match="no room beside other answers"):

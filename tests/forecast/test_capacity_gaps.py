@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from forecast.capacity_gaps import capacity_gaps, resources_measured
+from forecast.assumed_capacity import capacity_gaps, resources_measured
 from forecast.fit import fit
 from forecast.resources import DISK, LOG, RESOURCES
 from tests.synthetic import synthetic_history

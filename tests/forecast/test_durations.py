@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from base.durations import DURATION_EXAMPLES, duration_seconds
+from base.setting_group import DURATION_EXAMPLES, duration_seconds
 
 
 @pytest.mark.parametrize(

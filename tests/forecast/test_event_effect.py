@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from forecast.calendar import Calendar, DayType
+from forecast.event_calendar import Event
 from forecast.event_effect import EventDays, shrunk_factors
-from forecast.events import Event
 from forecast.fit import fit
 from forecast.history import History
 from forecast.model import PeakModel

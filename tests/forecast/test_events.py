@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from base.errors import InputError
-from forecast.events import Event, events_between
+from forecast.event_calendar import Event, events_between
 from forecast.service_key import ServiceKey
 
 FRIDAY = date(2026, 11, 27)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from base.arrays import Floats
-from forecast.expert_aggregation import LEARNING_DAYS, decayed_sums, expert_losses, series_weights
-from forecast.losses import pinball_loss
+from forecast.expert_weights import LEARNING_DAYS, decayed_sums, expert_losses, series_weights
+from forecast.quantiles import pinball_loss
 
 EQUAL = np.full((1, 3), 1 / 3)
 

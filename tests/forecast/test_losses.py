@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from forecast.losses import coverage, pinball_loss
+from forecast.quantiles import coverage, pinball_loss
 
 
 @pytest.mark.parametrize(

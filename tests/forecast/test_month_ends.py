@@ -11,7 +11,7 @@ import pytest
 
 from base.arrays import AnyFloats
 from forecast.calendar import Calendar
-from forecast.events import Event
+from forecast.event_calendar import Event
 from forecast.fit import fit
 from forecast.history import History
 from forecast.model import PeakModel

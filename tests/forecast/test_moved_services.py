@@ -8,10 +8,9 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from forecast.earlier_days import EarlierDays
 from forecast.fit import fit
-from forecast.history import History
-from forecast.moved_services import with_earlier_days
+from forecast.fit_inputs import with_earlier_days
+from forecast.history import EarlierDays, History
 from tests.synthetic import MONDAY, synthetic_history
 
 MOVED = 2

@@ -12,7 +12,7 @@ from base.object_store import open_store
 from forecast.published_models import Registry
 from testing.servers.object_store import Fault, ObjectStoreServer, Request
 from tests.forecast.artefacts import artefact_of, value_of
-from trainer.lease import LeaseLost, hold_lease
+from trainer.run_lease import LeaseLost, hold_lease
 
 
 @pytest.fixture

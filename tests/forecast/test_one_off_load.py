@@ -12,8 +12,8 @@ from forecast.composition import peak_at
 from forecast.fit import fit
 from forecast.history import History
 from forecast.model import PeakModel
+from forecast.node_base import with_one_offs, without_one_offs
 from forecast.node_forecast import node_forecast
-from forecast.one_off_load import with_one_offs, without_one_offs
 from forecast.resources import CPU
 from forecast.service_key import ServiceKey
 from tests.forecast.six_nodes import BASE, WEB_POD, history_of, with_nights_of_etl

@@ -10,9 +10,17 @@ import pytest
 
 from forecast.fit import fit
 from forecast.history import History
-from forecast.issued_bounds import daily_peaks, node_hits, service_hits
 from forecast.model import PEAK_QUANTILES, PeakModel
-from forecast.online_calibration import INFO, SERVICE_GAIN, BoundOffsets, excess_misses, next_offsets
+from forecast.online_calibration import (
+    INFO,
+    SERVICE_GAIN,
+    BoundOffsets,
+    daily_peaks,
+    excess_misses,
+    next_offsets,
+    node_hits,
+    service_hits,
+)
 from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.service_key import ServiceKey
 from tests.synthetic import synthetic_history

@@ -5,11 +5,11 @@ import pytest
 
 from base.arrays import Floats, Ints
 from forecast.calendar import Days
-from forecast.losses import coverage, pinball_loss
 from forecast.peak_experts import EXPERTS, KnownDays, expert_forecasts, known_days
-from forecast.peak_features import FEATURES, RELATIVE_FEATURES, describe, relative_features
 from forecast.peak_statistics import DailyStatistics, daily_statistics, smoothed_peaks
+from forecast.peak_trees import FEATURES, RELATIVE_FEATURES, describe, relative_features
 from forecast.peaks import PeakForecaster
+from forecast.quantiles import coverage, pinball_loss
 
 
 def some_days(n_days: int, first_weekday: int = 0) -> Days:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from forecast.pod_bounds import LARGEST, bounded_by_nodes, largest_node
 from forecast.resources import CPU, MEMORY
+from forecast.usage_limits import LARGEST, bounded_by_nodes, largest_node
 
 CAPACITY = np.array([[4.0, 16e9], [32.0, np.nan], [np.nan, np.nan]])
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from forecast.losses import pinball_loss
-from forecast.quantile_blend import blend_weights
+from forecast.expert_weights import blend_weights
+from forecast.quantiles import pinball_loss
 
 
 def test_the_expert_that_is_right_gets_the_weight() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from base.arrays import Floats
-from forecast.quantile_trees import QuantileTrees, weighted_quantile
+from forecast.peak_trees import QuantileTrees, weighted_quantile
 
 PAIRS = st.lists(st.tuples(st.integers(-20, 20), st.integers(1, 9)), min_size=1, max_size=30)
 

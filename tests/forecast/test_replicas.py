@@ -8,7 +8,7 @@ import numpy as np
 
 from base.arrays import Floats
 from forecast.calendar import Calendar, Days
-from forecast.replicas import ReplicaForecast, forecast_replicas
+from forecast.replica_forecast import ReplicaForecast, forecast_replicas
 from forecast.run_forecast import RunForecast
 
 MONDAY = date(2026, 5, 4)

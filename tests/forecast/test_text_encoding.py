@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from base import text_encoding
-from base.text_encoding import UndecodableText, as_utf8, decoded_text
+from base import yaml_reader
+from base.yaml_reader import UndecodableText, as_utf8, decoded_text
 
 TEXT = "time_zone: Europe/Berlin # größer als früher\r\n"
 
@@ -52,7 +52,7 @@ def test_what_is_no_such_text_is_named(content: bytes, message: str) -> None:
 
 
 def test_a_character_across_two_chunks_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_encoding, "_CHUNK", 3)
+    monkeypatch.setattr(yaml_reader, "_CHUNK", 3)
     assert decoded_text("abäcdöß".encode()) == "abäcdöß"
     with pytest.raises(UndecodableText, match=r"byte 5 \(0xe4\)"):
         decoded_text("abäc".encode() + b"\xe4x")

@@ -13,12 +13,12 @@ from base.arrays import Bools, Floats, Floats32, Ints
 from forecast.fit import fit
 from forecast.node_base import fit_node_base
 from forecast.peak_weights import fit_peak_weights, pods_felt_by_nodes
-from forecast.peak_weights.composition import day_counts
+from forecast.peak_weights.pods_on_nodes import day_counts
 from forecast.resources import CPU, DISK, MEMORY, NETWORK
 from forecast.usage_limits import FLEET_FACTOR, Excess, fleet_limits, services_beyond, typical_peaks
 from testing.clusters.constructed import constructed
 from tests.trainer.history.histories import COLUMNS, Tables, tables
-from trainer.history.cleaning import Cause
+from trainer.history.cleaning import CleaningCause
 from trainer.history.files import HistoryFiles
 
 LIAR = 5
@@ -98,7 +98,7 @@ def test_a_node_far_busier_than_all_others_is_believed_up_to_a_limit(
     files = HistoryFiles.open(found.write(tmp_path))
     measured = np.isfinite(files.history().node_usage[:, DISK])
     assert measured.size - np.count_nonzero(measured) == half_hours_lost
-    assert files.report.total(Cause.BEYOND_FLEET) == half_hours_lost
+    assert files.report.total(CleaningCause.BEYOND_FLEET) == half_hours_lost
 
 
 def lying(factor: float, *, capacity: float) -> Tables:
@@ -121,7 +121,7 @@ def test_a_lying_service_is_cut_named_and_counted(factor: float, tmp_path: Path)
     assert {one.resource for one in of_liar} == set(range(5))
     # Where the lie is smaller than an honest service, the latter is cut: nothing says which of both lies.
     assert sum(one.slots for one in of_liar) >= 0.95 * sum(one.slots for one in files.cut)
-    assert files.report.total(Cause.BEYOND_NODE) == sum(one.slots for one in files.cut) > 0
+    assert files.report.total(CleaningCause.BEYOND_NODE) == sum(one.slots for one in files.cut) > 0
     others = [row for row in range(len(history.services)) if row != liar]
     assert (history.usage_per_pod[others] == known.usage_per_pod[others]).mean() > 0.98
     left = np.nan_to_num(history.node_pod_usage / history.node_usage)

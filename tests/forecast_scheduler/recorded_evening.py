@@ -9,7 +9,7 @@ from pathlib import Path
 
 from base.progress import silent
 from forecast_scheduler.cli import run
-from forecast_scheduler.commands.demo.recorded_cluster import cluster_at
+from forecast_scheduler.commands.demo.evening_scorer import cluster_at
 from forecast_scheduler.commands.history_directory import open_history
 from forecast_scheduler.settings.document import Settings
 from tests.forecast_scheduler.small_history import small_tables

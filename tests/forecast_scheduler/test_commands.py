@@ -201,7 +201,7 @@ def test_the_demo_goes_all_the_way_and_says_where_the_report_lies(
 def test_the_demo_without_a_sample_says_where_to_get_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("forecast_scheduler.commands.demo.command.SAMPLE", Path("no/sample"))
+    monkeypatch.setattr("forecast_scheduler.commands.demo.demo_command.SAMPLE", Path("no/sample"))
     monkeypatch.chdir(tmp_path)
     assert run(["demo"]) == 2
     assert "run the demo in a clone of the repository, or on your own data" in capfd.readouterr().err

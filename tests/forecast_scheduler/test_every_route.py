@@ -10,27 +10,27 @@ from typing import cast
 import pytest
 from fastapi import APIRouter, FastAPI
 
-import admission.webhook.app
-import extender.service.app
+import admission.webhook.webhook_app
+import extender.service.extender_app
 import scheduler.service.scheduling_app
 import scorer.service.app
-from admission.webhook.options import WebhookOptions
+from admission.webhook_settings import WebhookOptions
 from advisor.preference_route import preferences_router
 from advisor.preferred_pods import PreferredPods
-from extender.service.options import ServiceOptions as ExtenderOptions
-from rebalancer.options import Mode
-from rebalancer.plan_route import plan_router
+from extender.answer_settings import ExtenderServiceOptions as ExtenderOptions
+from rebalancer.night_grades import Trust
+from rebalancer.rebalance_settings import RebalanceMode
 from rebalancer.rebalancing import RebalancingState
-from rebalancer.trust.mode import Trust
+from rebalancer.standing import plan_router
 from scheduler.profiles.gpu.tide.tide_report import NO_REPORT
 from scheduler.profiles.gpu.tide.tide_routes import tide_router
 from scheduler.profiles.job.job_upkeep import jobs_router
 from scheduler.profiles.job.jobs_plan_answers import JobReports
 from scheduler.scheduling_metrics import SchedulingMetrics
-from scorer.service.options import ServiceOptions
-from serving.open_paths import PAGE_FILES
-from tenants.report import TenantsReport
-from tenants.routes import tenants_router
+from scorer.service.scorer_service_settings import ScorerServiceOptions
+from serving.security import PAGE_FILES
+from tenants.tenant_report import TenantsReport
+from tenants.tenant_routes import tenants_router
 from testing.app_client import AppClient
 from tests.admission.webhook.simple_store import SimpleStore, simple_review
 from tests.extender.service.simple_extender import SimpleBinder, SimpleExtender
@@ -44,12 +44,12 @@ OPEN = {"/healthz", "/readyz", *PAGE_FILES}
 
 
 def _scorer(tokens: Tokens) -> FastAPI:
-    return scorer.service.app.create_app(FakeScorer(2), ServiceOptions(token_files=tokens))
+    return scorer.service.app.create_app(FakeScorer(2), ScorerServiceOptions(token_files=tokens))
 
 
 def _extender(tokens: Tokens) -> FastAPI:
     options = ExtenderOptions(token_files=tokens, deadline=20)
-    return extender.service.app.create_app(SimpleExtender(), options, binder=SimpleBinder())
+    return extender.service.extender_app.create_app(SimpleExtender(), options, binder=SimpleBinder())
 
 
 def _schedule(tokens: Tokens) -> FastAPI:
@@ -67,20 +67,20 @@ def _no_tenants() -> APIRouter:
 
 
 def _loops(tokens: Tokens, *routers: APIRouter) -> FastAPI:
-    options = ServiceOptions(token_files=tokens)
+    options = ScorerServiceOptions(token_files=tokens)
     return scheduler.service.scheduling_app.create_app(
         FakeScorer(2), SimpleScheduling(), SchedulingMetrics(), options, routers=routers
     )
 
 
 def _rebalance(tokens: Tokens) -> FastAPI:
-    state = RebalancingState(Trust(Mode.OFF))
+    state = RebalancingState(Trust(RebalanceMode.OFF))
     routers = [plan_router(lambda: state)]
-    return scorer.service.app.create_app(FakeScorer(2), ServiceOptions(token_files=tokens), routers=routers)
+    return scorer.service.app.create_app(FakeScorer(2), ScorerServiceOptions(token_files=tokens), routers=routers)
 
 
 def _webhook(tokens: Tokens) -> FastAPI:
-    return admission.webhook.app.create_app(simple_review, SimpleStore(), WebhookOptions(token_files=tokens))
+    return admission.webhook.webhook_app.create_app(simple_review, SimpleStore(), WebhookOptions(token_files=tokens))
 
 
 SERVICES: dict[str, Callable[[Tokens], FastAPI]] = {

@@ -10,10 +10,10 @@ import pytest
 from forecast.resources import CPU
 from forecast.service_key import Owner, ServiceKey
 from kube.decoding.decoding import Kind
-from kube.decoding.job_templates import PodTemplate
+from kube.decoding.job_specs import PodTemplate
 from kube.decoding.jobs import JobInfo
 from kube.objects.objects import PodInfo
-from placement.node_rule_options import NodeRuleOptions
+from placement.node_rule_settings import NodeRuleOptions
 from scheduler.profiles.job.job_tables import JobTables, job_tables
 from scheduler.schedule_settings import ScheduleSettings
 from scheduler.scheduling_tables import handle_of

@@ -17,8 +17,8 @@ import pytest
 from forecast.model_artefact import artefact_of
 from forecast.published_models import Registry
 from forecast_scheduler.cli import run
-from forecast_scheduler.commands.extender.setup import open_extender
-from forecast_scheduler.commands.scorer.setup import Inputs, open_scorer
+from forecast_scheduler.commands.extender_setup import open_extender
+from forecast_scheduler.commands.scorer.scorer_setup import Inputs, open_scorer
 from forecast_scheduler.settings.document import Settings, with_options
 from kube.objects.objects import PodInfo
 from scorer.scorer import Scorer

@@ -14,13 +14,13 @@ from cluster.scale_out import expected_scale_out
 from forecast.model_artefact import artefact_of
 from forecast.published_models import Registry
 from forecast.resources import CPU
-from forecast_scheduler.commands.canary.expected_placing import open_canary
-from forecast_scheduler.commands.extender.setup import open_extender
+from forecast_scheduler.commands.canary.trial_for_all import open_canary
+from forecast_scheduler.commands.extender_setup import open_extender
 from forecast_scheduler.commands.live_placing import open_placing
-from forecast_scheduler.commands.policy.follow_policies import read_policies
-from forecast_scheduler.commands.scorer.setup import Inputs, open_scorer
+from forecast_scheduler.commands.policy.followed_policies import read_policies
+from forecast_scheduler.commands.scorer.scorer_setup import Inputs, open_scorer
 from forecast_scheduler.settings.document import Settings, with_options
-from scorer.background import Background
+from scorer.background import ScorerBackground
 from scorer.scorer import Scorer
 from tests.forecast_scheduler.made_cluster import DOMAIN, cluster_file, made_node, made_pod
 from tests.scorer.live_cluster import growing
@@ -62,25 +62,25 @@ OTHERS = [
 ]
 SETTINGS = with_options(Settings(), {"node_rules": {"cards": {"without_cards": "hard"}}})
 
-Opened = AbstractContextManager[tuple[Scorer, Background]]
+Opened = AbstractContextManager[tuple[Scorer, ScorerBackground]]
 Open = Callable[[Settings, Inputs], Opened]
 
 
 @contextmanager
-def as_extender(settings: Settings, inputs: Inputs) -> Iterator[tuple[Scorer, Background]]:
+def as_extender(settings: Settings, inputs: Inputs) -> Iterator[tuple[Scorer, ScorerBackground]]:
     with open_extender(settings, inputs) as live:
         assert live.scorer is not None
         yield live.scorer, live.background
 
 
 @contextmanager
-def as_explain(settings: Settings, inputs: Inputs) -> Iterator[tuple[Scorer, Background]]:
+def as_explain(settings: Settings, inputs: Inputs) -> Iterator[tuple[Scorer, ScorerBackground]]:
     with open_placing(settings, inputs, read_policies(settings, None)) as (scorer, background, _):
         yield scorer, background
 
 
 @contextmanager
-def as_canary(settings: Settings, inputs: Inputs) -> Iterator[tuple[Scorer, Background]]:
+def as_canary(settings: Settings, inputs: Inputs) -> Iterator[tuple[Scorer, ScorerBackground]]:
     provider = read_policies(settings, None)
     choose = None if provider is None else provider.policies.choose
     with open_canary(settings, inputs, choose, provider) as (scorer, background, _, _):

@@ -11,7 +11,7 @@ import yaml
 
 from forecast_scheduler.cli import run
 from forecast_scheduler.settings.document import Settings
-from forecast_scheduler.settings.schedule_options import schedule_policy_defaults
+from forecast_scheduler.settings.feature_options import schedule_policy_defaults
 from placement.filters.catalogue import STANDARD_FILTERS
 from placement.policies.compiling import compile_document
 from placement.policies.document import read_document

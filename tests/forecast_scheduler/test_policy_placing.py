@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from forecast_scheduler.commands.live_placing import Placing, open_placing
-from forecast_scheduler.commands.scorer.setup import Inputs
+from forecast_scheduler.commands.scorer.scorer_setup import Inputs
 from forecast_scheduler.settings.document import Settings
 from placement.policies.policy import Policy
 from scorer.options import ScorerOptions
-from scorer.policy import scoring_policy
 from scorer.scorer import Scorer
-from scorer.scores.options import ScoreOptions
+from scorer.scores.score_settings import ScoreOptions
+from scorer.scoring_policy import scoring_policy
 from testing.servers.cluster_objects import node, pod, running
 from tests.forecast_scheduler.recorded_evening import MOMENT, recorded_evening
 

@@ -10,9 +10,9 @@ import pytest
 
 from forecast.service_key import Owner
 from kube.objects.objects import ANNOTATION_PREFIX, NodeInfo, PodInfo
-from placement.devices.demand import GPU_MILLI
-from placement.devices.options import DeviceOptions
+from placement.devices.device_demand import GPU_MILLI
 from placement.filters.domain import DOMAIN_LABEL
+from placement.node_rule_settings import DeviceOptions
 from scheduler.queue_tables import QueueTables, latest_starts, queue_tables
 from scheduler.quota_queues.queue_of import QueueOwner
 from scheduler.quota_queues.quota_units import ONLINE_FLOW

@@ -13,17 +13,17 @@ import pytest
 import yaml
 
 from forecast_scheduler.cli import run
-from forecast_scheduler.commands.extender.setup import open_extender
-from forecast_scheduler.commands.options.common import parse_moment
-from forecast_scheduler.commands.policy.follow_policies import read_policies
-from forecast_scheduler.commands.scorer.setup import Inputs, prepare_scorer
+from forecast_scheduler.commands.command_options import parse_moment
+from forecast_scheduler.commands.extender_setup import open_extender
+from forecast_scheduler.commands.policy.followed_policies import read_policies
+from forecast_scheduler.commands.scorer.scorer_setup import Inputs, prepare_scorer
 from forecast_scheduler.settings.document import Settings, with_options
-from forecast_scheduler.settings.schedule_options import schedule_policy, schedule_policy_defaults
+from forecast_scheduler.settings.feature_options import schedule_policy, schedule_policy_defaults
 from placement.feasibility import feasibility
 from placement.filters.catalogue import standard_filters
 from placement.index.index import INDEXED_KINDS
-from placement.kube_scheduler_choice import expected_choice
-from placement.policies.policy import OnePolicy
+from placement.policies.policy import OnePolicyForAll
+from placement.scores.default_scores import expected_choice
 from scheduler.assembly import assembled_profiles
 from scheduler.binding.bind_plugins import DryRun
 from scheduler.cycle.placing import UnitPlacer
@@ -76,7 +76,7 @@ def decision_of_cycle(
 ) -> tuple[str | None, float | None]:
     """The node of the pod shop/`name`, popped alone, and the predicted peak there as a share of capacity."""
     provider = read_policies(settings, None, schedule_policy_defaults(settings))
-    policies = provider or OnePolicy(schedule_policy(settings))
+    policies = provider or OnePolicyForAll(schedule_policy(settings))
     inputs = Inputs(cluster, models=str(models), at=moment)
     prepared = prepare_scorer(settings, inputs, policies=provider)
     scorer = prepared.scorer

@@ -85,7 +85,8 @@ def test_shards_are_for_those_who_ask(
 ) -> None:
     served: list[Settings] = []
     monkeypatch.setattr(
-        "forecast_scheduler.commands.schedule.serve.serve", lambda shell, settings, inputs: served.append(settings)
+        "forecast_scheduler.commands.schedule.schedule_serve.serve",
+        lambda shell, settings, inputs: served.append(settings),
     )
     assert run(["schedule", *arguments]) == 0
     assert [one.schedule.shards.enabled for one in served] == [enabled]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from placement.decisions.log_reader import read_decisions
+from placement.decisions.decision_log_reader import read_decisions
 from testing.processes.scorer_process import ROOT, ScorerProcess
 from testing.processes.shipped_schedule import shipped
 from testing.processes.webhook_process import Api

@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 
 from forecast_scheduler.settings.document import Settings, with_options
-from forecast_scheduler.settings.schedule_options import schedule_policy
+from forecast_scheduler.settings.feature_options import schedule_policy
 from kube.decoding.decoding import Kind
 from placement.plugins import EnqueueExtensions
-from placement.policies.policy import OnePolicy
+from placement.policies.policy import OnePolicyForAll
 from scheduler.assembly import assembled_profiles
 from scheduler.binding.bind_plugins import DryRun
 from scheduler.cycle.order_dependence import is_asked_once
@@ -31,7 +31,7 @@ def made(*profiles: str) -> tuple[ScheduleTables, Mapping[str, SchedulingProfile
     tables = schedule_tables(scorer, settings.schedule, settings.node_rules)
     scorer.tables.replace(Kind.NODES, [node("a"), node("b")])
     assert tables.gangs is not None
-    policies = OnePolicy(schedule_policy(settings))
+    policies = OnePolicyForAll(schedule_policy(settings))
     return tables, assembled_profiles(settings.schedule, policies, tables, DryRun(), clock=scorer.tables.clock)
 
 

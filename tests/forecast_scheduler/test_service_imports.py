@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 _IMPORTED = """
 import sys
-import forecast_scheduler.commands.scorer.setup, forecast_scheduler.commands.extender.setup
+import forecast_scheduler.commands.scorer.scorer_setup, forecast_scheduler.commands.extender.setup
 import forecast_scheduler.commands.schedule.live
 import scorer.service.app, extender.service.app
 print(*sorted({name.partition(".")[0] for name in sys.modules} & set(sys.argv[1:])))

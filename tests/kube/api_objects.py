@@ -7,7 +7,7 @@ from typing import Any
 
 from forecast.service_key import NO_OWNER, Owner, ServiceKey
 from kube.decoding.jobs import JobInfo
-from kube.objects.objects import NodeInfo, Phase, PodInfo, QosClass, ReplicaSetInfo
+from kube.objects.objects import NodeInfo, PodInfo, PodPhase, QosClass, ReplicaSetInfo
 from testing.objects import node_info, pod_info
 
 GIB = 2.0**30
@@ -29,7 +29,7 @@ def pod(
     requests: Mapping[str, float] | None = None,
     labels: Mapping[str, str] | None = None,
     qos: QosClass = QosClass.BURSTABLE,
-    phase: Phase = Phase.RUNNING,
+    phase: PodPhase = PodPhase.RUNNING,
     terminating: bool = False,
     created: float = 0.0,
 ) -> PodInfo:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from kube.outbox import Outbox
-from kube.token_bucket import TokenBucket
+from kube.write_pacing import TokenBucket
 
 
 def test_everything_put_in_is_handed_over_in_order_also_what_waits_at_the_end() -> None:

@@ -25,7 +25,7 @@ from cluster.tables.state import ClusterState
 from forecast.service_key import NO_OWNER, Owner, ServiceKey
 from kube.decoding.decoding import Kind
 from kube.objects import services as services_module
-from kube.objects.objects import NodeInfo, Phase, PodInfo, QosClass
+from kube.objects.objects import NodeInfo, PodInfo, PodPhase, QosClass
 from tests.kube.api_objects import job, node, pod, replica_set
 
 NODE_NAMES = ("n1", "n2", "n3")
@@ -115,7 +115,7 @@ def pods(draw: st.DrawFn) -> PodInfo:
         requests=requests,
         labels=draw(st.sampled_from([{}, {"pod-template-hash": "7d9f"}])),
         qos=draw(st.sampled_from(QosClass)),
-        phase=draw(st.sampled_from(Phase)),
+        phase=draw(st.sampled_from(PodPhase)),
         terminating=draw(st.booleans()),
     )
 

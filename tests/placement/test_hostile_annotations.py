@@ -15,14 +15,14 @@ import pytest
 from admission.templates.shaping_annotations import pod_record
 from base.errors import InputError
 from cluster.live.virtual_request import virtual_request
-from cluster.opt_out import opts_out
 from kube.decoding.decoding import decode_pod
 from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
-from placement.devices.demand import demand_mistake, gpu_demand
-from placement.devices.options import DeviceOptions
-from placement.pod_groups.role_minima import MIN_PER_ROLE, role_minima
+from placement.devices.device_demand import demand_mistake, gpu_demand
+from placement.node_rule_settings import DeviceOptions
+from placement.pod_groups.minima import MIN_PER_ROLE, role_minima
 from scheduler.profiles.gpu.tide.training_annotations import training_terms
 from scheduler.profiles.job.job_annotations import terms_of
+from scorer.scoring_policy import opts_out
 from testing.servers.cluster_objects import pod
 
 LARGEST = 32 * 1024

@@ -8,8 +8,7 @@ import numpy as np
 
 from forecast.service_key import Owner
 from kube.objects.objects import NodeInfo, PodInfo
-from placement.kube_scheduler_choice import expected_choice
-from placement.scores.default_scores import default_scores
+from placement.scores.default_scores import default_scores, expected_choice
 from testing.placement.views import view_of
 from tests.scorer.live_cluster import node, pod_of
 

@@ -14,8 +14,8 @@ from kube.objects.objects import NodeInfo, PodInfo
 from placement.filters.filter import ClusterView
 from placement.filters.inter_pod_affinity import InterPodAffinity
 from placement.filters.pod_topology_spread import PodTopologySpread
-from placement.scores.inter_pod_affinity import InterPodAffinity as InterPodAffinityScore
-from placement.scores.pod_topology_spread import PodTopologySpread as PodTopologySpreadScore
+from placement.scores.inter_pod_affinity import InterPodAffinityScore as InterPodAffinityScore
+from placement.scores.pod_topology_spread import PodTopologySpreadScore as PodTopologySpreadScore
 from tests.placement.small_cluster import rejections, scores, view_of
 
 Case = Mapping[str, Any]

@@ -15,18 +15,18 @@ import pytest
 from cluster.tables.changes import Change
 from kube.decoding.decoding import Kind, decode_object
 from kube.objects.constraints import LabelSelector, Operator, Requirement
+from kube.objects.counted_pods import sits
 from kube.objects.kubernetes_version import COMPARED
 from kube.objects.objects import NamespaceInfo, NodeInfo, PodInfo
-from kube.objects.pod_accounting import sits
 from placement.filters.filter import ClusterView
 from placement.filters.inter_pod_affinity import InterPodAffinity
 from placement.filters.node_affinity import matching_nodes
 from placement.filters.pod_topology_spread import PodTopologySpread
 from placement.filters.taint_toleration import tolerated
-from placement.index.owned_pods import is_spread_by_default
-from placement.scores.inter_pod_affinity import InterPodAffinity as InterPodAffinityScore
-from placement.scores.pod_topology_spread import PodTopologySpread as PodTopologySpreadScore
-from placement.scores.soft_spread import SYSTEM_DEFAULTS
+from placement.index.pods_by_labels import is_spread_by_default
+from placement.scores.inter_pod_affinity import InterPodAffinityScore as InterPodAffinityScore
+from placement.scores.pod_topology_spread import SYSTEM_DEFAULTS
+from placement.scores.pod_topology_spread import PodTopologySpreadScore as PodTopologySpreadScore
 from testing.servers.cluster_objects import Manifest
 from tests.placement.random_cluster import random_cluster
 from tests.placement.small_cluster import rejections, scores, view_of

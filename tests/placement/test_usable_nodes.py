@@ -15,21 +15,20 @@ from cluster.tracking import TrackedCluster
 from kube.decoding.decoding import Kind, decode_object, decode_pod
 from kube.objects.objects import NodeInfo, PodInfo, Taint
 from placement.card_types.listed_cards import ListedCards
-from placement.card_types.options import CardOptions, Protection
 from placement.feasibility import verdict
-from placement.filters.annotations import GPU_TYPE, MACHINE_GROUP
 from placement.filters.catalogue import standard_filters
 from placement.filters.domain import DOMAIN_LABEL, Domain
 from placement.filters.filter import ClusterView
+from placement.filters.pod_annotations import GPU_TYPE, MACHINE_GROUP
 from placement.index.index import PlacementIndex
 from placement.machine_groups.machine_group import MachineGroup
-from placement.policies.policy import OnePolicy, Policy
-from placement.usable_nodes import Placer, UsableNodes
-from placement.virtual_nodes.node_ownership import Claims
-from placement.virtual_nodes.options import ServerlessOptions
-from placement.virtual_nodes.virtual_nodes import VirtualNodes
+from placement.node_rule_settings import CardOptions, Protection
+from placement.policies.policy import OnePolicyForAll, Policy
+from placement.usable_nodes import PlacingScheduler, UsableNodesByFilters
+from placement.virtual_node_settings import ServerlessOptions
+from placement.virtual_node_table import Claims, VirtualNodes
 from scorer.options import ScorerOptions
-from scorer.policy import scoring_policy
+from scorer.scoring_policy import scoring_policy
 from testing.placement.views import node_named, pod_with
 from tests.placement.random_cluster import random_cluster
 
@@ -40,9 +39,9 @@ HARD = ListedCards(CardOptions(without_cards=Protection.HARD))
 SOFT = ListedCards()
 
 
-def placer(name: str, scheduler_name: str, domain: str, cards: ListedCards, *, names_cards: bool) -> Placer:
+def placer(name: str, scheduler_name: str, domain: str, cards: ListedCards, *, names_cards: bool) -> PlacingScheduler:
     filters = (Domain(domain), MachineGroup(), *((cards,) if names_cards else ()))
-    return Placer(name, scheduler_name, OnePolicy(Policy(SCORING, filters, cards)))
+    return PlacingScheduler(name, scheduler_name, OnePolicyForAll(Policy(SCORING, filters, cards)))
 
 
 class LiveCluster:
@@ -61,7 +60,7 @@ class LiveCluster:
         virtual = VirtualNodes(self.cluster.state, Claims(ServerlessOptions()))
         names = (("kube-scheduler", "", ""), ("online", "ours", "ours"))
         placers = [placer(*one, cards, names_cards=names_cards) for one in names]
-        self.usable = UsableNodes(self.cluster, placers, virtual)
+        self.usable = UsableNodesByFilters(self.cluster, placers, virtual)
         self.cluster.listeners += [virtual.apply, self.usable.apply]
         for node in nodes:
             self.put(node)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from kube.objects.objects import ANNOTATION_PREFIX
+from placement.card_types.card_scarcity import CardCollector
 from placement.card_types.card_type_requests import GPU_TYPE_PREFERRED
-from placement.card_types.metrics import CardCollector
-from placement.devices import filter as device_filter
-from placement.devices.annotations import GPU_INDEX, MOST_DEVICES, sharing_annotations
-from placement.devices.demand import GPU_MILLI
-from placement.devices.metrics import DeviceCollector
-from placement.filters.annotations import GPU_TYPE, MACHINE_GROUP
+from placement.devices import gpu_devices
+from placement.devices.declared_devices import GPU_INDEX, MOST_DEVICES, sharing_annotations
+from placement.devices.device_demand import GPU_MILLI
+from placement.filters.pod_annotations import GPU_TYPE, MACHINE_GROUP
+from placement.machine_groups.borrowers import GroupCollector
 from placement.machine_groups.machine_group import MachineGroup
 from placement.machine_groups.membership import BORROW
-from placement.machine_groups.metrics import GroupCollector
-from placement.machine_groups.options import Group, GroupOwner
+from placement.node_rule_settings import GroupOwner, MachineGroupOptions
+from placement.node_rule_upkeep import DeviceCollector
 from tests.placement.machine_groups.group_world import GroupWorld, group_node, of_team
 
 USE = Path(__file__).parents[2] / "docs" / "use"
@@ -40,8 +40,10 @@ def test_names_that_people_write_are_those_of_the_code() -> None:
 
 
 def test_every_reason_is_explained_as_it_is_given() -> None:
-    reasons = [value for name, value in vars(device_filter).items() if name.startswith("_") and "node(s)" in str(value)]
+    reasons = [value for name, value in vars(gpu_devices).items() if name.startswith("_") and "node(s)" in str(value)]
     assert len(reasons) == 7 and all(f"| {reason}" in GPUS for reason in reasons)
-    world = GroupWorld([group_node("a", "g")], (), Group(name="g", owners=(GroupOwner(namespaces=("search",)),)))
+    world = GroupWorld(
+        [group_node("a", "g")], (), MachineGroupOptions(name="g", owners=(GroupOwner(namespaces=("search",)),))
+    )
     (rejection,) = world.filter.filter(of_team("p", "shop", "g"), world.view)
     assert f'"{rejection.reason}"' in GROUPS

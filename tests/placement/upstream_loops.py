@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from kube.objects.constraints import LabelSelector, PodAffinityTerm, TopologySpreadConstraint
 from kube.objects.kubernetes_version import NEWEST, KubernetesVersion
+from kube.objects.labels import selector_matches
 from kube.objects.objects import NodeInfo, PodInfo
-from kube.objects.selectors import selector_matches
 
 Status = tuple[str, bool] | None
 Pairs = dict[tuple[str, str], int]

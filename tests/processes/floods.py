@@ -60,7 +60,7 @@ def settled_rss(process: ScorerProcess) -> int:
 
 _LOOKS: Final = 60
 _LOOK_SECONDS: Final = 0.2
-"""Twelve seconds in all: longer than a service waits before it gives back what was freed (serving/heap_trim.py)."""
+"""Twelve seconds in all: longer than a service waits before it gives back what was freed (serving/freed_memory.py)."""
 
 
 def flood(url: str, path: str, body: bytes, *, clients: int, unsent: int, seconds: float) -> int:

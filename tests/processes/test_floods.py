@@ -116,8 +116,8 @@ def _memory_comes_back(service: ScorerProcess, before: int) -> bool:
     """Return whether the process has again what it had between two floods of one kind.
 
     The first flood fills what stays by design: code that is imported late, stacks of threads, the arenas that glibc
-    keeps (serving/allocator.py). What the second one leaves behind, each further one would. A tenth is for fragments:
-    an arena gives back only whole pages.
+    keeps (serving/freed_memory.py). What the second one leaves behind, each further one would. A tenth is for
+    fragments: an arena gives back only whole pages.
     """
     return eventually(lambda: rss(service) < 1.1 * before)
 

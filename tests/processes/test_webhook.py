@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 import yaml
 
-from admission.certificates.options import CertificateOptions
 from admission.templates.shaping_annotations import TEMPLATES_ANNOTATION, applied_to
-from admission.webhook.options import WebhookOptions
-from advisor.options import AdviseOptions
+from admission.webhook_settings import CertificateOptions, WebhookOptions
+from advisor.advice_settings import AdviseOptions
 from base.errors import InputError
-from cluster.opt_out import OPT_OUT_ANNOTATION
-from forecast_scheduler.commands.webhook.setup import open_webhook
+from forecast_scheduler.commands.webhook_setup import open_webhook
+from scorer.scoring_policy import OPT_OUT_ANNOTATION
 from testing.processes.command import command
 from testing.processes.scorer_process import ROOT
 from testing.processes.webhook_process import (

@@ -15,7 +15,7 @@ from cryptography import x509
 
 from admission.certificates.certificate_secret import SecretContent, held_from
 from admission.certificates.managed_certificates import open_certificates
-from admission.certificates.options import CertificateOptions, Named
+from admission.webhook_settings import CertificateOptions, Named
 from base.errors import InputError
 from kube.client.kubernetes_client import api_client
 from testing.processes.scorer_process import ROOT, ScorerProcess

@@ -17,7 +17,7 @@ import yaml
 
 from forecast.calendar import Calendar
 from forecast_scheduler.cli import run
-from rebalancer.execution.wire import Mode, MoveSpec, PlanSpec, Trigger, moment
+from rebalancer.execution.plan_wire import MoveSpec, PlanMode, PlanSpec, Trigger, moment
 from testing.rebalancing.live_two_peaks import budget, deployment
 from testing.rebalancing.two_peaks import Recorder, TwoPeaks, days_before, seats_at_first, zone_in_the_small_hours
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node
@@ -100,7 +100,7 @@ class Site:
             )
             for one in pods
         )
-        spec = PlanSpec(created_at=moment(time.time()), trigger=Trigger.NIGHT, mode=Mode.ON, moves=moves)
+        spec = PlanSpec(created_at=moment(time.time()), trigger=Trigger.NIGHT, mode=PlanMode.ON, moves=moves)
         answer = self.resources.request("POST", f"{PLANS}?fieldValidation=Strict", plan_object(name, spec))
         assert (answer.status, answer.warnings) == (201, ()), answer.body
 

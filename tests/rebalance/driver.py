@@ -11,12 +11,12 @@ import time
 from pathlib import Path
 from typing import Literal
 
-from kube.client.api_answer import Answer
+from kube.client.api_answer import ApiAnswer
 from kube.client.kubernetes_client import api_client
 from kube.session.api_session import ApiSession
-from rebalancer.execution.executor import Executor
-from rebalancer.execution.options import ExecutionOptions
+from rebalancer.execution.plan_executor import Executor
 from rebalancer.execution.plan_records import PlanRecords
+from rebalancer.rebalance_settings import ExecutionOptions
 
 When = Literal["never", "before", "after"]
 
@@ -29,7 +29,7 @@ class DeadlyRequests:
 
     async def request(
         self, method: str, path: str, body: bytes | None, *, content_type: str = "application/json", seconds: float
-    ) -> Answer:
+    ) -> ApiAnswer:
         is_write = method != "GET" and b'"dryRun"' not in (body or b"")
         if is_write and self._when == "before":
             os.kill(os.getpid(), signal.SIGKILL)

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from rebalancer.execution.wire import Mode, MoveSpec, PlanSpec, Trigger, moment
+from rebalancer.execution.plan_wire import MoveSpec, PlanMode, PlanSpec, Trigger, moment
 from testing.waiting import eventually
 from tests.rebalance.conftest import PLANS, Site, plan_object
 
@@ -85,7 +85,7 @@ def _spec(n_moves: int) -> PlanSpec:
         MoveSpec("n" * 63, "p" * 253, f"{n:064d}", "s" * 253, source="a" * 253, to="b" * 253, reason="r" * 512)
         for n in range(n_moves)
     )
-    return PlanSpec(created_at=moment(1.8e9), trigger=Trigger.NIGHT, mode=Mode.ON, moves=moves)
+    return PlanSpec(created_at=moment(1.8e9), trigger=Trigger.NIGHT, mode=PlanMode.ON, moves=moves)
 
 
 @pytest.mark.long

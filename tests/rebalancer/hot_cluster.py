@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from kube.objects.objects import Phase, PodInfo
-from rebalancer.options import BudgetOptions, RebalanceOptions
+from kube.objects.objects import PodInfo, PodPhase
 from rebalancer.plan_maker import PlanMaker, PlanSources
+from rebalancer.rebalance_settings import BudgetOptions, RebalanceOptions
 from tests.scorer.live_cluster import at, pod_of
 from tests.scorer.scorer_at import LiveScorer
 
@@ -18,7 +18,7 @@ OPTIONS = RebalanceOptions(budget=BudgetOptions(share=0.5))
 def ready(pod: PodInfo, hour: float = 3.0) -> PodInfo:
     """The pod, old enough to move, running and ready."""
     since = at(hour) - 86_400.0
-    return replace(pod, created=since, started=since, scheduled=since, ready=since + 20.0, phase=Phase.RUNNING)
+    return replace(pod, created=since, started=since, scheduled=since, ready=since + 20.0, phase=PodPhase.RUNNING)
 
 
 def pods_on_the_first_node(n_services: int = 4, each: int = 3) -> list[PodInfo]:

@@ -11,7 +11,7 @@ from base.arrays import Ints
 from forecast.resources import CPU, RESOURCES
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
-from rebalancer.layout import LaidOut, lay_out, predicted_loads, snapshot
+from rebalancer.cluster_layout import LaidOut, lay_out, predicted_loads, snapshot
 from rebalancer.planning.problem import Budget
 from tests.scorer.live_cluster import pod_of
 from tests.scorer.scorer_at import LiveScorer, tables

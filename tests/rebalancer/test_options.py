@@ -7,21 +7,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from base.errors import InputError
-from rebalancer.options import BudgetOptions, Mode, RebalanceOptions, TrustOptions
+from rebalancer.rebalance_settings import BudgetOptions, RebalanceMode, RebalanceOptions, TrustOptions
 
 
 def test_it_is_off_by_default_and_never_returns_by_itself() -> None:
     options = RebalanceOptions()
-    assert options.mode is Mode.OFF
+    assert options.mode is RebalanceMode.OFF
     assert options.trust.return_after is None and options.trust.bad_nights == 2
     assert options.window.peak_hours == ("17:00-23:00",)
     assert (options.unforeseen.readings, options.unforeseen.per_day, options.unforeseen.per_service) == (6, 3, 1)
 
 
 def test_yaml_reads_on_and_off_as_truth_values_and_days_as_texts() -> None:
-    assert RebalanceOptions(mode=False).mode is Mode.OFF  # type: ignore[arg-type]
-    assert RebalanceOptions(mode=True).mode is Mode.ON  # type: ignore[arg-type]
-    assert RebalanceOptions(mode="on").mode is Mode.ON  # type: ignore[arg-type]
+    assert RebalanceOptions(mode=False).mode is RebalanceMode.OFF  # type: ignore[arg-type]
+    assert RebalanceOptions(mode=True).mode is RebalanceMode.ON  # type: ignore[arg-type]
+    assert RebalanceOptions(mode="on").mode is RebalanceMode.ON  # type: ignore[arg-type]
     with pytest.raises(InputError):
         RebalanceOptions(mode="perhaps")  # type: ignore[arg-type]
     assert TrustOptions(counts_from="2026-11-24").counts_from is not None  # type: ignore[arg-type]

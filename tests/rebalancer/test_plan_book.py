@@ -11,14 +11,22 @@ import pytest
 
 from forecast.calendar import Calendar
 from forecast.service_key import ServiceKey
-from placement.reserved_targets.move_state import MoveState
+from placement.reservations.watched_plans import MoveState
+from rebalancer.cooldown import CooldownOptions
 from rebalancer.execution.plan_records import RebalancePlan
-from rebalancer.execution.wire import Grade, Mode, MoveSpec, MoveStatus, PlanSpec, PlanStatus, Predicted, Trigger
-from rebalancer.options import BudgetOptions, RebalanceOptions
-from rebalancer.options import Mode as ConfiguredMode
+from rebalancer.execution.plan_wire import (
+    MoveSpec,
+    MoveStatus,
+    PlanGrade,
+    PlanMode,
+    PlanSpec,
+    PlanStatus,
+    Predicted,
+    Trigger,
+)
+from rebalancer.night_grades import Verdict
 from rebalancer.plan_book import PlanBook, night_name, unforeseen_name, why_foreign
-from rebalancer.planning.cooldown import CooldownOptions
-from rebalancer.trust.grade import Verdict
+from rebalancer.rebalance_settings import BudgetOptions, RebalanceMode, RebalanceOptions
 
 BERLIN = Calendar("Europe/Berlin")
 OPTIONS = CooldownOptions(nights=2, no_return_days=14)
@@ -26,7 +34,7 @@ OPTIONS = CooldownOptions(nights=2, no_return_days=14)
 
 def _plan(
     night: date, moved: dict[str, str] | None = None, *, name: str = "", trigger: Trigger = Trigger.NIGHT,
-    grade: Grade | None = None, configured: Literal["", "off", "shadow", "on"] = "on", mode: Mode = Mode.ON,
+    grade: PlanGrade | None = None, configured: Literal["", "off", "shadow", "on"] = "on", mode: PlanMode = PlanMode.ON,
 ) -> RebalancePlan:  # fmt: skip
     """A plan at 02:00 UTC. moved: UID of the pod -> UID of its replacement; '' = it was not evicted."""
     at = datetime(night.year, night.month, night.day, 2, tzinfo=UTC)
@@ -63,17 +71,17 @@ def test_a_night_is_due_for_its_grade_an_hour_after_its_day_and_for_three_days()
     assert book.due_for_grade(end) is None
     assert book.due_for_grade(end + timedelta(hours=1)) == plan
     assert book.due_for_grade(end + timedelta(days=4)) is None
-    graded = _plan(date(2026, 3, 1), grade=Grade(predicted=1.0, realised=1.0, at=end, verdict="good"))
+    graded = _plan(date(2026, 3, 1), grade=PlanGrade(predicted=1.0, realised=1.0, at=end, verdict="good"))
     assert PlanBook.of([graded], BERLIN).due_for_grade(end + timedelta(hours=1)) is None
 
 
 def test_nights_are_read_with_what_was_set_and_what_was_done() -> None:
-    grade = Grade(predicted=5.0, realised=-1.0, at=datetime(2026, 3, 2, tzinfo=UTC), verdict="bad")
+    grade = PlanGrade(predicted=5.0, realised=-1.0, at=datetime(2026, 3, 2, tzinfo=UTC), verdict="bad")
     unforeseen = _plan(date(2026, 3, 1), name="unforeseen-2026-03-01-190000", trigger=Trigger.UNFORESEEN)
-    shadow = _plan(date(2026, 3, 2), configured="on", mode=Mode.SHADOW)
+    shadow = _plan(date(2026, 3, 2), configured="on", mode=PlanMode.SHADOW)
     first, second = PlanBook.of([_plan(date(2026, 3, 1), grade=grade), unforeseen, shadow], BERLIN).nights()
     assert (first.night, first.verdict, first.stood_down) == (date(2026, 3, 1), Verdict.BAD, False)
-    assert (second.configured, second.mode, second.stood_down) == (ConfiguredMode.ON, ConfiguredMode.SHADOW, True)
+    assert (second.configured, second.mode, second.stood_down) == (RebalanceMode.ON, RebalanceMode.SHADOW, True)
 
 
 def test_moves_because_of_the_unforeseen_count_on_their_local_day() -> None:

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from placement.disruption_budgets import DisruptionBudgets
-from rebalancer.options import BudgetOptions, CostOptions, RebalanceOptions, UnforeseenOptions
-from rebalancer.plan_maker import MadePlan, PlanSources, Relief
+from rebalancer.plan_maker import MadePlan, OverloadRelief, PlanSources
+from rebalancer.rebalance_settings import BudgetOptions, CostOptions, RebalanceOptions, UnforeseenOptions
 from tests.rebalancer.hot_cluster import NODES, hot_cluster, maker_of, pods_on_the_first_node, ready
 from tests.scorer.live_cluster import at, pod_of, service
 from tests.scorer.scorer_at import LiveScorer
@@ -75,14 +75,14 @@ def test_of_a_single_replica_the_plan_says_that_it_moves_by_surge() -> None:
 def test_at_once_only_insensitive_pods_leave_only_overloaded_nodes() -> None:
     tested = hot_cluster(hour=20.0)
     options = RebalanceOptions(unforeseen=UnforeseenOptions(per_day=2))
-    made = maker_of(tested, options=options).at_once(Relief(frozenset({"node-0"}), 2, lambda service: 1))
+    made = maker_of(tested, options=options).at_once(OverloadRelief(frozenset({"node-0"}), 2, lambda service: 1))
     assert made is not None and 0 < len(made.moves) <= 2
     assert {move.source for move in made.moves} == {"node-0"}
-    elsewhere = maker_of(tested, options=options).at_once(Relief(frozenset({"node-3"}), 2, lambda service: 1))
+    elsewhere = maker_of(tested, options=options).at_once(OverloadRelief(frozenset({"node-3"}), 2, lambda service: 1))
     assert elsewhere is not None and elsewhere.moves == ()
     important = [replace(pod, priority=1000) for pod in pods_on_the_first_node()]
     made = maker_of(hot_cluster(hour=20.0, pods=important), options=options).at_once(
-        Relief(frozenset({"node-0"}), 2, lambda service: 1)
+        OverloadRelief(frozenset({"node-0"}), 2, lambda service: 1)
     )
     assert made is not None and made.moves == ()
 

@@ -12,13 +12,19 @@ import numpy as np
 
 from base.arrays import Floats
 from forecast.resources import CPU, RESOURCES
-from rebalancer.execution.executor import Executor
+from rebalancer.execution.plan_executor import Executor
 from rebalancer.execution.plan_records import PlanRecords, RebalancePlan
-from rebalancer.execution.wire import Mode as Carried
-from rebalancer.execution.wire import Phase
-from rebalancer.kept_plans import KeptPlans
-from rebalancer.options import BudgetOptions, Mode, RebalanceOptions, TrustOptions, UnforeseenOptions
+from rebalancer.execution.plan_wire import PlanMode as Carried
+from rebalancer.execution.plan_wire import PlanPhase
+from rebalancer.plan_book import KeptPlans
 from rebalancer.plan_maker import MadePlan, PlanMaker, PlanSources
+from rebalancer.rebalance_settings import (
+    BudgetOptions,
+    RebalanceMode,
+    RebalanceOptions,
+    TrustOptions,
+    UnforeseenOptions,
+)
 from rebalancer.rebalancing import Rebalancing
 from tests.rebalancer.execution.small_cluster import SmallCluster
 from tests.rebalancer.hot_cluster import NODES, hot_cluster
@@ -40,7 +46,7 @@ class Session:
 class World:
     """A rebalancer over live tables and an API server in memory. `leads` may be changed."""
 
-    def __init__(self, mode: Mode, hour: float = 3.0, **options: Any) -> None:
+    def __init__(self, mode: RebalanceMode, hour: float = 3.0, **options: Any) -> None:
         self.tested = hot_cluster(hour=hour, size=16.0)
         self.api = SmallCluster()
         self.options = RebalanceOptions(mode=mode, budget=BudgetOptions(share=0.5), **options)
@@ -96,7 +102,7 @@ def _lives(tested: LiveScorer, nodes: Mapping[str, float], service: float) -> No
 
 
 def test_off_looks_and_writes_nothing() -> None:
-    world = World(Mode.OFF)
+    world = World(RebalanceMode.OFF)
     world.at(3.5)
     assert world.api.requests == []
     made = world.rebalancing.state.made
@@ -104,21 +110,21 @@ def test_off_looks_and_writes_nothing() -> None:
 
 
 def test_one_plan_a_night_however_often_it_looks_or_starts_anew() -> None:
-    world = World(Mode.SHADOW)
+    world = World(RebalanceMode.SHADOW)
     for hour in (3.5, 3.6, 4.0, 4.5):
         world.at(hour)
     world.start()
     world.at(5.0)
     assert list(world.plans()) == ["night-2026-05-19"]
     plan = world.plans()["night-2026-05-19"]
-    assert plan.spec.mode is Carried.SHADOW and plan.spec.moves and plan.status.phase is Phase.REPORTED
+    assert plan.spec.mode is Carried.SHADOW and plan.spec.moves and plan.status.phase is PlanPhase.REPORTED
     assert not any("eviction" in request for request in world.api.requests)
     world.at(3.0, day=1)
     assert list(world.plans()) == ["night-2026-05-19", "night-2026-05-20"]
 
 
 def test_a_plan_that_is_on_is_carried_out_and_ends_with_its_window() -> None:
-    world = World(Mode.ON)
+    world = World(RebalanceMode.ON)
     world.at(3.5)
     plan = world.plans()["night-2026-05-19"]
     assert plan.spec.mode is Carried.ON and plan.spec.start_before is not None
@@ -130,7 +136,7 @@ def test_a_plan_that_is_on_is_carried_out_and_ends_with_its_window() -> None:
 
 
 def test_a_night_is_graded_once_it_has_been_lived_through() -> None:
-    world = World(Mode.SHADOW)
+    world = World(RebalanceMode.SHADOW)
     world.at(3.5)
     _lives(world.tested, {"node-0": 15.9, "node-1": 4.0, "node-2": 4.0, "node-3": 4.0}, 12.0)
     world.at(20.0)
@@ -142,8 +148,8 @@ def test_a_night_is_graded_once_it_has_been_lived_through() -> None:
 
 
 def test_after_two_bad_nights_it_only_plans_and_says_why() -> None:
-    world = World(Mode.SHADOW, trust=TrustOptions(least_gain=0.1))
-    world.options = world.options.replace(mode=Mode.ON)
+    world = World(RebalanceMode.SHADOW, trust=TrustOptions(least_gain=0.1))
+    world.options = world.options.replace(mode=RebalanceMode.ON)
     world.start()
     _lives(world.tested, dict.fromkeys(NODES, 0.1), 0.01)  # the evening was cool: nothing was gained
     for day in range(3):
@@ -154,7 +160,7 @@ def test_after_two_bad_nights_it_only_plans_and_says_why() -> None:
     grades = [plan.status.grade for plan in world.plans().values() if plan.status.grade is not None]
     assert [grade.verdict for grade in grades[:2]] == ["bad", "bad"]
     trust = world.rebalancing.state.trust
-    assert trust.mode is Mode.SHADOW and "bad nights" in trust.because
+    assert trust.mode is RebalanceMode.SHADOW and "bad nights" in trust.because
     newest = list(world.plans().values())[-1]
     assert (newest.spec.configured, newest.spec.mode) == ("on", Carried.SHADOW)
     world.leads = False
@@ -175,7 +181,7 @@ def _as_if_carried_out(world: World, plan: RebalancePlan) -> None:
 
 
 def test_what_is_tried_every_ten_minutes_is_held_up_until_it_succeeds() -> None:
-    world = World(Mode.SHADOW)
+    world = World(RebalanceMode.SHADOW)
     world.at(3.5)
     _lives(world.tested, {"node-0": 15.9, "node-1": 4.0, "node-2": 4.0, "node-3": 4.0}, 12.0)
     world.api.forbidden = "night-2026-05-19/status"
@@ -209,7 +215,7 @@ FOREIGN = [
 
 
 def test_foreign_plans_are_skipped_and_reported_and_wedge_nothing() -> None:
-    world = World(Mode.ON)
+    world = World(RebalanceMode.ON)
     names = [one["metadata"]["name"] for one in FOREIGN]
     world.api.plans |= dict(zip(names, FOREIGN, strict=True))
     for hour in (3.5, 3.6, 3.7):
@@ -228,7 +234,7 @@ def test_foreign_plans_are_skipped_and_reported_and_wedge_nothing() -> None:
 
 
 def test_a_foreign_plan_with_the_name_of_tonight_takes_no_night_away() -> None:
-    world = World(Mode.SHADOW)
+    world = World(RebalanceMode.SHADOW)
     world.api.plans["night-2026-05-19"] = _foreign("night-2026-05-19", startBefore="2099-01-01T00:00:00Z")
     for hour in (3.5, 3.6, 4.0):
         world.at(hour)
@@ -237,7 +243,7 @@ def test_a_foreign_plan_with_the_name_of_tonight_takes_no_night_away() -> None:
 
 
 def test_a_plan_that_is_being_deleted_and_is_kept_by_a_finalizer_is_nobodys() -> None:
-    world = World(Mode.SHADOW)
+    world = World(RebalanceMode.SHADOW)
     world.at(3.5)
     world.api.plans["night-2026-05-19"]["metadata"]["deletionTimestamp"] = "2026-05-19T01:40:00Z"
     world.at(3.7)
@@ -248,7 +254,7 @@ def test_a_plan_that_is_being_deleted_and_is_kept_by_a_finalizer_is_nobodys() ->
 
 def test_who_deletes_the_plan_of_tonight_gets_no_second_one() -> None:
     """Failed before: another plan was made at once, with the whole budget."""
-    world = World(Mode.ON)
+    world = World(RebalanceMode.ON)
     world.at(3.5)
     plan = world.api.plans.pop("night-2026-05-19")
     for hour in (3.6, 3.7, 4.0):
@@ -265,7 +271,7 @@ def test_who_deletes_the_plan_of_tonight_gets_no_second_one() -> None:
 
 
 def test_what_was_not_foreseen_is_reported_and_all_is_read_again() -> None:
-    world = World(Mode.SHADOW)
+    world = World(RebalanceMode.SHADOW)
     plan_night = world.rebalancing._plan_night
 
     def broken(now: datetime, trust: object) -> None:
@@ -281,7 +287,7 @@ def test_what_was_not_foreseen_is_reported_and_all_is_read_again() -> None:
 
 
 def test_without_a_forecast_it_looks_again_soon() -> None:
-    world = World(Mode.OFF)
+    world = World(RebalanceMode.OFF)
     answers: list[MadePlan | None] = [None, None]
     for_tonight = world.maker.for_tonight
     world.maker.for_tonight = lambda: answers.pop() if answers else for_tonight()  # type: ignore[method-assign]
@@ -292,7 +298,7 @@ def test_without_a_forecast_it_looks_again_soon() -> None:
 
 
 def test_a_node_above_its_bound_for_several_readings_gets_a_plan_at_once() -> None:
-    world = World(Mode.ON, hour=19.0, unforeseen=UnforeseenOptions(readings=3))
+    world = World(RebalanceMode.ON, hour=19.0, unforeseen=UnforeseenOptions(readings=3))
     for number in range(6):
         world.tested.measure({"node-0": 60.0, "node-1": 4.0, "node-2": 4.0, "node-3": 4.0})
         world.tested.scorer.tables.refresh_overview()
@@ -306,7 +312,7 @@ def test_a_node_above_its_bound_for_several_readings_gets_a_plan_at_once() -> No
 
 
 def test_a_replica_that_does_not_lead_writes_nothing() -> None:
-    world = World(Mode.ON)
+    world = World(RebalanceMode.ON)
     world.leads = False
     world.at(3.5)
     assert {request.split()[0] for request in world.api.requests} == {"GET"}
@@ -314,14 +320,14 @@ def test_a_replica_that_does_not_lead_writes_nothing() -> None:
 
 
 def test_in_the_evening_nothing_is_planned() -> None:
-    world = World(Mode.ON, hour=18.0, unforeseen=UnforeseenOptions(enabled=False))
+    world = World(RebalanceMode.ON, hour=18.0, unforeseen=UnforeseenOptions(enabled=False))
     for hour in (18.0, 19.5, 21.0):
         world.at(hour)
     assert world.plans() == {}
 
 
 def test_an_api_server_that_refuses_holds_it_up_and_is_reported() -> None:
-    world = World(Mode.ON)
+    world = World(RebalanceMode.ON)
     world.api.fault = lambda number, moment: True
     world.at(3.5)
     assert world.rebalancing.state.trouble

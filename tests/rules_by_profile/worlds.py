@@ -12,11 +12,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from extender.service.app import create_app
-from extender.service.options import ServiceOptions
-from forecast_scheduler.commands.extender.setup import open_extender
-from forecast_scheduler.commands.schedule.dry_run import open_dry_loop
-from forecast_scheduler.commands.scorer.setup import Inputs
+from extender.answer_settings import ExtenderServiceOptions
+from extender.service.extender_app import create_app
+from forecast_scheduler.commands.extender_setup import open_extender
+from forecast_scheduler.commands.schedule.dry_run_of_file import open_dry_loop
+from forecast_scheduler.commands.scorer.scorer_setup import Inputs
 from forecast_scheduler.settings.document import Settings, with_options
 from kube.decoding.decoding import Kind, decode_pod
 from placement.feasibility import verdict
@@ -115,7 +115,7 @@ class World:
             with scorer.tables.reading() as cluster:
                 view = ClusterView(cluster, PlacementIndex(cluster.state))
                 scorer.tables.attach(INDEXED_KINDS, view.index)
-            with AppClient(create_app(live.extender, ServiceOptions(deadline=20))) as client:
+            with AppClient(create_app(live.extender, ExtenderServiceOptions(deadline=20))) as client:
                 for one in waiting:
                     with scorer.tables.reading():
                         scorer.tables.put(Kind.PODS, decode_pod(one))

@@ -8,12 +8,12 @@ import pytest
 from placement.filters.catalogue import STANDARD_FILTERS, standard_filters
 from placement.filters.domain import Domain
 from placement.filters.node_resources_fit import NodeResourcesFit
-from placement.policies.policy import OnePolicy, Policy
+from placement.policies.policy import OnePolicyForAll, Policy
 from scheduler.assembly import standard_profile
 from scheduler.binding.binding_plugins import BindingPlugins
 from scheduler.profiles.online.profile import ONLINE
 from scorer.options import ScorerOptions
-from scorer.policy import scoring_policy
+from scorer.scoring_policy import scoring_policy
 
 SCORING = scoring_policy(ScorerOptions())
 
@@ -28,7 +28,7 @@ SCORING = scoring_policy(ScorerOptions())
 )
 def test_all_of_kube_schedulers_filters_run_once_each(policy: Policy) -> None:
     fit = NodeResourcesFit()
-    profile = standard_profile(ONLINE, "ours", OnePolicy(policy), BindingPlugins(bind=()), fit=fit)
+    profile = standard_profile(ONLINE, "ours", OnePolicyForAll(policy), BindingPlugins(bind=()), fit=fit)
     filters = profile.filters_for(policy)
     names = [one.name for one in filters]
     assert set(STANDARD_FILTERS) <= set(names) and len(names) == len(set(names))

@@ -9,6 +9,7 @@ from kube.events.event_recorder import EventFigures
 from kube.status.pod_condition_writer import ConditionFigures
 from placement.pod_groups.pod_group import PodGroupInfo, PodGroupStatus
 from scheduler.gangs.group_watch import GroupPhases
+from scheduler.scheduling_answers import SchedulingState
 from scheduler.scheduling_metrics import (
     STAGES,
     AttemptResult,
@@ -17,7 +18,6 @@ from scheduler.scheduling_metrics import (
     SchedulingGauges,
     SchedulingMetrics,
 )
-from scheduler.service.scheduling_answers import SchedulingState
 from tests.scheduler.service.simple_scheduling import SimpleScheduling
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from kube.client.api_answer import Answer
+from kube.client.api_answer import ApiAnswer
 from kube.decoding.decoding import Kind
 from kube.objects.objects import Taint
-from placement.advice_gate import ADVICE
+from placement.pods_to_hold import ADVICE
 from placement.status import Code, Status
 from scheduler.binding.bind_plugins import DefaultBinder
 from scheduler.node_guard import NodeGuard, change_of
@@ -83,12 +83,12 @@ def test_a_binding_is_not_asked_for_again_once_its_node_is_another_one(status: i
         change = partial(change_of, cluster.state)
 
     class Session:
-        async def request(self, method: str, path: str, body: bytes | None, **options: Any) -> Answer:
+        async def request(self, method: str, path: str, body: bytes | None, **options: Any) -> ApiAnswer:
             asked.append(method)
             if method == "GET":
-                return Answer(200, b'{"metadata": {"uid": "p"}, "spec": {}}')
+                return ApiAnswer(200, b'{"metadata": {"uid": "p"}, "spec": {}}')
             scorer.tables.put(Kind.NODES, replace(node_of("a"), allocatable={"cpu": 1.0}))
-            return Answer(status, text="busy")
+            return ApiAnswer(status, text="busy")
 
     binder = DefaultBinder(Session(), change_of=change)  # type: ignore[arg-type]
     said = asyncio.run(binder.bind(replace(member("p", of=""), uid="p"), "a"))

@@ -15,7 +15,7 @@ from placement.filters.catalogue import standard_filters
 from placement.filters.filter import ClusterView, Filter, Rejection
 from placement.index.index import INDEXED_KINDS, PlacementIndex
 from placement.plugins import Nomination
-from placement.policies.policy import OnePolicy, Policy
+from placement.policies.policy import OnePolicyForAll, Policy
 from placement.status import Code, Status
 from scheduler.binding.assumptions import Assumptions
 from scheduler.binding.binding_cycles import Done
@@ -35,8 +35,8 @@ from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue_events import ClusterFollower
 from scheduler.scheduler import LoopOptions, Scheduler, Together
 from scheduler.scheduling_metrics import SchedulingMetrics
-from scorer.policy import scoring_policy
 from scorer.scorer import Scorer
+from scorer.scoring_policy import scoring_policy
 from tests.placement.small_cluster import node_of
 from tests.scheduler.gangs.made_up import NOW, member
 
@@ -127,7 +127,7 @@ class World:
             profile = SchedulingProfile(
                 "online",
                 "forecast-scheduler",
-                OnePolicy(Policy(scoring_policy(self.scorer.options))),
+                OnePolicyForAll(Policy(scoring_policy(self.scorer.options))),
                 BindingPlugins(bind=()),
                 filters=(*standard_filters(), *filters),
                 post_filters=tuple(post_filters),  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from forecast.model import PeakModel
 from forecast.resources import RESOURCES
 from forecast.service_key import Owner, ServiceKey
 from kube.decoding.jobs import JobInfo
-from kube.objects.objects import Phase, PodInfo
+from kube.objects.objects import PodInfo, PodPhase
 from testing.fitted_models import fitted
 from tests.scorer.live_cluster import at, pod_of
 from tests.synthetic import synthetic_history
@@ -64,4 +64,4 @@ def job_pod(name: str, on: str = "", *, day: int = 0, ended: float | None = None
     one = replace(pod_of(None, f"{job.name}-{name}", on), owner=Owner("Job", job.name), owner_uid=job.uid)
     if on:
         one = replace(one, started=at(2, day), created=at(2, day))
-    return one if ended is None else replace(one, phase=Phase.SUCCEEDED, finished=ended)
+    return one if ended is None else replace(one, phase=PodPhase.SUCCEEDED, finished=ended)

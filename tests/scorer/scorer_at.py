@@ -11,14 +11,14 @@ from base.arrays import AnyFloats, Floats
 from base.errors import StoreError
 from cluster.live.usage import NodeUsage
 from cluster.model_watch import LoadedModel
-from cluster.predicted.cluster import PredictedCluster
+from cluster.predicted.predicted_cluster import PredictedCluster
 from forecast.model import PeakModel
 from forecast.service_key import ServiceKey
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
 from scorer.options import ScorerOptions
-from scorer.policy import ScoringPolicies
 from scorer.scorer import Scorer
+from scorer.scoring_policy import ScoringPolicies
 from testing.settable_clock import SettableClock
 from tests.scorer.live_cluster import N_RESOURCES, at, loaded, measured, node
 

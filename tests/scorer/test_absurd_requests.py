@@ -8,7 +8,7 @@ import logging
 import numpy as np
 import pytest
 
-from cluster.predicted.declared_use import VIRTUAL_REQUEST_ANNOTATION
+from cluster.predicted.pod_bounds import VIRTUAL_REQUEST_ANNOTATION
 from forecast.resources import CPU, MEMORY
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cluster.predicted.capacity import CAPACITY_ANNOTATION
+from cluster.predicted.node_capacity import CAPACITY_ANNOTATION
 from forecast.model import PeakModel
 from forecast.resources import CPU, DISK
 from kube.decoding.decoding import Kind

@@ -17,9 +17,9 @@ from admission.templates.shaped_pods import ShapedPods, shaped_pods
 from admission.templates.shaping_annotations import TEMPLATES_ANNOTATION, Applied, record_text
 from cluster.assuming_cluster import AssumingCluster
 from cluster.live.charges import Charges
-from cluster.predicted.cluster import PredictedCluster
-from cluster.predicted.declared_use import VIRTUAL_REQUEST_ANNOTATION
-from cluster.predicted.profiles import Profiles
+from cluster.predicted.pod_bounds import VIRTUAL_REQUEST_ANNOTATION
+from cluster.predicted.pod_profiles import Profiles
+from cluster.predicted.predicted_cluster import PredictedCluster
 from cluster.tables.changes import Change, PodsSeated, one_by_one
 from forecast.model import PeakModel
 from forecast.service_key import NO_OWNER, Owner, ServiceKey
@@ -33,7 +33,7 @@ from kube.objects.constraints import (
     PreferredPodTerm,
     Requirement,
 )
-from kube.objects.objects import NodeInfo, Phase, PodInfo
+from kube.objects.objects import NodeInfo, PodInfo, PodPhase
 from placement.index.affinity_terms import SittingTerm
 from placement.index.index import INDEXED_KINDS, PlacementIndex
 from tests.scorer.live_cluster import at, model, pod_of
@@ -43,7 +43,7 @@ N_NODES: Final = 4
 _NEAR = PodAffinityTerm(
     LabelSelector((Requirement("app", Operator.IN, ("web",)),)), "kubernetes.io/hostname", frozenset({"shop"})
 )
-_PLAIN = replace(pod_of(3, "plain", cpu=2.0), phase=Phase.PENDING)
+_PLAIN = replace(pod_of(3, "plain", cpu=2.0), phase=PodPhase.PENDING)
 
 SHAPES: Final = (
     _PLAIN,
@@ -165,7 +165,7 @@ def happen(tested: LiveScorer, batch: Batch, steps: Sequence[_Step]) -> None:
             case "bound":
                 tested.put(replace(about, node=f"node-{row_of[about.uid]}"))
             case "elsewhere":
-                tested.put(replace(about, node="node-0", phase=Phase.RUNNING, started=tested.clock.now))
+                tested.put(replace(about, node="node-0", phase=PodPhase.RUNNING, started=tested.clock.now))
             case "forget":
                 tested.scorer.tables.forget(about.uid)
             case "delete":

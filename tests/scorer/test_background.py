@@ -14,7 +14,7 @@ from base.periodic_task import PeriodicTask
 from cluster.model_watch import LoadedModel, ModelWatch
 from forecast.model_artefact import artefact_of
 from forecast.published_models import Registry
-from scorer.background import Background
+from scorer.background import ScorerBackground
 from scorer.options import ScorerOptions
 from scorer.scorer import Scorer
 from tests.scorer.live_cluster import model, pod_of
@@ -97,7 +97,7 @@ def test_models_are_looked_for_once_the_cluster_is_read(registry: Registry) -> N
 
     tested = LiveScorer(without_model=True)
     tested.scorer.tables.follow(lambda: (synced.is_set(), tested.clock.now, {"nodes": "listing"}))
-    with Background(tested.scorer, Watch(registry), clock=tested.clock) as background:
+    with ScorerBackground(tested.scorer, Watch(registry), clock=tested.clock) as background:
         with pytest.raises(InputError, match=r"could not be read within 0 s \(nodes: listing; usage: .*API server"):
             background.wait_synced(0.0)
         assert not polled.wait(0.3)
@@ -122,7 +122,7 @@ def test_readiness_waits_for_the_first_look_but_for_a_minute_at_most(registry: R
     tested = LiveScorer(without_model=True)
     synced = [False]
     tested.scorer.tables.follow(lambda: (synced[0], tested.clock.now, {}))
-    background = Background(tested.scorer, ModelWatch(registry), clock=tested.clock)
+    background = ScorerBackground(tested.scorer, ModelWatch(registry), clock=tested.clock)
     assert not tested.scorer.status().ready
     tested.clock.now += 600  # reading a large cluster takes its time
     assert not tested.scorer.status().ready
@@ -143,7 +143,7 @@ def test_a_model_that_cannot_be_put_in_place_leaves_the_one_before_and_says_why(
 ) -> None:
     tested = LiveScorer()
     version = published(registry)
-    background = Background(tested.scorer, ModelWatch(registry), clock=tested.clock)
+    background = ScorerBackground(tested.scorer, ModelWatch(registry), clock=tested.clock)
 
     def fail(_: LoadedModel) -> None:
         raise MemoryError("no room")
@@ -170,5 +170,5 @@ def test_jobs_can_be_stopped_before_they_begin_and_the_self_check_left_out() -> 
     assert not every._thread.is_alive()
     assert done == []
     PeriodicTask("never started", 1.0, lambda: None).stop()
-    names = [job._name for job in Background(Scorer(ScorerOptions(self_check_every=0)), None)._jobs]
+    names = [job._name for job in ScorerBackground(Scorer(ScorerOptions(self_check_every=0)), None)._jobs]
     assert "self-check" not in names

@@ -6,9 +6,9 @@ from typing import Any
 
 import orjson
 
-from cluster.predicted.capacity import CAPACITY_ANNOTATION
+from cluster.predicted.node_capacity import CAPACITY_ANNOTATION
 from kube.decoding.decoding import Kind
-from scorer.capacity_events import CapacityEvents
+from scorer.background import CapacityEvents
 from tests.scorer.live_cluster import node
 from tests.scorer.scorer_at import LiveScorer
 

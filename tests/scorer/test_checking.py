@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cluster.predicted.cluster import PredictedCluster
+from cluster.predicted.predicted_cluster import PredictedCluster
 from cluster.tracking import TrackedCluster
 from tests.scorer.live_cluster import at, pod_of
 from tests.scorer.scorer_at import LiveScorer

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from base.arrays import Floats
-from cluster.predicted.cluster import _MOST_IDLE_PROFILES
+from cluster.predicted.predicted_cluster import _MOST_IDLE_PROFILES
 from forecast.resources import CPU, DISK, MEMORY
 from kube.objects.objects import PodInfo
 from tests.scorer.live_cluster import model, pod_of

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cluster.degradation import Level
-from cluster.predicted.profiles import Profiles
+from cluster.predicted.pod_profiles import Profiles
 from forecast.resources import CPU
 from forecast.service_key import ServiceKey
 from scorer.forecasting import service_usage_forecast

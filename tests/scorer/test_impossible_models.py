@@ -26,7 +26,7 @@ from testing.app_client import AppClient
 from tests.scorer.live_cluster import loaded, model, pod_of
 from tests.scorer.scorer_at import LiveScorer
 from tests.synthetic import synthetic_history
-from trainer.gate.options import GateOptions
+from trainer.gate.gate_settings import GateOptions
 from trainer.nightly import train_and_publish
 
 NOW = datetime(2026, 5, 19, 2, tzinfo=UTC)

@@ -14,7 +14,7 @@ from forecast.model import PeakModel
 from forecast.resources import CPU
 from forecast.service_key import ServiceKey
 from kube.decoding.decoding import Kind
-from kube.objects.objects import Phase, PodInfo
+from kube.objects.objects import PodInfo, PodPhase
 from tests.scorer.live_cluster import at, loaded, node, pod_of
 from tests.scorer.scorer_at import LiveScorer, shares, tables
 
@@ -77,10 +77,10 @@ def test_one_that_waits_is_asked_about_from_now_and_runs_from_when_it_was_bound(
     tested.at(4.0)  # still
     assert touched(tested, 1) == (5, 6, 7, 8)
     tested.at(4.2)
-    tested.put(replace(waiting, node="node-1", phase=Phase.RUNNING, started=at(4.1)))
+    tested.put(replace(waiting, node="node-1", phase=PodPhase.RUNNING, started=at(4.1)))
     assert touched(tested, 1) == (8, 9)
     assert tested.scorer.self_check().sound
-    tested.put(replace(waiting, node="node-1", phase=Phase.SUCCEEDED, started=at(4.1)))
+    tested.put(replace(waiting, node="node-1", phase=PodPhase.SUCCEEDED, started=at(4.1)))
     assert touched(tested, 1) == ()
 
 
@@ -152,7 +152,7 @@ def test_whatever_happens_the_tables_are_those_of_the_end_state(steps: list[tupl
                 there[number] = pod_of(service, name, f"node-{row}", cpu=2.0, started=started)
                 tested.put(there[number])
             case ("end", int(number)) if number in there:
-                tested.put(replace(there.pop(number), phase=Phase.SUCCEEDED))
+                tested.put(replace(there.pop(number), phase=PodPhase.SUCCEEDED))
             case ("later", float(hours)):
                 tested.later(3600 * hours)
             case ("node", int(row), float(size)):

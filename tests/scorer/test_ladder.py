@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from cluster.degradation import Level, level_of_nodes, level_without_live
-from cluster.opt_out import OPT_OUT_ANNOTATION
 from cluster.options import Ladder
 from scorer.scoring import weights_without_model
+from scorer.scoring_policy import OPT_OUT_ANNOTATION
 from tests.scorer.live_cluster import loaded, model, pod_of
 from tests.scorer.scorer_at import LiveScorer
 

@@ -7,11 +7,11 @@ import pytest
 
 from cluster.degradation import Level
 from scorer.judgement import Judgement
-from scorer.neutral_scores import WhyNeutral, neutral_reasons
-from scorer.policy import ChosenScoring, ScoringPolicy
-from scorer.scores.catalogue import SCORES
-from scorer.service.metrics import ServiceMetrics
-from scorer.service.options import ServiceOptions
+from scorer.scores.score_catalogue import SCORES
+from scorer.scoring import WhyNeutral, neutral_reasons
+from scorer.scoring_policy import ChosenScoring, ScoringPolicy
+from scorer.service.scorer_service_metrics import ScorerServiceMetrics
+from scorer.service.scorer_service_settings import ScorerServiceOptions
 from tests.scorer.live_cluster import pod_of
 from tests.scorer.scorer_at import LiveScorer
 
@@ -82,7 +82,11 @@ class ByPolicy:
 def test_status_and_metric_name_what_is_neutral_and_why(days: int, neutral: dict[str, str]) -> None:
     tested = without_forecast(days)
     assert tested.scorer.status().neutral_scores == neutral
-    text = ServiceMetrics(tested.scorer, ServiceOptions(node_metrics=False, service_metrics=False)).render().decode()
+    text = (
+        ScorerServiceMetrics(tested.scorer, ScorerServiceOptions(node_metrics=False, service_metrics=False))
+        .render()
+        .decode()
+    )
     lines = [line for line in text.splitlines() if line.startswith("forecast_score_neutral{")]
     assert lines == [f'forecast_score_neutral{{because="{why}",score="{name}"}} 1.0' for name, why in neutral.items()]
 

@@ -10,8 +10,8 @@ from forecast.resources import RESOURCES
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
 from scorer.options import ScorerOptions
-from scorer.policy import SETTINGS_POLICY, ChosenScoring, ScoringPolicy, scoring_policy
-from scorer.scores.catalogue import SCORES
+from scorer.scores.score_catalogue import SCORES
+from scorer.scoring_policy import SETTINGS_POLICY, ChosenScoring, ScoringPolicy, scoring_policy
 from tests.scorer.live_cluster import pod_of
 from tests.scorer.scorer_at import LiveScorer
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from cluster.degradation import Level
 from kube.decoding.decoding import Kind
 from scorer.options import ScorerOptions
-from scorer.policy import scoring_policy
 from scorer.scoring import ranking_of, score_pod
+from scorer.scoring_policy import scoring_policy
 from tests.scorer.live_cluster import at, node, pod_of
 from tests.scorer.scorer_at import LiveScorer
 

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from cluster.predicted.soft_load import soft_load
-from cluster.scale_out import expected_scale_out
+from cluster.scale_out import expected_scale_out, soft_load
 from forecast.resources import CPU
 from kube.decoding.decoding import Kind
 from tests.scorer.live_cluster import at, growing, model, node, pod_of

@@ -17,7 +17,7 @@ from scorer.judgement import Judgement, RejectedNodes
 from scorer.options import ScorerOptions
 from scorer.scorer import Scorer
 from scorer.scores.energy import best_nodes, energy_growth
-from scorer.scores.options import ScoreOptions
+from scorer.scores.score_settings import ScoreOptions
 from tests.scorer.live_cluster import at, model, pod_of, service
 from tests.scorer.scorer_at import LiveScorer, shares, tables
 

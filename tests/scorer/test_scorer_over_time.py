@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cluster.predicted.cluster import PredictedCluster
-from cluster.predicting import predict
+from cluster.predicted.predicted_cluster import PredictedCluster
+from cluster.tables_anew import predict
 from forecast.resources import CPU
 from kube.decoding.decoding import Kind
 from tests.kube.api_objects import replica_set

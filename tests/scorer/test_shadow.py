@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from kube.decoding.decoding import Kind
-from scorer.service.exposition import node_text
+from scorer.service.node_metrics import node_text
 from tests.scorer.live_cluster import at, loaded, node, pod_of
 from tests.scorer.scorer_at import LiveScorer, shares, tables
 

@@ -9,8 +9,8 @@ import numpy as np
 from base.arrays import Bools
 from cluster.tables.state import ClusterState
 from cluster.water_level import Stacking, StackWeights
-from scorer.service.metrics import ServiceMetrics
-from scorer.service.options import ServiceOptions
+from scorer.service.scorer_service_metrics import ScorerServiceMetrics
+from scorer.service.scorer_service_settings import ScorerServiceOptions
 from tests.kube.api_objects import GIB, node, pod
 from tests.scorer.live_cluster import pod_of
 from tests.scorer.scorer_at import LiveScorer
@@ -50,5 +50,9 @@ def test_the_water_level_is_in_the_status_and_a_metric() -> None:
     tested = LiveScorer(pods=pods, without_model=True)
     (pool,) = tested.scorer.status().water_levels
     assert (pool.pool, pool.water_level, pool.stack_weight) == ("", 0.5, 0.5)
-    text = ServiceMetrics(tested.scorer, ServiceOptions(node_metrics=False, service_metrics=False)).render().decode()
+    text = (
+        ScorerServiceMetrics(tested.scorer, ScorerServiceOptions(node_metrics=False, service_metrics=False))
+        .render()
+        .decode()
+    )
     assert 'forecast_water_level{pool=""} 0.5' in text and 'forecast_stack_weight{pool=""} 0.' in text

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cluster.predicted.declared_use import VIRTUAL_REQUEST_ANNOTATION
+from cluster.predicted.pod_bounds import VIRTUAL_REQUEST_ANNOTATION
 from forecast.resources import CPU
 from kube.decoding.decoding import Kind
-from kube.objects.objects import Phase
+from kube.objects.objects import PodPhase
 from tests.kube.api_objects import replica_set
 from tests.scorer.live_cluster import at, loaded, node, pod_of
 from tests.scorer.scorer_at import LiveScorer, tables
@@ -90,7 +90,7 @@ def test_a_pod_that_failed_at_once_leaves_no_error_behind(started: float | None)
     before = as_expected(tested)
     failing = pod_of(5, "failing", "node-3", started=started)
     tested.put(failing)
-    tested.put(replace(failing, phase=Phase.FAILED))
+    tested.put(replace(failing, phase=PodPhase.FAILED))
     share = 0.0 if started is None else 30 / 300
     usage = dict(before)
     use = before["node-0"] - np.array([0.5] * 5)  # another pod of the service does the same there

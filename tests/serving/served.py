@@ -11,8 +11,8 @@ from pathlib import Path
 
 from fastapi import FastAPI
 
-from serving.options import ServerOptions
 from serving.server import ScorerServer
+from serving.server_settings import ServerOptions
 
 ROOT = Path(__file__).parents[2]
 

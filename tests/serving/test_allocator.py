@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from serving.allocator import give_back, limit_arenas
+from serving.freed_memory import give_back, limit_arenas
 
 ROOT = Path(__file__).parents[2]
 _COMES_AND_GOES = """
 import os, threading
 import numpy as np
 from testing.processes.process_figures import resident_bytes
-from serving.allocator import give_back, limit_arenas
+from serving.freed_memory import give_back, limit_arenas
 {limit}
 before = resident_bytes(os.getpid())
 np.ones(4 * 2**20)  # 32 MiB, freed at once: from now on glibc maps nothing that is smaller by itself

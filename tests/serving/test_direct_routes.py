@@ -3,8 +3,8 @@ from __future__ import annotations
 from fastapi import APIRouter, FastAPI, Request
 from starlette.responses import PlainTextResponse, Response
 
-from serving.direct_routes import DirectRoutes
-from serving.errors import Refusal
+from serving.json_answers import Refusal
+from serving.middleware import DirectRoutes
 from testing.app_client import AppClient
 
 _router = APIRouter()

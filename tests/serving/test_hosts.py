@@ -8,7 +8,7 @@ from base.errors import InputError
 from forecast_scheduler.commands.serving_access import hosts_of
 from scorer.service.app import create_app
 from serving.hosts import ANY_HOST, Hosts
-from serving.options import ServingOptions
+from serving.server_settings import ServingOptions
 from testing.app_client import AppClient
 from tests.forecast_scheduler.test_every_route import SERVICES, routes_of
 from tests.scorer.service.fake_scorer import FakeScorer

@@ -12,9 +12,9 @@ import pytest
 
 from base.errors import InputError
 from scorer.service.app import create_app
-from scorer.service.options import ServiceOptions
+from scorer.service.scorer_service_settings import ScorerServiceOptions
 from serving.kubernetes_access import AccessLimits, AccessVerdict, KubernetesAccess
-from serving.kubernetes_reviews import TOKEN_REVIEWS, ReviewFailed
+from serving.token_reviews import TOKEN_REVIEWS, ReviewFailed
 from testing.app_client import AppClient
 from testing.settable_clock import SettableClock
 from tests.scorer.service.fake_scorer import FakeScorer
@@ -322,7 +322,7 @@ def test_the_service_says_what_is_wrong_with_a_token(scorer: FakeScorer, reviews
 def test_a_token_of_a_file_needs_no_review(scorer: FakeScorer, reviews: MadeUpReviews, tmp_path: Path) -> None:
     path = tmp_path / "tokens"
     path.write_text("from-the-file")
-    app = create_app(scorer, ServiceOptions(token_files=(path,)), access=KubernetesAccess(reviews.ask))
+    app = create_app(scorer, ScorerServiceOptions(token_files=(path,)), access=KubernetesAccess(reviews.ask))
     with AppClient(app) as client:
         assert _get(client, "from-the-file", "/v1/status")[0] == 200
         assert reviews.asked == []

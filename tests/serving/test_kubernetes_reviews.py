@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from base.errors import InputError
-from serving.kubernetes_reviews import (
+from serving.token_reviews import (
     ReviewFailed,
     User,
     access_review,

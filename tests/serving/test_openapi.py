@@ -9,10 +9,10 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-import extender.service.app
-import extender.service.options
+import extender.answer_settings
+import extender.service.extender_app
 import scorer.service.app
-import scorer.service.options
+import scorer.service.scorer_service_settings
 from testing.app_client import AppClient
 from tests.extender.service.simple_extender import SimpleBinder, SimpleExtender
 from tests.scorer.service.fake_scorer import FakeScorer
@@ -21,12 +21,14 @@ from tests.serving.served import served
 
 
 def _scorer() -> FastAPI:
-    return scorer.service.app.create_app(FakeScorer(5), scorer.service.options.ServiceOptions(max_body_bytes=2**20))
+    return scorer.service.app.create_app(
+        FakeScorer(5), scorer.service.scorer_service_settings.ScorerServiceOptions(max_body_bytes=2**20)
+    )
 
 
 def _extender() -> FastAPI:
-    patient = extender.service.options.ServiceOptions(deadline=20)
-    return extender.service.app.create_app(SimpleExtender(), patient, binder=SimpleBinder())
+    patient = extender.answer_settings.ExtenderServiceOptions(deadline=20)
+    return extender.service.extender_app.create_app(SimpleExtender(), patient, binder=SimpleBinder())
 
 
 SERVICES = pytest.mark.parametrize(("service", "operations"), [(_scorer, 16), (_extender, 7)])

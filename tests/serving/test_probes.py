@@ -6,9 +6,8 @@ import time
 import httpx
 
 from scorer.service.app import create_app
-from serving.options import ServerOptions
-from serving.probes import Heartbeat, probe_app
-from serving.server import ScorerServer
+from serving.server import Heartbeat, ScorerServer, probe_app
+from serving.server_settings import ServerOptions
 from testing.app_client import AppClient
 from tests.scorer.service.fake_scorer import FakeScorer
 

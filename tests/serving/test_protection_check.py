@@ -11,9 +11,9 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from base.errors import InputError
-from serving.options import ServerOptions
 from serving.protection_check import check_protection
 from serving.server import ScorerServer
+from serving.server_settings import ServerOptions
 
 
 def _started_without_its_hook(self: Any, *, _of_uvicorn: Any = HttpToolsProtocol._start_asgi_task) -> None:

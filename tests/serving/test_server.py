@@ -14,9 +14,9 @@ import pytest
 
 from base.errors import InputError
 from scorer.service.app import create_app
-from serving.handshakes import MOST_HANDSHAKES
-from serving.options import ServerOptions
 from serving.server import ScorerServer
+from serving.server_settings import ServerOptions
+from serving.tls import MOST_HANDSHAKES
 from testing.authority import Authority
 from testing.waiting import eventually
 from tests.scorer.service.fake_scorer import FakeScorer

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from extender.service.workers import Deadline, Workers
+from extender.service.workers import AnswerDeadline, Workers
 from serving.threads import in_thread
 from tests.serving.event_loop import in_loop
 
@@ -22,7 +22,7 @@ async def test_work_runs_beside_the_event_loop() -> None:
 
 
 def _by_workers(work: Callable[[], None]) -> Awaitable[None]:
-    return Workers(1, "test").run(work, Deadline(10))
+    return Workers(1, "test").run(work, AnswerDeadline(10))
 
 
 @pytest.mark.parametrize("run", [in_thread, _by_workers])

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from cluster.model_watch import LoadedModel
-from cluster.runs.declared_run import EXPECTED_RUN_ANNOTATION
+from cluster.runs.expected import EXPECTED_RUN_ANNOTATION
 from forecast.service_key import Owner
 from kube.objects.objects import PodInfo
-from placement.devices.options import DeviceOptions
+from placement.node_rule_settings import DeviceOptions
 from scheduler.schedule_settings import ScheduleSettings
 from scheduler.tenant_tables import TenantTables, tenant_tables
 from tenants.elastic_quota import ElasticQuota

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import inf
 
 from kube.objects.objects import NodeInfo, PodInfo
-from placement.pod_groups.labels import GROUP_LABEL
+from placement.pod_groups.group_of_pod import GROUP_LABEL
 from tenants.elastic_quota import ElasticQuota
 
 

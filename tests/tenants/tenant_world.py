@@ -10,22 +10,22 @@ from cluster.file_session import FileSession
 from kube.decoding.decoding import Kind
 from kube.objects.objects import NodeInfo, PodInfo
 from placement.disruption_budgets import DisruptionBudget
-from placement.node_rule_options import NodeRuleOptions
+from placement.node_rule_settings import NodeRuleOptions
 from placement.pod_groups.group_apis import OURS
-from placement.pod_groups.labels import GROUP_LABEL
+from placement.pod_groups.group_of_pod import GROUP_LABEL
 from placement.pod_groups.minima import Minima
 from placement.pod_groups.pod_group import PodGroupInfo
-from placement.policies.policy import OnePolicy, Policy
+from placement.policies.policy import OnePolicyForAll, Policy
 from scheduler.dry_loop import DryLoop, Planned
 from scheduler.loop_settings import PreemptionOptions
 from scheduler.schedule_settings import ScheduleSettings
 from scheduler.scheduling_tables import ScheduleTables, schedule_tables
-from scorer.policy import scoring_policy
 from scorer.scorer import Scorer
+from scorer.scoring_policy import scoring_policy
 from tenants.elastic_quota import ElasticQuota
 from tenants.ledger import QuotaLedger
-from tenants.options import TenantOptions
 from tenants.quotas import Quotas
+from tenants.tenant_settings import TenantOptions
 from testing.objects import pod_info
 from testing.placement.views import node_named
 
@@ -101,7 +101,7 @@ class TenantWorld:
         )
         self.tables: ScheduleTables = schedule_tables(self.scorer, settings, NodeRuleOptions())
         policy = Policy(scoring_policy(self.scorer.options))
-        self._loop = DryLoop(settings, self.scorer, self.tables, OnePolicy(policy), FileSession())
+        self._loop = DryLoop(settings, self.scorer, self.tables, OnePolicyForAll(policy), FileSession())
         self.tables.budgets.replace(budgets)
         if self.tables.gangs is not None:
             with self.scorer.tables.reading():

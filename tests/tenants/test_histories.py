@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from kube.objects.objects import NodeInfo, PodInfo
-from placement.pod_groups.labels import GROUP_LABEL
+from placement.pod_groups.group_of_pod import GROUP_LABEL
 from placement.pod_groups.pod_group import PodGroupInfo
 from tenants.elastic_quota import ElasticQuota
 from tests.tenants.plain_tenants import PlainTenants

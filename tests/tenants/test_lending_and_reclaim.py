@@ -8,10 +8,10 @@ import pytest
 
 from kube.objects.constraints import LabelSelector, Operator, Requirement
 from kube.objects.objects import PodInfo
-from placement.advice_gate import ADVICE
 from placement.disruption_budgets import DisruptionBudget
 from placement.pod_importance import SYSTEM_CRITICAL
-from tenants.options import TenantOptions
+from placement.pods_to_hold import ADVICE
+from tenants.tenant_settings import TenantOptions
 from tests.tenants.tenant_world import NOW, TenantWorld, gang_of, nodes, quota, tenant_pod
 
 

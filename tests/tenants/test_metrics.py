@@ -9,9 +9,8 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry, generate_latest
 
 from tenants.elastic_quota import ElasticQuota
-from tenants.live_report import live_report
-from tenants.metrics import MOST_TENANTS, TenantGauges
-from tenants.report import TenantReport, TenantsReport
+from tenants.tenant_metrics import MOST_TENANTS, TenantGauges
+from tenants.tenant_report import TenantReport, TenantsReport, live_report
 from tests.tenants.lending_world import LendingWorld, job_pod
 
 DOCS = Path(__file__).parents[2] / "docs" / "use" / "tenants.md"

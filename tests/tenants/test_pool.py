@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tenants.elastic_quota import ElasticQuota
-from tenants.options import Pool, TenantOptions
+from tenants.tenant_settings import QuotaPool, TenantOptions
 from tests.tenants.tenant_world import TenantWorld, nodes, quota, tenant_pod
 
-NODES = TenantOptions(grace=0, pool=Pool.NODES)
+NODES = TenantOptions(grace=0, pool=QuotaPool.NODES)
 
 
 def pool_of(world: TenantWorld) -> list[int]:

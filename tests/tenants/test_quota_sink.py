@@ -12,7 +12,7 @@ from cluster.assuming_cluster import AssumingCluster
 from scorer.options import ScorerOptions
 from tenants.elastic_quota import ElasticQuota
 from tenants.ledger import QuotaLedger
-from tenants.pod_amounts import PodAmounts
+from tenants.quota_amounts import PodAmounts
 from tenants.quotas import Quotas, QuotaSink
 from tests.tenants.tenant_world import TenantWorld, nodes, quota, tenant_pod
 

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from base.arrays import Ints
-from tenants.admission import Use, denial
 from tenants.elastic_quota import ElasticQuota
 from tenants.need import with_parents
+from tenants.quota_admission import Use, denial
 from tenants.quota_tree import NO_QUOTA, QuotaTree, quota_tree
-from tenants.report import ResourceReport, TenantReport, balance, tenants_report
+from tenants.tenant_report import ResourceReport, TenantReport, balance, tenants_report
 
 
 def cores(*amounts: float) -> Ints:

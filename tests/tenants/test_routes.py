@@ -8,13 +8,13 @@ import httpx
 import pytest
 
 from scorer.service.app import assembled
-from scorer.service.metrics import ServiceMetrics
-from scorer.service.openapi import describe
-from scorer.service.options import ServiceOptions
-from scorer.service.state import Service
+from scorer.service.scorer_openapi import describe
+from scorer.service.scorer_service_metrics import ScorerServiceMetrics
+from scorer.service.scorer_service_settings import ScorerServiceOptions
+from scorer.service.scorer_state import ScorerService
 from tenants.elastic_quota import ElasticQuota
-from tenants.live_report import live_report
-from tenants.routes import tenants_router
+from tenants.tenant_report import live_report
+from tenants.tenant_routes import tenants_router
 from testing.app_client import AppClient
 from tests.scorer.live_cluster import at
 from tests.scorer.service.fake_scorer import FakeScorer
@@ -22,11 +22,11 @@ from tests.tenants.lending_world import BATCH, SHOP, LendingWorld, job_pod
 
 
 def app_of(world: LendingWorld) -> Any:
-    tables, scorer, options = world.live.scorer.tables, FakeScorer(1), ServiceOptions()
+    tables, scorer, options = world.live.scorer.tables, FakeScorer(1), ScorerServiceOptions()
     router = tenants_router(
         lambda n_hours: live_report(tables, world.tables.quotas, world.tables.need, n_hours=n_hours)
     )
-    service = Service(scorer, options, ServiceMetrics(scorer, options, ()))
+    service = ScorerService(scorer, options, ScorerServiceMetrics(scorer, options, ()))
     return assembled("test", service, [router], describe)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 import time
 
-from trainer.lease import LeaseHeld, LeaseLost, hold_lease
+from trainer.run_lease import LeaseHeld, LeaseLost, hold_lease
 
 
 def main(start: str, hold: str, seconds: str, *urls: str) -> None:

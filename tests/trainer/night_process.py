@@ -29,7 +29,7 @@ from testing.fitted_models import fitted
 from tests.forecast.artefacts import artefact_of, value_of
 from tests.synthetic import synthetic_history
 from trainer.issued_forecasts import load_issued, store_issued
-from trainer.lease import hold_lease
+from trainer.run_lease import hold_lease
 from trainer.run_metrics import RunFigures, write_textfile
 
 FINISHED, FAILED, MISTAKE, FORGIVEN = 0, 3, 4, 5

@@ -14,12 +14,12 @@ from base.errors import InputError
 from forecast.calendar import Calendar
 from tests.trainer.own_history.days import DAY, day_tables, midnight
 from trainer.history_update import Reading, read_new_days
-from trainer.lease import LeaseLost
-from trainer.own_history.store import OwnHistory
+from trainer.own_history_store import OwnHistory
 from trainer.prometheus.day_tables import DayTables
-from trainer.prometheus.errors import Unreachable
-from trainer.prometheus.options import SourceOptions
-from trainer.prometheus.source import PrometheusSource
+from trainer.prometheus.http_answer import PrometheusUnreachable
+from trainer.prometheus.prometheus_settings import SourceOptions
+from trainer.prometheus.prometheus_source import PrometheusSource
+from trainer.run_lease import LeaseLost
 
 N_DAYS = 5
 DAYS = [DAY + timedelta(days=i) for i in range(N_DAYS)]
@@ -68,8 +68,8 @@ def test_when_no_day_can_be_read_the_run_ends(tmp_path: Path) -> None:
 
 
 def test_a_server_that_is_gone_is_not_asked_for_every_day(tmp_path: Path) -> None:
-    own, server = OwnHistory(str(tmp_path)), Server(failing={DAYS[2]: Unreachable("cannot be reached")})
-    with pytest.raises(Unreachable):
+    own, server = OwnHistory(str(tmp_path)), Server(failing={DAYS[2]: PrometheusUnreachable("cannot be reached")})
+    with pytest.raises(PrometheusUnreachable):
         read(server, own)
     assert server.asked == DAYS[:3]
     assert list(own.read_days()) == DAYS[:2]

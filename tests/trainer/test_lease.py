@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-import trainer.lease
+import trainer.run_lease
 from base.object_store import LocalStore, open_store
 from testing.settable_clock import SettableClock
-from trainer.lease import LEASE_FILE, LeaseHeld, LeaseLost, hold_lease
+from trainer.run_lease import LEASE_FILE, LeaseHeld, LeaseLost, hold_lease
 
 ROOT = Path(__file__).parents[2]
 NOW = datetime(2026, 5, 4, 2, tzinfo=UTC)
@@ -143,7 +143,7 @@ def test_a_clock_that_jumps_does_not_end_the_lease_of_a_run_that_renews(tmp_path
 def test_a_lease_from_the_future_that_nobody_renews_is_taken_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trainer.lease, "_process", lambda pid: "")
+    monkeypatch.setattr(trainer.run_lease, "_process", lambda pid: "")
     with hold_lease(str(tmp_path), clock=lambda: NOW + timedelta(days=3650)):
         left = (tmp_path / LEASE_FILE).read_bytes()
     (tmp_path / LEASE_FILE).write_bytes(left)

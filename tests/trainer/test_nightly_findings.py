@@ -18,13 +18,13 @@ from forecast.published_models import Registry
 from forecast.resources import CPU, RESOURCES
 from tests.trainer.gate.test_reproduction import history, model, with_cpu
 from trainer import nightly
-from trainer.doctor.finding import Finding, Kind
+from trainer.audit.finding import Finding, FindingKind
+from trainer.gate.gate_settings import GateOptions
 from trainer.gate.gate_verdict import GateVerdict
-from trainer.gate.options import GateOptions
 from trainer.nightly import Night, train_and_publish
 
 NOW = datetime.combine(history().days[-1] + timedelta(days=1), datetime.min.time(), UTC)
-CLOCK = Finding(Kind.SHIFTED_CLOCK, 4, 4, np.ones(len(RESOURCES)), "clocks moved", "set the time zone")
+CLOCK = Finding(FindingKind.SHIFTED_CLOCK, 4, 4, np.ones(len(RESOURCES)), "clocks moved", "set the time zone")
 
 
 def night(registry: Registry, found: PeakModel, monkeypatch: pytest.MonkeyPatch, *, force: bool = False) -> Night:

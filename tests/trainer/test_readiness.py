@@ -13,7 +13,7 @@ from forecast.calendar import Calendar
 from forecast.fit import fit
 from forecast.history import History
 from tests.synthetic import synthetic_history
-from trainer.readiness import check_ready, measured_days
+from trainer.nightly import check_ready, measured_days
 
 
 def with_days_measured(history: History, measured: list[int], *, pods_listed: bool = False) -> History:

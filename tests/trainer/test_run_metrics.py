@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from base.errors import InputError
 from base.object_store import TEMPORARY
-from forecast.backtest import Score
+from forecast.backtest import BacktestScore
 from trainer.gate.gate_verdict import GateReport, GateResult, GateVerdict
 from trainer.run_metrics import RunFigures, push, registry_of, write_textfile
 
@@ -25,8 +25,8 @@ GATE = GateReport(
             "cpu",
             GateVerdict.PASSED,
             "passed",
-            candidate=Score(0.03, 0.01, 0.94, 96),
-            current=Score(0.06, 0.02, 0.9, 96),
+            candidate=BacktestScore(0.03, 0.01, 0.94, 96),
+            current=BacktestScore(0.06, 0.02, 0.9, 96),
         ),
         "log": GateResult("log", GateVerdict.HELD_BACK, "held back", held_back_nights=1),
     }

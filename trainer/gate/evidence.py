@@ -1,10 +1,5 @@
-"""How the model in use and tonight's recipe did on the days after the cut-off of the model in use.
-
-Both know exactly what lay before that cut-off, so neither has an advantage: the model in use is read as it was issued,
-the recipe is fitted anew at the same cut-off. The seasonal naive at that cut-off is what both have to be worth. Losses
-are those of the backtest (docs/understand/backtest.md) on per-pod means: pinball loss of each day's peak, every series
-divided by the 0.9 quantile of its daily peaks. If pods are not measured, the same is done with the peaks of nodes
-(`node_evidence`).
+"""How the model in use and tonight's recipe did on the days after the cut-off of the model in use, by nodes where pods
+are not measured.
 """
 
 from __future__ import annotations
@@ -15,31 +10,44 @@ from datetime import date
 import numpy as np
 
 from base.arrays import AnyFloats, Bools, Floats
-from forecast.backtest import SAMPLES_NEEDED, Score, peak_scores, scored_series
+from forecast.backtest import SAMPLES_NEEDED, BacktestScore, peak_scores, scored_series
 from forecast.history import History
-from forecast.issued_bounds import daily_peaks
 from forecast.model import PEAK_QUANTILES, PeakModel
 from forecast.node_forecast import node_peaks_of
+from forecast.online_calibration import daily_peaks
 from forecast.resources import RESOURCES
-from trainer.gate.node_evidence import node_only
+
+# Evidence on resources that only nodes are measured for, such as log bytes of a collector: daily peaks of nodes.
+#
+# The usage of a single pod is unknown there, so the comparison is of what placement acts upon: the load of each node
+# from the pods that really ran on it that day, as `PeakModel` sums it up, with the calibrated z for both quantiles.
+
+
+def node_only(history: History, n_days: int) -> Bools:
+    """Resources of which nodes were measured and no pod was, over the last days: (n_resources,)."""
+    pods = np.isfinite(history.usage_per_pod[:, :, -n_days:]).any(axis=(0, 2, 3))
+    nodes = np.isfinite(history.node_usage[:, :, -n_days:]).any(axis=(0, 2, 3))
+    return np.asarray(nodes & ~pods)
+
 
 _SCALE_DAYS = 28
 """Series are judged complete and scaled over this many days, so that a service of last month is judged, too."""
+
 
 _WEEK = 7
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class GateEvidence:
     """Scores on the same series and days.
 
     widening : factor on the candidate's 0.95 bounds that puts 0.95 of the peaks within them; inf = none does
     of_nodes : the series are nodes, because no pod was measured; else services
     """
 
-    candidate: Score
-    current: Score
-    naive: Score
+    candidate: BacktestScore
+    current: BacktestScore
+    naive: BacktestScore
     widening: float
     days: tuple[date, ...]
     of_nodes: bool = False
@@ -79,7 +87,9 @@ def seasonal_naive(known: Floats, lead: int) -> Floats:
     return np.stack([same_day, np.fmax(same_day, last)], axis=-1)
 
 
-def compare(history: History, current: PeakModel, candidate: PeakModel, days: tuple[date, ...]) -> dict[str, Evidence]:
+def compare(
+    history: History, current: PeakModel, candidate: PeakModel, days: tuple[date, ...]
+) -> dict[str, GateEvidence]:
     """Evidence per resource; resources with nothing that all three forecast and that was measured are absent.
 
     candidate : tonight's recipe fitted on the days before the cut-off of `current`
@@ -108,7 +118,7 @@ def _evidence(
     history: History,
     first_day: date,
     days: tuple[date, ...],
-) -> dict[str, Evidence]:
+) -> dict[str, GateEvidence]:
     """Return scores of the forecasts of some series, services or nodes, next to those of their seasonal naive.
 
     usage       : (n_series, n_resources, n_days, 48), all days of the history
@@ -132,7 +142,7 @@ def _evidence(
             continue
         by_name = scores[resource.name]
         bound = forecasts["candidate"][:, index, :, -1][pairs]
-        result[resource.name] = Evidence(
+        result[resource.name] = GateEvidence(
             candidate=by_name["candidate"],
             current=by_name["current"],
             naive=by_name["naive"],

@@ -14,11 +14,10 @@ from base.progress import Progress, silent
 from forecast.history import History
 from forecast.model import PeakModel
 from forecast.resources import RESOURCES
-from trainer.gate.evidence import Evidence, compare, evaluation_days
+from trainer.gate.evidence import GateEvidence, compare, evaluation_days, node_only
+from trainer.gate.gate_settings import GateOptions
 from trainer.gate.gate_verdict import GateReport, GateResult, GateVerdict, judge
-from trainer.gate.merge import keep_resource, widen_resource
-from trainer.gate.node_evidence import node_only
-from trainer.gate.options import GateOptions
+from trainer.gate.withheld_resources import keep_resource, widen_resource
 
 FitModel = Callable[[History, PeakModel | None], PeakModel]
 """A history and the model of the night before -> a model."""
@@ -102,7 +101,7 @@ def apply_gate(candidate: PeakModel, current: PeakModel | None, report: GateRepo
 
 def _evidence(
     history: History, current: PeakModel | None, fit_model: FitModel, options: GateOptions
-) -> tuple[str, dict[str, Evidence]]:
+) -> tuple[str, dict[str, GateEvidence]]:
     """Why there is nothing to compare ("" = there is), and the figures."""
     if current is None:
         return "no model is in use", {}

@@ -27,9 +27,9 @@ from typing import Any
 
 from scipy.stats import binom
 
-from forecast.backtest import Score
-from trainer.gate.evidence import Evidence
-from trainer.gate.options import GateOptions
+from forecast.backtest import BacktestScore
+from trainer.gate.evidence import GateEvidence
+from trainer.gate.gate_settings import GateOptions
 
 _SLACK = 0.05  # bounds fail when so few peaks covered are this unlikely at the lowest coverage allowed
 _FEWEST_FOR_UPPER_END = 200
@@ -60,9 +60,9 @@ class GateResult:
     resource: str
     verdict: GateVerdict
     reason: str
-    candidate: Score | None = None
-    current: Score | None = None
-    naive: Score | None = None
+    candidate: BacktestScore | None = None
+    current: BacktestScore | None = None
+    naive: BacktestScore | None = None
     widening: float = 1.0
     held_back_nights: int = 0
     days: tuple[date, ...] = ()
@@ -102,7 +102,7 @@ class GateResult:
                 held_back_nights=int(document["held_back_nights"]),
                 days=tuple(date.fromisoformat(day) for day in document.get("days", ())),
                 **{
-                    name: Score(**document[name])
+                    name: BacktestScore(**document[name])
                     for name in ("candidate", "current", "naive")
                     if document.get(name) is not None
                 },
@@ -140,14 +140,14 @@ class GateReport:
         }
 
 
-def total_loss(score: Score) -> float:
+def total_loss(score: BacktestScore) -> float:
     """Both quantiles together."""
     return score.loss50 + score.loss95
 
 
 def judge(
     resource: str,
-    evidence: Evidence | None,
+    evidence: GateEvidence | None,
     options: GateOptions = GateOptions(),  # noqa: B008 - frozen
     *,
     previous: GateResult | None = None,
@@ -206,7 +206,9 @@ def _without_evidence(
     return GateResult(resource, GateVerdict.NOTHING_TO_COMPARE, f"published, nothing to compare: {why_nothing}")
 
 
-def _with_evidence(resource: str, evidence: Evidence, options: GateOptions, previous: GateResult | None) -> GateResult:
+def _with_evidence(
+    resource: str, evidence: GateEvidence, options: GateOptions, previous: GateResult | None
+) -> GateResult:
     ours, current, naive = total_loss(evidence.candidate), total_loss(evidence.current), total_loss(evidence.naive)
     n = evidence.candidate.n
     bounds_fail = _too_low(evidence.candidate, options)
@@ -269,7 +271,7 @@ def _hold_back(
     return GateResult(resource, GateVerdict.HELD_BACK, reason, held_back_nights=nights + 1)
 
 
-def _too_low(score: Score, options: GateOptions) -> bool:
+def _too_low(score: BacktestScore, options: GateOptions) -> bool:
     """Whether so few peaks covered are a rare accident at the lowest coverage allowed (one-sided binomial test)."""
     if score.coverage95 >= options.lowest_coverage:
         return False

@@ -28,7 +28,7 @@ import numpy as np
 from base.arrays import AnyFloats, Floats
 from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY
 from forecast.composition import bound_at, node_load
-from forecast.events import events_between
+from forecast.event_calendar import events_between
 from forecast.history import History, Placements
 from forecast.model import PeakModel
 from forecast.resources import RESOURCES, resource_index

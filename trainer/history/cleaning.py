@@ -40,7 +40,7 @@ CAPACITY_TOLERANCE = 2.0
 """Usage above this many capacities is a broken counter. Real samples do pass 1: rates of bursts, burstable disks."""
 
 
-class Cause(Enum):
+class CleaningCause(Enum):
     """Why a value or row was not used; the text completes "12,345 ..."."""
 
     NOT_FINITE = "values are NaN or infinite: taken as not measured"
@@ -69,14 +69,14 @@ class Cause(Enum):
 class CleaningReport:
     """How often each cause was met, per file of the history."""
 
-    counts: Mapping[tuple[str, Cause], int] = field(default_factory=dict)
+    counts: Mapping[tuple[str, CleaningCause], int] = field(default_factory=dict)
 
-    def total(self, cause: Cause) -> int:
+    def total(self, cause: CleaningCause) -> int:
         return sum(count for (_, found), count in self.counts.items() if found is cause)
 
     def lines(self) -> list[str]:
         """One sentence per file and cause, in a stable order; empty if nothing was wrong."""
-        ordered = sorted(self.counts.items(), key=lambda item: (item[0][0], list(Cause).index(item[0][1])))
+        ordered = sorted(self.counts.items(), key=lambda item: (item[0][0], list(CleaningCause).index(item[0][1])))
         return [f"{file}: {count:,} {cause.value}" for (file, cause), count in ordered if count]
 
 
@@ -84,14 +84,14 @@ class Tally:
     """Collects the counts of a CleaningReport while files are read."""
 
     def __init__(self) -> None:
-        self._counts: Counter[tuple[str, Cause]] = Counter()
+        self._counts: Counter[tuple[str, CleaningCause]] = Counter()
 
-    def add(self, file: str, cause: Cause, count: int) -> None:
+    def add(self, file: str, cause: CleaningCause, count: int) -> None:
         """Count further cases of a cause."""
         if count:
             self._counts[file, cause] += count
 
-    def set(self, file: str, cause: Cause, count: int) -> None:
+    def set(self, file: str, cause: CleaningCause, count: int) -> None:
         """Replace a count: for facts about the whole file, which may be established more than once."""
         self._counts[file, cause] = count
 
@@ -100,7 +100,7 @@ class Tally:
         return CleaningReport({key: count for key, count in self._counts.items() if count})
 
 
-def clean_usage(values: Floats32, n_null: int, node: Ints, capacity: Floats) -> dict[Cause, int]:
+def clean_usage(values: Floats32, n_null: int, node: Ints, capacity: Floats) -> dict[CleaningCause, int]:
     """Turn impossible values into NaN, in place, and say how many there were of each kind.
 
     values   : (n_rows, n_resources) float32; NaN also stands for null
@@ -108,17 +108,17 @@ def clean_usage(values: Floats32, n_null: int, node: Ints, capacity: Floats) -> 
     node     : (n_rows,) index into capacity, of the node or of the node on a day; -1 = unknown
     capacity : (n_nodes, n_resources) or (n_days * n_nodes, n_resources); NaN = not a limit
     """
-    counts: dict[Cause, int] = {}
+    counts: dict[CleaningCause, int] = {}
     finite = np.isfinite(values)
     n_broken = values.size - int(np.count_nonzero(finite)) - n_null
     if n_broken > 0:
-        counts[Cause.NOT_FINITE] = n_broken
+        counts[CleaningCause.NOT_FINITE] = n_broken
         values[~finite] = np.nan
     # NaN compares false with everything, so the two tests below need no mask.
     with np.errstate(invalid="ignore"):
         negative = values < 0
         if n_negative := int(np.count_nonzero(negative)):
-            counts[Cause.NEGATIVE] = n_negative
+            counts[CleaningCause.NEGATIVE] = n_negative
             values[negative] = np.nan
         if len(capacity) and len(values):
             # Looking up every row's node is the slow part: needless while no value exceeds the smallest limit.
@@ -128,6 +128,6 @@ def clean_usage(values: Floats32, n_null: int, node: Ints, capacity: Floats) -> 
             suspect = suspect[node[suspect] >= 0]
             above = values[suspect] > limit[node[suspect]]
             if n_above := int(np.count_nonzero(above)):
-                counts[Cause.ABOVE_CAPACITY] = n_above
+                counts[CleaningCause.ABOVE_CAPACITY] = n_above
                 values[suspect] = np.where(above, np.float32(np.nan), values[suspect])
     return counts

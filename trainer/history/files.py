@@ -22,18 +22,17 @@ from base.errors import InputError, NotEnoughHistory
 from base.progress import Progress, silent
 from forecast.aggregation import HistoryBuilder, NodeTable, PodTable, PodWindow
 from forecast.calendar import SLOTS_PER_DAY, Calendar
-from forecast.events import Event
+from forecast.event_calendar import Event
 from forecast.history import History, PodUsage
 from forecast.resources import RESOURCES
 from forecast.sample_grid import MAX_STEP_SECONDS, SampleGrid, sample_times, slot_last, slot_means, slot_shares
 from forecast.usage_limits import CutSeries
-from trainer.history.capacity_file import read_capacity
-from trainer.history.cleaning import Cause, CleaningReport, Tally
-from trainer.history.events_file import read_events
-from trainer.history.layout import Layout, LayoutFile, read_settings
+from trainer.history.cleaning import CleaningCause, CleaningReport, Tally
+from trainer.history.history_layout import Layout, LayoutFile, read_settings
 from trainer.history.moved_file import MovedServices
-from trainer.history.series_file import ABSENT, QUARTER_SECONDS, Ints32, Inventory, SeriesFile, Window
-from trainer.history.tables import node_lookup, node_table, pod_table, read_requests
+from trainer.history.node_and_pod_tables import node_lookup, node_table, pod_table, read_capacity, read_requests
+from trainer.history.series_file import ABSENT, QUARTER_SECONDS, Ints32, SampleWindow, SeriesFile, SeriesInventory
+from trainer.history.user_lists import read_events
 
 WINDOW_BYTES = 128 << 20
 """Samples held at a time. A window is at least one day: pods of a day x samples of a day x _CELL_BYTES."""
@@ -53,7 +52,7 @@ class _Source:
     """
 
     file: SeriesFile
-    inventory: Inventory
+    inventory: SeriesInventory
     step_seconds: int
     rank: Ints
     place: Ints
@@ -157,8 +156,8 @@ class HistoryFiles:
         for window in self._pod_windows(0, len(self.days), self._tally, progress):
             builder.add_pods(window)
         self.cut[:] = builder.cut
-        self._tally.set(Layout.usage, Cause.BEYOND_NODE, sum(series.slots for series in self.cut))
-        self._tally.set(Layout.nodes, Cause.BEYOND_FLEET, builder.beyond_fleet)
+        self._tally.set(Layout.usage, CleaningCause.BEYOND_NODE, sum(series.slots for series in self.cut))
+        self._tally.set(Layout.nodes, CleaningCause.BEYOND_FLEET, builder.beyond_fleet)
         history = replace(builder.finish(), events=self.events)
         if self.moved is None:
             return history
@@ -242,7 +241,7 @@ class HistoryFiles:
             column = np.full(len(self.pods.pods) + 1, -1, dtype=np.int64)  # one more for rank -1: left out
             column[here] = np.arange(len(here))
             limits = self._limits(begin, length)
-            window = Window(grid, len(here), column[source.rank], source.place, limits)
+            window = SampleWindow(grid, len(here), column[source.rank], source.place, limits)
             samples, places = source.file.samples(window, tally, progress)
             seen = places != ABSENT
             present, any_data = slot_shares(seen, grid)
@@ -268,7 +267,7 @@ class HistoryFiles:
         """Whole-node usage: (n_nodes, n_resources, n_days, 48)."""
         source, n_nodes = self._node_usage, len(self.nodes.nodes)
         grid = self._grid(source, first, n_days)
-        window = Window(grid, n_nodes, source.rank, source.place, self._limits(first, n_days))
+        window = SampleWindow(grid, n_nodes, source.rank, source.place, self._limits(first, n_days))
         return slot_means(source.file.samples(window, self._tally, progress)[0], grid)
 
 
@@ -312,12 +311,12 @@ def _step(declared: int | None, measured: int | None, name: str, tally: Tally) -
         raise InputError(
             f"the samples in {name} lie {step} s apart, at most {MAX_STEP_SECONDS} s are allowed: export finer ones"
         )
-    tally.set(name, Cause.STEP, int(declared is not None and declared != step))
+    tally.set(name, CleaningCause.STEP, int(declared is not None and declared != step))
     return step
 
 
 def _whole_days(
-    calendar: Calendar, stock: Inventory, step_seconds: int, until: datetime | None, tally: Tally
+    calendar: Calendar, stock: SeriesInventory, step_seconds: int, until: datetime | None, tally: Tally
 ) -> tuple[date, ...]:
     """Local days from the first to the last whole one; gaps between them stay.
 
@@ -342,5 +341,9 @@ def _whole_days(
         raise NotEnoughHistory(days=0, needed=1, purpose="learn anything from it")
     whole = np.flatnonzero(enough_slots & (rows_of_day >= _FEW_ROWS * rows_of_day.max()))
     begin, end = int(whole[0]), int(whole[-1]) + 1
-    tally.set(Layout.usage, Cause.PARTIAL_DAY, int(np.count_nonzero(n_slots[:begin]) + np.count_nonzero(n_slots[end:])))
+    tally.set(
+        Layout.usage,
+        CleaningCause.PARTIAL_DAY,
+        int(np.count_nonzero(n_slots[:begin]) + np.count_nonzero(n_slots[end:])),
+    )
     return tuple(date.fromordinal(first + index) for index in range(begin, end))

@@ -23,10 +23,9 @@ from base.arrays import Ints
 from base.errors import InputError
 from base.setting_group import SettingGroup
 from forecast.calendar import SLOTS_PER_DAY
-from forecast.earlier_days import EarlierDays
-from forecast.history import History
+from forecast.history import EarlierDays, History
 from forecast.service_key import ServiceKey
-from trainer.history.yaml_list import ListFile
+from trainer.history.user_lists import ListFile
 
 logger = logging.getLogger(__name__)
 

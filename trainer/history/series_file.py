@@ -19,8 +19,8 @@ from base.arrays import Bools, Floats, Floats32, Ints
 from base.progress import Progress
 from forecast.resources import RESOURCES
 from forecast.sample_grid import SampleGrid
-from trainer.history.cleaning import Cause, Tally, clean_usage
-from trainer.history.layout import LayoutFile, numbers, seconds
+from trainer.history.cleaning import CleaningCause, Tally, clean_usage
+from trainer.history.history_layout import LayoutFile, numbers, seconds
 
 ABSENT = -2
 """Place of a series at a tick without a sample; -1 is a sample whose node is not known."""
@@ -38,7 +38,7 @@ Ints32 = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
-class Inventory:
+class SeriesInventory:
     """What a file holds, without its values.
 
     keys          : one tuple of names per series, in the order of first appearance
@@ -62,7 +62,7 @@ class Inventory:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class SampleWindow:
     """Which part of a file is wanted, and on which grid.
 
     position : (series in the file,) index on the window's series axis, -1 = not wanted
@@ -114,7 +114,7 @@ class SeriesFile:
         self._n_read = 0
         self._missing = [column for column in _COLUMNS if column not in file.columns]
 
-    def inventory(self, progress: Progress) -> Inventory:
+    def inventory(self, progress: Progress) -> SeriesInventory:
         """Read times and names of the whole file."""
         first, last = np.full(1024, _END, dtype=np.int64), np.full(1024, -1, dtype=np.int64)
         quarter_rows = np.zeros((_END - _EPOCH) // QUARTER_SECONDS, dtype=np.int64)
@@ -149,14 +149,14 @@ class SeriesFile:
                     n_sampled += len(series)
             groups.append((part, group, *span))
         self._groups = np.array(groups, dtype=np.int64).reshape(-1, 4)
-        self._tally.set(name, Cause.MISSING_COLUMN, len(self._missing))
+        self._tally.set(name, CleaningCause.MISSING_COLUMN, len(self._missing))
         n_stray = _drop_stray(quarter_rows)
-        self._tally.set(name, Cause.STRAY_TIME, n_stray)
+        self._tally.set(name, CleaningCause.STRAY_TIME, n_stray)
         step, phase = _step_and_phase(sample)
         texts = [self._names[column].names() for column in self._key_columns]
         used = np.flatnonzero(quarter_rows)
         begin, end = (int(used[0]), int(used[-1]) + 1) if len(used) else (0, 0)
-        return Inventory(
+        return SeriesInventory(
             keys=tuple(tuple(names[code] for names, code in zip(texts, key, strict=True)) for key in self._ids),
             places=self._names[self._place_column].names(),
             first=first[: len(self._ids)],
@@ -168,7 +168,7 @@ class SeriesFile:
             groups=self._groups,
         )
 
-    def samples(self, window: Window, tally: Tally, progress: Progress) -> tuple[Floats32, Ints32]:
+    def samples(self, window: SampleWindow, tally: Tally, progress: Progress) -> tuple[Floats32, Ints32]:
         """The values of a window.
 
         Returns samples (n_ticks, n_series, n_resources) float32 with NaN = not measured, and places (n_ticks, n_series)
@@ -189,7 +189,9 @@ class SeriesFile:
             progress(f"reading {self._file.name}", min(n_all + self._n_read, 2 * n_all), 2 * n_all)
         return samples, places
 
-    def _fill(self, batch: pa.RecordBatch, window: Window, samples: Floats32, places: Ints32, tally: Tally) -> None:
+    def _fill(
+        self, batch: pa.RecordBatch, window: SampleWindow, samples: Floats32, places: Ints32, tally: Tally
+    ) -> None:
         """Lay the rows of a batch on the window's cells: samples (n_cells, n_resources), places (n_cells,)."""
         series, time, _ = self._rows(batch, keep_all=True)
         tick = window.grid.ticks(time)
@@ -216,12 +218,12 @@ class SeriesFile:
         for cause, count in clean_usage(values, n_null, limit, limits).items():
             tally.add(self._file.name, cause, count)
         cell = tick * window.n_series + column
-        tally.add(self._file.name, Cause.DUPLICATE, _count_repeated(cell, places))
+        tally.add(self._file.name, CleaningCause.DUPLICATE, _count_repeated(cell, places))
         # Where a cell is named twice, NumPy keeps the value assigned last: the later row.
         samples[cell] = values
         places[cell] = node
 
-    def _rows(self, batch: pa.RecordBatch, *, keep_all: bool = False) -> tuple[Ints, Ints, dict[Cause, int]]:
+    def _rows(self, batch: pa.RecordBatch, *, keep_all: bool = False) -> tuple[Ints, Ints, dict[CleaningCause, int]]:
         """Series and time of the usable rows of a batch (or of all rows, with series -1 for the others)."""
         time, missing = seconds(batch.column("timestamp"))
         valid: Bools = (time >= _EPOCH) & (time < _END)
@@ -233,8 +235,8 @@ class SeriesFile:
         dropped = {}
         if not usable.all():
             dropped = {
-                Cause.NO_TIME: int(np.count_nonzero(~valid)),
-                Cause.NO_NAME: int(np.count_nonzero(valid & ~named)),
+                CleaningCause.NO_TIME: int(np.count_nonzero(~valid)),
+                CleaningCause.NO_NAME: int(np.count_nonzero(valid & ~named)),
             }
             rows = np.flatnonzero(usable)
             series = self._series([code[rows] for code in codes])

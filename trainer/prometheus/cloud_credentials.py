@@ -20,8 +20,8 @@ from requests.auth import AuthBase
 
 from base.errors import InputError
 from base.redaction import redacted
-from trainer.prometheus.errors import Transient
-from trainer.prometheus.options import Cloud, ConnectionOptions
+from trainer.prometheus.http_answer import Transient
+from trainer.prometheus.prometheus_settings import Cloud, ConnectionOptions
 
 _MONITORING_READ: Final = "https://www.googleapis.com/auth/monitoring.read"
 _AZURE_MONITOR: Final = "https://prometheus.monitor.azure.com/.default"

@@ -22,10 +22,10 @@ from itertools import combinations
 from typing import Final
 
 from base.errors import InputError
-from trainer.prometheus.connection import Connection
-from trainer.prometheus.errors import TooManySamples
+from trainer.prometheus.http_answer import TooManySamples
+from trainer.prometheus.label_selectors import label_name
 from trainer.prometheus.matrix import Matrix
-from trainer.prometheus.selectors import label_name
+from trainer.prometheus.prometheus_connection import PrometheusConnection
 
 Labels = Mapping[str, str]
 
@@ -76,7 +76,7 @@ _SHOWN: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenClusters:
     """What a server was asked, as label sets.
 
     nodes      : kube_node_info
@@ -128,7 +128,7 @@ class _Side:
         return bool(shared) and all(same)
 
 
-def several_clusters(seen: Seen, chosen: Mapping[str, str]) -> str | None:
+def several_clusters(seen: SeenClusters, chosen: Mapping[str, str]) -> str | None:
     """Return a sentence that says what several clusters are known by and what to set; None = it is one.
 
     chosen : prometheus.cluster as it is
@@ -137,7 +137,7 @@ def several_clusters(seen: Seen, chosen: Mapping[str, str]) -> str | None:
     return _by_label(nodes, seen, chosen) or _without_label(nodes, seen)
 
 
-def _by_label(nodes: Sequence[Labels], seen: Seen, chosen: Mapping[str, str]) -> str | None:
+def _by_label(nodes: Sequence[Labels], seen: SeenClusters, chosen: Mapping[str, str]) -> str | None:
     about = [*nodes, *seen.namespaces]
     names = {name for labels in about for name in labels} - _OF_NODE_INFO - {"created", "namespace", *chosen}
     if seen.targets:  # what nodes alone have is a fact of theirs that we do not know
@@ -170,7 +170,7 @@ def _are_clusters(name: str, sides: Mapping[str, _Side]) -> bool:
     return contradict or any(sides[one].is_apart_from(sides[other]) for one, other in pairs)
 
 
-def _without_label(nodes: Sequence[Labels], seen: Seen) -> str | None:
+def _without_label(nodes: Sequence[Labels], seen: SeenClusters) -> str | None:
     created = sorted({labels["created"] for labels in seen.namespaces})
     if len(created) > 1:
         return _untold(f"the namespace kube-system was created at {created[0]} and at {created[1]} (unix time)")
@@ -254,7 +254,7 @@ def _yaml(text: str) -> str:
     return text if re.fullmatch(r"[A-Za-z_][\w./-]*", text) else json.dumps(text, ensure_ascii=False)
 
 
-def check_clusters(connection: Connection, at: datetime) -> None:
+def check_clusters(connection: PrometheusConnection, at: datetime) -> None:
     """Raise InputError if what `connection` selects is more than one cluster. at: when there are series of pods."""
 
     def ask(query: str, when: datetime = at) -> Matrix | None:
@@ -276,7 +276,7 @@ def check_clusters(connection: Connection, at: datetime) -> None:
         if created is not None
         else []
     )
-    seen = Seen(
+    seen = SeenClusters(
         nodes=labels_of(_NODES),
         earlier=labels_of(_NODES, at - _LASTING),
         namespaces=namespaces,
@@ -287,7 +287,7 @@ def check_clusters(connection: Connection, at: datetime) -> None:
         raise InputError(fault)
 
 
-def check_choice(connection: Connection, at: datetime) -> None:
+def check_choice(connection: PrometheusConnection, at: datetime) -> None:
     """Raise InputError if prometheus.cluster chooses what the server does not have, with what it has.
 
     To be asked where nothing was found: that need not be its fault.
@@ -315,7 +315,7 @@ def check_choice(connection: Connection, at: datetime) -> None:
     )
 
 
-def _everywhere(connection: Connection, query: str, at: datetime) -> Sequence[Labels]:
+def _everywhere(connection: PrometheusConnection, query: str, at: datetime) -> Sequence[Labels]:
     try:
         return connection.instant("clusters", query, at, everywhere=True).labels
     except TooManySamples:

@@ -9,38 +9,37 @@ from dataclasses import dataclass
 import numpy as np
 
 from base.arrays import Bools, Floats, Floats32
-from forecast.pod_bounds import bounded_by_nodes
 from forecast.resources import CPU, DISK, LOG, MEMORY, NETWORK, RESOURCES
-from trainer.history.cleaning import Cause, Tally
-from trainer.history.layout import Layout
+from forecast.usage_limits import bounded_by_nodes
+from trainer.history.cleaning import CleaningCause, Tally
+from trainer.history.history_layout import Layout
 from trainer.prometheus import day_tables as tables
-from trainer.prometheus.account import (
+from trainer.prometheus.day_consistency import (
     check_places,
     check_pods,
+    check_units,
     remarks_of_shapes,
     uncounted_sidecars,
     unmatched_nodes,
     unowned_pods,
 )
-from trainer.prometheus.balance import (
+from trainer.prometheus.day_remarks import (
     nodes_below_their_pods,
     pods_against_nodes,
     requests_against_nodes,
     requests_beyond_nodes,
+    unknown_of_nodes,
+    unmeasured_pods,
 )
-from trainer.prometheus.coverage import unknown_of_nodes, unmeasured_pods
-from trainer.prometheus.day_grid import DayGrid
-from trainer.prometheus.gauge_reading import LogOfGauge
-from trainer.prometheus.labels import node_names, nodes_named, pod_names
+from trainer.prometheus.day_tables import Remark
+from trainer.prometheus.kubelet_log_gauge import LogOfGauge
 from trainer.prometheus.matrix import Matrix
-from trainer.prometheus.node_facts import NodeFacts, node_facts
-from trainer.prometheus.node_names import NodeNames
-from trainer.prometheus.options import SourceOptions
+from trainer.prometheus.node_names import NodeFacts, NodeNames, node_facts, node_names, nodes_named, pod_names
 from trainer.prometheus.pods_of_day import PodsOfDay, pods_of_day
-from trainer.prometheus.remark import Remark
+from trainer.prometheus.prometheus_settings import SourceOptions
+from trainer.prometheus.query_times import DayGrid
 from trainer.prometheus.samples import Samples, forget_invented_zeros, place
-from trainer.prometheus.shape_reading import Answer, Recognised
-from trainer.prometheus.units import check_units
+from trainer.prometheus.shape_reading import Recognised, ShapeAnswer
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,7 @@ class DayRead:
 
     pods: PodsOfDay
     samples: Mapping[str, Samples]
-    more: Mapping[str, Sequence[Answer]]
+    more: Mapping[str, Sequence[ShapeAnswer]]
     requests: Mapping[tuple[str, str, str], Floats]
     facts: NodeFacts
     names: NodeNames
@@ -187,7 +186,7 @@ def _dense(
             _fill_nodes(read, name, answer.parts, node_usage[:, :, index], node_row, tally)
     forget_invented_zeros(usage)
     forget_invented_zeros(node_usage)
-    tally.add(Layout.usage, Cause.UNKNOWN_OWNER, len(unknown))
+    tally.add(Layout.usage, CleaningCause.UNKNOWN_OWNER, len(unknown))
     blind = np.zeros(usage.shape[:2], dtype=bool)
     if read.gauge is not None:
         empty = np.isnan(usage[:, :, LOG])

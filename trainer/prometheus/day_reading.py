@@ -20,26 +20,24 @@ from base.progress import Progress, silent
 from forecast.resources import RESOURCES
 from forecast.service_key import Owner
 from trainer.history.cleaning import Tally
-from trainer.prometheus.connection import Connection
 from trainer.prometheus.day_assembly import DayRead, assemble
-from trainer.prometheus.day_grid import DayGrid
 from trainer.prometheus.day_tables import DayTables
-from trainer.prometheus.errors import ImpossibleAnswer
-from trainer.prometheus.gauge_reading import log_of_gauge
-from trainer.prometheus.labels import nodes_named
+from trainer.prometheus.http_answer import ImpossibleAnswer
+from trainer.prometheus.kubelet_log_gauge import log_of_gauge
 from trainer.prometheus.log_source import LOG_METRICS, LogQueries, LogSource, log_queries
 from trainer.prometheus.matrix import Matrix
 from trainer.prometheus.name_finding import find_names
-from trainer.prometheus.node_facts import node_facts
-from trainer.prometheus.options import SourceOptions
+from trainer.prometheus.node_names import node_facts, nodes_named
+from trainer.prometheus.pod_usage_shapes import ON_HOST_NETWORK
 from trainer.prometheus.pods_of_day import PodsOfDay, owners_of, pods_of_day
+from trainer.prometheus.prometheus_connection import PrometheusConnection
+from trainer.prometheus.prometheus_settings import SourceOptions
 from trainer.prometheus.queries import UNTOLD_SIDECARS
-from trainer.prometheus.query_sizes import Chunk, uncovered_ranges
+from trainer.prometheus.query_times import Chunk, DayGrid, uncovered_ranges
 from trainer.prometheus.reader import DayReader, Question
-from trainer.prometheus.recorded import recorded_info, recorded_nodes, recorded_pods
+from trainer.prometheus.recording_rules import recorded_info, recorded_nodes, recorded_pods
 from trainer.prometheus.samples import Samples, covered_ticks
-from trainer.prometheus.shape_reading import Answer, all_measured, looked_at, nodes_seen, pod_shapes, read_shapes
-from trainer.prometheus.shapes.host_network import ON_HOST_NETWORK
+from trainer.prometheus.shape_reading import ShapeAnswer, all_measured, looked_at, nodes_seen, pod_shapes, read_shapes
 
 _INFO = "pod_info"
 _MOST_PODS: Final = 10_000_000
@@ -59,7 +57,9 @@ class _Read:
     per_pod: int
 
 
-def read_day(connection: Connection, options: SourceOptions, grid: DayGrid, progress: Progress = silent) -> DayTables:
+def read_day(
+    connection: PrometheusConnection, options: SourceOptions, grid: DayGrid, progress: Progress = silent
+) -> DayTables:
     """See PrometheusSource.read_day."""
     if grid.n_ticks == 0:
         return assemble(options, grid, DayRead.nothing(), Tally())
@@ -86,7 +86,7 @@ def read_day(connection: Connection, options: SourceOptions, grid: DayGrid, prog
         for name, template, per_pod in (("pod_log", log.pod, 1), ("node_log", log.node, 0)):
             if template:
                 question = Question(name, template, 0, grid.n_ticks - 1, per_pod)
-                more.setdefault(name, []).extend(map(Answer, reader.ask([question], lambda done, total: None)))
+                more.setdefault(name, []).extend(map(ShapeAnswer, reader.ask([question], lambda done, total: None)))
     tally = Tally()
     gauge = None
     if logs[0].gauge:
@@ -120,7 +120,7 @@ def _on_host_network(reader: DayReader, running: Sequence[Matrix]) -> set[tuple[
     return {(labels.get("namespace", ""), labels.get("pod", "")) for part in found for labels in part.labels}
 
 
-def _sized(connection: Connection, options: SourceOptions, grid: DayGrid) -> DayReader:
+def _sized(connection: PrometheusConnection, options: SourceOptions, grid: DayGrid) -> DayReader:
     """A reader that knows how large the answers will be: the most pods each namespace has at a whole hour."""
     hour = max(1, 3600 // grid.step_seconds)
     whole_hours = DayGrid(grid.day, grid.step_seconds * hour, grid.n_ticks // hour)

@@ -1,8 +1,9 @@
-"""What was read of one day, as the tables of docs/understand/history-layout.md. Pure."""
+"""What was read of one day, as the tables of docs/understand/history-layout.md, and remarks on it. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
@@ -12,12 +13,37 @@ import pyarrow as pa
 
 from base.arrays import Bools, Floats, Floats32, Ints
 from forecast.resources import NETWORK, RESOURCES
-from trainer.history.cleaning import Cause
-from trainer.prometheus.day_grid import DayGrid
+from trainer.history.cleaning import CleaningCause
 from trainer.prometheus.pods_of_day import PodsOfDay
-from trainer.prometheus.remark import Remark
+from trainer.prometheus.query_times import DayGrid
+
+# One thing about a reading that its user should know.
+
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """What was found, and what to do.
+
+    cause : stable, the same from day to day
+    wrong : whether it makes figures wrong or missing, rather than telling how they were read
+    """
+
+    cause: str
+    text: str
+    wrong: bool = True
+
+
+def some(names: Collection[str] | Counter[str]) -> str:
+    """Return the first names, those that count most where they are counted, and how many more there are."""
+    listed = [name for name, _ in names.most_common()] if isinstance(names, Counter) else list(names)
+    return ", ".join(listed[:_NAMED]) + (f" and {len(listed) - _NAMED:,} more" if len(listed) > _NAMED else "")
+
 
 _TIME = pa.timestamp("ms", tz="UTC")
+
+
 _NAME = pa.dictionary(pa.int32(), pa.string())
 
 
@@ -37,7 +63,7 @@ class DayTables:
     nodes: pa.Table
     pods: pa.Table
     capacity: pa.Table
-    counts: Mapping[tuple[str, Cause], int]
+    counts: Mapping[tuple[str, CleaningCause], int]
     recorded_share: float
     remarks: tuple[Remark, ...] = ()
     other_names: Mapping[str, str] = field(default_factory=dict)

@@ -1,13 +1,5 @@
-"""What an HTTP answer of Prometheus means. Pure: status, type and body in, document or error out.
-
-    200 with JSON      the result, if it is a matrix or a vector
-    400                the query is wrong: InputError names it and repeats the server
-    401, 403, 404      credentials, URL: InputError
-    422                too many samples (TooManySamples), or a query that cannot be evaluated: InputError
-    429, 5xx           passes: Transient; a query that timed out is too large
-    anything else      not a Prometheus API; Transient, since proxies answer text while a server restarts
-
-Formats: https://prometheus.io/docs/prometheus/latest/querying/api/#format-overview
+"""What an HTTP answer of Prometheus means, and what can go wrong with one request. Pure: status, type and body in,
+document or error out.
 """
 
 from __future__ import annotations
@@ -21,26 +13,68 @@ from typing import Any, Final
 import msgspec
 import orjson
 
-from base.errors import InputError
+from base.errors import ForecastError, InputError
 from base.redaction import redacted
-from trainer.prometheus.errors import ImpossibleAnswer, TooManySamples, Transient
 from trainer.prometheus.queries import Queries
 
+# What can go wrong with one request, before the user sees it.
+#
+# Unreachable       patience ended, the next question would fare no better: ends the run
+# ImpossibleAnswer  no Prometheus says that, so nothing else that is said there counts: ends the run
+# Transient         may be better in a moment: retried until the patience ends, then an InputError
+# TooManySamples    the server refuses the size: the reader asks for less at a time
+
+
+class PrometheusUnreachable(InputError):
+    """The server has not answered for as long as we are willing to wait."""
+
+
+class ImpossibleAnswer(InputError):
+    """The answer holds what no Prometheus gives."""
+
+
+class Transient(ForecastError):
+    """The request failed in a way that passes; `way_out` completes the sentence once patience has ended."""
+
+    def __init__(self, found: str, way_out: str) -> None:
+        self.found, self.way_out = found, way_out
+        super().__init__(f"{found}: {way_out}")
+
+
+class TooManySamples(ForecastError):
+    """The query is too large for the server; `found` is what it said."""
+
+    def __init__(self, name: str, found: str) -> None:
+        self.name, self.found = name, found
+        super().__init__(f"query {name} is too large for the server ({found})")
+
+
 MOST_SERIES: Final = 500_000
+
+
 MOST_SAMPLES: Final = 4_500_000
 """Of one answer. Two million samples are asked for at a time, and a cluster of 100,000 pods has as many series."""
 
+
 _PIECE_BYTES: Final = 2**20
+
+
 _LARGEST_SERIES: Final = 4 * 2**20
 """Bytes. A server gives at most some ten thousand points of a series, of 40 bytes each."""
+
+
 _SHOWN = 200
+
+
 _NAMES = frozenset(field.name for field in fields(Queries))
+
+
 # Evaluation errors that do not depend on the size of the question (promql/engine.go).
 _NOT_SIZE = re.compile(r"duplicate|many-to-many|multiple matches|same labelset|invalid|unknown")
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class QueryResult:
     """A successful answer. pieces: its series, some at a time, decoded when they are asked for."""
 
     pieces: Iterator[list[Any]]
@@ -67,7 +101,9 @@ class _Series(msgspec.Struct, gc=False):
 _FOREIGN: Final = (msgspec.DecodeError, orjson.JSONDecodeError, RecursionError, UnicodeDecodeError)
 
 
-def interpret(status: int, content_type: str, body: bytes | bytearray, *, name: str, query: str, url: str) -> Result:
+def interpret(
+    status: int, content_type: str, body: bytes | bytearray, *, name: str, query: str, url: str
+) -> QueryResult:
     """The result of a successful answer. Raises Transient, TooManySamples or InputError; `pieces` these and
     ImpossibleAnswer.
 
@@ -118,7 +154,7 @@ def interpret(status: int, content_type: str, body: bytes | bytearray, *, name: 
         )
     if bytes(result[:1]) != b"[":
         raise Transient(f"{url} answers with a foreign result, not a Prometheus API", "is the URL right?")
-    return Result(_pieces(result, foreign), _texts(memoryview(document.warnings)))
+    return QueryResult(_pieces(result, foreign), _texts(memoryview(document.warnings)))
 
 
 def _check_size(body: bytes | bytearray, name: str) -> None:

@@ -17,12 +17,11 @@ import pyarrow.compute as pc
 
 from base.progress import Progress, silent
 from forecast.resources import RESOURCES
-from trainer.prometheus.connection import Connection
-from trainer.prometheus.day_grid import DayGrid
 from trainer.prometheus.day_reading import read_day
-from trainer.prometheus.day_tables import DayTables
-from trainer.prometheus.options import SourceOptions
-from trainer.prometheus.remark import Remark
+from trainer.prometheus.day_tables import DayTables, Remark
+from trainer.prometheus.prometheus_connection import PrometheusConnection
+from trainer.prometheus.prometheus_settings import SourceOptions
+from trainer.prometheus.query_times import DayGrid
 
 _TICKS, _LEAST_STEP, _SAMPLES_AT_ONCE = 3, 300, 40_000
 _AGENTS: Mapping[str, str] = {
@@ -39,7 +38,7 @@ _AGENTS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Inventory:
+class ServerInventory:
     """agents: versions by name, as far as they tell. nodes: how many by platform. recent: the last minutes, as read."""
 
     agents: Mapping[str, tuple[str, ...]]
@@ -78,8 +77,8 @@ class Inventory:
 
 
 def take_inventory(
-    connection: Connection, options: SourceOptions, at: datetime, progress: Progress = silent
-) -> Inventory:
+    connection: PrometheusConnection, options: SourceOptions, at: datetime, progress: Progress = silent
+) -> ServerInventory:
     """at: the moment, an aware datetime. Raises InputError as reading a day does."""
     step = max(_LEAST_STEP, options.step_seconds)
     end = int(at.timestamp()) // step * step
@@ -87,10 +86,10 @@ def take_inventory(
     # Small pieces, two at a time, so that a look at 100,000 pods stays small.
     small = options.model_copy(update={"parallel": 2, "max_samples": min(options.max_samples, _SAMPLES_AT_ONCE)})
     recent = read_day(connection, small, grid, progress)
-    return Inventory(_agents(connection, at), _platforms(connection, at), recent, recent.remarks)
+    return ServerInventory(_agents(connection, at), _platforms(connection, at), recent, recent.remarks)
 
 
-def _agents(connection: Connection, at: datetime) -> dict[str, tuple[str, ...]]:
+def _agents(connection: PrometheusConnection, at: datetime) -> dict[str, tuple[str, ...]]:
     query = f'group by (__name__, version) ({{__name__=~"{"|".join(_AGENTS)}"}})'
     found = connection.instant("inventory", query, at)
     versions: dict[str, set[str]] = {}
@@ -100,7 +99,7 @@ def _agents(connection: Connection, at: datetime) -> dict[str, tuple[str, ...]]:
     return {name: tuple(sorted(versions[name])) for name in sorted(versions)}
 
 
-def _platforms(connection: Connection, at: datetime) -> dict[str, int]:
+def _platforms(connection: PrometheusConnection, at: datetime) -> dict[str, int]:
     """Nodes by kubelet, runtime and operating system, the most frequent first."""
     query = (
         "count by (kubelet_version, container_runtime_version, os_image) (group by (node, kubelet_version, "

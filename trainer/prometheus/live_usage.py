@@ -20,13 +20,13 @@ from base.arrays import Floats
 from base.errors import ForecastError, InputError
 from forecast.calendar import SLOT_MINUTES
 from forecast.resources import RESOURCES
-from trainer.prometheus.connection import Connection
-from trainer.prometheus.labels import node_names, pod_names
 from trainer.prometheus.log_source import LOG_METRICS, LogSource, log_queries
 from trainer.prometheus.matrix import Matrix
+from trainer.prometheus.node_names import node_names, pod_names
+from trainer.prometheus.prometheus_connection import PrometheusConnection
 from trainer.prometheus.queries import Queries, fill, in_every_shape
-from trainer.prometheus.recorded import NODE_USAGE, POD_USAGE
-from trainer.prometheus.shapes.selectors import on_node
+from trainer.prometheus.recording_rules import NODE_USAGE, POD_USAGE
+from trainer.prometheus.shape import on_node
 
 _SLOT_SECONDS = SLOT_MINUTES * 60
 _MOST_SKEW_SECONDS = 60
@@ -39,7 +39,7 @@ _RAW_SEEN = " or ".join(
 
 
 @dataclass(frozen=True, slots=True)
-class NodesNow:
+class MeasuredNodes:
     """usage: (n_nodes, n_resources), NaN = not measured; sampled: (n_nodes,) unix seconds of the last sample."""
 
     nodes: tuple[str, ...]
@@ -55,7 +55,7 @@ class LiveUsage:
 
     def __init__(
         self,
-        connection: Connection,
+        connection: PrometheusConnection,
         queries: Queries,
         *,
         window_seconds: float,
@@ -70,7 +70,7 @@ class LiveUsage:
         any_source = log_source is LogSource.AUTO and not queries.pod_log
         self._recorded = {resource.name for resource in RESOURCES if resource.name != "log" or told or any_source}
 
-    def read(self) -> NodesNow:
+    def read(self) -> MeasuredNodes:
         """Usage of all nodes now."""
         found: dict[str, list[float]] = {}
         have: set[str] = set()
@@ -91,7 +91,7 @@ class LiveUsage:
                     break
         nodes = tuple(sorted(found))
         seen = self._seen(recorded=bool(have))
-        return NodesNow(
+        return MeasuredNodes(
             nodes=nodes,
             usage=np.array([found[node] for node in nodes]).reshape(len(nodes), len(RESOURCES)),
             sampled=np.array([seen.get(node, np.nan) for node in nodes]),

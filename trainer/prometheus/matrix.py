@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from base.arrays import Floats, Ints
-from trainer.prometheus.errors import ImpossibleAnswer
+from trainer.prometheus.http_answer import ImpossibleAnswer
 
 Series = Mapping[str, Any]
 """One element of a result: metric and values (range query) or value (instant query)."""

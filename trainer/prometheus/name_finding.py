@@ -10,10 +10,9 @@ import numpy as np
 
 from base.host_names import is_address
 from trainer.prometheus.matrix import Matrix
-from trainer.prometheus.node_facts import NodeFacts
-from trainer.prometheus.node_names import NodeNames, Span, always, names_of_nodes
+from trainer.prometheus.node_names import NameSpan, NodeFacts, NodeNames, always, names_of_nodes
 from trainer.prometheus.reader import DayReader, Question
-from trainer.prometheus.shapes.selectors import on_node
+from trainer.prometheus.shape import on_node
 
 _AT_ONCE = 200  # addresses in one query
 
@@ -36,14 +35,14 @@ def find_names(reader: DayReader, facts: NodeFacts, nodes: Collection[str], seen
     return names_of_nodes(nodes, addresses, {name: itself.node(meant) for name, meant in told.items()}, seen)
 
 
-def _spans(reader: DayReader, addresses: Sequence[str]) -> dict[str, tuple[Span, ...]]:
+def _spans(reader: DayReader, addresses: Sequence[str]) -> dict[str, tuple[NameSpan, ...]]:
     """When each address belonged to which node, for those that belonged to several on this day."""
-    found: dict[str, list[Span]] = defaultdict(list)
+    found: dict[str, list[NameSpan]] = defaultdict(list)
     for pattern in _patterns(addresses):
         template = f'group by (node, internal_ip) (kube_node_info{{internal_ip=~"{pattern}"}})'
         [parts] = reader.ask([Question("node_info", template, 0, reader.grid.n_ticks - 1, 0)], lambda done, total: None)
         for labels, ticks in _ticks(parts):
-            found[labels["internal_ip"]].append(Span(labels["node"], int(ticks.min()), int(ticks.max())))
+            found[labels["internal_ip"]].append(NameSpan(labels["node"], int(ticks.min()), int(ticks.max())))
     return {address: tuple(sorted(spans, key=lambda span: span.first)) for address, spans in found.items()}
 
 

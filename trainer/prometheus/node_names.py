@@ -1,29 +1,86 @@
-"""Which node of Kubernetes a name or an address means that metrics use, and when. Pure.
-
-kube-state-metrics, the kubelet and Kubernetes know a node by its name; node-exporter by whatever its target is called:
-an internal address, a host name, a full host name, or the address of its own pod. Facts have a time: an address may
-belong to one node until noon and to another from then on.
+"""Which pod or node a series is about: its labels, the names and addresses of nodes, and what Kubernetes says of them.
+Pure.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from base.arrays import Floats
+from base.errors import InputError
 from base.host_names import without_domain
-from trainer.prometheus.labels import node_names
+from forecast.resources import CPU, MEMORY, NETWORK, RESOURCES
 from trainer.prometheus.matrix import Matrix
+
+# Which pod or node a series is about; one sentence when its labels do not say.
+
+
+def pod_names(name: str, labels: Sequence[Mapping[str, str]], *, once: bool = True) -> list[tuple[str, str]]:
+    """(namespace, pod) of each series of a pod query; raises InputError if a label is missing.
+
+    once : also if a pod comes twice
+    """
+    pods = [(series.get("namespace", ""), series.get("pod", "")) for series in labels]
+    for pod, series in zip(pods, labels, strict=True):
+        if not all(pod):
+            raise InputError(
+                f"query {name} returns a series without the label {'pod' if pod[0] else 'namespace'} (labels found: "
+                f"{_shown(series)}): add 'by (namespace, pod)' or label_replace to prometheus.queries.{name}"
+            )
+    if once:
+        _once(name, [f"pod {namespace}/{pod}" for namespace, pod in pods], "sum by (namespace, pod)")
+    return pods
+
+
+def node_names(name: str, labels: Sequence[Mapping[str, str]], *, once: bool = True) -> list[str]:
+    """Node of each series of a node query; raises InputError if the label is missing.
+
+    once : also if a node comes twice
+    """
+    nodes = [series.get("node", "") for series in labels]
+    for node, series in zip(nodes, labels, strict=True):
+        if not node:
+            raise InputError(
+                f"query {name} returns a series without the label node (labels found: {_shown(series)}): add "
+                f"'by (node)' or label_replace to prometheus.queries.{name}"
+            )
+    if once:
+        _once(name, [f"node {node}" for node in nodes], "sum by (node)")
+    return nodes
+
+
+def nodes_named(parts: Iterable[Matrix]) -> set[str]:
+    """Every name that the answers to node queries have for a node."""
+    return {node for part in parts for node in node_names("node", part.labels, once=False)}
+
+
+def _once(name: str, things: list[str], way_out: str) -> None:
+    if len(set(things)) < len(things):
+        double = next(thing for thing in things if things.count(thing) > 1)
+        raise InputError(
+            f"query {name} returns {things.count(double)} series for {double}: aggregate them with '{way_out}' in "
+            f"prometheus.queries.{name}"
+        )
+
+
+def _shown(labels: Mapping[str, str]) -> str:
+    return ", ".join(sorted(labels)) or "none"
+
 
 # As in ip-10-0-0-11.ec2.internal.
 _ADDRESS_IN_NAME = re.compile(r"(?:^|[a-z]-)(\d{1,3})-(\d{1,3})-(\d{1,3})-(\d{1,3})(?:\.|$)")
+
+
 _EVER = 2**31
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class NameSpan:
     """A name means this node from tick `first` to tick `last`, both included."""
 
     node: str
@@ -36,7 +93,7 @@ class NodeNames:
     """known: the nodes of Kubernetes, empty if no one lists them. of: what other names mean, spans in order of time."""
 
     known: frozenset[str]
-    of: Mapping[str, tuple[Span, ...]]
+    of: Mapping[str, tuple[NameSpan, ...]]
 
     def node(self, name: str) -> str:
         """The node that a name meant last; the name itself where nothing is known of it."""
@@ -85,7 +142,7 @@ class NodeNames:
 
 
 def names_of_nodes(
-    nodes: Iterable[str], addresses: Mapping[str, Sequence[Span]], told: Mapping[str, str], seen: Iterable[str]
+    nodes: Iterable[str], addresses: Mapping[str, Sequence[NameSpan]], told: Mapping[str, str], seen: Iterable[str]
 ) -> NodeNames:
     """What the names mean that metrics use.
 
@@ -97,7 +154,7 @@ def names_of_nodes(
     that leaves one node and one name; then regardless of case.
     """
     known = frozenset(nodes)
-    of: dict[str, tuple[Span, ...]] = {}
+    of: dict[str, tuple[NameSpan, ...]] = {}
     open_names = [name for name in seen if name not in known]
     bare = {name: _without_port(name) for name in open_names}
     address_of = {_address_in(node): node for node in known if _address_in(node)}
@@ -113,9 +170,9 @@ def names_of_nodes(
     return NodeNames(known, of)
 
 
-def always(node: str) -> tuple[Span, ...]:
+def always(node: str) -> tuple[NameSpan, ...]:
     """The span of a name that means one node all day."""
-    return (Span(node, -_EVER, _EVER),)
+    return (NameSpan(node, -_EVER, _EVER),)
 
 
 def _without_port(name: str) -> str:
@@ -127,3 +184,79 @@ def _without_port(name: str) -> str:
 def _address_in(node: str) -> str:
     found = _ADDRESS_IN_NAME.search(node)
     return ".".join(found.groups()) if found else ""
+
+
+# What Kubernetes says of its nodes on one day: names, addresses, capacities, and what they run on. Pure.
+
+_RESOURCES = {"cpu": CPU, "memory": MEMORY}
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """What is known of nodes by name; capacities in base units.
+
+    nodes_of  : the nodes that had an internal address, by address
+    runs_on   : container runtime and operating system of each node, as far as they are told
+    """
+
+    names: frozenset[str]
+    nodes_of: Mapping[str, tuple[str, ...]]
+    capacities: Mapping[tuple[str, int], float]
+    allocatables: Mapping[tuple[str, int], float]
+    runs_on: Mapping[str, str] = field(default_factory=dict)
+
+    def platform(self, nodes: Iterable[str]) -> str:
+        """What most of these nodes run on, in brackets; "" where that is not told."""
+        most = Counter(self.runs_on.get(node, "") for node in nodes).most_common(1)
+        return f" ({most[0][0]})" if most and most[0][0] else ""
+
+    def capacity(self, nodes: Sequence[str], speed: Sequence[Matrix], names: NodeNames) -> Floats:
+        """(n_nodes, n_resources), NaN = unknown. speed: answers to node_network_speed."""
+        values = np.full((len(nodes), len(RESOURCES)), np.nan)
+        row = {node: number for number, node in enumerate(nodes)}
+        for (node, resource), value in self.capacities.items():
+            if (name := names.node(node)) in row:
+                values[row[name], resource] = value
+        for part in speed:
+            told = zip(node_names("node_network_speed", part.labels, once=False), part.values.tolist(), strict=True)
+            for told_name, value in told:
+                for name in names.nodes(told_name) & row.keys():
+                    values[row[name], NETWORK] = np.fmax(values[row[name], NETWORK], value)
+        return values
+
+    def allocatable(self, nodes: Sequence[str], names: NodeNames) -> Floats:
+        """(n_nodes, 2) CPU and memory, NaN = unknown."""
+        values = np.full((len(nodes), 2), np.nan)
+        row = {node: number for number, node in enumerate(nodes)}
+        for (node, resource), value in self.allocatables.items():
+            if (name := names.node(node)) in row:
+                values[row[name], (CPU, MEMORY).index(resource)] = value
+        return values
+
+
+def node_facts(info: Sequence[Matrix], capacity: Sequence[Matrix], allocatable: Sequence[Matrix]) -> NodeFacts:
+    """From the answers to node_info, node_capacity and node_allocatable."""
+    nodes: dict[str, str] = {}
+    addresses: dict[str, list[str]] = defaultdict(list)
+    for part in info:
+        for labels in part.labels:
+            if node := labels.get("node"):
+                what = labels.get("container_runtime_version", ""), labels.get("os_image", "")
+                nodes[node] = ", ".join(filter(None, what))
+                if (address := labels.get("internal_ip", "")) and node not in addresses[address]:
+                    addresses[address].append(node)
+    capacities, allocatables = _by_resource("node_capacity", capacity), _by_resource("node_allocatable", allocatable)
+    named = {node for node, _ in (*capacities, *allocatables) if node not in addresses}
+    nodes_of = {address: tuple(owners) for address, owners in addresses.items() if address not in nodes}
+    return NodeFacts(frozenset(nodes | dict.fromkeys(named, "")), nodes_of, capacities, allocatables, nodes)
+
+
+def _by_resource(name: str, parts: Sequence[Matrix]) -> dict[tuple[str, int], float]:
+    return {
+        (node, _RESOURCES[labels["resource"]]): value
+        for part in parts
+        for node, labels, value in zip(
+            node_names(name, part.labels, once=False), part.labels, part.values.tolist(), strict=True
+        )
+        if labels.get("resource") in _RESOURCES
+    }

@@ -24,10 +24,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from trainer.prometheus.shapes.nodes import NODE_EXPORTER, NODE_SHAPES
-from trainer.prometheus.shapes.pods import NAMED_CONTAINERS, POD_SHAPES
-from trainer.prometheus.shapes.selectors import PHYSICAL_INTERFACES, on_node
-from trainer.prometheus.shapes.shape import union
+from trainer.prometheus.node_usage_shapes import NODE_EXPORTER, NODE_SHAPES
+from trainer.prometheus.pod_usage_shapes import NAMED_CONTAINERS, POD_SHAPES
+from trainer.prometheus.shape import PHYSICAL_INTERFACES, on_node, union
 
 EVERY_NAMESPACE = ".+"
 
@@ -122,7 +121,7 @@ def is_default(queries: Queries, name: str) -> bool:
 def in_every_shape(queries: Queries, name: str) -> str:
     """The template of a usage query for who cannot look first which shapes there are; that of the settings, if any.
 
-    See trainer.prometheus.shapes.shape.union.
+    See trainer.prometheus.shape.union.
     """
     shapes = POD_SHAPES if name.startswith("pod_") else NODE_SHAPES
     return union(shapes, name) if is_default(queries, name) and name in shapes[0].reads else getattr(queries, name)

@@ -6,12 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 
-from trainer.prometheus.connection import Connection
-from trainer.prometheus.day_grid import DayGrid
-from trainer.prometheus.errors import TooManySamples
+from trainer.prometheus.http_answer import TooManySamples
 from trainer.prometheus.matrix import Matrix
+from trainer.prometheus.prometheus_connection import PrometheusConnection
 from trainer.prometheus.queries import fill
-from trainer.prometheus.query_sizes import Chunk, chunks, halves
+from trainer.prometheus.query_times import Chunk, DayGrid, chunks, halves
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ class Question:
 class DayReader:
     """Reads one day. pods: number of pods per namespace; n_nodes: number of nodes; both only size the pieces."""
 
-    connection: Connection
+    connection: PrometheusConnection
     grid: DayGrid
     pods: Mapping[str, int]
     n_nodes: int

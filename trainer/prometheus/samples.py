@@ -11,7 +11,7 @@ import numpy as np
 from base.arrays import Bools, Floats32
 from base.errors import InputError
 from forecast.resources import MEMORY
-from trainer.history.cleaning import Cause, Tally
+from trainer.history.cleaning import CleaningCause, Tally
 from trainer.prometheus.matrix import Matrix
 
 _MOST_BROKEN = 0.5
@@ -82,7 +82,10 @@ def place(
             with np.errstate(over="ignore"):  # beyond float32 is infinite, and counted as that
                 values = part.values[good].astype(np.float32)
             n_values += len(values)
-            for cause, broken in ((Cause.NOT_FINITE, ~np.isfinite(values)), (Cause.NEGATIVE, values < 0)):
+            for cause, broken in (
+                (CleaningCause.NOT_FINITE, ~np.isfinite(values)),
+                (CleaningCause.NEGATIVE, values < 0),
+            ):
                 count = int(np.count_nonzero(broken))
                 tally.add(file, cause, count)
                 n_broken += count

@@ -11,16 +11,15 @@ import numpy as np
 
 from base.arrays import Ints
 from forecast.resources import RESOURCES
-from trainer.prometheus.labels import node_names, pod_names
 from trainer.prometheus.matrix import Matrix
-from trainer.prometheus.node_names import NodeNames
+from trainer.prometheus.node_names import NodeNames, node_names, pod_names
+from trainer.prometheus.node_usage_shapes import NODE_SHAPES
+from trainer.prometheus.pod_usage_shapes import POD_SHAPES
 from trainer.prometheus.pods_of_day import PodsOfDay
 from trainer.prometheus.queries import Queries, is_default
 from trainer.prometheus.reader import DayReader, Question
 from trainer.prometheus.samples import Samples
-from trainer.prometheus.shapes.nodes import NODE_SHAPES
-from trainer.prometheus.shapes.pods import POD_SHAPES
-from trainer.prometheus.shapes.shape import Shape, not_read_before
+from trainer.prometheus.shape import Shape, not_read_before
 
 _FEW = 0.001
 """Share of the pods that may be without series of their containers at any moment, since they have just begun."""
@@ -53,7 +52,7 @@ class Recognised:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ShapeAnswer:
     """What a shape or a collector besides the first says. larger: it counts where it is the larger, too"""
 
     parts: Sequence[Matrix]
@@ -171,7 +170,7 @@ def nodes_seen(reader: DayReader, ticks: Collection[int]) -> NodesSeen:
 
 def read_shapes(
     reader: DayReader, recognised: Sequence[Recognised], done: Callable[[int, int], None]
-) -> dict[str, list[Answer]]:
+) -> dict[str, list[ShapeAnswer]]:
     """The answers of the shapes by query, those of the shape that is believed first at the front."""
     resources = {resource.name for resource in RESOURCES}
     asked = [
@@ -180,8 +179,8 @@ def read_shapes(
         for query in one.queries
         if query.partition("_")[2] in resources
     ]
-    answers: dict[str, list[Answer]] = {}
+    answers: dict[str, list[ShapeAnswer]] = {}
     found = reader.ask([question for _, question in asked], done) if asked else []
     for (shape, question), parts in zip(asked, found, strict=True):
-        answers.setdefault(question.name, []).append(Answer(parts, shape.beyond or shape.larger))
+        answers.setdefault(question.name, []).append(ShapeAnswer(parts, shape.beyond or shape.larger))
     return answers

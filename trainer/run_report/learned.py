@@ -1,20 +1,26 @@
-"""What a model knows of each service, in figures for people."""
+"""What a model knows, in figures for people: each service, how well nodes distinguish services, and capacities that
+are not configured.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from base.arrays import Floats
+from forecast.assumed_capacity import ASSUMED_RESOURCES, MARGIN, capacity_gaps, kinds_of_nodes, resources_measured
 from forecast.history import History
 from forecast.model import PeakModel
-from forecast.resources import RESOURCES
+from forecast.resources import CPU, RESOURCES
+from trainer.amounts import amount
 
 _YOUNG_DAYS = 7
+
+
 _SHOWN_PREDICTORS = 3
 
 
@@ -155,3 +161,139 @@ def _largest(names: list[str], weights: Floats) -> tuple[tuple[str, float], ...]
 def _known(value: float) -> float | None:
     """Five digits are enough for a report; None where nothing is known."""
     return float(f"{value:.5g}") if math.isfinite(value) else None
+
+
+# How well the nodes distinguish services, resource by resource: the condition of the regression of peak weights.
+
+_POOR: Final = 0.5
+"""Share of the load with identified weights below which the regression of a resource is called poor."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegressionCondition:
+    """The regression of one resource.
+
+    services       : that take part, with pods on measured nodes
+    effective_rank : how many of them the nodes distinguish (`PeakWeights.determined`, summed), at most `services`
+    identified     : services whose weight is known to 20 %
+    load_share     : share of the expected load that is theirs; None = no load
+    from_nodes     : services without any measured pod, which are known by their nodes alone
+    """
+
+    resource: str
+    services: int
+    effective_rank: float
+    identified: int
+    load_share: float | None
+    from_nodes: int
+
+    @property
+    def is_poor(self) -> bool:
+        """Return whether services that are known by their nodes alone cannot be separated."""
+        return self.from_nodes > 0 and (self.load_share or 0.0) < _POOR
+
+    @property
+    def advice(self) -> str:
+        """One line that says what was found and what helps."""
+        share = "" if self.load_share is None else f" ({self.load_share:.0%} of the load)"
+        return (
+            f"{self.resource} is measured per node, and the nodes tell about {self.effective_rank:.0f} of "
+            f"{self.services} services apart; weights of {self.identified}{share} are identified, the others are taken "
+            f"from requests: measure {self.resource} per pod, or wait for releases that move pods "
+            "(docs/understand/model.md)"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The figures by name."""
+        return asdict(self) | {"poor": self.is_poor}
+
+
+def regression_conditions(model: PeakModel) -> Mapping[str, RegressionCondition]:
+    """Return the condition by resource, without resources of which no node was measured."""
+    shares = identified_load_share(model)
+    facts = model.info.get("peak_weights", {})
+    found = {}
+    for resource in RESOURCES:
+        of_resource = facts.get(resource.name, {})
+        if of_resource.get("services"):
+            found[resource.name] = RegressionCondition(
+                resource=resource.name,
+                services=int(of_resource["services"]),
+                effective_rank=float(of_resource["effective_rank"]),
+                identified=int(of_resource["identified"]),
+                load_share=shares.get(resource.name),
+                from_nodes=int(of_resource["from_nodes"]),
+            )
+    return found
+
+
+# Capacities of a model that are not configured: which were learned for which kind of node, and which are missing.
+
+_DAYS_LOOKED_AT = 7
+
+
+@dataclass(frozen=True, slots=True)
+class AssumedCapacity:
+    """What nodes of one kind are taken to be able to do, in base units.
+
+    cpu_cores : of the smallest of the nodes
+    sustained : the rate that the busiest of them sustained (forecast.assumed_capacity)
+    """
+
+    resource: str
+    cpu_cores: float
+    nodes: int
+    sustained: float
+    capacity: float
+
+
+@dataclass(frozen=True, slots=True)
+class Capacities:
+    """assumed: by resource and kind; gaps: one line about resources that have no capacity, "" = there are none."""
+
+    assumed: tuple[AssumedCapacity, ...]
+    gaps: str
+
+    def lines(self) -> list[str]:
+        """Returns one line per resource with an assumed capacity, then the gaps."""
+        found = []
+        for name in dict.fromkeys(one.resource for one in self.assumed):
+            unit = next(resource.unit for resource in RESOURCES if resource.name == name)
+            kinds = "; ".join(
+                f"{amount(one.capacity, unit)} on {one.nodes} nodes of {one.cpu_cores:g} cores"
+                for one in self.assumed
+                if one.resource == name
+            )
+            found.append(f"capacity of {name} assumed, {MARGIN:g} x what such nodes sustained: {kinds}")
+        return [*found, *([self.gaps] if self.gaps else [])]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"assumed": [asdict(one) for one in self.assumed], "gaps": self.gaps or None}
+
+
+def capacities_of(model: PeakModel, history: History) -> Capacities:
+    """Returns the assumed capacities of a model and the gaps on nodes that were measured in the last week."""
+    kinds = kinds_of_nodes(model.node_capacity[:, CPU])
+    assumed = []
+    for resource in ASSUMED_RESOURCES:
+        for kind in range(kinds.max(initial=-1) + 1):
+            nodes = np.flatnonzero((kinds == kind) & (model.node_capacity_assumed[:, resource] > 0))
+            if len(nodes):
+                capacity = float(model.node_capacity[nodes[0], resource])
+                cores = float(model.node_capacity[nodes, CPU].min())
+                name = RESOURCES[resource].name
+                assumed.append(AssumedCapacity(name, cores, len(nodes), capacity / MARGIN, capacity))
+    there = np.asarray(np.isfinite(history.node_usage[:, :, -_DAYS_LOOKED_AT:]).any(axis=(1, 2, 3)))
+    return Capacities(tuple(assumed), capacity_gaps(_as_the_scorer_has_it(model)[there], resources_measured(model)))
+
+
+def _as_the_scorer_has_it(model: PeakModel) -> Floats:
+    """Capacities with those of nodes with as much CPU in the gaps: (n_nodes, n_resources)."""
+    capacity = model.node_capacity.astype(np.float64)
+    kinds = kinds_of_nodes(capacity[:, CPU])
+    for kind in range(kinds.max(initial=-1) + 1):
+        for resource in ASSUMED_RESOURCES:
+            of_kind = capacity[kinds == kind, resource]
+            if np.isfinite(of_kind).any():
+                capacity[kinds == kind, resource] = np.where(np.isnan(of_kind), np.nanmedian(of_kind), of_kind)
+    return capacity

@@ -8,9 +8,9 @@ from fastapi import APIRouter, Request
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 from starlette.responses import Response
 
-from extender.service.openapi import plain_answer, state_answer
-from extender.service.state import NotReady, error_response, json_bytes, service_of
-from extender.service.workers import Deadline, Late
+from extender.service.extender_openapi import plain_answer, state_answer
+from extender.service.extender_state import NotReady, error_response, json_bytes, service_of
+from extender.service.workers import AnswerDeadline, Late
 
 router = APIRouter(tags=["state"])
 
@@ -31,7 +31,7 @@ async def readyz(request: Request) -> Response:
     if service.draining:
         return error_response(503, "the extender is shutting down: another replica answers")
     try:
-        await service.workers.run(service.require_ready, Deadline(service.options.deadline))
+        await service.workers.run(service.require_ready, AnswerDeadline(service.options.deadline))
     except NotReady as error:
         return error_response(503, f"{error}; ask again in a moment")
     except Late:
@@ -51,7 +51,7 @@ async def metrics(request: Request) -> Response:
         return zlib.compress(text, level=1, wbits=31) if zipped else text
 
     try:
-        text = await service.renderers.run(render, Deadline(_RENDER_SECONDS))
+        text = await service.renderers.run(render, AnswerDeadline(_RENDER_SECONDS))
     except Late:
         return error_response(503, f"the metrics were not ready within {_RENDER_SECONDS:g} s: ask again")
     headers = {"Vary": "Accept-Encoding"} | ({"Content-Encoding": "gzip"} if zipped else {})

@@ -12,21 +12,21 @@ from starlette.responses import Response
 from extender.extender_api import Filtered
 from extender.protocol import replies
 from extender.protocol.requests import (
-    Malformed,
+    MalformedRequest,
     Unusable,
     decode_asked,
     decode_binding,
     decode_preemption,
     read_pod,
 )
-from extender.service.openapi import body, verb_answer
-from extender.service.state import Service, error_response, json_bytes, service_of
-from extender.service.workers import Deadline, Late
-from kube.binding.binder import BindingFailed, BindingRequest
+from extender.service.extender_openapi import body, verb_answer
+from extender.service.extender_state import ExtenderService, error_response, json_bytes, service_of
+from extender.service.workers import AnswerDeadline, Late
+from kube.binding.binding_steps import BindingFailed, BindingRequest
 from kube.objects.objects import PodInfo
 from scorer.service.requests import json_body
 from serving.body_budget import LARGE_BODY
-from serving.errors import Refusal
+from serving.json_answers import Refusal
 from serving.threads import in_thread
 
 router = APIRouter(tags=["kube-scheduler"])
@@ -47,7 +47,7 @@ async def filter_nodes(request: Request) -> Response:
     """
     service = service_of(request)
     content = await json_body(request)
-    deadline = Deadline(service.options.deadline)
+    deadline = AnswerDeadline(service.options.deadline)
     try:
         asked = await _decoded(service, "filter", decode_asked, content)
     except Unusable as error:
@@ -79,7 +79,7 @@ async def prioritize(request: Request) -> Response:
     """Points by node, positive for better ones, negative for worse. Nodes that are missing have 0, which is neutral."""
     service = service_of(request)
     content = await json_body(request)
-    deadline = Deadline(service.options.deadline)
+    deadline = AnswerDeadline(service.options.deadline)
     try:
         asked = await _decoded(service, "prioritize", decode_asked, content)
     except Unusable as error:
@@ -103,7 +103,7 @@ async def preempt(request: Request) -> Response:
     """The nodes among those with victims where our filters would let the pod in once the victims are gone."""
     service = service_of(request)
     content = await json_body(request)
-    deadline = Deadline(service.options.deadline)
+    deadline = AnswerDeadline(service.options.deadline)
     try:
         asked = await _decoded(service, "preempt", decode_preemption, content)
     except Unusable as error:
@@ -131,7 +131,7 @@ async def bind(request: Request) -> Response:
     return json_bytes(replies.binding_reply(error))
 
 
-async def _bind(service: Service, binding: BindingRequest) -> str:
+async def _bind(service: ExtenderService, binding: BindingRequest) -> str:
     """Why the pod is not known to be bound; '' = it is."""
     binder, metrics = service.binder, service.metrics
     if binder is None:
@@ -143,7 +143,7 @@ async def _bind(service: Service, binding: BindingRequest) -> str:
             binder.bind(binding)
 
     try:
-        await service.binders.run(work, Deadline(service.options.bind_timeout))
+        await service.binders.run(work, AnswerDeadline(service.options.bind_timeout))
     except BindingFailed as error:
         metrics.count("bind", "failed")
         return str(error)
@@ -159,7 +159,7 @@ async def _bind(service: Service, binding: BindingRequest) -> str:
     return ""
 
 
-def _pod(service: Service, pod: Raw, deadline: Deadline) -> PodInfo:
+def _pod(service: ExtenderService, pod: Raw, deadline: AnswerDeadline) -> PodInfo:
     """The pod, from whose policy the deadline is known. Raises Unusable."""
     read = read_pod(pod)
     seconds = service.extender.deadline_seconds(read)
@@ -168,13 +168,13 @@ def _pod(service: Service, pod: Raw, deadline: Deadline) -> PodInfo:
     return read
 
 
-async def _decoded(service: Service, verb: str, decode: Callable[[bytes], T], content: bytes) -> T:
+async def _decoded(service: ExtenderService, verb: str, decode: Callable[[bytes], T], content: bytes) -> T:
     """Raises Refusal for what is malformed, Unusable."""
     try:
         with service.metrics.stage("decode"):
             # Names cost little each, and pods stay raw here: bytes alone say how long it takes.
             return decode(content) if len(content) <= LARGE_BODY else await in_thread(lambda: decode(content))
-    except Malformed as error:
+    except MalformedRequest as error:
         service.metrics.count(verb, "malformed")
         raise Refusal(400, str(error)) from error
     except Unusable:

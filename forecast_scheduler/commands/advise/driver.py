@@ -7,20 +7,16 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from advisor.advice_binder import AdviceBinder, AdviceFigures
-from advisor.advice_notes import AdviceNotes
-from advisor.bound_pods import BoundPods
-from advisor.following import Following
-from advisor.gated_pods import GatedPods
-from advisor.metrics import AdviceCollector, FollowingCollector, PreferenceCollector
-from advisor.options import AdviseOptions
-from advisor.placed_together import FEWEST, TOGETHER, PlacedTogether
+from advisor.advice_binder import AdviceBinder, AdviceFigures, AdviceNotes, ShadowBinder, asks_for_advice
+from advisor.advice_metrics import AdviceCollector, FollowingCollector, PreferenceCollector
+from advisor.advice_settings import AdviseOptions
+from advisor.exchanged_nodes import FEWEST, TOGETHER, PlacedTogether
+from advisor.followed_advice import BoundPods, Following
+from advisor.pods_waiting_for_advice import GatedPods
 from advisor.preference_route import preferences_router
 from advisor.preferred_pods import PreferredPods
 from advisor.quota_gate import QuotaGate, is_released
-from advisor.releases import Forecast, Releases
-from advisor.reports import AdviceReports
-from advisor.shadow import ShadowBinder, asks_for_advice
+from advisor.releases_without_advice import AdviceReports, ForecastUse, Releases
 from advisor.stale_nominations import StaleNominations, ending_pods, makes_room
 from base.periodic_task import PeriodicTask
 from cluster.degradation import Level
@@ -29,15 +25,15 @@ from kube.client.right_to_patch_pods import LOOK_SECONDS, RightToPatchPods
 from kube.leader_election.lease import Lease
 from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession
-from placement.advice_gate import ADVICE
 from placement.plugins import Bind
+from placement.pods_to_hold import ADVICE
 from placement.preferred_nodes import PreferencesBody, PreferencesRequest, PreferredNode
 from scheduler.binding.in_flight_limit import InFlightLimit
 from scheduler.loop_parts import LoopParts, LoopRole
 from scheduler.pod_reports import LoggedReports
 from scheduler.profile import PodsToPlace
 from scorer.scorer import Scorer
-from serving.upkeep import Background
+from serving.threads import BackgroundThread
 
 CONTROLLER: Final = "forecast-scheduler.io/advisor"
 
@@ -70,7 +66,7 @@ class Advising:
         notes, forecast = AdviceNotes(recorder), _LevelSeen(scorer)
 
         def has_forecast() -> bool:
-            return forecast() is Forecast.USABLE
+            return forecast() is ForecastUse.USABLE
 
         with scorer.tables.reading() as cluster:
             gated, state = GatedPods(cluster), cluster.state
@@ -182,7 +178,7 @@ class Advising:
         self._right = RightToPatchPods(process.api, "this replica does not lead, and no new pod is held")
         looks = PeriodicTask("right-to-release", LOOK_SECONDS, self._right.look)
         stales = PeriodicTask("stale-nominations", _STALE_SECONDS, stale.keep_up, after=lambda: scorer.tables.synced)
-        jobs: list[Background] = [session, upkeep, looks, stales]
+        jobs: list[BackgroundThread] = [session, upkeep, looks, stales]
         if process.lease is not None:
             jobs.append(_Farewell(process.lease, process.leads, releases))
         preferred = PreferredPods(
@@ -239,13 +235,13 @@ class _LevelSeen:
 
     def __init__(self, scorer: Scorer) -> None:
         self._scorer, self._looked_at = scorer, float("-inf")
-        self.seen = Forecast.AWAITED
+        self.seen = ForecastUse.AWAITED
 
-    def __call__(self) -> Forecast:
+    def __call__(self) -> ForecastUse:
         if (now := time.monotonic()) - self._looked_at > _LEVEL_SECONDS:
             tables = self._scorer.tables
             with tables.reading():  # while the first list comes in, columns grow one after the other
                 self._looked_at, is_usable = now, tables.level()[0] < Level.REQUESTS
-                missing = Forecast.AWAITED if tables.awaits_model() else Forecast.MISSING
-                self.seen = Forecast.USABLE if is_usable else missing
+                missing = ForecastUse.AWAITED if tables.awaits_model() else ForecastUse.MISSING
+                self.seen = ForecastUse.USABLE if is_usable else missing
         return self.seen

@@ -10,22 +10,23 @@ from urllib.parse import quote
 import typer
 
 from base.errors import InputError, UnknownName
-from forecast_scheduler.commands.options.cluster import (
+from forecast_scheduler.commands.command_options import (
     AtOption,
     ClusterOption,
+    ConfigOption,
+    DomainOption,
+    JsonOption,
     KubeconfigOption,
+    ModelsOption,
+    PoliciesOption,
+    ProfileOption,
     PrometheusOption,
     RecordedOption,
-)
-from forecast_scheduler.commands.options.common import (
-    ConfigOption,
-    JsonOption,
-    ModelsOption,
+    ShareOption,
     VerboseOption,
     parse_moment,
+    policies_option,
 )
-from forecast_scheduler.commands.options.policies import PoliciesOption, policies_option
-from forecast_scheduler.commands.options.profiles import DomainOption, ProfileOption, ShareOption
 from forecast_scheduler.commands.shell import Shell, check_writable, open_shell, write_figures
 
 if TYPE_CHECKING:
@@ -105,11 +106,11 @@ def explain(
     from forecast_scheduler.commands.explain.explain_pod import open_explaining
     from forecast_scheduler.commands.explain.placing_component import component_of
     from forecast_scheduler.commands.explain.tables import explanation_tables, judgement_lines, rejection_lines, remarks
-    from forecast_scheduler.commands.policy.tables import unread_json, unread_lines
-    from forecast_scheduler.commands.schedule.plan_tables import gap_lines, gaps_json
-    from forecast_scheduler.commands.scorer.setup import Inputs, check_inputs
+    from forecast_scheduler.commands.policy.policy_tables import unread_json, unread_lines
+    from forecast_scheduler.commands.schedule.dry_run_tables import gap_lines, gaps_json
+    from forecast_scheduler.commands.scorer.scorer_setup import Inputs, check_inputs
     from forecast_scheduler.settings.document import with_options
-    from forecast_scheduler.settings.schedule_options import check_profiles, profile_names
+    from forecast_scheduler.settings.feature_options import check_profiles, profile_names
 
     options: Mapping[str, Any] = {
         "profiles": None if profile is None else profile_names(profile),

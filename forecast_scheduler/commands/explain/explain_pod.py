@@ -18,24 +18,24 @@ from msgspec import structs
 from cluster.tables.cluster_file import ClusterObjects
 from forecast_scheduler.commands.explain.placing_component import Component
 from forecast_scheduler.commands.live_placing import Placing, open_placing, unbound_pod
-from forecast_scheduler.commands.policy.follow_policies import read_policies
-from forecast_scheduler.commands.schedule.dry_run import DryWorld, open_dry_loop
+from forecast_scheduler.commands.policy.followed_policies import read_policies
 from forecast_scheduler.commands.schedule.dry_run_gaps import Gap, gaps_of_policies, gaps_of_tables, gaps_of_volumes
-from forecast_scheduler.commands.scorer.setup import Inputs
-from forecast_scheduler.settings.extender_options import extender_options
+from forecast_scheduler.commands.schedule.dry_run_of_file import DryWorld, open_dry_loop
+from forecast_scheduler.commands.scorer.scorer_setup import Inputs
+from forecast_scheduler.settings.feature_options import extender_options
 from kube.decoding.decoding import Kind
-from kube.objects.objects import Phase, PodInfo
-from kube.objects.pod_accounting import waits
-from placement.policies.policy import OnePolicy, Policies
+from kube.objects.counted_pods import waits
+from kube.objects.objects import PodInfo, PodPhase
+from placement.policies.policy import OnePolicyForAll, Policies
 from placement.policies.provider import PolicyProvider
 from scheduler.cycle.placing import Looked
 from scheduler.dry_loop import Planned
 from scheduler.profile_judgement import judgement_of
 from scorer.answers import ExplainedNode, Explanation, summary_of
-from scorer.background import Background
+from scorer.background import ScorerBackground
 from scorer.judgement import CHOSEN, Judgement
-from scorer.policy import scoring_policy
 from scorer.scorer import Scorer
+from scorer.scoring_policy import scoring_policy
 
 _NAMED: Final = 5
 
@@ -64,7 +64,7 @@ class Explaining(Protocol):
         """Its scorer."""
 
     @property
-    def background(self) -> Background:
+    def background(self) -> ScorerBackground:
         """What reads the model."""
 
     @property
@@ -97,7 +97,7 @@ class _ByExtender:
         self,
         component: Component,
         scorer: Scorer,
-        background: Background,
+        background: ScorerBackground,
         placing: Placing,
         provider: PolicyProvider | None,
         objects: ClusterObjects | None,
@@ -106,7 +106,7 @@ class _ByExtender:
         self._component, self._placing, self._objects = component, placing, objects
         settings = component.settings
         policy = extender_options(settings).policy(scoring_policy(scorer.options))
-        self._policies: Policies = OnePolicy(policy) if provider is None else provider
+        self._policies: Policies = OnePolicyForAll(policy) if provider is None else provider
 
     def explain(self, pod: PodInfo, nodes: Sequence[str] | None, top: int) -> Explained:
         with self.scorer.tables.reading() as cluster:
@@ -129,7 +129,7 @@ class _ByExtender:
 class _ByProfile:
     """Implements Explaining."""
 
-    def __init__(self, component: Component, scorer: Scorer, background: Background, world: DryWorld) -> None:
+    def __init__(self, component: Component, scorer: Scorer, background: ScorerBackground, world: DryWorld) -> None:
         self.scorer, self.background, self.provider = scorer, background, world.provider
         self._component, self._world = component, world
         self._first: Judgement | None = None
@@ -187,7 +187,7 @@ class _ByProfile:
 
 def _waiting(pod: PodInfo, now: float) -> PodInfo:
     """The pod as if it had been created now, in unix seconds."""
-    return replace(pod, node="", started=None, created=now, terminating=False, phase=Phase.PENDING, finished=None)
+    return replace(pod, node="", started=None, created=now, terminating=False, phase=PodPhase.PENDING, finished=None)
 
 
 def _concluded(last: Judgement, first: Judgement, own: Planned | None) -> Judgement:

@@ -14,10 +14,9 @@ from rich.table import Table
 from base.errors import InputError
 from forecast_scheduler.reports.table_format import short_duration, titled_table
 from forecast_scheduler.settings.document import Settings
-from placement.decisions.decision import Decision
-from placement.decisions.event import note_of
-from placement.decisions.log import STDOUT
-from placement.decisions.log_reader import read_decisions
+from placement.decisions.decision import Decision, note_of
+from placement.decisions.decision_log import STDOUT
+from placement.decisions.decision_log_reader import read_decisions
 
 
 def log_files(named: Sequence[Path], settings: Settings) -> Sequence[Path]:

@@ -18,7 +18,7 @@ import msgspec
 from admission.templates.shaping_annotations import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION, control_of, control_text
 from base.errors import InputError
 from cluster.tables.cluster_file import objects_of_cluster
-from kube.decoding.object_files import ObjectJson, objects_of_path
+from kube.decoding.object_files import ObjectInFile, objects_of_path
 
 Object = Mapping[str, Any]
 
@@ -172,7 +172,7 @@ def objects_of_file(path: Path) -> Iterator[Object]:
         yield _plain(one)
 
 
-def _plain(one: ObjectJson) -> Object:
+def _plain(one: ObjectInFile) -> Object:
     """The object as values. Items of a PodList do not say what they are; then the list does."""
     said: dict[str, Any] = msgspec.json.decode(one.json)
     return said | {key: value for key, value in (("kind", one.kind), ("apiVersion", one.api_version)) if value}

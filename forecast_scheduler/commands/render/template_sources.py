@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
-from admission.templates.decoding import BINDINGS, GROUP, NODE_CONFIGS, POD_CONFIGS, object_from_manifest
-from admission.templates.objects import NodeSchedulerConfig, PodSchedulerConfig, SchedulerConfigBinding
+from admission.templates.template_decoding import BINDINGS, GROUP, NODE_CONFIGS, POD_CONFIGS, object_from_manifest
+from admission.templates.template_objects import NodeSchedulerConfig, PodSchedulerConfig, SchedulerConfigBinding
 from admission.templates.template_set import TemplateSet
 from base.errors import InputError, UnknownName
 from forecast_scheduler.commands.render.pod_object import PodObject, objects_of_file, pod_path
-from kube.client.kubernetes_requests import Request
+from kube.client.kubernetes_steps import Request
 from kube.decoding.watched_kinds import Watched, decode_page
 
 if TYPE_CHECKING:

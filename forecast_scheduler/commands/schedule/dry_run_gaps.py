@@ -11,20 +11,20 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from cluster.degradation import Level
-from cluster.runs.expected import Source
+from cluster.runs.expected import RunSource
 from cluster.tables.cluster_file import ClusterObjects
 from kube.decoding.decoding import Kind
 from kube.decoding.watched_kinds import Watched
+from kube.objects.counted_pods import waits
 from kube.objects.objects import PodInfo
-from kube.objects.pod_accounting import waits
-from kube.objects.storage_objects import ClaimInfo, VolumeInfo
-from placement.devices.demand import gpu_demand
+from kube.objects.storage_objects import VolumeClaimInfo, VolumeInfo
+from placement.devices.device_demand import gpu_demand
 from placement.disruption_budgets import WATCHED_BUDGETS
-from placement.pod_groups.labels import group_of
+from placement.pod_groups.group_of_pod import group_of
 from placement.policies.policy import POLICY_ANNOTATION, shortened_name
 from placement.policies.provider import PolicyProvider
-from placement.topology.decoding import node_resource_topologies
-from placement.virtual_nodes.node_ownership import is_labelled_virtual
+from placement.topology.zone_decoding import node_resource_topologies
+from placement.virtual_node_table import is_labelled_virtual
 from scheduler.dry_loop import Planned
 from scheduler.gangs.group_decoding import WATCHED_GROUPS
 from scheduler.profiles.gpu.dra.dra_decoding import WATCHED_CLAIMS, WATCHED_SLICES
@@ -58,7 +58,9 @@ def gaps_of_scores(scorer: Scorer) -> Iterator[Gap]:
 def gaps_of_volumes(pods: Iterable[PodInfo], objects: ClusterObjects) -> Iterator[Gap]:
     """Claims that these pods mount, and volumes of such claims, that the file does not hold."""
     claims = {
-        (one.namespace, one.name): one for one in objects.others.get(Kind.CLAIMS, ()) if isinstance(one, ClaimInfo)
+        (one.namespace, one.name): one
+        for one in objects.others.get(Kind.CLAIMS, ())
+        if isinstance(one, VolumeClaimInfo)
     }
     volumes = {one.name for one in objects.others.get(Kind.VOLUMES, ()) if isinstance(one, VolumeInfo)}
     wanted = {(pod.namespace, volume.claim) for pod in pods for volume in pod.volumes if volume.claim}
@@ -174,7 +176,7 @@ def _jobs(pods: Sequence[PodInfo], objects: ClusterObjects, tables: ScheduleTabl
         yield Gap("storms", "the file holds no CronJob: no storm of starting jobs is foreseen, no room is kept for one")
     runs, state = jobs.runs, tables.view.state
     of_jobs = [pod for pod in pods if runs.is_job(pod)]
-    unknown = [pod for pod in of_jobs if runs.of(pod, state.service_key(pod)).source is Source.DEFAULT]
+    unknown = [pod for pod in of_jobs if runs.of(pod, state.service_key(pod)).source is RunSource.DEFAULT]
     if unknown:
         shown = _named([pod.name for pod in unknown])
         yield Gap("run lengths", f"nothing says how long {shown} run: each counts for scorer.default_run")

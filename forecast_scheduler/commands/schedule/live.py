@@ -15,27 +15,27 @@ from prometheus_client.registry import Collector
 
 from base.periodic_task import PeriodicTask
 from forecast_scheduler.commands.decision_recorder import open_recorder
-from forecast_scheduler.commands.policy.follow_policies import open_policies
+from forecast_scheduler.commands.policy.followed_policies import open_policies
 from forecast_scheduler.commands.schedule.leadership import leader_lease, leads_by, shard_leases
-from forecast_scheduler.commands.scorer.setup import Inputs, check_inputs, prepare_scorer
+from forecast_scheduler.commands.scorer.scorer_setup import Inputs, check_inputs, prepare_scorer
 from forecast_scheduler.settings.document import Settings
-from forecast_scheduler.settings.schedule_options import (
+from forecast_scheduler.settings.feature_options import (
     schedule_policy,
     schedule_policy_defaults,
     sharing_options,
 )
+from kube.client.eviction import api_server_evict
 from kube.client.kubernetes_client import api_client
 from kube.client.kubernetes_source import ResourceSource, source_of
 from kube.events.event_recorder import api_server_post, session_post
-from kube.eviction.eviction import api_server_evict
 from kube.leader_election.lease import Lease, our_identity
 from kube.session.api_session import ApiSession
 from placement.decisions.recorder import DecisionRecorder
 from placement.index.index import INDEXED_KINDS
 from placement.node_rule_upkeep import node_rule_upkeep
-from placement.policies.policy import OnePolicy
+from placement.policies.policy import OnePolicyForAll
 from placement.policies.provider import PolicyProvider
-from placement.reservations.metrics import ReservationCollector
+from placement.reservations.reservations import ReservationCollector
 from scheduler.assembly import loop_role
 from scheduler.binding.binding_cycles import BindingCycles
 from scheduler.gangs.group_creator import GroupCreator, suppose_groups
@@ -55,10 +55,9 @@ from scheduler.scheduling_metrics import ReportFigures, SchedulingFigures, Sched
 from scheduler.scheduling_tables import ScheduleTables, schedule_tables
 from scheduler.service.live_answers import LiveScheduling
 from scheduler.shards.shard_leases import replica_name
-from scorer.background import Background as ScorerBackground
-from scorer.capacity_events import CapacityEvents
+from scorer.background import CapacityEvents, ScorerBackground
 from scorer.scorer import Scorer
-from serving.upkeep import Background, Upkeep, running
+from serving.threads import BackgroundThread, Upkeep, running
 
 _UPKEEP_SECONDS: Final = 1.0
 _WATCH_CONNECTIONS: Final = 32
@@ -68,7 +67,7 @@ _SPARE_CONNECTIONS: Final = 64
 """In addition to those of bindings: conditions, events, statuses."""
 
 
-class Loop(Background, Protocol):
+class Loop(BackgroundThread, Protocol):
     """scheduler.loop.ScheduleLoop."""
 
     @property
@@ -138,7 +137,7 @@ class Driven:
     role: LoopRole
     reports: LoopReports
     decisions: Advised | None
-    jobs: Sequence[Background]
+    jobs: Sequence[BackgroundThread]
     collectors: Sequence[Collector]
     routers: Sequence[APIRouter] = ()
     bodies: Sequence[type] = ()
@@ -195,7 +194,7 @@ class OwnLoops:
             may_write=leads,
             after=lambda: scorer.tables.synced,
         )
-        jobs: list[Background] = [sharing]
+        jobs: list[BackgroundThread] = [sharing]
         if post is not None:
             jobs.append(
                 CapacityEvents(scorer, post, controller=self.controller, instance=process.instance, may_write=leads)
@@ -272,7 +271,7 @@ def open_schedule(
             role=driven.role,
             scorer=scorer,
             tables=tables,
-            policies=provider or OnePolicy(schedule_policy(settings)),
+            policies=provider or OnePolicyForAll(schedule_policy(settings)),
             session=session,
             reports=driven.reports if writer is None else ReservationReports(driven.reports, writer.note),
             metrics=metrics,
@@ -285,7 +284,7 @@ def open_schedule(
         loop = make_loop(parts)
         stack.enter_context(prepared.following(INDEXED_KINDS))
         # At the end the loop is the first to stop; then its reports, the Lease, and the session last.
-        jobs: list[Background] = [session, *([] if lease is None else [lease])]
+        jobs: list[BackgroundThread] = [session, *([] if lease is None else [lease])]
         if tables.shards is not None:
             shards = ShardUpkeep(
                 tables.shards, ours, loop.core, since_round=loop.since_cycle, after=lambda: parts.waits_for() == ""
@@ -326,7 +325,7 @@ def _untold(settings: Settings) -> Settings:
 
 def _gang_jobs(
     tables: ScheduleTables, session: ApiSession, leads: Callable[[], bool], instance: str, is_dry_run: bool
-) -> list[Background]:
+) -> list[BackgroundThread]:
     """What creates PodGroups by annotation, writes statuses of groups, and lets their time pass."""
     if tables.gangs is None:
         return []

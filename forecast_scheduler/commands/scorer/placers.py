@@ -11,21 +11,19 @@ from dataclasses import replace
 from typing import Final
 
 from forecast_scheduler.settings.document import Settings
-from forecast_scheduler.settings.extender_options import policy_defaults
-from forecast_scheduler.settings.schedule_options import schedule_policy_defaults
+from forecast_scheduler.settings.feature_options import policy_defaults, schedule_policy_defaults
 from kube.objects.objects import PodInfo
 from placement.card_types.listed_cards import ListedCards
-from placement.card_types.options import CardOptions, Protection
 from placement.filters.filter import ClusterView, Rejection
 from placement.machine_groups.machine_group import MachineGroup
 from placement.machine_groups.membership import Membership
+from placement.node_rule_settings import CardOptions, Protection
 from placement.policies.compiling import PolicyDefaults, settings_policy
-from placement.policies.policy import OnePolicy, Policies
+from placement.policies.policy import OnePolicyForAll, Policies
 from placement.policies.provider import PolicyProvider
 from placement.policies.under_defaults import UnderDefaults
-from placement.usable_nodes import Placer, UsableNodes
-from placement.virtual_nodes.node_ownership import Claims
-from placement.virtual_nodes.virtual_nodes import VirtualNodes
+from placement.usable_nodes import PlacingScheduler, UsableNodesByFilters
+from placement.virtual_node_table import Claims, VirtualNodes
 from scheduler.profiles.gpu.gpu_settings import PlainPods
 from scheduler.profiles.gpu.idle_cpu.offline_pods import OfflinePods, offline_pods
 from scheduler.profiles.gpu.profile import GPU
@@ -48,23 +46,23 @@ def attach_usable_nodes(scorer: Scorer, settings: Settings, provider: PolicyProv
     serverless = settings.schedule.job.serverless
     with scorer.tables.reading() as cluster:
         virtual = VirtualNodes(cluster.state, Claims(serverless))
-        usable = UsableNodes(cluster, list(_placers(settings, provider, virtual)), virtual)
+        usable = UsableNodesByFilters(cluster, list(_placers(settings, provider, virtual)), virtual)
         for follower in (virtual, usable):
             scorer.tables.attach((), follower)
         cluster.usable_nodes = usable
 
 
-def _placers(settings: Settings, provider: PolicyProvider | None, virtual: VirtualNodes) -> Iterator[Placer]:
+def _placers(settings: Settings, provider: PolicyProvider | None, virtual: VirtualNodes) -> Iterator[PlacingScheduler]:
     """kube-scheduler with our extender, and each profile of our loops, whether it runs in this process or elsewhere."""
 
     def policies(defaults: PolicyDefaults) -> Policies:
         # The forecast may be in another process; which nodes a pod could use does not depend on it.
         defaults = replace(defaults, filters=replace(defaults.filters, predicts=True))
-        return OnePolicy(settings_policy(defaults)) if provider is None else UnderDefaults(provider, defaults)
+        return OnePolicyForAll(settings_policy(defaults)) if provider is None else UnderDefaults(provider, defaults)
 
     ours = settings.schedule
     of_loops = policies(schedule_policy_defaults(settings))
-    yield Placer(_KUBE_SCHEDULER, "", policies(policy_defaults(settings)))
+    yield PlacingScheduler(_KUBE_SCHEDULER, "", policies(policy_defaults(settings)))
     # A name that two profiles have is that of the one that runs here.
     names = {GPU: ours.gpu.scheduler_name, JOB: ours.job.scheduler_name, ONLINE: ours.scheduler_name}
     placed = {name: profile for profile, name in {**names, **ours.scheduler_names}.items()}
@@ -74,15 +72,15 @@ def _placers(settings: Settings, provider: PolicyProvider | None, virtual: Virtu
         elif profile == JOB:
             placer = _job_placer(settings, name, of_loops, virtual)
         else:
-            placer = Placer(profile, name, of_loops)
+            placer = PlacingScheduler(profile, name, of_loops)
         # Machine groups hold whatever filters a policy names. So do types of cards, by the rule of the policy.
         groups = MachineGroup(Membership(schedule_policy_defaults(settings).filters.groups))
         yield replace(placer, further=(groups, *placer.further))
 
 
-def _job_placer(settings: Settings, name: str, policies: Policies, virtual: VirtualNodes) -> Placer:
+def _job_placer(settings: Settings, name: str, policies: Policies, virtual: VirtualNodes) -> PlacingScheduler:
     options = settings.schedule.job.serverless
-    return Placer(
+    return PlacingScheduler(
         JOB,
         name,
         policies,
@@ -92,13 +90,13 @@ def _job_placer(settings: Settings, name: str, policies: Policies, virtual: Virt
     )
 
 
-def _gpu_placer(settings: Settings, name: str, policies: Policies) -> Placer:
+def _gpu_placer(settings: Settings, name: str, policies: Policies) -> PlacingScheduler:
     ours = settings.schedule.gpu
     devices = settings.node_rules.devices
     offline = offline_pods(ours, devices)
     plain = ours.idle_cpu.plain_pods
     cards = ListedCards(CardOptions(without_cards=Protection.HARD), devices)
-    return Placer(
+    return PlacingScheduler(
         GPU,
         name,
         policies,

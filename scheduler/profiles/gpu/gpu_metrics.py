@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 
 from cluster.readable_tables import ReadableTables
 from cluster.tables.state import ClusterState
-from kube.eviction.eviction import Evicted
+from kube.client.eviction import Evicted
 from placement.devices.device_table import DeviceTable
 from scheduler.profiles.gpu.fragmentation.cost_table import states_of_rows
 from scheduler.profiles.gpu.fragmentation.fragmentation import MixColumns, fragmentation

@@ -8,7 +8,7 @@ from functools import partial
 from prometheus_client.registry import Collector
 
 from base.periodic_task import PeriodicTask
-from kube.session.request_retries import Session
+from kube.session.session_calls import Session
 from scheduler.handle import Handle, Surroundings
 from scheduler.pod_reports import PodEvents
 from scheduler.profiles.gpu.dra.dra_metrics import DraCollector, WriteCounts
@@ -22,7 +22,7 @@ from scheduler.profiles.gpu.tide.tide_controller import Tell, Tide, WokenQueue
 from scheduler.profiles.gpu.tide.tide_routes import tide_router
 from scheduler.profiles.gpu.tide.workloads import WorkloadState
 from scorer.scorer import Scorer
-from serving.upkeep import Background, Upkeep
+from serving.threads import BackgroundThread, Upkeep
 
 
 def planned_tide(
@@ -70,7 +70,7 @@ def gpu_upkeep(handle: Handle, tables: GpuTables, around: Surroundings) -> Upkee
         may_write=may_act,
         after=around.after,
     )
-    threads: list[Background] = [events, PeriodicTask("device-searches", 1.0, tables.claims.tick), idle_cpu]
+    threads: list[BackgroundThread] = [events, PeriodicTask("device-searches", 1.0, tables.claims.tick), idle_cpu]
     collectors: list[Collector] = [
         FragmentationGauges(
             tables.fragmentation.state, tables.rules.devices, tables.live_mix, locked=scorer.tables.reading

@@ -18,10 +18,10 @@ from base.arrays import Bools, Ints
 from cluster.follower import NodesAndPodsOnly
 from cluster.tables.changes import Change, PodChange
 from cluster.tables.state import ClusterState
-from kube.objects.objects import Phase, PodInfo
+from kube.objects.objects import PodInfo, PodPhase
 from placement.filters.filter import ClusterView
 from placement.plugins import Preferred
-from scheduler.profiles.job.serverless.circuit_breaker import is_rejected
+from scheduler.profiles.job.circuit_breaker import is_rejected
 
 AVOIDED_SECONDS: Final = 3600.0
 
@@ -100,7 +100,7 @@ class FailedNodes(NodesAndPodsOnly):
 
     def _has_failed(self, pod: PodInfo) -> bool:
         """Return whether the pod failed by itself: a deleted pod is no failure of its node."""
-        if pod.phase is not Phase.FAILED or pod.owner.kind != "Job" or not pod.node or pod.terminating:
+        if pod.phase is not PodPhase.FAILED or pod.owner.kind != "Job" or not pod.node or pod.terminating:
             return False
         return not (is_rejected(pod) and self._provider_at(pod.node))
 

@@ -27,11 +27,11 @@ from functools import lru_cache
 from typing import Final
 
 from cluster.follower import NodesAndPodsOnly
-from cluster.runs.declared_run import EXPECTED_RUN_ANNOTATION, LONGEST_TEXT, annotated_duration, annotated_run
+from cluster.runs.expected import EXPECTED_RUN_ANNOTATION, LONGEST_TEXT, annotated_duration, annotated_run
 from cluster.tables.changes import Change, PodChange
 from cluster.tables.state import ClusterState
+from kube.objects.counted_pods import waits
 from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
-from kube.objects.pod_accounting import waits
 
 LATEST_START_ANNOTATION: Final = ANNOTATION_PREFIX + "latest-start"
 

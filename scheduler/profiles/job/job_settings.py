@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from base.setting_group import Duration, SettingGroup
-from placement.virtual_nodes.options import ServerlessOptions
+from placement.virtual_node_settings import ServerlessOptions
 
 # Settings of valley planning and of keeping off peaks: `schedule.job.valley`.
 

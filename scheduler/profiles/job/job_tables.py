@@ -16,7 +16,7 @@ from cluster.runs.expected import ExpectedRuns
 from forecast.service_key import ServiceKey
 from kube.decoding.jobs import JobInfo
 from kube.objects.objects import NodeInfo, PodInfo
-from placement.virtual_nodes.node_ownership import REAL
+from placement.virtual_node_table import REAL
 from scheduler.handle import Handle
 from scheduler.profiles.job.cron.cron_jobs import CronJobs
 from scheduler.profiles.job.job_metrics import ValleyMetrics

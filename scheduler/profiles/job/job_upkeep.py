@@ -16,7 +16,7 @@ from starlette.responses import Response
 from base.periodic_task import PeriodicTask
 from scheduler.handle import Handle, Surroundings
 from scheduler.pod_reports import PodEvents
-from scheduler.profiles.job import jobs_plan_answers as answers
+from scheduler.profiles.job import jobs_plan_answers
 from scheduler.profiles.job.job_settings import JobOptions
 from scheduler.profiles.job.job_tables import JobTables
 from scheduler.profiles.job.jobs_plan_answers import JobPlan, JobReports, PlannedJob, ProviderReport
@@ -24,13 +24,13 @@ from scheduler.profiles.job.serverless.serverless_parts import ProviderCare
 from scheduler.profiles.job.valley.planning_loop import GatedQueue as WakingQueue
 from scheduler.profiles.job.valley.planning_loop import Planner
 from scheduler.queue.scheduling_queue import SchedulingQueue
-from scheduler.service.scheduling_answers import moment
+from scheduler.scheduling_answers import moment
 from scorer.scorer import Scorer
-from scorer.service.openapi import answer
-from scorer.service.state import TheService
-from serving.documents import bodies_of
-from serving.errors import json_response
-from serving.upkeep import Upkeep
+from scorer.service.scorer_openapi import answer
+from scorer.service.scorer_state import TheService
+from serving.json_answers import json_response
+from serving.openapi_parts import bodies_of
+from serving.threads import Upkeep
 
 # GET /v1/jobs/plan.
 
@@ -137,7 +137,7 @@ def job_upkeep(handle: Handle, tables: JobTables, around: Surroundings) -> Upkee
         (events, tables.storms, planner, providers, punctuality),
         (*tables.valley_metrics.collectors, *tables.storms.metrics.collectors, providers.collector),
         (jobs_router(reports.plan),),
-        tuple(bodies_of(answers)),
+        tuple(bodies_of(jobs_plan_answers)),
     )
 
 

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from scheduler.service.scheduling_answers import LAST_MOMENT, QueueShare, moment
+from scheduler.scheduling_answers import LAST_MOMENT, QueueShare, moment
 
 
 class PlannedJob(Struct, frozen=True):

@@ -23,17 +23,17 @@ import numpy as np
 
 from base.arrays import Bools, Floats, Ints
 from cluster.follower import NodesAndPodsOnly
-from cluster.predicted.cluster import PredictedCluster
-from cluster.predicted.declared_use import declared_amounts
-from cluster.predicted.growing_arrays import grown
+from cluster.predicted.array_rows import grown
+from cluster.predicted.pod_bounds import declared_amounts
+from cluster.predicted.predicted_cluster import PredictedCluster
 from cluster.tables.changes import Change, PodChange, one_by_one
 from cluster.tables.state import ClusterState
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import RESOURCES
 from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
-from placement.filters.annotations import comes_with_node
 from placement.filters.filter import ClusterView, Rejection
+from placement.filters.pod_annotations import comes_with_node
 from placement.filters.rejections import every_node, found
 from placement.plugins import Hint
 from placement.usable_forecast import usable_forecast
@@ -43,7 +43,7 @@ from scheduler.profiles.online.upper_bounds import GAP_RESOURCES, Bounds, UpperB
 # What pods declare to use beyond what they request, summed by node: for a gap that is judged by requests alone.
 #
 # A low-priority pod requests little, so that it fits next to others, and may use much; its annotation
-# `forecast-scheduler.io/virtual-request` says so. A forecast has it already (cluster/predicted/profiles.py).
+# `forecast-scheduler.io/virtual-request` says so. A forecast has it already (cluster/predicted/pod_profiles.py).
 
 
 class DeclaredUse(NodesAndPodsOnly):

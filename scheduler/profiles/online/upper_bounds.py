@@ -21,8 +21,8 @@ import numpy as np
 
 from base.arrays import AnyFloats, Bools, Floats32, Ints
 from cluster.degradation import widening
-from cluster.predicted.cluster import PredictedCluster
 from cluster.predicted.node_curves import gather, node_curves
+from cluster.predicted.predicted_cluster import PredictedCluster
 from cluster.readable_tables import ReadableTables
 from cluster.tracking import LIVE_HALF_LIFE_SLOTS, TrackedCluster
 from forecast.calendar import SLOTS_PER_DAY

@@ -13,9 +13,9 @@ from starlette.responses import Response
 from base.errors import InputError, UnknownName
 from forecast.service_key import ServiceKey
 from scorer.answers import NodeReport, Services, UsageForecast
-from scorer.service.openapi import answer
-from scorer.service.state import ReadyService
-from serving.errors import Refusal, json_response
+from scorer.service.scorer_openapi import answer
+from scorer.service.scorer_state import ReadyService
+from serving.json_answers import Refusal, json_response
 
 router = APIRouter(prefix="/v1", tags=["forecasts"])
 

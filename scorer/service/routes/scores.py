@@ -5,12 +5,12 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from scorer.service.bodies import ChargeBody, ScoresBody
-from scorer.service.openapi import answer, body
 from scorer.service.requests import decode_charge, decode_explain, decode_scores, json_body, pod_of
-from scorer.service.state import ReadyService
+from scorer.service.scorer_bodies import ChargeBody, ScoresBody
+from scorer.service.scorer_openapi import answer, body
+from scorer.service.scorer_state import ReadyService
 from serving.body_budget import off_loop
-from serving.errors import json_response
+from serving.json_answers import json_response
 
 router = APIRouter(prefix="/v1", tags=["placement"])
 """Who asks for scores, or charges a pod, speaks for the scheduler of that pod: what is assumed of it changes."""

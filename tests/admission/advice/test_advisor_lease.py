@@ -12,7 +12,7 @@ from kubernetes import client
 
 from admission.advice import advisor_lease
 from admission.advice.advisor_lease import AdvisorLease
-from admission.advice.options import AdviceGateOptions
+from admission.webhook_settings import AdviceGateOptions
 from kube.leader_election.record import lease_body, read_lease
 from testing.settable_clock import SettableClock
 

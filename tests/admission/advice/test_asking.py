@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from admission.advice.asking import FAILURES_BEFORE_PAUSE, AskOutcome, Pauses, PreferencesOfAdvisor
+from admission.advice.advisor_client import FAILURES_BEFORE_PAUSE, AskOutcome, PreferencesOfAdvisor, QuestionPauses
 from placement.preferred_nodes import PREFERENCES, PreferencesBody, PreferredNode
 from serving.remote_service import RemoteAddress
 from testing.settable_clock import SettableClock
@@ -62,7 +62,9 @@ def advisor() -> Iterator[Advisor]:
 
 
 def _asking(url: str, clock: SettableClock[float] | None = None, seconds: float = 5.0) -> PreferencesOfAdvisor:
-    return PreferencesOfAdvisor(RemoteAddress(url, seconds=seconds), pauses=Pauses(clock=clock or SettableClock(0.0)))
+    return PreferencesOfAdvisor(
+        RemoteAddress(url, seconds=seconds), pauses=QuestionPauses(clock=clock or SettableClock(0.0))
+    )
 
 
 def test_nodes_come_back_over_one_connection(advisor: Advisor) -> None:
@@ -100,7 +102,7 @@ def test_a_late_answer_is_not_waited_for(advisor: Advisor) -> None:
 
 def test_after_a_pause_one_tries_and_the_others_wait_for_what_comes_of_it() -> None:
     clock = SettableClock(0.0)
-    pauses = Pauses(clock=clock)
+    pauses = QuestionPauses(clock=clock)
     for _ in range(FAILURES_BEFORE_PAUSE):
         assert pauses.may_ask()
         pauses.failed()

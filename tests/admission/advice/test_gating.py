@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from admission.advice.gating import NewPod, asked_mode, gates_with_ours
-from admission.advice.options import AdviceGateOptions
-from placement.advice_gate import ADVICE, AdviceMode
+from admission.advice.asked_advice import NewPod, asked_mode, gates_with_ours
+from admission.webhook_settings import AdviceGateOptions
+from placement.pods_to_hold import ADVICE, AdviceMode
 
 OURS = {"name": ADVICE}
 ASKS = {"app": "cart", ADVICE: "advise"}

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from admission.advice.preferring import affinity_with, pod_to_ask_about, why_not_asked
-from placement.advice_gate import ADVICE
+from admission.advice.asked_advice import affinity_with, pod_to_ask_about, why_not_asked
+from placement.pods_to_hold import ADVICE
 from placement.preferred_nodes import PREFERRED, PreferredNode, preferred_terms
 
 NODES = [PreferredNode("n1", 100), PreferredNode("n2", 60)]

@@ -13,13 +13,12 @@ import pytest
 
 from admission.advice.advisor_lease import AdvisorLease
 from admission.advice.holding import Holding, NotHeld
-from admission.advice.holding_times import HoldingTimes
-from admission.advice.options import AdviceGateOptions
 from admission.advice.quota_namespaces import QuotaNamespaces
-from admission.advice.second_hands import SecondHands, longest_hold
-from kube.client.api_answer import Answer, answered
-from placement.advice_gate import ADVICE
-from placement.held_pods import UNBOUND_PODS, HeldPod
+from admission.advice.second_hands import HoldingTimes, SecondHands, longest_hold
+from admission.webhook_settings import AdviceGateOptions
+from kube.client.api_answer import ApiAnswer, answered
+from placement.gate_removal import UNBOUND_PODS, PodWithGates
+from placement.pods_to_hold import ADVICE
 from tenants.elastic_quota import ElasticQuota
 from testing.settable_clock import SettableClock
 from tests.advisor.made_up import INVALID, MISSING, OTHER_GATE, Session
@@ -46,14 +45,14 @@ class StubLease(AdvisorLease):
         return 0.0 if self.is_alive() else self.clock() - self.seen
 
 
-def held(name: str = "a", *gates: str, namespace: str = "shop", created: float = 0.0) -> HeldPod:
-    return HeldPod(namespace, name, f"uid-{name}", (ADVICE, *gates), created, "7")
+def held(name: str = "a", *gates: str, namespace: str = "shop", created: float = 0.0) -> PodWithGates:
+    return PodWithGates(namespace, name, f"uid-{name}", (ADVICE, *gates), created, "7")
 
 
 class Scene:
     """A webhook whose advisors may hold pods for 20 s. Its clock stands at 100."""
 
-    def __init__(self, *answers: Answer) -> None:
+    def __init__(self, *answers: ApiAnswer) -> None:
         self.clock, self.session = SettableClock(100.0), Session(*answers)
         self.lease = StubLease(self.clock)
         self.times = HoldingTimes(clock=self.clock, wall=lambda: 1000.0)
@@ -138,7 +137,7 @@ def test_a_pod_is_written_once_at_a_time_and_not_once_it_is_released(monkeypatch
     for _ in range(60):
         scene.keep_up(later=1, alive=False)
     assert len(works) == 1
-    scene.times.put(HeldPod("shop", "a", "uid-a"))  # an advisor was faster
+    scene.times.put(PodWithGates("shop", "a", "uid-a"))  # an advisor was faster
     asyncio.run(works[0])
     assert scene.session.asked == []
 
@@ -165,7 +164,7 @@ def test_pods_that_came_unseen_have_waited_since_they_were_created() -> None:
     scene.clock.now += 20.9
     assert [pod.name for pod in scene.times.take(21.0)] == ["old", "unseen", "new"]
     scene.times.delete(held("old"))
-    scene.times.put(HeldPod("shop", "new", "uid-new"))
+    scene.times.put(PodWithGates("shop", "new", "uid-new"))
     assert len(scene.times) == 1
 
 

@@ -12,10 +12,9 @@ from typing import Any, Self
 from cryptography import x509
 from cryptography.x509 import verification
 
-from admission.certificates.certificate_keeper import CertificateKeeper
-from admission.certificates.certificate_store import Conflict, StoredSecret, Unreachable
-from admission.certificates.options import CertificateOptions, Named
-from admission.certificates.served_certificate_file import ShownCertificate
+from admission.certificates.certificate_keeper import CertificateKeeper, ShownCertificate
+from admission.certificates.certificate_store import Conflict, StoredSecret, StoreUnreachable
+from admission.webhook_settings import CertificateOptions, Named
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NAME = "hook.shop.svc"
@@ -101,7 +100,7 @@ class FakeStore:
     def _call(self) -> None:
         self.before_call()
         if self.is_down:
-            raise Unreachable("the API server does not answer")
+            raise StoreUnreachable("the API server does not answer")
 
 
 class World:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from admission.certificates.authority import fingerprint, new_authority, to_pem
-from admission.certificates.ca_bundle import patch_of, published_in
+from admission.certificates.certificate_store import patch_of, published_in
 from tests.admission.certificates.certificate_world import OPTIONS, START, webhook
 
 ONE, TWO = (new_authority(START, timedelta(days=9)).certificate for _ in range(2))

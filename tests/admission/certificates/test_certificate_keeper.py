@@ -13,12 +13,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from admission.certificates.authority import Pair, issue, names_of, to_pem
-from admission.certificates.certificate_keeper import CertificateKeeper
+from admission.certificates.certificate_keeper import CertificateKeeper, ShownCertificate
 from admission.certificates.certificate_secret import held_from
 from admission.certificates.certificate_store import Conflict, StoreRefused
-from admission.certificates.metrics import CertificateCollector
-from admission.certificates.served_certificate_file import ShownCertificate
-from serving.certificates import CertificateFiles, ReloadedCertificates
+from admission.certificates.managed_certificates import CertificateCollector
+from serving.tls import CertificateFiles, ReloadedCertificates
 from tests.admission.certificates.certificate_world import OPTIONS, START, FakeStore, World
 
 DAY = timedelta(days=1)

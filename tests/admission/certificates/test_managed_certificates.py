@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from admission.certificates import managed_certificates
-from admission.certificates.certificate_store import Unreachable
+from admission.certificates.certificate_store import StoreUnreachable
 from admission.certificates.managed_certificates import open_certificates
-from admission.certificates.options import CertificateOptions
+from admission.webhook_settings import CertificateOptions
 from tests.admission.certificates.certificate_world import OPTIONS, FakeStore
 
 
@@ -39,7 +39,7 @@ class SlowServer:
 @pytest.mark.parametrize("request_seconds", [0.0, 0.5, 10.0, 25.0])
 def test_a_server_that_is_away_is_waited_for_a_minute(monkeypatch: pytest.MonkeyPatch, request_seconds: float) -> None:
     server = SlowServer(monkeypatch, request_seconds=request_seconds)
-    with pytest.raises(Unreachable):
+    with pytest.raises(StoreUnreachable):
         server.open()
     assert 60 <= server.now - 1000 <= 60 + 1 + request_seconds
     assert server.looks > 1

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from admission.certificates.authority import issue, names_of, new_authority
-from admission.certificates.options import Lifetimes, Named
+from admission.webhook_settings import Lifetimes, Named
 from base.errors import InputError
 from tests.admission.certificates.certificate_world import OPTIONS, START
 

@@ -9,8 +9,8 @@ from cryptography.hazmat.primitives import serialization
 
 from admission.certificates.authority import Pair, fingerprint, is_signed_by, issue, new_authority, to_pem
 from admission.certificates.certificate_secret import SecretContent, held_from, secret_data, unended
-from admission.certificates.options import Lifetimes
-from admission.certificates.rotation import Step, Trusted, advanced, may_serve, next_step
+from admission.certificates.rotation import RotationStep, Trusted, advanced, may_serve, next_step
+from admission.webhook_settings import Lifetimes
 from tests.admission.certificates.certificate_world import NAME, START
 
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
@@ -28,59 +28,61 @@ def held_at(now: datetime, *, upcoming: Pair | None = None, trusted_at: datetime
     return SecretContent(AUTHORITY, issue(AUTHORITY, NAMES, now, LIVES.serving), upcoming, trusted_at)
 
 
-def step(held: SecretContent | None, now: datetime, trusted: Trusted = BOTH, names: tuple[str, ...] = NAMES) -> Step:
+def step(
+    held: SecretContent | None, now: datetime, trusted: Trusted = BOTH, names: tuple[str, ...] = NAMES
+) -> RotationStep:
     return next_step(held, trusted, names, LIVES, now)
 
 
 @pytest.mark.parametrize(
     ("age", "expected"),
     [
-        (timedelta(), Step.KEEP),
-        (20 * DAY - HOUR, Step.KEEP),
-        (20 * DAY, Step.RENEW),
-        (31 * DAY, Step.RENEW),
-        (243 * DAY, Step.RENEW),
-        (244 * DAY, Step.PREPARE),
-        (366 * DAY, Step.START),
-        (-timedelta(minutes=30), Step.KEEP),
+        (timedelta(), RotationStep.KEEP),
+        (20 * DAY - HOUR, RotationStep.KEEP),
+        (20 * DAY, RotationStep.RENEW),
+        (31 * DAY, RotationStep.RENEW),
+        (243 * DAY, RotationStep.RENEW),
+        (244 * DAY, RotationStep.PREPARE),
+        (366 * DAY, RotationStep.START),
+        (-timedelta(minutes=30), RotationStep.KEEP),
     ],
 )
-def test_by_age(age: timedelta, expected: Step) -> None:
+def test_by_age(age: timedelta, expected: RotationStep) -> None:
     assert step(FRESH, START + age) is expected
 
 
 def test_no_secret_is_a_start_and_another_name_or_authority_a_renewal() -> None:
-    assert step(None, START) is step(None, START, None) is Step.START
-    assert step(FRESH, START, names=(NAME, "more.example")) is Step.RENEW
-    renewed = advanced(FRESH, Step.RENEW, (), (NAME, "more.example"), LIVES, START)
-    assert step(renewed, START, names=(NAME, "more.example")) is Step.KEEP
-    assert step(replace(FRESH, serving=issue(UPCOMING, NAMES, START, LIVES.serving)), START) is Step.RENEW
+    assert step(None, START) is step(None, START, None) is RotationStep.START
+    assert step(FRESH, START, names=(NAME, "more.example")) is RotationStep.RENEW
+    renewed = advanced(FRESH, RotationStep.RENEW, (), (NAME, "more.example"), LIVES, START)
+    assert step(renewed, START, names=(NAME, "more.example")) is RotationStep.KEEP
+    assert step(replace(FRESH, serving=issue(UPCOMING, NAMES, START, LIVES.serving)), START) is RotationStep.RENEW
 
 
 @pytest.mark.parametrize(
     ("age", "trusted_for", "trusted", "expected"),
     [
-        (245 * DAY, None, ONE, Step.KEEP),
-        (245 * DAY, None, BOTH, Step.NOTE),
-        (245 * DAY, DAY - HOUR, BOTH, Step.KEEP),
-        (245 * DAY, DAY, BOTH, Step.PROMOTE),
-        (245 * DAY, -DAY, BOTH, Step.NOTE),  # a time in the future
-        (250 * DAY, 5 * DAY, ONE, Step.KEEP),  # a webhook does not trust it
-        (250 * DAY, 5 * DAY, None, Step.PROMOTE),
-        (365 * DAY - 2 * HOUR, HOUR, BOTH, Step.PROMOTE),  # near the end there is no whole day left
-        (365 * DAY - 2 * HOUR, HOUR, ONE, Step.KEEP),
+        (245 * DAY, None, ONE, RotationStep.KEEP),
+        (245 * DAY, None, BOTH, RotationStep.NOTE),
+        (245 * DAY, DAY - HOUR, BOTH, RotationStep.KEEP),
+        (245 * DAY, DAY, BOTH, RotationStep.PROMOTE),
+        (245 * DAY, -DAY, BOTH, RotationStep.NOTE),  # a time in the future
+        (250 * DAY, 5 * DAY, ONE, RotationStep.KEEP),  # a webhook does not trust it
+        (250 * DAY, 5 * DAY, None, RotationStep.PROMOTE),
+        (365 * DAY - 2 * HOUR, HOUR, BOTH, RotationStep.PROMOTE),  # near the end there is no whole day left
+        (365 * DAY - 2 * HOUR, HOUR, ONE, RotationStep.KEEP),
     ],
 )
 def test_when_the_next_authority_signs(
-    age: timedelta, trusted_for: timedelta | None, trusted: Trusted, expected: Step
+    age: timedelta, trusted_for: timedelta | None, trusted: Trusted, expected: RotationStep
 ) -> None:
     now = START + age
     held = held_at(now, upcoming=UPCOMING, trusted_at=None if trusted_for is None else now - trusted_for)
     assert step(held, now, trusted) is expected
 
 
-@pytest.mark.parametrize("kind", list(Step))
-def test_every_step_leads_to_a_secret_that_is_read_back(kind: Step) -> None:
+@pytest.mark.parametrize("kind", list(RotationStep))
+def test_every_step_leads_to_a_secret_that_is_read_back(kind: RotationStep) -> None:
     now = START + 246 * DAY
     before = replace(held_at(now, upcoming=UPCOMING, trusted_at=now - DAY), broken=("something",))
     after = advanced(before, kind, (AUTHORITY.certificate, UPCOMING.certificate), NAMES, LIVES, now)
@@ -92,12 +94,12 @@ def test_every_step_leads_to_a_secret_that_is_read_back(kind: Step) -> None:
 
 
 def test_an_authority_that_has_ended_gives_way_and_few_are_trusted() -> None:
-    assert step(SecretContent(AUTHORITY, None, UPCOMING), START + 366 * DAY, ONE) is Step.PROMOTE
+    assert step(SecretContent(AUTHORITY, None, UPCOMING), START + 366 * DAY, ONE) is RotationStep.PROMOTE
     ended = new_authority(START - 400 * DAY, LIVES.authority)
     now = START + 245 * DAY
     held = held_at(now, upcoming=ended, trusted_at=START)
-    assert step(held, now) is Step.PREPARE
-    after = advanced(held, Step.PREPARE, (), NAMES, LIVES, now)
+    assert step(held, now) is RotationStep.PREPARE
+    after = advanced(held, RotationStep.PREPARE, (), NAMES, LIVES, now)
     assert after.upcoming is not None and after.upcoming != ended and after.trusted_at is None
     many = [new_authority(START, LIVES.authority).certificate for _ in range(12)]
     assert unended([*many, many[0]], START) == tuple(many[:8])

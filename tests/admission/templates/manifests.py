@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import yaml
 
-from admission.templates.decoding import object_from_manifest
-from admission.templates.objects import NodeSchedulerConfig, PodSchedulerConfig, SchedulerConfigBinding
+from admission.templates.template_decoding import object_from_manifest
+from admission.templates.template_objects import NodeSchedulerConfig, PodSchedulerConfig, SchedulerConfigBinding
 from admission.templates.template_set import TemplateSet
 
 Manifest = dict[str, Any]

@@ -6,8 +6,8 @@ import copy
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from admission.templates.applied_bindings import SkipReason
 from admission.templates.pod_shaping import Shaped, shape
-from admission.templates.skip_reasons import SkipReason
 from admission.templates.template_set import TemplateSet
 from tests.admission.templates.manifests import Manifest, node_config
 

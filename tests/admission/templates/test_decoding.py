@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from admission.templates.decoding import NODE_CONFIGS, object_from_manifest
+from admission.templates.template_decoding import NODE_CONFIGS, object_from_manifest
 from base.errors import InputError
 from kube.decoding.watched_kinds import UndecodableObject, decode_watch_line
 from tests.admission.templates.manifests import INVALID, VALID, Manifest, example_manifests, node_config

@@ -7,13 +7,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from admission.templates.effects import FULL_SHARE, Difference, Group, SeatedPods, difference, effect_of, group_effect
+from admission.templates.effects import (
+    FULL_SHARE,
+    Difference,
+    EffectGroup,
+    SeatedPods,
+    difference,
+    effect_of,
+    group_effect,
+)
 
 CASES = st.lists(st.tuples(st.floats(0, 2) | st.just(float("nan")), st.integers(0, 9)), max_size=20)
 
 
 def seated(peaks: list[float], **pods: list[int]) -> SeatedPods:
-    counts = {Group(name): np.array(of) for name, of in pods.items()}
+    counts = {EffectGroup(name): np.array(of) for name, of in pods.items()}
     return SeatedPods("pool", np.array(peaks), counts)
 
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from admission.templates.decoding import object_from_manifest
 from admission.templates.matching import BindingIndex, means, pod_facts
-from admission.templates.objects import SchedulerConfigBinding
+from admission.templates.template_decoding import object_from_manifest
+from admission.templates.template_objects import SchedulerConfigBinding
 from tests.admission.templates.manifests import Manifest, binding
 from tests.admission.templates.random_templates import random_manifests, random_pod
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from admission.templates.patterns import matches, pattern_problem
+from admission.templates.parameters import matches, pattern_problem
 
 
 @pytest.mark.parametrize(

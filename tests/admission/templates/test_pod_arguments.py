@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from admission.templates.applied_bindings import SkipReason
 from admission.templates.pod_arguments import ARGUMENTS_ANNOTATION
 from admission.templates.pod_shaping import Shaped
 from admission.templates.shaping_annotations import TEMPLATES_ANNOTATION
-from admission.templates.skip_reasons import SkipReason
 from admission.templates.template_set import TemplateSet
 from tests.admission.templates.manifests import Manifest, binding, node_config, template_set
 from tests.admission.templates.shaping_pods import PREFERRED, demanded, on, pod, shaped, term

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from admission.templates.applied_bindings import SkipReason
 from admission.templates.shaping_annotations import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION, Applied
-from admission.templates.skip_reasons import SkipReason
-from cluster.opt_out import OPT_OUT_ANNOTATION
+from scorer.scoring_policy import OPT_OUT_ANNOTATION
 from tests.admission.templates.manifests import binding, node_config, pod_config, template_set
 from tests.admission.templates.shaping_pods import (
     ALL_IN,

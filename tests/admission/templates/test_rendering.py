@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from admission.templates.decoding import object_from_manifest
-from admission.templates.objects import NodeSchedulerConfig, PodSchedulerConfig, Value
 from admission.templates.rendering import Rendered, rendered
+from admission.templates.template_decoding import object_from_manifest
+from admission.templates.template_objects import NodeSchedulerConfig, PodSchedulerConfig, Value
 from admission.templates.template_set import values_of
 from base.errors import InputError
 from tests.admission.templates.manifests import Manifest, node_config, pod_config

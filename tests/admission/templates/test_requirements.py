@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from admission.templates.requirements import contradictory
 from kube.objects.constraints import Operator, Requirement
-from kube.objects.selectors import requirement_matches
+from kube.objects.labels import requirement_matches
 
 IN, NOT_IN, EXISTS, ABSENT, GT, LT = Operator
 

@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, generate_latest
 
-from admission.templates import effect_metrics
-from admission.templates.effect_metrics import EffectCollector
-from admission.templates.effects import Group
-from admission.templates.shaped_pods import ShapedPods, groups_of, seated_pods, shaped_pods
+from admission.templates import shaped_pods as effect_metrics
+from admission.templates.effects import EffectGroup
+from admission.templates.shaped_pods import EffectCollector, ShapedPods, groups_of, seated_pods, shaped_pods
 from admission.templates.shaping_annotations import (
     CONTROL_ANNOTATION,
     MOST_OF_POD,
@@ -106,8 +105,8 @@ def test_peaks_are_those_of_the_nodes() -> None:
     shaped = shaped_pods(tested.scorer)
     (seated,) = seated_pods(tested.scorer, shaped, None, most=9)
     assert seated.binding == "pool"
-    by_peak = dict(zip(seated.pods[Group.CANARY].tolist(), seated.peaks.tolist(), strict=False))
-    assert sorted(seated.pods[Group.CANARY].tolist()) == [1, 1, 2]
+    by_peak = dict(zip(seated.pods[EffectGroup.CANARY].tolist(), seated.peaks.tolist(), strict=False))
+    assert sorted(seated.pods[EffectGroup.CANARY].tolist()) == [1, 1, 2]
     assert np.isnan(seated.peaks).sum() == 1, "nothing is known of a node that only a pod names"
     assert by_peak[2] > 0
     with tested.scorer.tables.reading() as cluster:
@@ -124,7 +123,7 @@ def test_without_a_model_there_are_pods_and_no_peaks() -> None:
     tested = LiveScorer(pods=[shaped_pod("a", "node-0", record(True, "pool"))], without_model=True)
     (seated,) = seated_pods(tested.scorer, shaped_pods(tested.scorer), ["pool"], most=9)
     assert np.isnan(seated.peaks).all()
-    assert seated.pods[Group.CANARY].tolist() == [1]
+    assert seated.pods[EffectGroup.CANARY].tolist() == [1]
     (nobody,) = seated_pods(tested.scorer, shaped_pods(tested.scorer), ["unheard-of"], most=9)
     assert not nobody.pods
 

@@ -4,9 +4,9 @@ from unittest.mock import Mock
 
 import pytest
 
-from admission.templates import applied_bindings, conflicts, merging
-from admission.templates.applied_bindings import MOST_BINDINGS, MOST_CANDIDATES, MOST_COMPARED
-from admission.templates.skip_reasons import SkipReason
+from admission.templates import applied_bindings, merging
+from admission.templates import merging as conflicts
+from admission.templates.applied_bindings import MOST_BINDINGS, MOST_CANDIDATES, MOST_COMPARED, SkipReason
 from tests.admission.templates.manifests import Manifest, binding, node_config, template_set
 from tests.admission.templates.shaping_pods import (
     ALL_IN,

@@ -10,15 +10,15 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from admission.templates.applied_bindings import SkipReason
 from admission.templates.pod_shaping import Shaped
 from admission.templates.shaping_annotations import applied_to, control_of
-from admission.templates.skip_reasons import SkipReason
 from admission.templates.template_set import TemplateSet
 from kube.decoding.decoding import decode_pod
 from kube.objects.constraints import NodeSelectorTerm, Operator, Requirement
+from kube.objects.labels import requirement_matches
 from kube.objects.objects import PodInfo
-from kube.objects.selectors import requirement_matches
-from placement.filters.node_terms import NAME_FIELD
+from placement.filters.node_affinity import NAME_FIELD
 from tests.admission.templates.manifests import Manifest, template_set
 from tests.admission.templates.random_templates import random_manifests, random_pod
 from tests.admission.templates.shaping_pods import ALL_IN, ALL_OUT, applied_to_pod, shaped

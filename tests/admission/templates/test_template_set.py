@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from admission.templates.decoding import BINDINGS, NODE_CONFIGS
+from admission.templates.template_decoding import BINDINGS, NODE_CONFIGS
 from admission.templates.template_set import TemplateSet
 from base.errors import InputError
 from tests.admission.templates.manifests import Manifest, binding, node_config, template_set

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from admission.templates.decoding import BINDINGS, NODE_CONFIGS
-from admission.templates.objects import NodeSchedulerConfig, SchedulerConfigBinding
+from admission.templates.template_decoding import BINDINGS, NODE_CONFIGS
+from admission.templates.template_objects import NodeSchedulerConfig, SchedulerConfigBinding
 from kube.decoding.stored_templates import Stored, stored
 from tests.admission.templates.manifests import Manifest, binding, node_config
 from tests.admission.templates.shaping_pods import on, term

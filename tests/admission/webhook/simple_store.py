@@ -5,8 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from admission.webhook.admission import AdmissionOutcome, Answer
-from admission.webhook.protocol import allowed, decode_review
+from admission.webhook.admission_review import allowed, decode_review
+from admission.webhook.review_answers import AdmissionAnswer, AdmissionOutcome
 
 
 class SimpleStore:
@@ -20,10 +20,12 @@ class SimpleStore:
         )  # fmt: skip
 
 
-def simple_review(body: bytes) -> Answer:
+def simple_review(body: bytes) -> AdmissionAnswer:
     """Raises Malformed; and, for the namespace `mistake`, what nobody expects."""
     request = decode_review(body)
     if request.namespace == "mistake":
         raise KeyError("a mistake of ours")
     patch = b'[{"op":"add","path":"/metadata/annotations","value":{"a":"b"}}]'
-    return Answer(allowed(request.uid, patch), AdmissionOutcome.SHAPED, () if request.dry_run else ("evening",))
+    return AdmissionAnswer(
+        allowed(request.uid, patch), AdmissionOutcome.SHAPED, () if request.dry_run else ("evening",)
+    )

@@ -9,18 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from admission.advice.gating import gates_with_ours
-from admission.advice.options import AdviceGateOptions
+from admission.advice.asked_advice import gates_with_ours
 from admission.templates.pod_arguments import ARGUMENTS_ANNOTATION
 from admission.templates.shaping_annotations import TEMPLATES_ANNOTATION
-from admission.webhook.admission import AdmissionOutcome, Answer, Reviewer
-from admission.webhook.asking import asks
-from admission.webhook.last_errors import LastErrors
-from admission.webhook.protocol import Malformed
+from admission.webhook.admission_review import MalformedReview
+from admission.webhook.binding_statuses import LastErrors
+from admission.webhook.review_answers import AdmissionAnswer, AdmissionOutcome, Reviewer, asks
 from admission.webhook.template_store import TemplateStore
+from admission.webhook_settings import AdviceGateOptions
 from kube.decoding.stored_templates import LastError
 from kube.objects.objects import NamespaceInfo
-from placement.advice_gate import ADVICE, AdviceMode
+from placement.pods_to_hold import ADVICE, AdviceMode
 from placement.preferred_nodes import PREFERRED, PreferencesBody, PreferredNode, preferred_terms
 from testing.reviews import patched, review_of
 from tests.admission.webhook.made_up import a_binding, a_template
@@ -227,7 +226,7 @@ def test_what_says_that_a_pod_must_not_wait_is_among_what_is_decoded_of_it(
     for asking in (_asking(**spec), _wishing(**spec)):
         asking["metadata"] |= metadata
         assert _holding(errors).review(review_of(asking)).outcome is AdmissionOutcome.UNCHANGED
-        assert isinstance(reviewer.begin(review_of(asking)), Answer)
+        assert isinstance(reviewer.begin(review_of(asking)), AdmissionAnswer)
     reviewer.review(review_of(_wishing(), namespace="kube-system"))
     reviewer.review(review_of(_asking(), namespace="team-a"))
     assert not asked
@@ -265,7 +264,7 @@ def test_no_question_breaks_anything(pod: Any, namespace: Any, uid: Any) -> None
     body = review_of(pod, namespace=namespace, uid=uid)
     try:
         answer = reviewer.review(body)
-    except Malformed:
+    except MalformedReview:
         assert not isinstance(uid, str) or not uid or not isinstance(namespace, str | None)
         return
     response = json.loads(answer.body)["response"]

@@ -9,9 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
-from admission.advice.asking import AskOutcome
-from admission.webhook.admission import AdmissionOutcome
-from admission.webhook.app import create_app
+from admission.advice.advisor_client import AskOutcome
+from admission.webhook.review_answers import AdmissionOutcome
+from admission.webhook.webhook_app import create_app
 from testing.app_client import AppClient
 from testing.reviews import patched, review_of
 from tests.admission.webhook.simple_store import SimpleStore, simple_review

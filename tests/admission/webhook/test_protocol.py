@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from admission.webhook.protocol import Malformed, allowed, canary_point, decode_review, patch_of, pod_of, shortened
+from admission.webhook.admission_review import (
+    MalformedReview,
+    allowed,
+    canary_point,
+    decode_review,
+    patch_of,
+    pod_of,
+    shortened,
+)
 from testing.reviews import patched, review_of
 
 AFFINITY: dict[str, Any] = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}}
@@ -38,13 +46,13 @@ def _after(pod: Any, affinity: Any, annotations: dict[str, str | None]) -> Any:
     ],
 )
 def test_what_is_no_review_is_said_to_be_none(body: bytes) -> None:
-    with pytest.raises(Malformed, match="no AdmissionReview"):
+    with pytest.raises(MalformedReview, match="no AdmissionReview"):
         decode_review(body)
 
 
 @pytest.mark.parametrize("pod", [None, 7, [], "pod"])
 def test_an_object_that_is_no_object_is_malformed(pod: Any) -> None:
-    with pytest.raises(Malformed, match="no pod"):
+    with pytest.raises(MalformedReview, match="no pod"):
         pod_of(decode_review(review_of(pod)))
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import urllib3
 
-from admission.webhook.last_errors import LastErrors
+from admission.webhook.binding_status_writer import StatusWriter
+from admission.webhook.binding_statuses import LastErrors
 from admission.webhook.recorded_pods import RecordedPod, RecordedPods
-from admission.webhook.status_writer import StatusWriter
 from admission.webhook.template_store import TemplateStore
 from kube.decoding.stored_templates import LastError
 from tests.admission.webhook.made_up import a_binding, a_template

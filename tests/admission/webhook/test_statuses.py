@@ -7,16 +7,21 @@ from typing import Any
 
 import pytest
 
-from admission.templates.objects import NodeSchedulerConfig, SchedulerConfigBinding, TemplateKind, TemplateReference
-from admission.templates.template_set import Problem
-from admission.webhook.statuses import Wanted, change_of, uses, wanted_of_binding, wanted_of_template
-from kube.decoding.stored_templates import Condition, LastError, ObjectStatus, Stored
+from admission.templates.template_objects import (
+    NodeSchedulerConfig,
+    SchedulerConfigBinding,
+    TemplateKind,
+    TemplateReference,
+)
+from admission.templates.template_set import BindingProblem
+from admission.webhook.binding_statuses import WantedStatus, change_of, uses, wanted_of_binding, wanted_of_template
+from kube.decoding.stored_templates import LastError, ObjectStatus, Stored, StoredCondition
 
 NOW = "2026-11-21T18:00:00Z"
 BEFORE = "2026-11-20T18:00:00Z"
 POOL = TemplateReference(TemplateKind.NODE, "pool")
-WANTED = Wanted(True, "Applies", "new pods are shaped", 3, {"boundPods": 5, "controlPods": 0})
-READY = Condition("Ready", "True", "Applies", "new pods are shaped", BEFORE, 3)
+WANTED = WantedStatus(True, "Applies", "new pods are shaped", 3, {"boundPods": 5, "controlPods": 0})
+READY = StoredCondition("Ready", "True", "Applies", "new pods are shaped", BEFORE, 3)
 
 
 def _binding(generation: int = 3, *, problem: str = "", **rest: Any) -> Stored[SchedulerConfigBinding]:
@@ -24,7 +29,7 @@ def _binding(generation: int = 3, *, problem: str = "", **rest: Any) -> Stored[S
     return Stored("evening", "u-1", generation, None if problem else binding, problem, ObjectStatus())
 
 
-def _set(*bindings: SchedulerConfigBinding | None, **problems: Problem) -> Any:
+def _set(*bindings: SchedulerConfigBinding | None, **problems: BindingProblem) -> Any:
     return SimpleNamespace(
         bindings={one.name: one for one in bindings if one is not None},
         problems=problems,
@@ -50,14 +55,14 @@ def test_a_new_object_gets_everything() -> None:
 
 
 def test_a_condition_keeps_its_time_until_it_turns_and_other_conditions_stay() -> None:
-    theirs = Condition("Theirs", "True", "Because")
-    older = Condition("Ready", "True", "Applies", "in other words", BEFORE, 2)
+    theirs = StoredCondition("Theirs", "True", "Because")
+    older = StoredCondition("Ready", "True", "Applies", "in other words", BEFORE, 2)
     change = change_of(WANTED, ObjectStatus((theirs, older), bound_pods=5, control_pods=0), NOW)
     assert change is not None and list(change) == ["conditions"]
     others, ours = change["conditions"]
     assert others == {"type": "Theirs", "status": "True", "reason": "Because"}
     assert ours["lastTransitionTime"] == BEFORE and ours["observedGeneration"] == 3
-    turned = change_of(Wanted(False, "TemplateNotFound", "no", 3), ObjectStatus((READY,)), NOW)
+    turned = change_of(WantedStatus(False, "TemplateNotFound", "no", 3), ObjectStatus((READY,)), NOW)
     assert turned is not None and turned["conditions"][0]["lastTransitionTime"] == NOW
 
 
@@ -68,7 +73,7 @@ def test_only_what_has_changed_and_is_not_newer_elsewhere_is_written() -> None:
     # Nor is anything said of a generation that is not in effect yet.
     assert wanted_of_binding(_binding(4), _set(_binding(3).object), {}, None) is None
     assert wanted_of_binding(_binding(), _set(), {}, None) is None
-    newer = Condition("Ready", "False", "Invalid", "found out by another", NOW, 4)
+    newer = StoredCondition("Ready", "False", "Invalid", "found out by another", NOW, 4)
     assert change_of(WANTED, ObjectStatus((newer,), bound_pods=6), NOW) is None
 
 
@@ -87,7 +92,7 @@ def test_nor_does_a_replica_say_anything_of_an_older_template(
 ) -> None:
     uid, version = there or (None, None)
     current = ObjectStatus((READY,), template_uid=uid, template_version=version)
-    change = change_of(Wanted(False, "InvalidArguments", "no", 3, {"boundPods": 2}, template=ours), current, NOW)
+    change = change_of(WantedStatus(False, "InvalidArguments", "no", 3, {"boundPods": 2}, template=ours), current, NOW)
     assert (change is not None) is written
     if change is not None:
         assert (change["templateUid"], change["templateVersion"]) == (ours or (None, None))
@@ -100,7 +105,7 @@ def test_nor_does_a_replica_say_anything_of_an_older_template(
 )
 def test_the_newest_error_wins_and_none_is_erased(there: str | None, ours: str | None, written: bool) -> None:
     current = ObjectStatus((READY,), last_error=None if there is None else LastError("a", "shop/x", there))
-    wanted = Wanted(
+    wanted = WantedStatus(
         True, "Applies", "new pods are shaped", 3, error=None if ours is None else LastError("b", "shop/y", ours)
     )
     change = change_of(wanted, current, NOW)
@@ -110,7 +115,7 @@ def test_the_newest_error_wins_and_none_is_erased(there: str | None, ours: str |
 def test_a_binding_says_whether_it_applies() -> None:
     counts = {"boundPods": 1, "controlPods": 2}
     fine, suspended, broken = _binding(), _binding(suspended=True), _binding(problem="spec.pods: is missing")
-    problem = Problem("TemplateNotFound", "there is no NodeSchedulerConfig/pool")
+    problem = BindingProblem("TemplateNotFound", "there is no NodeSchedulerConfig/pool")
     cases = [
         (fine, _set(fine.object), True, "Applies"),
         (suspended, _set(suspended.object), True, "Suspended"),

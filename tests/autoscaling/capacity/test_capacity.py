@@ -5,11 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from autoscaling.capacity.capacity import Capacity, capacity
-from autoscaling.capacity.failure import Failure
-from autoscaling.capacity.node_pool import NodePool, node_groups
-from autoscaling.capacity.options import CapacityOptions
-from autoscaling.capacity.trial import try_nodes
+from autoscaling.autoscale_settings import CapacityOptions
+from autoscaling.capacity.failure import NodeLoss
+from autoscaling.capacity.node_pool import RecordedPool, node_groups, try_nodes
+from autoscaling.capacity.nodes_needed import Capacity, capacity
 from base.errors import InputError
 from forecast.resources import MEMORY
 from tests.autoscaling.capacity.tiny_prepared import N_SLOTS, by_day, prepared_of, steady
@@ -20,7 +19,7 @@ COOL = CapacityOptions(target=0.0)
 def test_the_number_is_that_of_the_replay_of_so_many_nodes() -> None:
     prepared = steady([1.0, 2.0, 3.0, 4.0] * 5, n_nodes=9)
     found = capacity(prepared, CapacityOptions(target=0.1), seed=3)
-    pool = NodePool(node_groups(prepared.recording))
+    pool = RecordedPool(node_groups(prepared.recording))
     for rule, figures in found.rules.items():
         assert figures.nodes is not None and figures.trial is not None
         trial = try_nodes(prepared, pool, rule, figures.nodes, 3)
@@ -63,9 +62,9 @@ def test_a_pod_that_is_hot_by_itself_has_no_number() -> None:
 
 def test_the_reserve_holds_the_busiest_hour_with_what_remains() -> None:
     prepared = steady([4.0] * 12, n_nodes=6)
-    two = capacity(prepared, COOL, rules=("oracle",), failure=Failure(nodes=2))
+    two = capacity(prepared, COOL, rules=("oracle",), failure=NodeLoss(nodes=2))
     assert two.rules["oracle"].reserve == 8
-    zone = capacity(prepared, COOL, rules=("oracle",), failure=Failure(zones=3))
+    zone = capacity(prepared, COOL, rules=("oracle",), failure=NodeLoss(zones=3))
     assert zone.rules["oracle"].reserve == 9
     assert zone.to_json()["reserve"]["nodes"] == {"oracle": 9}
 

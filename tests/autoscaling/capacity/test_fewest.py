@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoscaling.capacity.fewest import NEIGHBOURS, fewest, step_at
+from autoscaling.capacity.fewest_nodes import NEIGHBOURS, fewest, step_at
 
 MOST = 300
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from autoscaling.capacity.node_pool import NodePool, chosen_group, node_groups, on_nodes
+from autoscaling.capacity.node_pool import RecordedPool, chosen_group, node_groups, on_nodes
 from base.errors import InputError
 from scorer.replay.recording import Recording
 from tests.rebalancer.trajectory.tiny_recording import tiny_recording
@@ -46,7 +46,7 @@ def test_a_few_pages_of_memory_make_no_group_and_another_disk_does() -> None:
 
 
 def test_a_larger_cluster_holds_the_smaller_one_and_keeps_the_proportion() -> None:
-    pool = NodePool(node_groups(mixed()))
+    pool = RecordedPool(node_groups(mixed()))
     for n_nodes in range(1, 30):
         rows = pool.rows(n_nodes)
         assert rows.tolist() == pool.rows(30)[:n_nodes].tolist()
@@ -58,7 +58,7 @@ def test_a_larger_cluster_holds_the_smaller_one_and_keeps_the_proportion() -> No
 
 def test_one_group_alone_makes_all_nodes() -> None:
     recording = mixed()
-    pool = NodePool((chosen_group(node_groups(recording), "40 cores, 32 GiB"),))
+    pool = RecordedPool((chosen_group(node_groups(recording), "40 cores, 32 GiB"),))
     there = on_nodes(recording, pool.rows(5))
     assert there.capacity[:, 0].tolist() == [40.0] * 5
     assert there.base[:, 0, 0].tolist() == [0, 1, 0, 1, 0]

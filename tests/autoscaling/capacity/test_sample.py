@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from autoscaling.capacity.capacity import capacity
-from autoscaling.capacity.failure import Failure
-from autoscaling.capacity.options import CapacityOptions
-from autoscaling.capacity.sample import is_large, sample_services
+from autoscaling.autoscale_settings import CapacityOptions
+from autoscaling.capacity.failure import NodeLoss
+from autoscaling.capacity.fewest_nodes import is_large, sample_services
+from autoscaling.capacity.nodes_needed import capacity
 from tests.autoscaling.capacity.tiny_prepared import steady
 
 
@@ -27,7 +27,7 @@ def test_a_large_cluster_is_estimated_from_a_sample_and_others_are_not() -> None
     assert not is_large(prepared, options.replace(sample_pods=31)) and not is_large(
         prepared, options.replace(sample_pods=0)
     )
-    found = capacity(prepared, options, rules=("forecast", "oracle"), failure=Failure(nodes=3))
+    found = capacity(prepared, options, rules=("forecast", "oracle"), failure=NodeLoss(nodes=3))
     assert found.searched_pods == 20 and found.to_json()["pods"] == 60
     assert found.rules["forecast"].nodes == 15  # four of two cores on each
     assert found.rules["forecast"].reserve == 18  # the sample loses one of six

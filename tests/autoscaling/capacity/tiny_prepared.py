@@ -13,7 +13,7 @@ from forecast.resources import CPU
 from scorer.replay.curves import true_future
 from scorer.replay.preparation import Prepared
 from scorer.replay.recording import Recording
-from scorer.replay.window import Window
+from scorer.replay.window import ReplayWindow
 from tests.rebalancer.trajectory.tiny_recording import tiny_recording
 
 N_SLOTS = 48
@@ -21,7 +21,7 @@ N_SLOTS = 48
 
 def prepared_of(recording: Recording, *, first_slot: int = 0) -> Prepared:
     truth = true_future(recording, np.zeros(recording.n_services, dtype=np.bool_))
-    window = Window(7, (date(2026, 11, 9),), first_slot, recording.n_slots // N_SLOTS)
+    window = ReplayWindow(7, (date(2026, 11, 9),), first_slot, recording.n_slots // N_SLOTS)
     return Prepared(window, recording, {"last_week": truth, "forecast": truth, "oracle": truth}, {})
 
 

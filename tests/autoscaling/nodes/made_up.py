@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from autoscaling.nodes.guard import NodesNow
+from autoscaling.nodes.guard import GuardedNodes
 from autoscaling.services_ahead import ServicesAhead
 from cluster.predicted.horizon import Horizon
 from forecast.resources import CPU, RESOURCES
@@ -64,10 +64,10 @@ def services_ahead(
     )
 
 
-def nodes_with(requested: Sequence[float], *, cores: float = 10.0, **columns: Any) -> NodesNow:
+def nodes_with(requested: Sequence[float], *, cores: float = 10.0, **columns: Any) -> GuardedNodes:
     """Nodes n0, n1, ... of equal size, on which pods request so many cores, and a GiB for each."""
     n = len(requested)
-    return NodesNow(
+    return GuardedNodes(
         names=tuple(f"n{i}" for i in range(n)),
         allocatable=np.tile([cores, 2 * cores * GIB], (n, 1)),
         requested=np.stack([np.array(requested), np.array(requested) * GIB], axis=1),

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from autoscaling.autoscale_settings import BufferOptions
 from autoscaling.nodes.buffers import buffers
-from autoscaling.nodes.options import BufferOptions
-from autoscaling.nodes.pods_ahead import BUFFER_LABEL, pods_ahead
+from autoscaling.services_ahead import BUFFER_LABEL, pods_ahead
 from kube.objects.constraints import PodConstraints, Toleration
 from tests.autoscaling.nodes.made_up import GIB, at, ramp, services_ahead
 

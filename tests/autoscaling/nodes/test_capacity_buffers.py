@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from autoscaling.autoscale_settings import BufferKind, BufferOptions
 from autoscaling.nodes.buffer_hand import BufferHand
-from autoscaling.nodes.options import BufferKind, BufferOptions
 from kube.objects.constraints import NodeSelectorTerm, Operator, PodConstraints, Requirement, Toleration
 from kube.session.api_session import ApiSession
 from testing.servers.control_plane.control_plane import ControlPlane

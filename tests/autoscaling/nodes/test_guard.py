@@ -9,8 +9,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoscaling.nodes.guard import NodesNow, highest_need, marks_for
-from autoscaling.nodes.options import GuardOptions
+from autoscaling.autoscale_settings import GuardOptions
+from autoscaling.nodes.guard import GuardedNodes, highest_need, marks_for
 from tests.autoscaling.nodes.made_up import GIB, at, nodes_with, ramp, services_ahead
 
 OPTIONS = GuardOptions(margin=0.0, fill=1.0, slack=0.0, most_share=1.0)
@@ -66,7 +66,7 @@ def test_the_need_is_the_highest_of_the_horizon_and_counts_all_other_pods() -> N
 
 
 @st.composite
-def _nodes(draw: st.DrawFn) -> NodesNow:
+def _nodes(draw: st.DrawFn) -> GuardedNodes:
     n = draw(st.integers(0, 8))
     columns: dict[str, Any] = {
         "usable": draw(st.lists(st.booleans(), min_size=n, max_size=n)),
@@ -77,7 +77,7 @@ def _nodes(draw: st.DrawFn) -> NodesNow:
 
 @given(_nodes(), st.floats(0, 120), st.sets(st.sampled_from([f"n{i}" for i in range(8)])), st.floats(0.1, 1))
 def test_bounds_hold_for_any_nodes_and_need_and_marks_settle_at_once(
-    nodes: NodesNow, cores: float, foreign: set[str], most_share: float
+    nodes: GuardedNodes, cores: float, foreign: set[str], most_share: float
 ) -> None:
     options = OPTIONS.replace(most_share=most_share, slack=0.05)
     keep = marks_for(need(cores), nodes, options, foreign=foreign).keep

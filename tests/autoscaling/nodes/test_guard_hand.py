@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from autoscaling.nodes.guard import NodesNow
+from autoscaling.autoscale_settings import GuardOptions
+from autoscaling.nodes.guard import KEPT_UNTIL, GuardedNodes, kept_until
 from autoscaling.nodes.guard_hand import GuardHand, nodes_now
-from autoscaling.nodes.node_marks import KEPT_UNTIL, kept_until
-from autoscaling.nodes.options import GuardOptions
-from autoscaling.nodes.pods_ahead import BUFFER_LABEL
+from autoscaling.services_ahead import BUFFER_LABEL
 from cluster.live_tables import LiveTables
 from forecast.service_key import Owner
 from kube.decoding.decoding import Kind
@@ -50,7 +49,7 @@ class Nodes:
                 found.append(name)
         return found
 
-    def now(self) -> NodesNow:
+    def now(self) -> GuardedNodes:
         """As the live tables would have them: the fuller the higher the number."""
         until = [kept_until(one) for one in self.annotations().values()]
         return nodes_with([1.0, 1.5, 2.0, 2.5, 3.0][: len(until)], until=until)

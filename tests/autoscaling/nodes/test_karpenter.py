@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
+from autoscaling.autoscale_settings import BufferOptions, GuardOptions
 from autoscaling.nodes.buffer_hand import BufferHand
-from autoscaling.nodes.guard import NodesNow
+from autoscaling.nodes.guard import GuardedNodes, kept_until
 from autoscaling.nodes.guard_hand import GuardHand
-from autoscaling.nodes.node_marks import kept_until
-from autoscaling.nodes.options import BufferOptions, GuardOptions
 from testing.servers.cluster_objects import ClusterWriter, pod
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
@@ -87,13 +86,13 @@ def _all_bound(writer: ClusterWriter) -> bool:
     return all(one["spec"].get("nodeName") for one in writer.list_all("pods"))
 
 
-def nodes_now(writer: ClusterWriter) -> NodesNow:
+def nodes_now(writer: ClusterWriter) -> GuardedNodes:
     """All nodes, of 4 cores, on which nothing runs."""
     found = sorted(writer.list_all("nodes"), key=lambda one: one["metadata"]["name"])
     until = [kept_until(one["metadata"].get("annotations", {})) for one in found]
     made = nodes_with([0.0] * len(found), cores=4.0, until=until)
     names = tuple(one["metadata"]["name"] for one in found)
-    return NodesNow(names, made.allocatable, made.requested, made.usable, made.until)
+    return GuardedNodes(names, made.allocatable, made.requested, made.usable, made.until)
 
 
 def test_a_marked_node_stays_and_goes_when_the_guard_unmarks_it(plane: ControlPlane, api: Api, pool: Karpenter) -> None:

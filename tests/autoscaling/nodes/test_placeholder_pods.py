@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from autoscaling.autoscale_settings import BufferKind, BufferOptions
 from autoscaling.nodes.buffer_hand import BufferHand
-from autoscaling.nodes.options import BufferKind, BufferOptions
 from testing.servers.cluster_objects import ClusterWriter, node, pod
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.kube_scheduler import KubeScheduler

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from autoscaling.replicas.expected_load import expected_load
+from autoscaling.replicas.loads_ahead import expected_load
 
 amounts = st.floats(0, 1e6, allow_nan=False)
 

@@ -8,14 +8,14 @@ import httpx
 import pytest
 
 from autoscaling.replicas.external_metrics import VERSION, external_metrics_app, quantity
-from autoscaling.replicas.loads_ahead import METRIC, LoadAhead, LoadsAhead
+from autoscaling.replicas.loads_ahead import METRIC, LoadsAhead, ServiceLoadAhead
 from testing.app_client import AppClient
 
 PATH = f"/apis/{VERSION}/namespaces/shop/{METRIC}"
 
 
-def _load(name: str, value: float, resource: str = "cpu") -> LoadAhead:
-    return LoadAhead("shop", {"kind": "Deployment", "name": name, "resource": resource}, value)
+def _load(name: str, value: float, resource: str = "cpu") -> ServiceLoadAhead:
+    return ServiceLoadAhead("shop", {"kind": "Deployment", "name": name, "resource": resource}, value)
 
 
 @pytest.fixture

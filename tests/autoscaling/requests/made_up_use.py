@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from autoscaling.requests.use import ServiceUse
+from autoscaling.requests.use import PodUseOfService
 from base.arrays import Floats
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import CPU, MEMORY, RESOURCES
@@ -24,7 +24,7 @@ def use_with(
     request: float = 1.0,
     kind: str = "Deployment",
     disk: dict[str, Floats] | None = None,
-) -> ServiceUse:
+) -> PodUseOfService:
     """cores, disk: by name of a service, (N_SLOTS,) of one pod. Memory: 1 GiB. Five nodes have 20 cores each."""
     n = len(cores)
     mean = np.zeros((n, len(RESOURCES), N_SLOTS))
@@ -34,7 +34,7 @@ def use_with(
         mean[row, 2] = (disk or {}).get(name, np.zeros(N_SLOTS))
     deviation = np.zeros_like(mean)
     deviation[:, CPU] = std
-    return ServiceUse(
+    return PodUseOfService(
         services=tuple(ServiceKey("shop", kind, name) for name in cores),
         mean=mean,
         std=deviation,

@@ -7,10 +7,9 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from autoscaling.requests.hour_classes import ALWAYS
 from autoscaling.requests.manifests import container_requests, cut_by_limits, patches, vertical_pod_autoscalers
 from autoscaling.requests.pod_resources import PodContainers
-from autoscaling.requests.recommending import LeftAlone, Recommendation
+from autoscaling.requests.recommending import ALWAYS, LeftAlone, Recommendation
 from forecast.service_key import ServiceKey
 
 GIB = 2.0**30

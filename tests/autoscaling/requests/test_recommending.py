@@ -9,11 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoscaling.requests.hour_classes import ALWAYS
-from autoscaling.requests.needs import error_shares
-from autoscaling.requests.options import RequestOptions
-from autoscaling.requests.recommending import LeftAlone, recommend
-from autoscaling.requests.savings import savings_of
+from autoscaling.autoscale_settings import RequestOptions
+from autoscaling.requests.recommendation_report import savings_of
+from autoscaling.requests.recommending import ALWAYS, LeftAlone, error_shares, recommend
 from forecast.resources import CPU
 from tests.autoscaling.requests.made_up_use import EVENING, GIB, N_SLOTS, use_with
 

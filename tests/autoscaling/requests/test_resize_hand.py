@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import pytest
 
-from autoscaling.hand import Hand
-from autoscaling.requests.options import RequestOptions, ResizeOptions
+from autoscaling.autoscale_settings import RequestOptions, ResizeOptions
+from autoscaling.autoscaler import Hand
 from autoscaling.requests.pod_resources import ORIGINAL, PROOF, RESIZE_LABEL, RESIZED_LABEL
 from autoscaling.requests.proven_records import SECRET, RecordKey, read_key
 from autoscaling.requests.resize_hand import ResizeHand
@@ -19,7 +19,7 @@ from forecast.service_key import ServiceKey
 from kube.client.kubernetes_client import api_client
 from kube.objects.quantity import parse_quantity
 from kube.session.api_session import ApiSession
-from kube.session.request_retries import Requests
+from kube.session.session_calls import Requests
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod, replica_set, running
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.pool import control_plane

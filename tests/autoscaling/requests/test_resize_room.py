@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autoscaling.requests.resize_room import free_on_nodes
+from autoscaling.requests.resizing import free_on_nodes
 from cluster.live_tables import LiveTables
 from kube.decoding.decoding import Kind
 from testing.objects import node_info, pod_info

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoscaling.requests.options import RequestOptions, ResizeOptions
+from autoscaling.autoscale_settings import RequestOptions, ResizeOptions
 from autoscaling.requests.pod_resources import OptedPod, stays_burstable, total
 from autoscaling.requests.resizing import Direction, Resize, needs_of, resizes
 from forecast.service_key import ServiceKey

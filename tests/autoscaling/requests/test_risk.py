@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from autoscaling.requests.recommendation_report import risk_of
 from autoscaling.requests.recommending import LeftAlone, Recommendation
-from autoscaling.requests.risk import risk_of
 from forecast.resources import CPU, MEMORY
 from forecast.service_key import ServiceKey
 from tests.autoscaling.capacity.tiny_prepared import N_SLOTS, steady

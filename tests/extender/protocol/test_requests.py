@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.extender_api import Victims
+from extender.extender_api import VictimsByUid
 from extender.protocol.requests import (
-    Malformed,
+    MalformedRequest,
     Unusable,
     decode_asked,
     decode_binding,
     decode_preemption,
     read_pod,
 )
-from kube.binding.binder import BindingRequest
+from kube.binding.binding_steps import BindingRequest
 from tests.extender.protocol.recorded_requests import recorded
 
 DECODERS = [decode_asked, decode_preemption, decode_binding]
@@ -35,13 +35,13 @@ def test_what_kube_scheduler_sends_is_read_in_either_case() -> None:
     assert (pod.namespace, pod.name, pod.labels) == ("default", "cart-1", {"app": "cart"})
     assert pod.uid == "771da2e3-4259-475f-bd43-d1505e1a5175" and pod.requests["cpu"] == 0.1
     sent = json.loads(recorded("nodes-preempt"))["NodeNameToVictims"]
-    uids = {node: Victims(tuple(p["metadata"]["uid"] for p in of["Pods"])) for node, of in sent.items()}
+    uids = {node: VictimsByUid(tuple(p["metadata"]["uid"] for p in of["Pods"])) for node, of in sent.items()}
     assert decode_preemption(recorded("nodes-preempt")).victims == uids and len(uids) == 2
     uid = "771da2e3-4259-475f-bd43-d1505e1a5175"
     assert decode_binding(recorded("bind")) == BindingRequest("default", "cart-1", uid, "node-1")
     assert decode_asked(_bytes(pod=POD, nodes=None, nodeNames=["a", "b"])).nodes == ["a", "b"]
     victims = {"a": {"Pods": [{"UID": "u"}], "NumPDBViolations": 3}}
-    assert decode_preemption(_bytes(pod=POD, nodeNameToMetaVictims=victims)).victims == {"a": Victims(("u",), 3)}
+    assert decode_preemption(_bytes(pod=POD, nodeNameToMetaVictims=victims)).victims == {"a": VictimsByUid(("u",), 3)}
     binding = _bytes(podName="p", podNamespace="n", podUID="u", node="a")
     assert decode_binding(binding) == BindingRequest("n", "p", "u", "a")
 
@@ -132,7 +132,7 @@ def test_a_binding_of_nothing_that_could_exist_is_unusable(change: dict[str, str
     [b"", b" ", b"{", b"[]", b"null", b"5", b'"x"', b"\xff\xfe", b'{"Pod":{}', b"[" * 100_000, b'{"Pod":' * 100_000],
 )
 def test_what_is_no_json_object_is_malformed(decode: Any, body: bytes) -> None:
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedRequest):
         decode(body)
 
 
@@ -151,13 +151,13 @@ def test_what_is_no_json_object_is_malformed(decode: Any, body: bytes) -> None:
     ],
 )
 def test_nodes_of_another_shape_are_malformed(fields: dict[str, Any]) -> None:
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedRequest):
         decode_asked(_bytes(Pod=POD, **fields))
 
 
 @pytest.mark.parametrize("victims", [[], {"a": []}, {"a": {"Pods": [{}]}}, {"a": {"NumPDBViolations": "x"}}])
 def test_victims_of_another_shape_are_malformed(victims: object) -> None:
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedRequest):
         decode_preemption(_bytes(Pod=POD, NodeNameToMetaVictims=victims))
 
 
@@ -174,7 +174,7 @@ KEYS = st.sampled_from(
 @given(fields=st.dictionaries(KEYS, JSON, max_size=5), decode=st.sampled_from(DECODERS))
 def test_any_json_is_decoded_or_refused(fields: dict[str, Any], decode: Any) -> None:
     """Whatever else were raised would be an error of ours."""
-    with suppress(Malformed, Unusable):
+    with suppress(MalformedRequest, Unusable):
         asked = decode(json.dumps(fields).encode())
         if decode is not decode_binding:
             read_pod(asked.pod)
@@ -183,11 +183,11 @@ def test_any_json_is_decoded_or_refused(fields: dict[str, Any], decode: Any) -> 
 def test_null_victims_are_none_a_pod_is_read_once_and_nodes_are_utf8() -> None:
     victims = {"a": {"Pods": None, "NumPDBViolations": 0}, "b": {"Pods": [None, {"UID": "u"}]}}
     assert decode_preemption(_bytes(Pod=POD, NodeNameToMetaVictims=victims)).victims == {
-        "a": Victims(()),
-        "b": Victims(("u",)),
+        "a": VictimsByUid(()),
+        "b": VictimsByUid(("u",)),
     }
     # They would come back as they are, in an answer that is no JSON either.
-    with pytest.raises(Malformed, match="not JSON"):
+    with pytest.raises(MalformedRequest, match="not JSON"):
         decode_asked(recorded("nodes-filter").replace(b"kubernetes.io/hostname", b"kubernetes.io/\xffostname"))
     body = _bytes(Pod=POD, NodeNames=["node-1"])
     assert read_pod(decode_asked(body).pod) is read_pod(decode_asked(body).pod)

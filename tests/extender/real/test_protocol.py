@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from extender.service.app import create_app
-from extender.service.options import ServiceOptions
+from extender.answer_settings import ExtenderServiceOptions
+from extender.service.extender_app import create_app
 from testing.servers.cluster_objects import ClusterWriter, pod
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.kube_scheduler import KubeScheduler, extender
@@ -18,7 +18,7 @@ from tests.extender.real.conftest import NODES, QUICK, placed, wait_until_placed
 from tests.extender.service.simple_extender import SimpleExtender
 from tests.serving.served import served
 
-PATIENT = ServiceOptions(deadline=20)
+PATIENT = ExtenderServiceOptions(deadline=20)
 VERBS = {"filterVerb": "filter", "prioritizeVerb": "prioritize", "preemptVerb": "preempt", "weight": 5}
 
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from extender.service.app import create_app
-from extender.service.options import ServiceOptions
+from extender.answer_settings import ExtenderServiceOptions
+from extender.service.extender_app import create_app
 from testing.app_client import AppClient
 from tests.extender.service.simple_extender import SimpleBinder, SimpleExtender
 
-PATIENT = ServiceOptions(deadline=20)
+PATIENT = ExtenderServiceOptions(deadline=20)
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from cluster.degradation import Level
-from extender.extender_api import Filtered, Victims
-from kube.binding.binder import BindingRequest
+from extender.extender_api import Filtered, VictimsByUid
+from kube.binding.binding_steps import BindingRequest
 from kube.objects.objects import PodInfo
 from scorer.answers import Status
 
@@ -41,7 +41,7 @@ class SimpleExtender:
         self._ask("prioritize", pod)
         return {name: 10 if "good" in name else -10 for name in nodes if "good" in name or "bad" in name}
 
-    def preempt(self, pod: PodInfo, victims: Mapping[str, Victims]) -> Mapping[str, Victims]:
+    def preempt(self, pod: PodInfo, victims: Mapping[str, VictimsByUid]) -> Mapping[str, VictimsByUid]:
         self._ask("preempt", pod)
         return {name: of for name, of in victims.items() if "gpu" not in name}
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from extender.service.app import create_app
-from extender.service.options import ServiceOptions
+from extender.answer_settings import ExtenderServiceOptions
+from extender.service.extender_app import create_app
 from tests.extender.protocol.recorded_requests import recorded
 from tests.extender.service.questions import nodes_question
 from tests.extender.service.simple_extender import SimpleBinder, SimpleExtender
@@ -29,7 +29,7 @@ JSON_TYPE = {"Content-Type": "application/json"}
 
 @pytest.fixture
 def url(extender: SimpleExtender, binder: SimpleBinder) -> Iterator[str]:
-    with served(create_app(extender, ServiceOptions(deadline=20), binder=binder)) as url:
+    with served(create_app(extender, ExtenderServiceOptions(deadline=20), binder=binder)) as url:
         yield url
 
 

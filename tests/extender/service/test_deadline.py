@@ -7,15 +7,15 @@ from collections.abc import Callable
 
 import pytest
 
-from extender.service.app import create_app
-from extender.service.options import ServiceOptions
-from extender.service.workers import Deadline, Late, Workers
+from extender.answer_settings import ExtenderServiceOptions
+from extender.service.extender_app import create_app
+from extender.service.workers import AnswerDeadline, Late, Workers
 from testing.app_client import AppClient
 from tests.extender.service.questions import BINDING, count_of, nodes_question, victims_question
 from tests.extender.service.simple_extender import SimpleBinder, SimpleExtender
 from tests.serving.event_loop import in_loop
 
-SHORT = ServiceOptions(deadline=0.1, bind_timeout=0.1, threads=2)
+SHORT = ExtenderServiceOptions(deadline=0.1, bind_timeout=0.1, threads=2)
 
 
 def _wait(condition: Callable[[], bool], seconds: float = 20) -> None:
@@ -38,7 +38,7 @@ def release(extender: SimpleExtender, binder: SimpleBinder) -> threading.Event:
 
 
 def test_past_the_deadline_answers_are_neutral(extender: SimpleExtender, release: threading.Event) -> None:
-    with AppClient(create_app(extender, ServiceOptions(deadline=0.1, threads=4))) as client:
+    with AppClient(create_app(extender, ExtenderServiceOptions(deadline=0.1, threads=4))) as client:
         began = time.monotonic()
         filtered = client.post("/filter", json=nodes_question("a", "hot-1"))
         assert filtered.status_code == 200 and filtered.json()["NodeNames"] == ["a", "hot-1"]
@@ -54,7 +54,7 @@ def test_past_the_deadline_answers_are_neutral(extender: SimpleExtender, release
 
 def test_a_pod_may_have_a_shorter_deadline_of_its_own(extender: SimpleExtender, release: threading.Event) -> None:
     extender.deadlines["cart-1"] = 0.05
-    with AppClient(create_app(extender, ServiceOptions(deadline=600, threads=4))) as client:
+    with AppClient(create_app(extender, ExtenderServiceOptions(deadline=600, threads=4))) as client:
         assert client.post("/filter", json=nodes_question("hot-1")).json()["NodeNames"] == ["hot-1"]  # neutral
         assert client.post("/prioritize", json=nodes_question("good")).json() == []
         assert client.post("/preempt", json=victims_question(gpu=["u2"])).json()["NodeNameToMetaVictims"]
@@ -65,7 +65,7 @@ def test_a_pod_may_have_a_shorter_deadline_of_its_own(extender: SimpleExtender, 
 async def test_a_deadline_may_be_moved_while_the_work_is_under_way() -> None:
     """Later, as for a pod whose policy takes its time; and earlier, to a moment that has passed."""
     workers = Workers(1, "test")
-    deadline = Deadline(2)
+    deadline = AnswerDeadline(2)
 
     def long_work() -> str:
         deadline.move(600)
@@ -73,7 +73,7 @@ async def test_a_deadline_may_be_moved_while_the_work_is_under_way() -> None:
         return "done"
 
     assert await workers.run(long_work, deadline) == "done"
-    short, ended = Deadline(600), threading.Event()
+    short, ended = AnswerDeadline(600), threading.Event()
 
     def hanging_work() -> None:
         short.move(0)
@@ -112,7 +112,7 @@ def test_an_api_server_that_hangs_does_not_slow_filters(
     extender: SimpleExtender, binder: SimpleBinder, release: threading.Event
 ) -> None:
     extender.fail = lambda: None
-    options = ServiceOptions(deadline=20, bind_timeout=0.1, bind_threads=2)
+    options = ExtenderServiceOptions(deadline=20, bind_timeout=0.1, bind_threads=2)
     with AppClient(create_app(extender, options, binder=binder)) as client:
         for _ in range(4):
             assert client.post("/bind", json=BINDING).json()["Error"]
@@ -125,13 +125,13 @@ async def test_work_that_was_given_up_while_it_waited_is_never_begun() -> None:
     begun: list[str] = []
     release = threading.Event()
     workers = Workers(1, "test")
-    hanging = asyncio.ensure_future(workers.run(lambda: release.wait(60), Deadline(60)))
+    hanging = asyncio.ensure_future(workers.run(lambda: release.wait(60), AnswerDeadline(60)))
     await asyncio.sleep(0.05)
     with pytest.raises(Late):
-        await workers.run(lambda: begun.append("late"), Deadline(0.05))
+        await workers.run(lambda: begun.append("late"), AnswerDeadline(0.05))
     release.set()
     await hanging
-    await workers.run(lambda: begun.append("next"), Deadline(20))
+    await workers.run(lambda: begun.append("next"), AnswerDeadline(20))
     assert begun == ["next"]
 
 
@@ -140,18 +140,18 @@ async def test_a_client_that_leaves_gives_up_its_work() -> None:
     begun: list[str] = []
     release = threading.Event()
     workers = Workers(1, "test")
-    first = asyncio.ensure_future(workers.run(lambda: release.wait(60), Deadline(60)))
-    second = asyncio.ensure_future(workers.run(lambda: begun.append("left"), Deadline(60)))
+    first = asyncio.ensure_future(workers.run(lambda: release.wait(60), AnswerDeadline(60)))
+    second = asyncio.ensure_future(workers.run(lambda: begun.append("left"), AnswerDeadline(60)))
     await asyncio.sleep(0.05)
     first.cancel()
     second.cancel()
     await asyncio.sleep(0)
     with pytest.raises(Late):  # the only thread works for nobody: new work would wait for nothing
-        await workers.run(lambda: begun.append("stuck"), Deadline(20))
+        await workers.run(lambda: begun.append("stuck"), AnswerDeadline(20))
     release.set()
     while True:
         try:
-            await workers.run(lambda: begun.append("next"), Deadline(20))
+            await workers.run(lambda: begun.append("next"), AnswerDeadline(20))
             break
         except Late:
             await asyncio.sleep(0.01)
@@ -161,7 +161,7 @@ async def test_a_client_that_leaves_gives_up_its_work() -> None:
 def test_threads_end_with_their_workers() -> None:
     async def main() -> None:
         workers = Workers(2, "short-lived")
-        await workers.run(lambda: None, Deadline(20))
+        await workers.run(lambda: None, AnswerDeadline(20))
 
     asyncio.run(main())
     _wait(lambda: not any(t.name.startswith("short-lived") for t in threading.enumerate()))

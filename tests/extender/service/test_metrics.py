@@ -8,7 +8,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
-from extender.service.app import create_app
+from extender.service.extender_app import create_app
 from testing.app_client import AppClient
 from tests.extender.service.conftest import PATIENT
 from tests.extender.service.questions import BINDING, count_of, nodes_question, victims_question

@@ -12,7 +12,7 @@ import pytest
 
 from base.errors import InputError
 from forecast.fit import FitOptions, fit
-from forecast.foundation.predictor import FoundationModelPredictor
+from forecast.foundation_model import FoundationModelPredictor
 from forecast.model import PeakModel
 from forecast.predictors import discover
 from tests.forecast.foundation.tiny_models import HORIZON, WEEK, save_tiny_model, tiny_model, tiny_predictor
@@ -87,7 +87,7 @@ class _AnswersNaN:
 def test_a_curve_without_an_answer_takes_last_week(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("forecast.foundation.predictor.load_model", lambda path: _AnswersNaN())
+    monkeypatch.setattr("forecast.foundation_model.load_model", lambda path: _AnswersNaN())
     days = HISTORY.describe_days().take(slice(14))
     usage = np.random.default_rng(0).uniform(1, 2, (3, 14, 48))
     curve = tiny_predictor().fit(usage, days).predict_curve(days)

@@ -13,7 +13,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from base.errors import InputError
-from forecast.foundation.onnx_model import _loaded, load_model, model_digest
+from forecast.foundation_model import _loaded, load_model, model_digest
 from tests.forecast.foundation.tiny_models import HORIZON, WEEK, save_tiny_model
 
 

@@ -12,7 +12,7 @@ from tempfile import mkdtemp
 import numpy as np
 from onnx import ModelProto, NodeProto, TensorProto, checker, helper, numpy_helper, save
 
-from forecast.foundation.predictor import FoundationModelPredictor
+from forecast.foundation_model import FoundationModelPredictor
 
 WEEK = 336
 HORIZON = 96

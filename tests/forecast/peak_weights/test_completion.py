@@ -9,7 +9,7 @@ import pytest
 
 from forecast.history import History
 from forecast.peak_weights import PeakWeights, complete_history, fit_peak_weights, pods_felt_by_nodes
-from forecast.peak_weights.composition import day_counts
+from forecast.peak_weights.pods_on_nodes import day_counts
 from forecast.resources import CPU, LOG
 from testing.clusters.constructed import Truth, constructed
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecast.history import Placements
-from forecast.peak_weights.composition import compose, day_counts
 from forecast.peak_weights.observations import observe
+from forecast.peak_weights.pods_on_nodes import compose, day_counts
 from testing.clusters.constructed import constructed
 
 N_SERVICES, N_NODES = 4, 3

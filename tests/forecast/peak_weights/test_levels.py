@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from forecast.peak_weights.level_regression import LevelRegression, block_structure, build
-from forecast.peak_weights.levels import node_draws
+from forecast.peak_weights.level_regression import LevelRegression, block_structure, build, node_draws
 from forecast.peak_weights.observations import observe
 from forecast.resources import CPU
 from testing.clusters.constructed import constructed

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 from forecast.history import Placements
-from forecast.peak_weights.composition import Composition, compose
+from forecast.peak_weights.pods_on_nodes import Composition, compose
 from forecast.peak_weights.solver import Penalties, Rows, solve
 
 

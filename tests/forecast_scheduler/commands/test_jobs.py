@@ -18,12 +18,12 @@ from scheduler.profiles.job.jobs_plan_answers import (
     ProviderReport,
     StormReport,
 )
-from scheduler.service.scheduling_answers import QueueShare, moment
+from scheduler.scheduling_answers import QueueShare, moment
 from scorer.service.app import assembled
-from scorer.service.metrics import ServiceMetrics
-from scorer.service.openapi import describe
-from scorer.service.options import ServiceOptions
-from scorer.service.state import Service
+from scorer.service.scorer_openapi import describe
+from scorer.service.scorer_service_metrics import ScorerServiceMetrics
+from scorer.service.scorer_service_settings import ScorerServiceOptions
+from scorer.service.scorer_state import ScorerService
 from testing.servers.prometheus import free_port
 from tests.scorer.service.fake_scorer import FakeScorer
 from tests.serving.served import served
@@ -44,21 +44,21 @@ FULL = JobReports(
 )
 
 
-def app_of(reports: JobReports, options: ServiceOptions) -> Any:
+def app_of(reports: JobReports, options: ScorerServiceOptions) -> Any:
     scorer = FakeScorer(1)
-    service = Service(scorer, options, ServiceMetrics(scorer, options, ()))
+    service = ScorerService(scorer, options, ScorerServiceMetrics(scorer, options, ()))
     return assembled("test", service, [jobs_router(reports.plan)], describe)
 
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    with served(app_of(FULL, ServiceOptions())) as url:
+    with served(app_of(FULL, ScorerServiceOptions())) as url:
         yield url
 
 
 def test_nothing_to_show(capfd: pytest.CaptureFixture[str]) -> None:
     empty = JobReports(clock=lambda: NOW, no_forecast_because=lambda: "no model has been published")
-    with served(app_of(empty, ServiceOptions())) as url:
+    with served(app_of(empty, ScorerServiceOptions())) as url:
         assert run(["jobs", "--server", url]) == 0
     assert capfd.readouterr().out.strip() == "no job is held: no model has been published"
 

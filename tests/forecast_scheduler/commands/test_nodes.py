@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from forecast_scheduler.cli import run
-from forecast_scheduler.commands.scorer.setup import Inputs, open_scorer
+from forecast_scheduler.commands.scorer.scorer_setup import Inputs, open_scorer
 from forecast_scheduler.settings.document import Settings
 from scorer.service.app import create_app
 from testing.servers.prometheus import free_port

@@ -9,8 +9,8 @@ from base.errors import InputError
 from forecast_scheduler.cli import run
 from forecast_scheduler.commands.serving_access import check_exposed, kubernetes_access
 from forecast_scheduler.settings.document import Settings
-from serving.options import ServingOptions
 from serving.server import only_this_machine
+from serving.server_settings import ServingOptions
 
 EVERYWHERE = "0.0.0.0"
 GROUPS = ["scorer", "extender", "schedule"]

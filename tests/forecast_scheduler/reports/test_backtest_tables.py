@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from forecast_scheduler.reports.backtest_tables import ServicePeak, baselines_table, peaks_table, rules_table
+from forecast_scheduler.reports.history_tables import ServicePeak, baselines_table, peaks_table, rules_table
 
 
 def text_of(table: Table) -> list[str]:

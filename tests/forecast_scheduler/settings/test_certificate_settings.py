@@ -6,11 +6,10 @@ from typing import Any
 import pytest
 import yaml
 
-from admission.certificates.options import CertificateOptions
-from admission.webhook.options import WebhookOptions
-from advisor.options import AdviseOptions
+from admission.webhook_settings import CertificateOptions, WebhookOptions
+from advisor.advice_settings import AdviseOptions
 from base.errors import InputError
-from forecast_scheduler.commands.webhook.setup import open_webhook
+from forecast_scheduler.commands.webhook_setup import open_webhook
 from forecast_scheduler.settings.document import load_settings
 
 PAGE = Path(__file__).parents[3] / "docs" / "operate" / "certificates.md"

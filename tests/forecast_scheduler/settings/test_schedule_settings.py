@@ -7,15 +7,14 @@ import pytest
 
 from base.errors import InputError
 from forecast_scheduler.settings.document import Settings, with_options
-from forecast_scheduler.settings.schedule_options import (
+from forecast_scheduler.settings.feature_options import (
     schedule_policy,
     schedule_policy_defaults,
     schedule_service_options,
     sharing_options,
 )
-from placement.card_types.options import Even, Protection
 from placement.filters.domain import Domain
-from placement.machine_groups.options import Borrow, Group, GroupOwner
+from placement.node_rule_settings import Borrow, Even, GroupOwner, MachineGroupOptions, Protection
 from scheduler.profiles.gpu.fragmentation.balanced import Balanced
 from scheduler.profiles.gpu.fragmentation.packing_cost import Packing
 from scheduler.profiles.gpu.fragmentation.pod_shapes import PodShape, ShapeMix
@@ -62,7 +61,9 @@ def test_rules_about_nodes_and_gpus_get_to_every_profile() -> None:
     settings = with_options(Settings(), {"node_rules": {"cards": said, "machine_groups": [lent]}})
     cards, (group,) = settings.node_rules.cards, settings.node_rules.machine_groups
     assert (cards.protection, cards.even, cards.half_life) == (Protection.HARD, Even.ALL, 3600)
-    assert group == Group(name="search", owners=(GroupOwner(namespaces=("a",)),), borrow=Borrow.IDLE, keep_free=0.1)
+    assert group == MachineGroupOptions(
+        name="search", owners=(GroupOwner(namespaces=("a",)),), borrow=Borrow.IDLE, keep_free=0.1
+    )
     assert schedule_policy_defaults(settings).filters.groups == (group,)
     with pytest.raises(InputError, match="keep_free"):
         with_options(Settings(), {"node_rules": {"machine_groups": [lent | {"keep_free": 2}]}})

@@ -10,9 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kube.binding.binder import BindingRequest
-from kube.binding.binding_steps import BindingResult, BindingVerdict, Pause, Send, Steps, binding_steps, looking_steps
-from kube.client.api_answer import NO_ANSWER, Answer, answered, not_sent
+from kube.binding.binding_steps import (
+    BindingRequest,
+    BindingResult,
+    BindingVerdict,
+    Pause,
+    Send,
+    Steps,
+    binding_steps,
+    looking_steps,
+)
+from kube.client.api_answer import NO_ANSWER, ApiAnswer, answered, not_sent
 from testing.settable_clock import SettableClock
 
 REQUEST = BindingRequest("shop", "cart-1", "uid-1", "node-1")
@@ -25,16 +33,16 @@ TOO_MANY = answered(429, b"{}", "1")
 UNAVAILABLE = answered(503, b"{}")
 FORBIDDEN = answered(403, b"{}")
 INVALID = answered(422, b"{}")
-LOST = Answer(NO_ANSWER, text="no answer: reset")
+LOST = ApiAnswer(NO_ANSWER, text="no answer: reset")
 FENCED = not_sent("not the leader")
 
 
-def pod(node: str = "", uid: str = "uid-1", deleted: str | None = None) -> Answer:
+def pod(node: str = "", uid: str = "uid-1", deleted: str | None = None) -> ApiAnswer:
     metadata = {"uid": uid, "deletionTimestamp": deleted}
     return answered(200, json.dumps({"metadata": metadata, "spec": {"nodeName": node or None}}).encode())
 
 
-def carried_out(steps: Steps, clock: SettableClock[float], answer: Callable[[Send], Answer]) -> BindingResult:
+def carried_out(steps: Steps, clock: SettableClock[float], answer: Callable[[Send], ApiAnswer]) -> BindingResult:
     """The result; every request takes a moment."""
     try:
         step = next(steps)
@@ -50,12 +58,12 @@ def carried_out(steps: Steps, clock: SettableClock[float], answer: Callable[[Sen
         return result
 
 
-def with_answers(*answers: Answer, seconds: float = 10.0) -> tuple[BindingResult, list[str], SettableClock[float]]:
+def with_answers(*answers: ApiAnswer, seconds: float = 10.0) -> tuple[BindingResult, list[str], SettableClock[float]]:
     """Result, methods used and the clock; the last answer is repeated."""
     clock, methods = SettableClock(0.0), list[str]()
-    left: Iterator[Answer] = iter(answers)
+    left: Iterator[ApiAnswer] = iter(answers)
 
-    def answer(step: Send) -> Answer:
+    def answer(step: Send) -> ApiAnswer:
         methods.append(step.method)
         return next(left, answers[-1])
 
@@ -99,7 +107,7 @@ def with_answers(*answers: Answer, seconds: float = 10.0) -> tuple[BindingResult
         ),
     ],
 )
-def test_what_follows_from_answers(answers: Sequence[Answer], verdict: BindingVerdict, methods: str) -> None:
+def test_what_follows_from_answers(answers: Sequence[ApiAnswer], verdict: BindingVerdict, methods: str) -> None:
     result, made, _ = with_answers(*answers)
     assert (result.verdict, " ".join(made)) == (verdict, methods)
     assert bool(result.reason) == (verdict is not BindingVerdict.BOUND)
@@ -110,7 +118,7 @@ def test_what_follows_from_answers(answers: Sequence[Answer], verdict: BindingVe
     ("answer", "verdict"),
     [(LOST, BindingVerdict.UNKNOWN), (UNAVAILABLE, BindingVerdict.UNKNOWN), (TOO_MANY, BindingVerdict.REFUSED)],
 )
-def test_it_ends_in_time(answer: Answer, verdict: BindingVerdict) -> None:
+def test_it_ends_in_time(answer: ApiAnswer, verdict: BindingVerdict) -> None:
     result, methods, clock = with_answers(answer, seconds=10.0)
     assert result.verdict is verdict and "10 s" in result.reason
     assert clock.now <= 10.1 and len(methods) > 5
@@ -145,10 +153,10 @@ def test_the_binding_names_that_very_pod_and_gives_it_annotations(annotations: d
         ([LOST], BindingVerdict.UNKNOWN),
     ],
 )
-def test_asking_binds_nothing(answers: Sequence[Answer], verdict: BindingVerdict) -> None:
+def test_asking_binds_nothing(answers: Sequence[ApiAnswer], verdict: BindingVerdict) -> None:
     clock, left = SettableClock(0.0), iter(answers)
 
-    def answer(step: Send) -> Answer:
+    def answer(step: Send) -> ApiAnswer:
         assert step.method == "GET" and not step.body
         return next(left, answers[-1])
 
@@ -168,7 +176,7 @@ class Model:
     late: list[str] = field(default_factory=list)
     bound: list[tuple[str, str]] = field(default_factory=list)
 
-    def bind(self, node: str, uid: str) -> Answer:
+    def bind(self, node: str, uid: str) -> ApiAnswer:
         if not self.exists:
             return NOT_FOUND
         if uid != self.uid or self.terminating or self.node:
@@ -177,7 +185,7 @@ class Model:
         self.bound.append((uid, node))
         return BOUND
 
-    def look(self) -> Answer:
+    def look(self) -> ApiAnswer:
         if not self.exists:
             return NOT_FOUND
         return pod(self.node, self.uid, "2026-01-01T00:00:00Z" if self.terminating else None)
@@ -196,7 +204,7 @@ FATES = st.sampled_from(["", "answer lost", "request lost", "late", "429", "503"
 def test_no_verdict_is_wrong_whatever_happens(script: list[tuple[str, str]]) -> None:
     model, clock, left = Model(), SettableClock(0.0), iter(script)
 
-    def answer(step: Send) -> Answer:
+    def answer(step: Send) -> ApiAnswer:
         event, fate = next(left, ("", ""))
         if event == "rival":
             model.bind("node-2", model.uid)

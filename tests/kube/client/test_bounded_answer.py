@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import urllib3
 
-from kube.client.bounded_answer import OversizedAnswer
+from kube.client.api_answer import OversizedAnswer
 from kube.client.kubernetes_client import api_client, send
 from kube.session.api_session import ApiSession
 from serving.remote_service import RemoteAddress, RemoteService, ServiceUnavailable
@@ -18,7 +18,7 @@ LARGE = Answer(chunks=[b"x" * 2_000])
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kube.client.bounded_answer.read_answer.__kwdefaults__", {"most": 1_000})
+    monkeypatch.setattr("kube.client.api_answer.read_answer.__kwdefaults__", {"most": 1_000})
     monkeypatch.setattr("kube.session.api_session.LARGEST_ANSWER", 1_000)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from kube.client.decoded_pods import DecodedPods
+from kube.client.kubernetes_source import DecodedPods
 from kube.decoding.decoding import Kind, decode_event, watched
 from kube.decoding.watched_kinds import decode_page, decode_watch_line
 from kube.objects.kubernetes_version import NEWEST, KubernetesVersion

@@ -6,37 +6,45 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kube.client.kubernetes_steps import Action, Backoff, Result, Step, StepOutcome, next_step, result_of_status
+from kube.client.kubernetes_steps import (
+    Action,
+    Backoff,
+    StepOutcome,
+    WatchResult,
+    WatchStep,
+    next_step,
+    result_of_status,
+)
 
 BACKOFF = Backoff(first=0.2, longest=30)
-WATCHING, LISTING = Step(Action.WATCH), Step(Action.LIST)
+WATCHING, LISTING = WatchStep(Action.WATCH), WatchStep(Action.LIST)
 
 
-def after(step: Step, *outcomes: StepOutcome) -> Step:
+def after(step: WatchStep, *outcomes: StepOutcome) -> WatchStep:
     for outcome in outcomes:
         step = next_step(step, outcome, BACKOFF, random.Random(1))
     return step
 
 
 def test_a_list_that_outlives_the_servers_memory_is_asked_for_in_one_piece() -> None:
-    step = after(LISTING, StepOutcome(Result.EXPIRED))
+    step = after(LISTING, StepOutcome(WatchResult.EXPIRED))
     assert step.action is Action.LIST and not step.in_pages
-    assert not after(step, StepOutcome(Result.FAILED)).in_pages
+    assert not after(step, StepOutcome(WatchResult.FAILED)).in_pages
     # Later lists begin in pages again.
-    assert after(step, StepOutcome(Result.LISTED), StepOutcome(Result.EXPIRED)).in_pages
+    assert after(step, StepOutcome(WatchResult.LISTED), StepOutcome(WatchResult.EXPIRED)).in_pages
 
 
 def test_pauses_grow_with_failures_and_end_with_progress() -> None:
-    step = after(WATCHING, *[StepOutcome(Result.ENDED)] * 8)
+    step = after(WATCHING, *[StepOutcome(WatchResult.ENDED)] * 8)
     assert step.action is Action.WATCH
     assert step.wait_seconds >= 0.2 * 2**7 / 2
-    step = after(LISTING, *[StepOutcome(Result.LISTED), StepOutcome(Result.EXPIRED)] * 10)
+    step = after(LISTING, *[StepOutcome(WatchResult.LISTED), StepOutcome(WatchResult.EXPIRED)] * 10)
     assert step.action is Action.LIST
     assert step.wait_seconds >= 15
-    step = after(WATCHING, *[StepOutcome(Result.FAILED)] * 9, StepOutcome(Result.FAILED, progressed=True))
+    step = after(WATCHING, *[StepOutcome(WatchResult.FAILED)] * 9, StepOutcome(WatchResult.FAILED, progressed=True))
     assert step.failures == 1
     assert step.wait_seconds <= 0.2
-    assert after(LISTING, StepOutcome(Result.FAILED, retry_after=7.0)).wait_seconds == 7.0
+    assert after(LISTING, StepOutcome(WatchResult.FAILED, retry_after=7.0)).wait_seconds == 7.0
 
 
 @given(st.integers(1, 10_000), st.integers(0, 1000))
@@ -50,17 +58,17 @@ def test_pauses_stay_between_half_the_first_and_the_longest(failures: int, seed:
     ("status", "result"),
     [
         (200, None),
-        (410, Result.EXPIRED),
-        (400, Result.UNUSABLE),
-        (404, Result.UNUSABLE),
-        (401, Result.FAILED),
-        (403, Result.FAILED),
-        (429, Result.FAILED),
-        (500, Result.FAILED),
-        (503, Result.FAILED),
-        (504, Result.FAILED),
-        (302, Result.UNUSABLE),
+        (410, WatchResult.EXPIRED),
+        (400, WatchResult.UNUSABLE),
+        (404, WatchResult.UNUSABLE),
+        (401, WatchResult.FAILED),
+        (403, WatchResult.FAILED),
+        (429, WatchResult.FAILED),
+        (500, WatchResult.FAILED),
+        (503, WatchResult.FAILED),
+        (504, WatchResult.FAILED),
+        (302, WatchResult.UNUSABLE),
     ],
 )
-def test_meaning_of_statuses(status: int, result: Result | None) -> None:
+def test_meaning_of_statuses(status: int, result: WatchResult | None) -> None:
     assert result_of_status(status) is result

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kube.decoding.decoding import Kind, decode_object
-from kube.decoding.job_failing import Failing, OnDisruption
+from kube.decoding.job_specs import Failing, OnDisruption
 from kube.decoding.jobs import JobInfo
 
 DISRUPTED = [{"type": "DisruptionTarget", "status": "True"}]

@@ -18,8 +18,8 @@ from kube.objects.objects import (
     DeviceAsk,
     NodeImage,
     NodeInfo,
-    Phase,
     PodInfo,
+    PodPhase,
     QosClass,
     ReplicaSetInfo,
     Taint,
@@ -49,7 +49,7 @@ def test_a_pod() -> None:
         nonzero_requests=(0.4, GIB + 2 * 200 * 2**20),
         limits={"nvidia.com/gpu": 1.0},
         qos=QosClass.BURSTABLE,
-        phase=Phase.RUNNING,
+        phase=PodPhase.RUNNING,
         terminating=False,
         started=seconds("2026-11-21T16:00:07"),
         created=seconds("2026-11-21T16:00:00"),
@@ -107,7 +107,7 @@ def test_a_replica_set_by_its_metadata() -> None:
 def test_what_go_writes_for_nothing_is_nothing() -> None:
     bare = decode_pod({"metadata": {"name": "x"}})
     assert (bare.uid, bare.namespace, bare.node, bare.owner) == ("default/x", "default", "", NO_OWNER)
-    assert (bare.requests, bare.qos, bare.phase) == ({}, QosClass.BEST_EFFORT, Phase.PENDING)
+    assert (bare.requests, bare.qos, bare.phase) == ({}, QosClass.BEST_EFFORT, PodPhase.PENDING)
     assert (bare.scheduler_name, bare.priority, bare.started, bare.created) == ("default-scheduler", 0, None, 0.0)
     metadata = {"name": "x", "labels": None, "annotations": None, "ownerReferences": None, "creationTimestamp": None}
     metadata |= {"namespace": None, "uid": None, "deletionTimestamp": None}
@@ -142,8 +142,8 @@ def test_what_go_writes_for_nothing_is_nothing() -> None:
     ("path", "value", "check"),
     [
         ("metadata.deletionTimestamp", "2026-11-21T17:00:00Z", lambda p: p.terminating),
-        ("status.phase", "Succeeded", lambda p: p.phase is Phase.SUCCEEDED),
-        ("status.phase", "Odd", lambda p: p.phase is Phase.UNKNOWN),
+        ("status.phase", "Succeeded", lambda p: p.phase is PodPhase.SUCCEEDED),
+        ("status.phase", "Odd", lambda p: p.phase is PodPhase.UNKNOWN),
         ("status.phase", "Succeeded", lambda p: p.finished is None),
         ("status.reason", "ProviderFailed", lambda p: p.status_reason == "ProviderFailed"),
         ("status.reason", None, lambda p: p.status_reason == ""),

@@ -10,13 +10,13 @@ from kube.decoding.watched_kinds import EventType, UndecodableObject
 from kube.objects.constraints import LabelSelector, NodeSelectorTerm, Operator, Requirement
 from kube.objects.storage_objects import (
     BindingMode,
-    ClaimInfo,
     ClaimReference,
     CsiDriverInfo,
     CsiNodeInfo,
     StorageCapacityInfo,
     StorageClassInfo,
     VolumeAttachmentInfo,
+    VolumeClaimInfo,
     VolumeInfo,
     VolumeSource,
 )
@@ -95,7 +95,7 @@ CASES: list[tuple[Kind, dict[str, Any], object]] = [
             },
             "status": {"phase": "Lost"},
         },
-        ClaimInfo(
+        VolumeClaimInfo(
             namespace="shop",
             name="c",
             uid="u",
@@ -113,7 +113,7 @@ CASES: list[tuple[Kind, dict[str, Any], object]] = [
     (
         Kind.CLAIMS,
         {"metadata": {"name": "c", "annotations": {"pv.kubernetes.io/bind-completed": ""}}, "spec": {"volumeName": ""}},
-        ClaimInfo("default", "c"),
+        VolumeClaimInfo("default", "c"),
     ),
     (
         Kind.CLAIMS,
@@ -121,7 +121,7 @@ CASES: list[tuple[Kind, dict[str, Any], object]] = [
             "metadata": {"name": "c", "annotations": {"volume.beta.kubernetes.io/storage-class": "old"}},
             "spec": {"storageClassName": "new"},
         },
-        ClaimInfo("default", "c", storage_class="old"),
+        VolumeClaimInfo("default", "c", storage_class="old"),
     ),
     (
         Kind.STORAGE_CLASSES,
@@ -225,7 +225,7 @@ def test_annotations_are_found_however_their_slash_is_written(slash: str) -> Non
     body = json.dumps({"metadata": {"name": "c", "annotations": {"volume.kubernetes.io/selected-node": "n"}}})
     body = body.replace("/", slash)
     decoded, _ = decode_object(Kind.CLAIMS, body.encode())
-    assert isinstance(decoded, ClaimInfo) and decoded.selected_node == "n"
+    assert isinstance(decoded, VolumeClaimInfo) and decoded.selected_node == "n"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from msgspec import Raw
 
-from kube.decoding.stored_templates import Condition, LastError, ObjectStatus, stored
+from kube.decoding.stored_templates import LastError, ObjectStatus, StoredCondition, stored
 from kube.decoding.watched_kinds import UndecodableObject, Watched
 
 
@@ -52,7 +52,7 @@ def test_an_object_comes_with_its_status_or_the_reason_why_not() -> None:
     found = _read(status)
     assert (found.object, found.problem) == (7, "")
     assert found.status == ObjectStatus(
-        (Condition("Ready", "True", observed_generation=3),),
+        (StoredCondition("Ready", "True", observed_generation=3),),
         bound_pods=4,
         last_error=LastError("m", "shop/a", "2026-11-21T18:00:00Z"),
     )

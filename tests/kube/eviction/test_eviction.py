@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kube.eviction.eviction import Evicted, eviction_body, eviction_path, read_answer
+from kube.client.eviction import Evicted, eviction_body, eviction_path, read_answer
 from tests.scheduler.overcommit.nodes import pod
 
 BUDGET = json.dumps(

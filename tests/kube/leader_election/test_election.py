@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from base.errors import InputError
 from kube.leader_election.election import Election
-from kube.leader_election.options import LeaseOptions
+from kube.leader_election.lease_options import LeaseOptions
 from kube.leader_election.record import LeaseRecord
 
 TIMING = LeaseOptions(duration=15, renew_deadline=10, retry_period=2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kube.leader_election.takeover import Takeover
+from kube.leader_election.election import Takeover
 
 
 class World:

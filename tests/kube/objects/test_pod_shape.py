@@ -9,11 +9,13 @@ import pytest
 
 from forecast.service_key import Owner
 from kube.objects.constraints import HostPort, PodConstraints, PodVolume
-from kube.objects.objects import ContainerRequests, DeviceAsk, Phase, PodInfo, PodResourceClaim, QosClass
+from kube.objects.objects import ContainerRequests, DeviceAsk, PodInfo, PodPhase, PodResourceClaim, QosClass
 from kube.objects.pod_shape import is_like, on_node, on_nodes
 from tests.kube.api_objects import pod
 
-WAITING = pod("cart-1", owner=Owner("ReplicaSet", "cart"), owner_uid="rs", labels={"app": "cart"}, phase=Phase.PENDING)
+WAITING = pod(
+    "cart-1", owner=Owner("ReplicaSet", "cart"), owner_uid="rs", labels={"app": "cart"}, phase=PodPhase.PENDING
+)
 OTHERWISE: dict[str, Any] = {
     "uid": "other",
     "namespace": "bank",
@@ -27,7 +29,7 @@ OTHERWISE: dict[str, Any] = {
     "nonzero_requests": (3.0, 1.0),
     "limits": {"cpu": 3.0},
     "qos": QosClass.BEST_EFFORT,
-    "phase": Phase.RUNNING,
+    "phase": PodPhase.RUNNING,
     "terminating": True,
     "started": 7.0,
     "created": 7.0,
@@ -70,7 +72,7 @@ def test_pods_are_alike_in_all_but_uid_name_and_age(field: str) -> None:
     assert is_like(WAITING, other) == is_like(other, WAITING) == (field in ("uid", "name", "created"))
 
 
-@pytest.mark.parametrize(("field", "value"), [("node", "n1"), ("phase", Phase.FAILED)])
+@pytest.mark.parametrize(("field", "value"), [("node", "n1"), ("phase", PodPhase.FAILED)])
 def test_pods_that_do_not_wait_are_like_none(field: str, value: object) -> None:
     elsewhere = replace(WAITING, **{field: value})  # type: ignore[arg-type]
     assert not is_like(elsewhere, elsewhere)

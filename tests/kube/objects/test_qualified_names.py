@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kube.objects.qualified_names import (
+from kube.objects.labels import (
     LABEL_VALUE,
     NAMESPACE,
     QUALIFIED_NAME,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from base.errors import InputError
-from kube.objects.selectors import parse_selector, selector_matches
+from kube.objects.labels import parse_selector, selector_matches
 
 LABELS = {"app": "web", "tier": "front", "a.b/c": "d", "empty": ""}
 

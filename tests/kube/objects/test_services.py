@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from forecast.service_key import ServiceKey
-from kube.objects.services import KEPT_EMPTY, Services
+from kube.objects.services import KEPT_EMPTY, ServiceNumbers
 
 
 def key(number: int) -> ServiceKey:
@@ -9,7 +9,7 @@ def key(number: int) -> ServiceKey:
 
 
 def test_numbers_of_services_are_used_again_and_serving_pods_count() -> None:
-    services = Services()
+    services = ServiceNumbers()
     services.join(key(0), serves=True)  # stays
     for number in range(1, 10 * KEPT_EMPTY):
         index, _ = services.join(key(number), serves=True)
@@ -19,7 +19,7 @@ def test_numbers_of_services_are_used_again_and_serving_pods_count() -> None:
     assert all(services.keys[index] == name for name, index in services.index_of.items())
     assert key(1) not in services.index_of  # the longest empty went first
     assert key(10 * KEPT_EMPTY - 1) in services.index_of
-    services = Services()
+    services = ServiceNumbers()
     services.join(key(0), serves=False)
     assert services.take_changed() == {0}  # what its Deployment wants counts by what is there
     services.join(key(0), serves=True)

@@ -9,13 +9,13 @@ import pytest
 from kubernetes import client
 
 from base.errors import InputError
-from kube.client.api_answer import NO_ANSWER, NOT_SENT, Answer
+from kube.client.api_answer import NO_ANSWER, NOT_SENT, ApiAnswer
 from kube.session.api_session import ApiSession, SessionOver
 from testing.waiting import eventually
 from tests.scheduler.binding.made_up import Scripted, scripted_server, session_to
 
 
-def ask(session: ApiSession, method: str = "GET", body: bytes | None = None, seconds: float = 30.0) -> Answer:
+def ask(session: ApiSession, method: str = "GET", body: bytes | None = None, seconds: float = 30.0) -> ApiAnswer:
     return session.submit(session.request(method, "/api?x=a%2Fb", body, seconds=seconds)).result(60)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from base.errors import ForecastError
-from kube.session.calls import CallTimedOut, call
+from kube.session.session_calls import CallTimedOut, call
 from testing.waiting import eventually
 
 

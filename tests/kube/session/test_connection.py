@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from kubernetes import client
 
-from kube.client.api_answer import NO_ANSWER, Answer
+from kube.client.api_answer import NO_ANSWER, ApiAnswer
 from kube.session.api_session import ApiSession
 from testing.servers.bad_proxy import BadProxy, first, self_signed
 from tests.scheduler.binding.made_up import Scripted, scripted_server
@@ -22,7 +22,7 @@ def configuration(host: str, **settings: Any) -> client.Configuration:
     return made
 
 
-def asked(configuration: client.Configuration) -> Answer:
+def asked(configuration: client.Configuration) -> ApiAnswer:
     """What the server answers to one GET."""
     session = ApiSession(client.ApiClient(configuration))
     session.start()

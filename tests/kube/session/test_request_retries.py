@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from kube.client.api_answer import NOT_SENT, Answer, answered, unanswered
-from kube.session.request_retries import is_passing, is_passing_or_conflict, request_with_retries
+from kube.client.api_answer import NOT_SENT, ApiAnswer, answered, unanswered
+from kube.session.session_calls import is_passing, is_passing_or_conflict, request_with_retries
 
 ANOTHER_UID = b'{"message":"Operation cannot be fulfilled: the UID in the precondition (a) does not match"}'
 
@@ -17,12 +17,12 @@ ANOTHER_UID = b'{"message":"Operation cannot be fulfilled: the UID in the precon
 class Session:
     """Implements Requests: says one answer after the other."""
 
-    def __init__(self, *answers: Answer) -> None:
-        self._answers, self.bodies = list(answers), []  # type: tuple[list[Answer], list[bytes | None]]
+    def __init__(self, *answers: ApiAnswer) -> None:
+        self._answers, self.bodies = list(answers), []  # type: tuple[list[ApiAnswer], list[bytes | None]]
 
     async def request(
         self, method: str, path: str, body: bytes | None, *, content_type: str = "", seconds: float
-    ) -> Answer:
+    ) -> ApiAnswer:
         self.bodies.append(body)
         return self._answers.pop(0)
 
@@ -39,7 +39,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return made
 
 
-def ask(session: Session, body: Callable[[], bytes] = lambda: b"{}", **settings: Any) -> Answer:
+def ask(session: Session, body: Callable[[], bytes] = lambda: b"{}", **settings: Any) -> ApiAnswer:
     return asyncio.run(request_with_retries(session, "PATCH", "/p", body, **settings))
 
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from kube.status.last_reported import LastReported
+from kube.status.pod_conditions import LastReported
 
 
 def test_only_what_is_new_is_news_or_after_a_while() -> None:

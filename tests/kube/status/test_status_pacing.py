@@ -1,6 +1,6 @@
 """When the status of an object may be written again."""
 
-from kube.status.status_pacing import StatusPacing, is_hopeless
+from kube.write_pacing import StatusPacing, is_hopeless
 
 
 def test_a_change_waits_two_seconds_unless_the_clock_was_set_back_or_it_is_forgotten() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from base.errors import InputError
-from cluster.tables.same_objects import unique_objects
+from cluster.tables.cluster_file_remarks import unique_objects
 from kube.decoding.object_files import objects_of
 
 

@@ -11,8 +11,8 @@ from cluster.tables.self_check import self_check
 from cluster.tables.state import ClusterState
 from forecast.service_key import Owner, ServiceKey
 from kube.decoding.decoding import Kind
-from kube.objects.objects import Phase, PodInfo, QosClass
-from kube.objects.pod_accounting import WAITING_SECONDS
+from kube.objects.counted_pods import WAITING_SECONDS
+from kube.objects.objects import PodInfo, PodPhase, QosClass
 from kube.objects.rollout import ROLLOUT_SECONDS
 from tests.kube.api_objects import GIB, node, pod, pod_of, replica_set
 
@@ -57,10 +57,10 @@ def test_a_pod_comes_moves_and_goes(state: ClusterState) -> None:
     ("more", "weight", "replicas"),
     [
         ({}, 1.0, 1.0),
-        ({"phase": Phase.PENDING}, 1.0, 1.0),
+        ({"phase": PodPhase.PENDING}, 1.0, 1.0),
         ({"terminating": True}, 0.0, 0.0),
-        ({"phase": Phase.SUCCEEDED}, None, 0.0),
-        ({"phase": Phase.FAILED}, None, 0.0),
+        ({"phase": PodPhase.SUCCEEDED}, None, 0.0),
+        ({"phase": PodPhase.FAILED}, None, 0.0),
         ({"node": ""}, None, 0.0),  # created long ago: see below
         ({"node": "", "created": T0 - 10}, None, 1.0),
         ({"owner": Owner("DaemonSet", "agent")}, 0.0, 1.0),

@@ -8,15 +8,15 @@ from typing import Any
 
 from cluster.degradation import Level
 from kube.objects.objects import NodeInfo, PodInfo
-from placement.card_types.options import CardOptions
-from placement.card_types.plugins import card_plugins
+from placement.card_types.card_types import card_plugins
 from placement.filters.catalogue import standard_filters
 from placement.filters.filter import Filter
+from placement.node_rule_settings import CardOptions
 from placement.plugins import NodePreference
 from placement.policies.policy import Policy
 from scheduler.cycle.placing import UnitPlacer
 from scorer.options import ScorerOptions
-from scorer.policy import scoring_policy
+from scorer.scoring_policy import scoring_policy
 from tests.placement.devices.device_world import DeviceWorld, card_pod
 
 TYPE, PREFERRED = "forecast-scheduler.io/gpu-type", "forecast-scheduler.io/gpu-type-preferred"

@@ -12,9 +12,9 @@ import pytest
 from forecast.service_key import Owner
 from kube.objects.constraints import PodConstraints
 from kube.objects.objects import NodeInfo
-from placement.card_types.metrics import CardCollector
-from placement.card_types.options import Even, Protection
+from placement.card_types.card_scarcity import CardCollector
 from placement.cluster_events import ClusterEvent, EventKind
+from placement.node_rule_settings import Even, Protection
 from placement.plugins import Hint
 from scheduler.cycle.order_dependence import is_asked_once
 from tests.placement.card_types.card_world import CardWorld, names, pods, typed

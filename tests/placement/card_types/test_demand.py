@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kube.objects.objects import Phase, PodInfo
+from kube.objects.objects import PodInfo, PodPhase
+from placement.card_types.card_demand import CardDemand
 from placement.card_types.card_type_requests import CardTypeRequest
-from placement.card_types.demand import CardDemand
 from tests.placement.card_types.card_world import CardWorld, typed
 from tests.placement.devices.device_world import card_node
 
@@ -30,14 +30,14 @@ def recent(world: CardWorld, *required: str) -> float:
 def test_pods_count_that_name_types_and_want_cards() -> None:
     pods = [
         typed("waits", "A100", n=2),
-        typed("sits", "A100", n=3, node="a", phase=Phase.RUNNING),
+        typed("sits", "A100", n=3, node="a", phase=PodPhase.RUNNING),
         typed("two", "A100,T4"),
         typed("any"),
         typed("prefers", preferred="A100"),
         typed("no-card", "A100", n=0),
         typed("gated", "A100", gates=("wait",)),
         typed("going", "A100", terminating=True),
-        typed("ended", "A100", node="a", phase=Phase.SUCCEEDED),
+        typed("ended", "A100", node="a", phase=PodPhase.SUCCEEDED),
     ]
     world = CardWorld(NODES, pods)
     expected = {CardTypeRequest(("A100",)): (3000, 2000), CardTypeRequest(("A100", "T4")): (0, 1000)}
@@ -89,7 +89,7 @@ def test_following_gives_what_starting_anew_gives(steps: list[tuple[str, str, st
         made = typed(name, required)
         if done == "put":
             return made
-        return replace(made, node="a", phase=Phase.RUNNING if done == "run" else Phase.FAILED)
+        return replace(made, node="a", phase=PodPhase.RUNNING if done == "run" else PodPhase.FAILED)
 
     for name, done, required in steps:
         if done == "delete":

@@ -8,7 +8,7 @@ import pytest
 from forecast.service_key import Owner
 from kube.objects.objects import NodeInfo, PodInfo
 from placement.card_types.listed_cards import ListedCards
-from placement.card_types.options import CardOptions, Protection
+from placement.node_rule_settings import CardOptions, Protection
 from testing.placement.views import PASSES, Verdict, node_named, passing, pod_with, verdicts, view_of
 
 GPU, SHARED = "nvidia.com/gpu", "aliyun.com/gpu-mem"

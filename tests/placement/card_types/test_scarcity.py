@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from base.arrays import Bools, Floats
-from placement.card_types.scarcity import classes, exclusive_demand, pressures, rare, scarcities
+from placement.card_types.card_scarcity import classes, exclusive_demand, pressures, rare, scarcities
 
 AMOUNTS = st.integers(0, 100_000).map(float)  # thousandths
 SOME, FEW = 4, 3  # demands, models

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kube.objects.objects import Phase, PodInfo, QosClass
-from placement.decisions.advice import Advice
-from placement.decisions.decision import Binding, Decision, decision_of
+from kube.objects.objects import PodInfo, PodPhase, QosClass
+from placement.decisions.decision import Advice, Binding, Decision, decision_of
 from testing.objects import pod_info
 
 AT = 1_790_000_000.0
@@ -52,4 +51,4 @@ def decision(
 
 
 def pod(uid: str = "uid-1", node: str = "n1", *, created: float = AT) -> PodInfo:
-    return pod_info("cart-1", uid=uid, node=node, qos=QosClass.BEST_EFFORT, phase=Phase.PENDING, created=created)
+    return pod_info("cart-1", uid=uid, node=node, qos=QosClass.BEST_EFFORT, phase=PodPhase.PENDING, created=created)

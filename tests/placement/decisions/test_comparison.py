@@ -14,10 +14,16 @@ from forecast.calendar import SLOTS_PER_DAY, Calendar
 from forecast.history import History, Placements, PodUsage
 from forecast.resources import CPU, DISK, RESOURCES
 from forecast.service_key import ServiceKey
-from placement.decisions.agreement import agreement_by_level, agreement_of
-from placement.decisions.comparison import Comparison, add_moved_usage, blank_shift, compare
+from placement.decisions.comparison import (
+    Comparison,
+    add_moved_usage,
+    agreement_by_level,
+    agreement_of,
+    blank_shift,
+    compare,
+)
 from placement.decisions.decision import Decision, decision_of, shadow_node
-from placement.decisions.moved_pods import Fate, Moves, moves_of, span_of
+from placement.decisions.moved_pods import Moves, PodFate, moves_of, span_of
 from tests.placement.decisions.made_up import advice, binding, decision
 
 FIRST = date(2026, 10, 5)
@@ -113,7 +119,7 @@ def test_usage_moves_from_the_binding_on() -> None:
     # 4 cores on n0 (10 cores) from slot 60 on would have been 4 cores on n2 (20 cores).
     history, pods = cluster(("shop/a", 0, 60, N_SLOTS))
     moves, result = moved(history, pods, decided("shop/a", 60, "n0", "n2"))
-    assert moves.fates[Fate.MOVED] == 1
+    assert moves.fates[PodFate.MOVED] == 1
     assert result.days == history.days[1:]
     assert result.real.max_peak["cpu"] == pytest.approx(5 / 10)
     assert result.shadow.max_peak["cpu"] == pytest.approx(5 / 20)
@@ -134,7 +140,7 @@ def test_hot_half_hours_are_counted_on_both_sides() -> None:
     assert result.real.hot_share == pytest.approx(10 / (3 * 96))
     assert result.shadow.hot_share == 0
     assert result.real.daily_hot_share == pytest.approx([10 / 144, 0])
-    assert (result.fates[Fate.MOVED], result.fates[Fate.AGREES]) == (1, 1)
+    assert (result.fates[PodFate.MOVED], result.fates[PodFate.AGREES]) == (1, 1)
 
 
 def test_a_name_that_comes_back_is_another_pod() -> None:
@@ -169,21 +175,21 @@ def test_a_pod_bound_late_in_a_slot_moves_with_what_it_used_in_it() -> None:
 @pytest.mark.parametrize(
     ("changed", "fate"),
     [
-        ({"node": "n1"}, Fate.ELSEWHERE),
-        ({"pod": "shop/unknown"}, Fate.NOT_FOUND),
-        ({"advised": "gone"}, Fate.NO_NODE),
-        ({"is_late": True}, Fate.LATE),
-        ({"best": None}, Fate.NO_ADVICE),
-        ({"advised": "n0"}, Fate.AGREES),
-        ({"slot": 2}, Fate.MOVED),
+        ({"node": "n1"}, PodFate.ELSEWHERE),
+        ({"pod": "shop/unknown"}, PodFate.NOT_FOUND),
+        ({"advised": "gone"}, PodFate.NO_NODE),
+        ({"is_late": True}, PodFate.LATE),
+        ({"best": None}, PodFate.NO_ADVICE),
+        ({"advised": "n0"}, PodFate.AGREES),
+        ({"slot": 2}, PodFate.MOVED),
     ],
 )
-def test_pods_that_stay_are_counted_by_why(changed: dict[str, object], fate: Fate) -> None:
+def test_pods_that_stay_are_counted_by_why(changed: dict[str, object], fate: PodFate) -> None:
     history, pods = cluster(("shop/a", 0, 2, N_SLOTS))
     facts: dict[str, Any] = {"pod": "shop/a", "slot": 2, "node": "n0", "advised": "n2"} | changed
     _, result = moved(history, pods, decided(**facts))
     assert {each: count for each, count in result.fates.items() if count} == {fate: 1}
-    if fate is not Fate.MOVED:
+    if fate is not PodFate.MOVED:
         assert result.shadow == result.real
 
 
@@ -215,7 +221,7 @@ def test_only_the_last_days_and_pods_that_were_still_there() -> None:
     both = [decided(name, slot, node, "n2") for name, slot, node in (("shop/old", 0, "n0"), ("shop/gone", 0, "n1"))]
     moves, result = moved(history, pods, *both, decided("shop/new", 100, "n1", "n2"), days=1)
     assert result.days == history.days[2:]
-    assert moves.fates[Fate.MOVED] == sum(moves.fates.values()) == 2
+    assert moves.fates[PodFate.MOVED] == sum(moves.fates.values()) == 2
     assert set(moves.pod) == {"shop/old", "shop/new"}
 
 

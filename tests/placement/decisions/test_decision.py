@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.decisions.decision import decision_of, slimmed
-from placement.decisions.log_line import decision_from_json
+from placement.decisions.decision_log_reader import decision_from_json
 from tests.placement.decisions.made_up import AT, advice, binding, decision
 
 SIX = {"n1": 12, "n2": 7, "n3": 7, "n4": 0, "n5": -3, "n6": 9}

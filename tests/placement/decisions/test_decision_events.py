@@ -10,8 +10,8 @@ import pytest
 import urllib3
 
 from kube.events.event_recorder import EventFigures
-from placement.decisions.decision_events import EventSink
-from placement.decisions.event import event_of, note_of
+from placement.decisions.decision import event_of, note_of
+from placement.decisions.decision_reports import EventSink
 from tests.placement.decisions.made_up import AT, advice, binding, decision
 
 PEAK = "predicted peak 61 % of capacity"

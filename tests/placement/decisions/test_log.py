@@ -12,9 +12,8 @@ import orjson
 import pytest
 
 from base.errors import InputError
-from placement.decisions.log import STDOUT, DecisionLog, LogFigures, open_decision_log
-from placement.decisions.log_reader import read_decisions
-from placement.decisions.rotating_file import RotatingFile
+from placement.decisions.decision_log import STDOUT, DecisionLog, LogFigures, RotatingFile, open_decision_log
+from placement.decisions.decision_log_reader import read_decisions
 from tests.placement.decisions.made_up import AT, advice, binding
 
 

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from placement.decisions.decision_events import EventSink
-from placement.decisions.log import open_decision_log
-from placement.decisions.metrics import DecisionCollector
+from placement.decisions.decision_log import open_decision_log
+from placement.decisions.decision_reports import DecisionCollector, EventSink
 from placement.decisions.recorder import DecisionRecorder
 from tests.placement.decisions.made_up import AT, advice, pod
 

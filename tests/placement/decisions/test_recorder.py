@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from placement.decisions.advice import Advice
-from placement.decisions.decision import Binding, decision_of
+from placement.decisions.decision import Advice, Binding, decision_of
 from placement.decisions.recorder import DecisionRecorder
 from testing.settable_clock import SettableClock
 from tests.placement.decisions.made_up import AT, advice, pod

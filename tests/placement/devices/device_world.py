@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from cluster.assuming_cluster import AssumingCluster
-from kube.objects.objects import NodeInfo, Phase, PodInfo
+from kube.objects.objects import NodeInfo, PodInfo, PodPhase
 from placement.devices.device_table import DeviceTable
-from placement.devices.options import DeviceOptions
 from placement.filters.filter import ClusterView
 from placement.index.index import PlacementIndex
+from placement.node_rule_settings import DeviceOptions
 from scorer.options import ScorerOptions
 from tests.placement.small_cluster import node_of, pod_of
 
@@ -37,7 +37,7 @@ def card_pod(
     memory: int = 0,
     said: Mapping[str, str] | None = None,
     created: float = 0.0,
-    phase: Phase | None = None,
+    phase: PodPhase | None = None,
 ) -> PodInfo:
     """n: whole devices; milli: its annotation; memory: units it requests; said: further annotations."""
     requests = {GPU: float(n)} if n else {}
@@ -90,7 +90,7 @@ class DeviceWorld:
         """An assumed pod as the watch will have it once it is bound, with what the Binding says."""
         pod = self.state.pods[f"default/{name}"]
         said = {**pod.annotations, **self.table.annotations_of(pod, pod.node)}
-        return replace(pod, annotations=said, phase=Phase.RUNNING)
+        return replace(pod, annotations=said, phase=PodPhase.RUNNING)
 
     def bind(self, name: str) -> None:
         """It is bound, and the watch says so."""

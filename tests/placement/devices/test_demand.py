@@ -6,9 +6,9 @@ import pytest
 
 from base.errors import InputError
 from kube.objects.objects import PodInfo
-from placement.devices.annotations import indices_of
-from placement.devices.demand import GpuDemand, asks_by_name, demand_mistake, gpu_demand
-from placement.devices.options import DeviceOptions
+from placement.devices.declared_devices import indices_of
+from placement.devices.device_demand import GpuDemand, asks_by_name, demand_mistake, gpu_demand
+from placement.node_rule_settings import DeviceOptions
 from tests.placement.devices.device_world import GPU, IDX, INDEX, MILLI, card_pod
 
 OPTIONS = DeviceOptions()

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from placement.devices.device_choice import best_fit, least_full
+from placement.devices.node_devices import best_fit, least_full
 
 
 @pytest.mark.parametrize(

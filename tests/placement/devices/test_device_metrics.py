@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry
 
-from placement.devices.metrics import DeviceCollector
+from placement.node_rule_upkeep import DeviceCollector
 from tests.placement.devices.device_world import INDEX, DeviceWorld, card_node, card_pod
 
 

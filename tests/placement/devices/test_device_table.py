@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from kube.objects.objects import Phase, PodInfo
-from placement.devices.demand import GpuDemand
-from placement.devices.options import DeviceOptions
+from kube.objects.objects import PodInfo, PodPhase
+from placement.devices.device_demand import GpuDemand
+from placement.node_rule_settings import DeviceOptions
 from placement.what_if import WithoutPods
 from tests.placement.devices.device_world import GPU, IDX, INDEX, DeviceWorld, card_node, card_pod
 
@@ -45,7 +45,7 @@ def test_an_assumed_pod_gets_devices_that_it_keeps_once_it_is_bound_and_after_a_
 def test_a_pod_that_is_bound_without_its_annotation_keeps_what_was_chosen() -> None:
     world = DeviceWorld([card_node("a", 3)], [card_pod("old", "a", n=1, said={INDEX: "0"})])
     assert world.assume(card_pod("p", n=1), "a") == (1,)
-    world.put(replace(world.state.pods["default/p"], phase=Phase.RUNNING))
+    world.put(replace(world.state.pods["default/p"], phase=PodPhase.RUNNING))
     world.delete("old")
     assert world.devices("p") == (1,)
     with WithoutPods(world.view) as what_if:

@@ -12,9 +12,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from kube.objects.objects import Phase
-from placement.devices.annotations import card_memory, indices_of
-from placement.devices.demand import gpu_demand
+from kube.objects.objects import PodPhase
+from placement.devices.declared_devices import card_memory, indices_of
+from placement.devices.device_demand import gpu_demand
 from placement.devices.device_table import DeviceTable
 from placement.what_if import WithoutPods
 from tests.placement.devices.device_world import INDEX, DeviceWorld, card_node, card_pod
@@ -74,7 +74,7 @@ class AnythingGoes(RuleBasedStateMachine):
     def finish(self, name: str) -> None:
         pod = self.world.state.pods.get(f"default/{name}")
         if pod is not None:
-            self.world.put(replace(pod, phase=Phase.FAILED))
+            self.world.put(replace(pod, phase=PodPhase.FAILED))
 
     @rule(name=NAMES)
     def delete(self, name: str) -> None:
@@ -94,7 +94,7 @@ class AnythingGoes(RuleBasedStateMachine):
         if uid not in world.cluster.assumed:
             return
         before = world.devices(name)
-        pod = world.bound(name) if says_so else replace(world.state.pods[uid], phase=Phase.RUNNING)
+        pod = world.bound(name) if says_so else replace(world.state.pods[uid], phase=PodPhase.RUNNING)
         if in_a_list:
             others = [one for one in world.state.pods.values() if one.uid not in world.cluster.assumed]
             world.cluster.replace_pods([*others, pod])

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from cluster.degradation import Level
-from placement.devices.filter import GpuDevices
+from placement.devices.gpu_devices import GpuDevices
 from placement.filters.catalogue import standard_filters
 from placement.policies.policy import Policy
 from scheduler.cycle.batch_plan import BatchPlan
 from scheduler.cycle.placing import Placed, UnitPlacer
 from scorer.options import ScorerOptions
-from scorer.policy import scoring_policy
+from scorer.scoring_policy import scoring_policy
 from tests.placement.devices.device_world import INDEX, DeviceWorld, card_node, card_pod
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
-from placement.devices.filter import GpuDevices
-from placement.devices.options import DeviceOptions
+from placement.devices.gpu_devices import GpuDevices
+from placement.node_rule_settings import DeviceOptions
 from placement.plugins import CountsRoom, EnqueueExtensions, Hint
 from testing.placement.views import passing
 from tests.placement.devices.device_world import IDX, INDEX, MILLI, DeviceWorld, card_node, card_pod

@@ -24,8 +24,8 @@ from placement.filters.node_ports import NodePorts
 from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.filters.node_unschedulable import NodeUnschedulable
 from placement.filters.taint_toleration import TaintToleration
-from placement.scores.node_affinity import NodeAffinity as NodeAffinityScore
-from placement.scores.taint_toleration import TaintToleration as TaintTolerationScore
+from placement.scores.node_affinity import NodeAffinityScore as NodeAffinityScore
+from placement.scores.taint_toleration import TaintTolerationScore as TaintTolerationScore
 from testing.placement import per_node
 from testing.placement.views import Verdict, node_named, pod_with, scores, verdicts, view_of
 

@@ -4,7 +4,7 @@ import pytest
 
 from kube.objects.constraints import LabelSelector, Operator, PodAffinityTerm, Requirement
 from kube.objects.kubernetes_version import COMPARED
-from placement.filters.own_terms import as_read
+from placement.filters.inter_pod_affinity import as_read
 
 
 def term(selector: LabelSelector | None) -> PodAffinityTerm:

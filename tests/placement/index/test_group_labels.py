@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kube.objects.constraints import LabelSelector, Operator, Requirement
-from kube.objects.selectors import selector_matches
+from kube.objects.labels import selector_matches
 from placement.index import group_labels
 from placement.index.group_labels import GroupLabels
 from tests.placement.small_cluster import chosen, is_in

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from kube.objects.constraints import NodeSelectorTerm, Operator, Requirement
-from kube.objects.selectors import requirement_matches
-from placement.index.label_terms import rows_meeting, rows_with_labels
+from kube.objects.labels import requirement_matches
+from placement.index.node_labels import rows_meeting, rows_with_labels
 from tests.placement.storage_cluster import StorageCluster
 from tests.placement.storage_manifests import node
 

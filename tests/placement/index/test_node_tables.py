@@ -10,10 +10,8 @@ from hypothesis import strategies as st
 from cluster.tables.state import ClusterState
 from kube.objects.constraints import HostPort
 from kube.objects.objects import NodeImage, Taint
-from placement.index.host_ports import HostPorts
 from placement.index.index import PlacementIndex
-from placement.index.node_images import NodeImages
-from placement.index.node_taints import NodeTaints
+from placement.index.node_facts import HostPorts, NodeImages, NodeTaints
 from testing.placement.views import node_named, pod_with
 
 TAINTS = [Taint("a", "1", "NoSchedule"), Taint("a", "2", "NoSchedule"), Taint("b", "", "PreferNoSchedule")]

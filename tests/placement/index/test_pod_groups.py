@@ -4,9 +4,9 @@ import pytest
 
 from forecast.service_key import Owner
 from kube.objects.constraints import Operator, Requirement
-from placement.index import pod_groups
-from placement.index.pod_groups import PodGroups
-from placement.index.topology import PodsByRow
+from placement.index import pods_by_labels
+from placement.index.domain_sums import PodsByRow
+from placement.index.pods_by_labels import PodGroups
 from tests.placement.small_cluster import chosen, pod_of
 
 ALL = chosen()
@@ -22,7 +22,7 @@ def by_row(pods: PodsByRow) -> dict[int, int]:
 @pytest.mark.parametrize("few", [0, 256], ids=["one pass over all", "group by group"])
 @pytest.mark.parametrize("leaving", [True, False])
 def test_many_groups_are_summed_as_few_are(monkeypatch: pytest.MonkeyPatch, few: int, leaving: bool) -> None:
-    monkeypatch.setattr(pod_groups, "_FEW", few)
+    monkeypatch.setattr(pods_by_labels, "_FEW", few)
     groups = PodGroups()
     for i in range(300):
         groups.count(i % 7, pod_of(f"p{i}", {"app": f"a{i % 50}"}, terminating=i % 3 == 0), 1)

@@ -8,8 +8,8 @@ from typing import Any
 
 from kube.objects.objects import NodeInfo, PodInfo
 from placement.filters.catalogue import standard_filters
-from placement.machine_groups.options import Group
-from placement.machine_groups.plugins import group_plugins
+from placement.machine_groups.machine_group_order import group_plugins
+from placement.node_rule_settings import MachineGroupOptions
 from tests.placement.card_types.card_world import CardWorld
 from tests.placement.devices.device_world import card_node, card_pod
 
@@ -45,7 +45,7 @@ def of_team(
 class GroupWorld(CardWorld):
     """The same with the filter and the preference of groups."""
 
-    def __init__(self, nodes: Iterable[NodeInfo], pods: Iterable[PodInfo] = (), *groups: Group) -> None:
+    def __init__(self, nodes: Iterable[NodeInfo], pods: Iterable[PodInfo] = (), *groups: MachineGroupOptions) -> None:
         super().__init__(nodes, pods)
         made = group_plugins(self.state, groups, self.table, clock=lambda: self.now)
         self.use, self.filter, self.order = made.use, made.filter, made.order

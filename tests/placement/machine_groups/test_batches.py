@@ -10,14 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kube.objects.objects import NodeInfo, PodInfo
-from placement.card_types.options import CardOptions
-from placement.machine_groups.options import Borrow, Group, GroupOwner
+from placement.node_rule_settings import Borrow, CardOptions, GroupOwner, MachineGroupOptions
 from tests.placement.card_types.card_world import PREFERRED, TYPE
 from tests.placement.machine_groups.group_world import KEY, GroupWorld, group_node, of_team
 
 MODELS = ("A100", "T4", "V100")
 KEPT = 0.25
-LENDS = Group(name="g", owners=(GroupOwner(namespaces=("own",)),), only=False, borrow=Borrow.IDLE, keep_free=KEPT)
+LENDS = MachineGroupOptions(
+    name="g", owners=(GroupOwner(namespaces=("own",)),), only=False, borrow=Borrow.IDLE, keep_free=KEPT
+)
 
 NODES = st.lists(
     st.tuples(st.sampled_from([None, "g", "h"]), st.sampled_from(MODELS), st.integers(0, 4)), min_size=1, max_size=8

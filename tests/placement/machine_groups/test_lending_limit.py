@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.machine_groups.lending_limit import ENDLESS, may_still_borrow, pods_within
-from placement.machine_groups.options import Borrow, Group
+from placement.machine_groups.machine_group import ENDLESS, may_still_borrow, pods_within
+from placement.node_rule_settings import Borrow, MachineGroupOptions
 from tests.placement.machine_groups.group_world import GroupWorld, group_node, of_team
 
 AMOUNT = st.integers(0, 10**6)
@@ -21,12 +21,12 @@ def test_as_many_as_leave_the_share_free_and_no_more(keep: int, total: int, free
 
 def test_the_scarcest_resource_decides_and_only_those_that_are_requested_count() -> None:
     world = GroupWorld([group_node("a", "g", n=4, cpu=100.0)])
-    group = Group(name="g", borrow=Borrow.IDLE, keep_free=0.5)
+    group = MachineGroupOptions(name="g", borrow=Borrow.IDLE, keep_free=0.5)
 
     def left(**wants: float) -> int:
         return may_still_borrow(of_team("p", "shop", borrows=True, **wants), group, world.view)  # type: ignore[arg-type]
 
     assert left(cpu=10.0) == 5 and left(n=1, cpu=1.0) == 2 and left(milli=100) == 20 and left(n=1, cpu=30.0) == 1
     assert left() == ENDLESS
-    nobody_is_of_it = Group(name="other", borrow=Borrow.IDLE, keep_free=0.5)
+    nobody_is_of_it = MachineGroupOptions(name="other", borrow=Borrow.IDLE, keep_free=0.5)
     assert may_still_borrow(of_team("p", "shop", cpu=1.0), nobody_is_of_it, world.view) == ENDLESS

@@ -11,9 +11,8 @@ from base.errors import InputError
 from forecast.service_key import Owner
 from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
-from placement.machine_groups.metrics import GroupCollector
-from placement.machine_groups.options import Borrow, Group, GroupOwner
-from placement.node_rule_options import NodeRuleOptions
+from placement.machine_groups.borrowers import GroupCollector
+from placement.node_rule_settings import Borrow, GroupOwner, MachineGroupOptions, NodeRuleOptions
 from placement.plugins import Hint
 from placement.policies.filter_choice import FilterOptions, chosen_filters
 from scheduler.filter_hints import FILTER_HINTS
@@ -29,8 +28,8 @@ KEPT = Verdict.no("node(s) belonged to a machine group that keeps what it has le
 SEARCH = GroupOwner(namespaces=("search",))
 NODES = [group_node("plain"), group_node("ours", "search"), group_node("ads", "ads"), group_node("open", "open")]
 GROUPS = (
-    Group(name="search", owners=(SEARCH,)),
-    Group(name="ads", owners=(GroupOwner(namespaces=("ads", "bids"), labels={"team": "ads"}),)),
+    MachineGroupOptions(name="search", owners=(SEARCH,)),
+    MachineGroupOptions(name="ads", owners=(GroupOwner(namespaces=("ads", "bids"), labels={"team": "ads"}),)),
 )
 
 
@@ -61,13 +60,13 @@ def test_only_owners_may_name_a_group(pod: PodInfo, expected: list[Verdict]) -> 
 def test_owners_that_may_leave_go_to_their_own_first() -> None:
     nodes = [group_node("plain", cpu=4.0), group_node("ours", "search", cpu=4.0)]
     for only, expected in ((True, {"ours": 4}), (False, {"ours": 4, "plain": 4})):
-        world = GroupWorld(nodes, (), Group(name="search", owners=(SEARCH,), only=only))
+        world = GroupWorld(nodes, (), MachineGroupOptions(name="search", owners=(SEARCH,), only=only))
         placed = world.place([of_team(f"p-{i}", "search", "search", cpu=1.0) for i in range(10)])
         assert Counter(placed) == expected and placed[:4] == ["ours"] * 4
 
 
 def test_pods_of_owners_may_belong_without_saying_so() -> None:
-    world = GroupWorld(NODES, (), Group(name="search", owners=(SEARCH,), implied=True), GROUPS[1])
+    world = GroupWorld(NODES, (), MachineGroupOptions(name="search", owners=(SEARCH,), implied=True), GROUPS[1])
     assert passing(world.filter, of_team("p", "search"), world.view) == {"ours"}
     assert passing(world.filter, of_team("p", "search", "open"), world.view) == {"open"}
     assert passing(world.filter, of_team("p", "shop"), world.view) == {"plain"}
@@ -76,8 +75,10 @@ def test_pods_of_owners_may_belong_without_saying_so() -> None:
 # Borrowing
 
 
-def lends(keep_free: float = 0.0, below: int = 0) -> Group:
-    return Group(name="search", owners=(SEARCH,), borrow=Borrow.IDLE, borrow_below=below, keep_free=keep_free)
+def lends(keep_free: float = 0.0, below: int = 0) -> MachineGroupOptions:
+    return MachineGroupOptions(
+        name="search", owners=(SEARCH,), borrow=Borrow.IDLE, borrow_below=below, keep_free=keep_free
+    )
 
 
 def borrower(name: str, *, priority: int = -1, **more: object) -> PodInfo:
@@ -228,11 +229,14 @@ def test_options_that_cannot_be() -> None:
     for wrong, word in (
         (lambda: GroupOwner(), "neither namespaces nor labels"),
         (lambda: GroupOwner(labels={"job-name": "x"}), "job-name"),
-        (lambda: Group(name=""), "cannot name"),
-        (lambda: Group(name="a,b"), "cannot name"),
-        (lambda: Group(name="a", keep_free=1.5), "keep_free"),
-        (lambda: Group(name="a", implied=True), "no owners"),
-        (lambda: NodeRuleOptions(machine_groups=(Group(name="a"), Group(name="a"))), "twice"),
+        (lambda: MachineGroupOptions(name=""), "cannot name"),
+        (lambda: MachineGroupOptions(name="a,b"), "cannot name"),
+        (lambda: MachineGroupOptions(name="a", keep_free=1.5), "keep_free"),
+        (lambda: MachineGroupOptions(name="a", implied=True), "no owners"),
+        (
+            lambda: NodeRuleOptions(machine_groups=(MachineGroupOptions(name="a"), MachineGroupOptions(name="a"))),
+            "twice",
+        ),
     ):
         with pytest.raises(InputError, match=word):
             wrong()

@@ -8,11 +8,13 @@ from kube.objects.constraints import LabelSelector, Operator, PodAffinityTerm, P
 from kube.objects.objects import NodeInfo, PodInfo
 from placement.machine_groups.machine_group import MachineGroup
 from placement.machine_groups.membership import Membership
-from placement.machine_groups.options import Borrow, Group, GroupOwner
+from placement.node_rule_settings import Borrow, GroupOwner, MachineGroupOptions
 from tests.scheduler.preemption.made_up import World, node, pod
 
 KEY, BORROW = "forecast-scheduler.io/machine-group", "forecast-scheduler.io/borrow"
-GROUP = Group(name="search", owners=(GroupOwner(labels={"team": "search"}),), borrow=Borrow.IDLE, keep_free=0.25)
+GROUP = MachineGroupOptions(
+    name="search", owners=(GroupOwner(labels={"team": "search"}),), borrow=Borrow.IDLE, keep_free=0.25
+)
 
 
 def of_group(name: str) -> NodeInfo:

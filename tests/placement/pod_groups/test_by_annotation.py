@@ -13,10 +13,17 @@ import pytest
 
 from base.errors import InputError
 from forecast.service_key import NO_OWNER, Owner
-from kube.client.api_answer import Answer
+from kube.client.api_answer import ApiAnswer
 from kube.objects.objects import PodInfo
-from placement.pod_groups.by_annotation import CREATED_FOR, MIN_MEMBER, minima_of, name_of_owner, supposed_group
-from placement.pod_groups.labels import GROUP_LABEL, group_of
+from placement.pod_groups.group_of_pod import (
+    CREATED_FOR,
+    GROUP_LABEL,
+    MIN_MEMBER,
+    group_of,
+    minima_of,
+    name_of_owner,
+    supposed_group,
+)
 from scheduler.gangs.group_creator import GroupCreator, suppose_groups
 from scheduler.gangs.group_decoding import POD_GROUPS
 from tests.scheduler.gangs.made_up import NOW, Scene, group, member
@@ -109,26 +116,28 @@ class Server:
 
     async def request(
         self, method: str, path: str, body: bytes | None, *, content_type: str = "", seconds: float
-    ) -> Answer:
+    ) -> ApiAnswer:
         name = path.rpartition("/")[2]
         self.asked.append((method, name))
         if method == "GET":
             found = self.replica_set if "/replicasets/" in path else self.pods.get(name)
             return (
-                Answer(404, text="404 no") if found is None else Answer(200, json.dumps({"metadata": found}).encode())
+                ApiAnswer(404, text="404 no")
+                if found is None
+                else ApiAnswer(200, json.dumps({"metadata": found}).encode())
             )
         if self.status:
-            return Answer(self.status, text=f"{self.status} no")
+            return ApiAnswer(self.status, text=f"{self.status} no")
         assert body is not None and path.startswith(GROUPS)
         sent = json.loads(body)
         if method == "POST":
             if sent["metadata"]["name"] in self.groups:
-                return Answer(409, text="409 it is there")
+                return ApiAnswer(409, text="409 it is there")
             self.groups[sent["metadata"]["name"]] = sent
         else:
             assert content_type == "application/merge-patch+json"
             self.groups[name]["spec"] |= sent["spec"]
-        return Answer(201, b"{}")
+        return ApiAnswer(201, b"{}")
 
 
 def test_a_group_is_created_once_with_its_owner() -> None:
@@ -177,7 +186,7 @@ def test_a_refusal_is_what_the_pods_say_until_it_succeeds(status: int, says: str
     server.put(stating("a"))
     server.status = status
     if not status:
-        server.status, answer = 1, Answer(0)
+        server.status, answer = 1, ApiAnswer(0)
         server.request = lambda *a, ask=server.request, **k: _lost(ask, answer, *a, **k)  # type: ignore[method-assign]
     assert server.step() == [("POST", "podgroups")]
     assert server.scene.directory.gate(stating("a")).reason == f"PodGroup {TRAIN_JOB} does not exist: {says}"
@@ -192,7 +201,7 @@ def test_a_refusal_is_what_the_pods_say_until_it_succeeds(status: int, says: str
         )
 
 
-async def _lost(ask: Any, answer: Answer, method: str, *arguments: Any, **rest: Any) -> Answer:
+async def _lost(ask: Any, answer: ApiAnswer, method: str, *arguments: Any, **rest: Any) -> ApiAnswer:
     done = await ask(method, *arguments, **rest)
     return done if method == "GET" else answer
 

@@ -7,8 +7,7 @@ import json
 import pytest
 
 from base.errors import InputError
-from placement.pod_groups.group_topology import ANYWHERE, GroupTopology, group_topology
-from placement.pod_groups.pod_group import PodGroupInfo
+from placement.pod_groups.pod_group import ANYWHERE, GroupTopology, PodGroupInfo, group_topology
 from scheduler.gangs.group_decoding import POD_GROUPS
 from tests.scheduler.gangs.made_up import TRAIN, Scene, group, member
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from base.errors import InputError
-from placement.pod_groups.role_minima import MIN_PER_ROLE, of_annotations, role_minima
+from placement.pod_groups.minima import MIN_PER_ROLE, of_annotations, role_minima
 
 WANTED = 'must be a JSON object such as {"driver": 1, "worker": 4}'
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from kube.objects.constraints import LabelSelector, Operator, Requirement
 from kube.objects.objects import PodInfo
-from placement.policies.choosing import RuleIndex
 from placement.policies.compiling import PolicyDefaults, compile_document
 from placement.policies.document import read_document
-from placement.policies.rules import Rule
+from placement.policies.policy_set import RuleIndex
+from placement.policies.rules import PolicyRule
 from tests.placement.policies.made_up import DOCUMENT, pod
 
 TEAMS = {"shop": {"team": "web"}, "lake": {"team": "data"}}
@@ -50,14 +50,14 @@ def test_an_endless_annotation_is_not_repeated_in_full() -> None:
 
 def test_a_namespace_whose_labels_are_not_known_is_chosen_by_name_only() -> None:
     negative = LabelSelector((Requirement("team", Operator.NOT_IN, ("data",)),))
-    index = RuleIndex([Rule(1, "a", namespace_selector=negative), Rule(2, "b", frozenset({"shop"}))])
+    index = RuleIndex([PolicyRule(1, "a", namespace_selector=negative), PolicyRule(2, "b", frozenset({"shop"}))])
     assert index.first(pod(), lambda namespace: None) == 1
     assert index.first(pod(), {"shop": {"team": "data"}}.get) == 1
     assert index.first(pod(), {"shop": {"team": "web"}}.get) == 0
 
 
 def test_more_namespaces_than_are_remembered_are_answered_alike() -> None:
-    index = RuleIndex([Rule(1, "a", namespace_selector=LabelSelector((Requirement("n", Operator.IN, ("7",)),)))])
+    index = RuleIndex([PolicyRule(1, "a", namespace_selector=LabelSelector((Requirement("n", Operator.IN, ("7",)),)))])
     for _ in range(2):
         answers = [index.first(pod(namespace=f"n{i}"), lambda name: {"n": name[1:]}) for i in range(5_000)]
         assert answers == [0 if i == 7 else None for i in range(5_000)]
@@ -78,12 +78,12 @@ class Counted(dict[str, str]):
         return super().__getitem__(key)
 
 
-def rule(number: int, *requirements: Requirement) -> Rule:
-    return Rule(number, "a", selector=LabelSelector(requirements))
+def rule(number: int, *requirements: Requirement) -> PolicyRule:
+    return PolicyRule(number, "a", selector=LabelSelector(requirements))
 
 
 PROD = Requirement("env", Operator.IN, ("prod",))
-SHAPES: dict[str, Callable[[int], Rule]] = {
+SHAPES: dict[str, Callable[[int], PolicyRule]] = {
     "a common value and a rare label": lambda n: rule(n, PROD, Requirement(f"label-{n}", Operator.EXISTS)),
     "two common values": lambda n: rule(n, PROD, Requirement("zone", Operator.IN, ("b", f"zone-{n}"))),
     "a value that is forbidden": lambda n: rule(n, Requirement("app", Operator.NOT_IN, ("cart", f"app-{n}"))),
@@ -95,7 +95,7 @@ SHAPES: dict[str, Callable[[int], Rule]] = {
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
-def test_a_pod_s_labels_are_looked_up_a_few_times_however_many_rules_fail(shape: Callable[[int], Rule]) -> None:
+def test_a_pod_s_labels_are_looked_up_a_few_times_however_many_rules_fail(shape: Callable[[int], PolicyRule]) -> None:
     made = [shape(number) for number in range(1000)]
     labels = {"app": "cart", "env": "prod", "zone": "a", "tier": "web"}
     index, Counted.looks = RuleIndex(made), 0
@@ -107,7 +107,9 @@ def test_a_pod_s_labels_are_looked_up_a_few_times_however_many_rules_fail(shape:
 @pytest.mark.parametrize("operator", [Operator.IN, Operator.NOT_IN])
 def test_the_first_pod_of_a_namespace_does_not_try_all_rules(operator: Operator) -> None:
     teams = [Requirement("team", operator, (f"team-{n}",)) for n in range(1000)]
-    index = RuleIndex([Rule(n, "a", namespace_selector=LabelSelector((PROD, one))) for n, one in enumerate(teams)])
+    index = RuleIndex(
+        [PolicyRule(n, "a", namespace_selector=LabelSelector((PROD, one))) for n, one in enumerate(teams)]
+    )
     for number in (0, 7, 999):
         Counted.looks = 0
         labels = Counted({"env": "prod", "team": f"team-{number}"})
@@ -126,7 +128,7 @@ requirements = st.builds(
 ) | st.builds(Requirement, st.sampled_from(KEYS), st.sampled_from([Operator.EXISTS, Operator.DOES_NOT_EXIST]))
 selectors = st.none() | st.builds(LabelSelector, st.lists(requirements, max_size=4).map(tuple))
 rules = st.builds(
-    Rule,
+    PolicyRule,
     number=st.just(0),
     policy=st.just("p"),
     namespaces=st.none() | st.frozensets(st.sampled_from(NAMESPACES), min_size=1, max_size=3),
@@ -142,7 +144,7 @@ labels = st.dictionaries(st.sampled_from([*KEYS, "d", "e", "f"]), st.sampled_fro
     st.dictionaries(st.sampled_from(NAMESPACES), labels),
 )
 def test_the_index_finds_what_the_slow_loop_finds(
-    made: list[Rule], pods: list[tuple[str, dict[str, str]]], namespaces: dict[str, dict[str, str]]
+    made: list[PolicyRule], pods: list[tuple[str, dict[str, str]]], namespaces: dict[str, dict[str, str]]
 ) -> None:
     index = RuleIndex(made)
     for namespace, of_pod in pods:

@@ -6,11 +6,10 @@ import pytest
 
 from base.errors import InputError
 from placement.card_types.listed_cards import ListedCards
-from placement.card_types.options import CardOptions, Protection
-from placement.devices.options import DeviceOptions
 from placement.filters.catalogue import STANDARD_FILTERS
 from placement.filters.domain import Domain
 from placement.filters.predicted_peak import PredictedPeak
+from placement.node_rule_settings import CardOptions, DeviceOptions, Protection
 from placement.policies.compiling import PolicyDefaults, compile_document, settings_policy
 from placement.policies.document import read_document
 from placement.policies.filter_choice import FILTER_NAMES, FilterOptions
@@ -18,7 +17,7 @@ from placement.policies.mistakes import DocumentMistake
 from placement.policies.policy import Policy
 from placement.policies.policy_set import PolicySet
 from placement.scores.plugin_weights import PLUGIN_WEIGHTS
-from scorer.scores.options import ScoreParameters
+from scorer.scores.score_settings import ScoreParameters
 from tests.placement.policies.made_up import DOCUMENT
 
 DEFAULTS = PolicyDefaults(

@@ -10,9 +10,14 @@ import pytest
 
 from base.errors import InputError
 from placement.policies.compiling import PolicyDefaults
-from placement.policies.config_map import PolicyConfigMap, policy_text, watched_config_map
-from placement.policies.config_map_source import _TIMING, ConfigMapSink
-from placement.policies.events import PolicyEvents
+from placement.policies.policy_config_map import (
+    _TIMING,
+    ConfigMapSink,
+    PolicyConfigMap,
+    policy_text,
+    watched_config_map,
+)
+from placement.policies.policy_reports import PolicyEvents
 from placement.policies.provider import PolicyProvider
 from tests.placement.policies.made_up import pod
 

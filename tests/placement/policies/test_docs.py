@@ -9,8 +9,8 @@ import pytest
 
 from placement.policies.compiling import PolicyDefaults, compile_document
 from placement.policies.document import CardsSpec, PolicySpec, RuleSpec, ScoresSpec, read_document
-from placement.policies.metrics import PolicyCollector
 from placement.policies.mistakes import DocumentMistake
+from placement.policies.policy_reports import PolicyCollector
 from placement.policies.policy_set import BY_ANNOTATION, BY_DEFAULT, BY_NOTHING
 from placement.policies.provider import PolicyProvider
 

@@ -9,8 +9,7 @@ from pydantic import ValidationError
 
 from base.errors import InputError
 from placement.policies.document import PolicyDocument, read_document
-from placement.policies.document_errors import first_mistake
-from placement.policies.mistakes import DocumentMistake
+from placement.policies.mistakes import DocumentMistake, first_mistake
 from tests.placement.policies.made_up import DOCUMENT
 
 GREEK_TENS = 9  # lists of ten, each of ten of the list before

@@ -9,8 +9,7 @@ import pytest
 
 from placement.policies.compiling import PolicyDefaults
 from placement.policies.file_source import PolicyFile
-from placement.policies.provider import PolicyProvider
-from placement.policies.status import OutcomeKind
+from placement.policies.provider import OutcomeKind, PolicyProvider
 from tests.placement.policies.made_up import pod
 
 A, B = "default: a\npolicies: {a: {}}", "default: b\npolicies: {b: {}}"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, generate_latest
 
 from placement.policies.compiling import PolicyDefaults
-from placement.policies.events import PolicyEvents
-from placement.policies.metrics import PolicyCollector
+from placement.policies.policy_reports import PolicyCollector, PolicyEvents
 from placement.policies.provider import PolicyProvider
 from tests.placement.policies.made_up import DOCUMENT, pod
 

@@ -7,10 +7,9 @@ from collections.abc import Collection
 import pytest
 
 from kube.objects.objects import PodInfo
-from placement.advice_gate import AdviceMode
+from placement.pods_to_hold import AdviceMode
 from placement.policies.compiling import PolicyDefaults
-from placement.policies.provider import PolicyProvider
-from placement.policies.status import OutcomeKind
+from placement.policies.provider import OutcomeKind, PolicyProvider
 from testing.settable_clock import SettableClock
 from tests.placement.policies.made_up import DOCUMENT, pod
 

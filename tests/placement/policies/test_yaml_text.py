@@ -9,8 +9,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from placement.policies.document_reading import read_yaml
 from placement.policies.mistakes import DocumentMistake
-from placement.policies.yaml_text import read_yaml
 
 VALUES: Any = st.recursive(
     st.none()

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from kube.objects.constraints import Operator, Requirement
-from placement.pod_groups.labels import group_of
-from placement.reservations.reservation import HIGHEST_PRIORITY, Reservation, ReservationPhase
-from placement.reservations.status_change import Situation, status_change
+from placement.pod_groups.group_of_pod import group_of
+from placement.reservations.reservation import HIGHEST_PRIORITY, Reservation, ReservationPhase, Situation, status_change
 from placement.reservations.watched_reservations import WATCHED_RESERVATIONS
 
 CREATED = 1_800_000_000.0

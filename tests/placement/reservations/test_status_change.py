@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cluster.held_rooms import Taker
-from placement.reservations.status_change import Situation, status_change
+from placement.reservations.reservation import Situation, status_change
 from tests.placement.reservations.test_decoding import AVAILABLE, CREATED, reservation
 
 TAKER = Taker("cart-1", "uid-cart-1")

@@ -14,16 +14,15 @@ from cluster.tables.changes import PodChange
 from forecast.service_key import Owner
 from kube.decoding.watched_kinds import UndecodableObject
 from kube.objects.objects import PodInfo
+from placement.machine_groups.machine_group_order import MachineGroupOrder
 from placement.machine_groups.membership import Membership
-from placement.machine_groups.plugins import MachineGroupOrder
 from placement.node_order import in_order
 from placement.policies.policy import Policy
 from placement.policies.pool_order import PoolOrder
-from placement.reserved_targets.move_state import MoveState
-from placement.reserved_targets.reserved_targets import ReservedTargets
-from placement.reserved_targets.watched_plans import LONGEST_SECONDS, WATCHED_PLANS
+from placement.reservations.reserved_targets import ReservedTargets
+from placement.reservations.watched_plans import LONGEST_SECONDS, WATCHED_PLANS, MoveState
 from scorer.options import ScorerOptions
-from scorer.policy import scoring_policy
+from scorer.scoring_policy import scoring_policy
 from tests.placement.small_cluster import node_of, pod_of, state_of, view_of_state
 
 SINCE = 1_800_000_000.0

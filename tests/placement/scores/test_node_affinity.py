@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from placement.scores.node_affinity import NodeAffinity
+from placement.scores.node_affinity import NodeAffinityScore
 from testing.placement.views import node_named, pod_with, scores, view_of
 
 Json = dict[str, Any]
@@ -49,7 +49,7 @@ THREE = [preferred(2, foo="bar"), preferred(4, key="value"), preferred(5, foo="b
 def test_upstream(terms: list[Json], nodes: list[int], expected: list[int]) -> None:
     view = view_of([node_named(f"node{number}", labels=LABELS[number]) for number in nodes])
 
-    assert list(scores(NodeAffinity(), pod_with(spec(*terms)), view).values()) == expected
+    assert list(scores(NodeAffinityScore(), pod_with(spec(*terms)), view).values()) == expected
 
 
 @pytest.mark.parametrize(("weight", "expected"), [(-5, 0), (0, 0), (10**30, 100)])
@@ -58,4 +58,4 @@ def test_weights_that_no_api_server_accepts(weight: int, expected: int) -> None:
     (term,) = pod.constraints.preferred_node_terms
     odd = replace(pod, constraints=replace(pod.constraints, preferred_node_terms=(replace(term, weight=weight),)))
 
-    assert scores(NodeAffinity(), odd, view_of([node_named("n", labels=LABELS[1])])) == {"n": expected}
+    assert scores(NodeAffinityScore(), odd, view_of([node_named("n", labels=LABELS[1])])) == {"n": expected}

@@ -7,7 +7,7 @@ import pytest
 from forecast.service_key import NO_OWNER, Owner
 from kube.objects.constraints import PodConstraints, TopologySpreadConstraint
 from kube.objects.objects import NodeInfo, PodInfo
-from placement.scores.pod_topology_spread import PodTopologySpread
+from placement.scores.pod_topology_spread import PodTopologySpreadScore
 from tests.placement.small_cluster import chosen, is_in, node_of, pod_of, scores, view_of
 
 HOSTNAME, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
@@ -31,7 +31,7 @@ def test_pods_of_a_controller_are_spread_over_hosts_and_zones_by_default() -> No
     raw = [round(2 * hosts + 2 + 3 * zones + 4), round(hosts + 2 + 3 * zones + 4), 2 + 4]
     assert raw == [13, 12, 6]
     expected = {"a": 100 * (13 + 6 - 13) // 13, "b": 100 * (13 + 6 - 12) // 13, "c": 100}
-    assert scores(PodTopologySpread(), replica(9), view, ["a", "b", "c"]) == expected
+    assert scores(PodTopologySpreadScore(), replica(9), view, ["a", "b", "c"]) == expected
 
 
 @pytest.mark.parametrize(
@@ -45,11 +45,11 @@ def test_pods_of_a_controller_are_spread_over_hosts_and_zones_by_default() -> No
 )
 def test_other_pods_are_not_spread_by_default(probe: PodInfo) -> None:
     view = view_of([in_zone("a", "z1"), in_zone("b", "z2")], [replica(0, "a")])
-    assert scores(PodTopologySpread(), probe, view, ["a", "b"]) == {"a": 0, "b": 0}
+    assert scores(PodTopologySpreadScore(), probe, view, ["a", "b"]) == {"a": 0, "b": 0}
 
 
 @pytest.mark.parametrize("max_skew", [-(2**31), -1, 0, 2**31 - 1])
 def test_absurd_skews_do_no_harm(max_skew: int) -> None:
     view = view_of([in_zone("a", "z1"), in_zone("b", "z2")], [replica(0, "a")])
     odd = PodConstraints(spread=(TopologySpreadConstraint(max_skew, ZONE, hard=False, selector=WEB),))
-    assert set(scores(PodTopologySpread(), pod_of("new", constraints=odd), view, ["a", "b"])) == {"a", "b"}
+    assert set(scores(PodTopologySpreadScore(), pod_of("new", constraints=odd), view, ["a", "b"])) == {"a", "b"}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kube.objects.objects import Taint
-from placement.scores.taint_toleration import TaintToleration
+from placement.scores.taint_toleration import TaintTolerationScore
 from testing.placement.views import node_named, pod_with, scores, view_of
 
 SOFT, HARD = "PreferNoSchedule", "NoSchedule"
@@ -50,7 +50,7 @@ BOTH = [tolerates("cpu-type", "arm64", SOFT), tolerates("disk-type", "ssd", SOFT
 def test_upstream(tolerations: list[dict[str, Any]], taints: list[list[Taint]], expected: list[int]) -> None:
     view = view_of([node_named(f"n{i}", taints=of_node) for i, of_node in enumerate(taints)])
 
-    found = scores(TaintToleration(), pod_with({"tolerations": tolerations}), view)
+    found = scores(TaintTolerationScore(), pod_with({"tolerations": tolerations}), view)
 
     assert list(found.values()) == expected
 
@@ -58,6 +58,6 @@ def test_upstream(tolerations: list[dict[str, Any]], taints: list[list[Taint]], 
 def test_only_nodes_that_passed_count() -> None:
     view = view_of([node_named("a", taints=[CPU]), node_named("b", taints=[CPU, DISK]), node_named("c")])
 
-    assert TaintToleration().score(pod_with(), view, np.array([0, 2])).tolist() == [0, 100]
-    assert TaintToleration().score(pod_with(), view, np.array([2])).tolist() == [100]
-    assert TaintToleration().score(pod_with(), view, np.zeros(0, dtype=np.int64)).tolist() == []
+    assert TaintTolerationScore().score(pod_with(), view, np.array([0, 2])).tolist() == [0, 100]
+    assert TaintTolerationScore().score(pod_with(), view, np.array([2])).tolist() == [100]
+    assert TaintTolerationScore().score(pod_with(), view, np.zeros(0, dtype=np.int64)).tolist() == []

@@ -8,15 +8,14 @@ from dataclasses import replace
 from kube.decoding.decoding import Kind
 from kube.objects.objects import NodeInfo, PodInfo
 from placement.devices.device_table import DeviceTable
-from placement.devices.filter import GpuDevices
+from placement.devices.gpu_devices import GpuDevices
 from placement.filters.catalogue import standard_filters
 from placement.filters.filter import ClusterView, Filter
 from placement.index.index import INDEXED_KINDS, PlacementIndex
-from placement.pod_groups.group_topology import GroupTopology
-from placement.pod_groups.pod_group import PodGroupInfo
-from placement.policies.policy import OnePolicy, Policy
-from placement.topology.options import TopologyOptions
-from placement.topology.plugins import topology_plugins
+from placement.node_rule_settings import TopologyOptions
+from placement.node_rules import topology_plugins
+from placement.pod_groups.pod_group import GroupTopology, PodGroupInfo
+from placement.policies.policy import OnePolicyForAll, Policy
 from scheduler.binding.binding_plugins import BindingPlugins
 from scheduler.cycle.cycle import SchedulingCycle
 from scheduler.cycle.decisions import Decisions
@@ -24,8 +23,8 @@ from scheduler.cycle.placing import UnitPlacer
 from scheduler.gangs.directory import GangDirectory
 from scheduler.profile import SchedulingProfile
 from scheduler.queue.queued_pods import Popped, QueuedPodInfo
-from scorer.policy import scoring_policy
 from scorer.scorer import Scorer
+from scorer.scoring_policy import scoring_policy
 from tests.placement.devices.device_world import GPU, MILLI, card_node
 from tests.scheduler.gangs.made_up import NOW, TRAIN, group, member
 
@@ -85,7 +84,7 @@ class GangWorld:
         self.profile = SchedulingProfile(
             "gpu",
             "forecast-scheduler",
-            OnePolicy(self.policy),
+            OnePolicyForAll(self.policy),
             BindingPlugins(bind=(), reserve=()),
             filters=filters,
             preferences=plugins.preferences,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, product
 
-from placement.topology.node_zones import Policy, Scope
+from placement.topology.node_zones import Scope, TopologyManagerPolicy
 
 Hint = tuple[frozenset[int] | None, bool]
 """Zones, None = any; and whether it is preferred."""
@@ -39,7 +39,7 @@ class SlowKubelet:
     free: set[Cpu]
     devices: list[dict[str, int]]
     all_devices: Sequence[Mapping[str, int]]
-    policy: Policy = Policy.SINGLE_NUMA_NODE
+    policy: TopologyManagerPolicy = TopologyManagerPolicy.SINGLE_NUMA_NODE
     scope: Scope = Scope.POD
     full_cores: bool = False
     by_socket: bool = False
@@ -94,9 +94,9 @@ class SlowKubelet:
             if amount:
                 hints = self._cpu_hints(amount, reusable) if kind == "cpu" else self._device_hints(kind, amount, lent)
                 by_kind.append(hints or [(None, False)])
-        if self.policy is Policy.NONE:
+        if self.policy is TopologyManagerPolicy.NONE:
             return None
-        if self.policy is Policy.SINGLE_NUMA_NODE:
+        if self.policy is TopologyManagerPolicy.SINGLE_NUMA_NODE:
             by_kind = [[one for one in of if one[1] and (one[0] is None or len(one[0]) == 1)] for of in by_kind]
         everything = frozenset(self.zones)
         best: Hint | None = None
@@ -107,7 +107,7 @@ class SlowKubelet:
             merged = everything.intersection(*masks)
             best = _better(best, (merged, preferred), max(narrowest, default=0))
         mask, preferred = best or (everything, False)
-        if not preferred and self.policy in (Policy.SINGLE_NUMA_NODE, Policy.RESTRICTED):
+        if not preferred and self.policy in (TopologyManagerPolicy.SINGLE_NUMA_NODE, TopologyManagerPolicy.RESTRICTED):
             raise Rejected("TopologyAffinityError")
         return mask
 

@@ -17,13 +17,14 @@ from placement.topology.alignment import (
     Masks,
     ZonesLeft,
     container_fits,
+    loose_threads,
     masks,
+    pods_in_full_cores,
     pods_until_known,
     sets_for,
     walk,
 )
-from placement.topology.node_zones import Policy, Scope
-from placement.topology.physical_cores import loose_threads, pods_in_full_cores
+from placement.topology.node_zones import Scope, TopologyManagerPolicy
 from tests.placement.devices.device_world import GPU
 from tests.placement.topology.slow_kubelet import Cpu, Rejected, SlowKubelet
 from tests.placement.topology.zones_world import pod
@@ -116,7 +117,7 @@ class Machine:
     lone: bool = False
     by_socket: bool = False
 
-    def kubelet(self, policy: Policy, scope: Scope, *, full_cores: bool = False) -> SlowKubelet:
+    def kubelet(self, policy: TopologyManagerPolicy, scope: Scope, *, full_cores: bool = False) -> SlowKubelet:
         every_cpu = frozenset(
             Cpu(zone, core, thread)
             for zone in range(self.n_zones)
@@ -204,7 +205,7 @@ def is_admitted(kubelet: SlowKubelet, asked: Asked, starting: Asked = ()) -> boo
 def test_single_zones_are_those_that_the_kubelet_admits(
     scope: Scope, machine: Machine, history: Sequence[Asked], gone: list[int], asked: Asked
 ) -> None:
-    kubelet = lived(machine.kubelet(Policy.SINGLE_NUMA_NODE, scope), history, gone)
+    kubelet = lived(machine.kubelet(TopologyManagerPolicy.SINGLE_NUMA_NODE, scope), history, gone)
     asked = on(machine, asked)
     of, wanted = machine.left(kubelet), needs(*units(asked))
     fits = (
@@ -222,7 +223,7 @@ starters = st.lists(st.fixed_dictionaries({"cpu": st.integers(1, 6)}), max_size=
 def test_init_containers_bind_the_next_one_to_their_zone(
     machine: Machine, history: Sequence[Asked], gone: list[int], starting: Asked, asked: Mapping[str, int]
 ) -> None:
-    kubelet = lived(machine.kubelet(Policy.SINGLE_NUMA_NODE, Scope.CONTAINER), history, gone)
+    kubelet = lived(machine.kubelet(TopologyManagerPolicy.SINGLE_NUMA_NODE, Scope.CONTAINER), history, gone)
     of, running = machine.left(kubelet), on(machine, [asked])
     wanted = needs(*units(running), starting=units(starting))
     assert bool(container_fits(wanted, of, single(of))[0]) == is_admitted(kubelet, running, starting)
@@ -235,7 +236,7 @@ def test_restricted_is_what_the_kubelet_admits(
     machine: Machine, by_socket: bool, history: Sequence[Asked], gone: list[int], asked: Mapping[str, int]
 ) -> None:
     machine = Machine(machine.n_zones, machine.cores, machine.threads, machine.cards, machine.lone, by_socket)
-    kubelet = lived(machine.kubelet(Policy.RESTRICTED, Scope.POD), history, gone)
+    kubelet = lived(machine.kubelet(TopologyManagerPolicy.RESTRICTED, Scope.POD), history, gone)
     of, (one,) = machine.left(kubelet), units(on(machine, [asked]))
     if one:
         by_all, by_few = (walk((one,), of, sets).is_aligned[0] for sets in (every(of), sets_for(one, of)))
@@ -247,7 +248,7 @@ def test_restricted_is_what_the_kubelet_admits(
 @example(Machine(1, 2, 2, (0, 0, 0, 0), lone=True), [], [{"cpu": 2, GPU: 0}])
 @example(Machine(1, 2, 2, (0, 0, 0, 0), lone=True), [[{"cpu": 2, GPU: 0}]], [{"cpu": 2, GPU: 0}])
 def test_full_cores_are_those_that_the_kubelet_gives(machine: Machine, history: Sequence[Asked], asked: Asked) -> None:
-    kubelet = lived(machine.kubelet(Policy.NONE, Scope.CONTAINER, full_cores=True), history, [])
+    kubelet = lived(machine.kubelet(TopologyManagerPolicy.NONE, Scope.CONTAINER, full_cores=True), history, [])
     wanted = needs(*units([{**one, GPU: 0} for one in asked]))
     if not wanted.pod:
         return
@@ -263,7 +264,7 @@ def test_full_cores_are_those_that_the_kubelet_gives(machine: Machine, history: 
 def test_loose_threads_are_those_of_cores_in_use(machine: Machine, history: Sequence[Asked]) -> None:
     """While pods only come, and reserved CPUs are whole cores."""
     machine = Machine(machine.n_zones, machine.cores, machine.threads, machine.cards)
-    kubelet = lived(machine.kubelet(Policy.SINGLE_NUMA_NODE, Scope.CONTAINER), history, [])
+    kubelet = lived(machine.kubelet(TopologyManagerPolicy.SINGLE_NUMA_NODE, Scope.CONTAINER), history, [])
     of = machine.left(kubelet)
     used = {(cpu.zone, cpu.core) for cpu in kubelet.every - kubelet.free}
     expected = sum((cpu.zone, cpu.core) in used for cpu in kubelet.free)

@@ -7,8 +7,7 @@ import json
 import pytest
 
 from base.errors import InputError
-from placement.topology.cpu_manager import KOORDINATOR_CPUS, KOORDINATOR_POLICY, cpu_manager, sockets_of
-from placement.topology.node_zones import CpuManager
+from placement.topology.node_zones import KOORDINATOR_CPUS, KOORDINATOR_POLICY, CpuManager, cpu_manager, sockets_of
 
 CPUS = {
     "detail": [

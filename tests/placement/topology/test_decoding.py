@@ -8,10 +8,17 @@ from typing import Any
 import pytest
 
 from kube.decoding.watched_kinds import UndecodableObject
-from placement.devices.options import DeviceOptions
-from placement.topology.cpu_manager import KOORDINATOR_CPUS
-from placement.topology.decoding import node_resource_topologies
-from placement.topology.node_zones import NO_LAYOUT, CardLayout, CpuManager, NodeZones, Policy, Scope
+from placement.node_rule_settings import DeviceOptions
+from placement.topology.node_zones import (
+    KOORDINATOR_CPUS,
+    NO_LAYOUT,
+    CardLayout,
+    CpuManager,
+    NodeZones,
+    Scope,
+    TopologyManagerPolicy,
+)
+from placement.topology.zone_decoding import node_resource_topologies
 
 GPU = "nvidia.com/gpu"
 WATCHED = node_resource_topologies(DeviceOptions())
@@ -50,7 +57,7 @@ def test_all_that_is_read() -> None:
         zone(0, name="socket"),
         attributes=attributes(topologyManagerPolicy="single-numa-node", topologyManagerScope="pod", other="x"),
     )
-    assert (found.node, found.policy, found.scope) == ("n1", Policy.SINGLE_NUMA_NODE, Scope.POD)
+    assert (found.node, found.policy, found.scope) == ("n1", TopologyManagerPolicy.SINGLE_NUMA_NODE, Scope.POD)
     assert [one.number for one in found.zones] == [0, 1]
     assert found.zones[1].available == {"cpu": 12500, GPU: 4}
     assert found.zones[1].costs == {0: 21}
@@ -71,15 +78,25 @@ def test_the_cpu_manager() -> None:
 @pytest.mark.parametrize(
     ("policies", "said", "expected"),
     [
-        (None, {}, (Policy.NONE, Scope.CONTAINER)),
-        (["SingleNUMANodePodLevel"], {}, (Policy.SINGLE_NUMA_NODE, Scope.POD)),
-        (["SingleNUMANodeContainerLevel", "None"], {}, (Policy.SINGLE_NUMA_NODE, Scope.CONTAINER)),
-        (["RestrictedContainerLevel"], {}, (Policy.RESTRICTED, Scope.CONTAINER)),
-        (["SingleNUMANodePodLevel"], {"topologyManagerPolicy": "restricted"}, (Policy.RESTRICTED, Scope.POD)),
-        (["SingleNUMANodePodLevel"], {"topologyManagerPolicy": "odd"}, (Policy.SINGLE_NUMA_NODE, Scope.POD)),
+        (None, {}, (TopologyManagerPolicy.NONE, Scope.CONTAINER)),
+        (["SingleNUMANodePodLevel"], {}, (TopologyManagerPolicy.SINGLE_NUMA_NODE, Scope.POD)),
+        (["SingleNUMANodeContainerLevel", "None"], {}, (TopologyManagerPolicy.SINGLE_NUMA_NODE, Scope.CONTAINER)),
+        (["RestrictedContainerLevel"], {}, (TopologyManagerPolicy.RESTRICTED, Scope.CONTAINER)),
+        (
+            ["SingleNUMANodePodLevel"],
+            {"topologyManagerPolicy": "restricted"},
+            (TopologyManagerPolicy.RESTRICTED, Scope.POD),
+        ),
+        (
+            ["SingleNUMANodePodLevel"],
+            {"topologyManagerPolicy": "odd"},
+            (TopologyManagerPolicy.SINGLE_NUMA_NODE, Scope.POD),
+        ),
     ],
 )
-def test_the_policy(policies: list[str] | None, said: dict[str, str], expected: tuple[Policy, Scope]) -> None:
+def test_the_policy(
+    policies: list[str] | None, said: dict[str, str], expected: tuple[TopologyManagerPolicy, Scope]
+) -> None:
     found = decoded(zone(0), topologyPolicies=policies, attributes=attributes(**said))
     assert (found.policy, found.scope) == expected
 

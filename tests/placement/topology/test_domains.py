@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from base.arrays import Ints
-from placement.topology.domains import Kind, RoomOf, held_by_domain, rooms_left
+from placement.topology.gang_domains import MemberKind, RoomOf, held_by_domain, rooms_left
 
 
-def kind(number: int, *, cpu: int = 0, devices: int = 0, milli: int = 1000, room: list[int], n: int) -> Kind:
+def kind(number: int, *, cpu: int = 0, devices: int = 0, milli: int = 1000, room: list[int], n: int) -> MemberKind:
     needs = np.array([1, cpu], dtype=np.int64)
-    return Kind(number, np.array(room, dtype=np.int64), needs, np.full(n, milli, dtype=np.int64), devices)
+    return MemberKind(number, np.array(room, dtype=np.int64), needs, np.full(n, milli, dtype=np.int64), devices)
 
 
 def nodes(cpu: list[int], free: list[list[int]], domain: list[int], *, pods: int = 100, n_domains: int = 0) -> RoomOf:
@@ -43,7 +43,7 @@ def test_domains_without_nodes_hold_nothing() -> None:
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> tuple[list[Kind], RoomOf]:
+def cases(draw: st.DrawFn) -> tuple[list[MemberKind], RoomOf]:
     n = draw(st.integers(1, 4))
     few = st.integers(0, 6)
     of = nodes(
@@ -63,7 +63,7 @@ def cases(draw: st.DrawFn) -> tuple[list[Kind], RoomOf]:
     return kinds, of
 
 
-def slow(kinds: list[Kind], of: RoomOf, domain: int) -> tuple[bool, int]:
+def slow(kinds: list[MemberKind], of: RoomOf, domain: int) -> tuple[bool, int]:
     """One member after the other, on the first node with room."""
     units, milli = of.units.copy(), of.milli.copy()
     placed = 0
@@ -79,7 +79,7 @@ def slow(kinds: list[Kind], of: RoomOf, domain: int) -> tuple[bool, int]:
     return placed == sum(one.number for one in kinds), placed
 
 
-def take(one: Kind, free: Ints, node: int) -> bool:
+def take(one: MemberKind, free: Ints, node: int) -> bool:
     wanted = int(one.milli[node])
     fitting = np.flatnonzero(free >= wanted)[: one.devices]
     if len(fitting) < one.devices:
@@ -90,7 +90,7 @@ def take(one: Kind, free: Ints, node: int) -> bool:
 
 @settings(max_examples=50)
 @given(cases())
-def test_it_is_what_a_loop_finds(case: tuple[list[Kind], RoomOf]) -> None:
+def test_it_is_what_a_loop_finds(case: tuple[list[MemberKind], RoomOf]) -> None:
     kinds, of = case
     held = held_by_domain(kinds, of)
     assert held.members.tolist() == [slow(kinds, of, domain)[1] for domain in range(2)]
@@ -99,7 +99,7 @@ def test_it_is_what_a_loop_finds(case: tuple[list[Kind], RoomOf]) -> None:
 
 @settings(max_examples=50)
 @given(cases())
-def test_where_not_even_maybe_there_is_no_way(case: tuple[list[Kind], RoomOf]) -> None:
+def test_where_not_even_maybe_there_is_no_way(case: tuple[list[MemberKind], RoomOf]) -> None:
     kinds, of = case
     held = held_by_domain(kinds, of)
     assert not (held.everything & ~held.maybe).any()
@@ -108,7 +108,7 @@ def test_where_not_even_maybe_there_is_no_way(case: tuple[list[Kind], RoomOf]) -
             assert held.maybe[domain]
 
 
-def any_way(kinds: list[Kind], of: RoomOf, domain: int) -> bool:
+def any_way(kinds: list[MemberKind], of: RoomOf, domain: int) -> bool:
     members = [one for one in kinds for _ in range(one.number)]
     rows = np.flatnonzero(of.domain == domain).tolist()
     for way in product(rows, repeat=len(members)):

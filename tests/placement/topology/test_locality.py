@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.topology.locality import choose_local, crossings, distance
+from placement.topology.near_cards import choose_local, crossings, distance
 from placement.topology.node_zones import Groups
 
 HALVES: Groups = ((0, 1, 2, 3), (4, 5, 6, 7))

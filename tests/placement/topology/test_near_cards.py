@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from placement.devices.demand import GpuDemand
+from placement.devices.device_demand import GpuDemand
 from placement.topology.near_cards import NearCards
-from placement.topology.node_zones import CardLayout, NodeZones, Policy
+from placement.topology.node_zones import CardLayout, NodeZones, TopologyManagerPolicy
 from tests.placement.devices.device_world import GPU, INDEX, card_pod
 from tests.placement.topology.zones_world import World, zones
 
@@ -19,7 +19,7 @@ LINKED = CardLayout(PAIRS, HALVES, (0, 1))
 
 
 def eight(node: str, layout: CardLayout = LINKED, **more: object) -> NodeZones:
-    return zones(node, {GPU: 4.0}, {GPU: 4.0}, policy=Policy.NONE, layout=layout, **more)  # type: ignore[arg-type]
+    return zones(node, {GPU: 4.0}, {GPU: 4.0}, policy=TopologyManagerPolicy.NONE, layout=layout, **more)  # type: ignore[arg-type]
 
 
 def world_of(taken: dict[str, str], *published: NodeZones) -> tuple[World, NearCards]:

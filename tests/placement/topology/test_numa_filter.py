@@ -9,7 +9,7 @@ from kube.objects.objects import PodInfo, QosClass
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.plugins import Hint
 from placement.topology.alignment import NOWHERE
-from placement.topology.node_zones import Policy, Scope
+from placement.topology.node_zones import Scope, TopologyManagerPolicy
 from placement.topology.numa_filter import NodeResourceTopologyMatch
 from tests.placement.devices.device_world import GPU
 from tests.placement.small_cluster import rejections
@@ -25,9 +25,9 @@ def world() -> World:
     made.publish(
         zones("pods", FREE, FREE),
         zones("containers", FREE, FREE, scope=Scope.CONTAINER),
-        zones("restricted", FREE, FREE, policy=Policy.RESTRICTED),
-        zones("wide", FREE, FREE, policy=Policy.RESTRICTED, total={GPU: 4.0, "cpu": 16.0}),
-        zones("plain", FREE, FREE, policy=Policy.NONE),
+        zones("restricted", FREE, FREE, policy=TopologyManagerPolicy.RESTRICTED),
+        zones("wide", FREE, FREE, policy=TopologyManagerPolicy.RESTRICTED, total={GPU: 4.0, "cpu": 16.0}),
+        zones("plain", FREE, FREE, policy=TopologyManagerPolicy.NONE),
     )
     return made
 
@@ -87,5 +87,5 @@ def test_pods_given_to_a_restricted_node_since_count_once() -> None:
 
 def test_a_node_of_more_zones_than_a_kubelet_allows_is_not_judged() -> None:
     made = World({"many": 0})
-    made.publish(zones("many", *[{"cpu": 8.0}] * 9, policy=Policy.RESTRICTED, total={"cpu": 16.0}))
+    made.publish(zones("many", *[{"cpu": 8.0}] * 9, policy=TopologyManagerPolicy.RESTRICTED, total={"cpu": 16.0}))
     assert rejections(NodeResourceTopologyMatch(made.zones), pod("a", cpu=9), made.view) == {}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from placement.topology.options import TopologyOptions
-from placement.topology.plugins import TopologyPlugins, topology_plugins
+from placement.node_rule_settings import TopologyOptions
+from placement.node_rules import TopologyPlugins, topology_plugins
 from tests.placement.topology.gang_world import GangWorld, gpu_node
 
 

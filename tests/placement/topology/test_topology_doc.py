@@ -9,11 +9,11 @@ from typing import Any
 
 import yaml
 
-from placement.devices.options import DeviceOptions
-from placement.pod_groups.group_topology import MOST_LEVELS
-from placement.topology.decoding import node_resource_topologies
-from placement.topology.metrics import TopologyCollector
-from placement.topology.node_zones import CpuManager, Policy, Scope
+from placement.node_rule_settings import DeviceOptions
+from placement.node_rule_upkeep import TopologyCollector
+from placement.pod_groups.pod_group import MOST_LEVELS
+from placement.topology.node_zones import CpuManager, Scope, TopologyManagerPolicy
+from placement.topology.zone_decoding import node_resource_topologies
 from scheduler.gangs.group_decoding import POD_GROUPS
 from tests.placement.topology.gang_world import GangWorld, gpu_node
 
@@ -36,7 +36,7 @@ def test_the_examples() -> None:
     group, _ = POD_GROUPS.decoded(json.dumps(EXAMPLES["PodGroup"]).encode())
     assert not group.problem and len(group.topology.preferred) == 3 and group.topology.required
     node, _ = node_resource_topologies(DeviceOptions()).decoded(json.dumps(EXAMPLES["NodeResourceTopology"]).encode())
-    assert (node.policy, node.scope) == (Policy.SINGLE_NUMA_NODE, Scope.POD)
+    assert (node.policy, node.scope) == (TopologyManagerPolicy.SINGLE_NUMA_NODE, Scope.POD)
     assert node.cpus == CpuManager(full_cores=True, threads_per_core=2)
     assert node.layout.levels == (((0, 1), (2, 3)), ((0, 1, 2, 3), (4, 5, 6, 7)))
     assert [zone.available["nvidia.com/gpu"] for zone in node.zones] == [4, 3]

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from kube.objects.objects import PodInfo, QosClass
-from placement.topology.cpu_manager import MULTITHREADING
-from placement.topology.node_zones import CpuManager, NodeZones, Policy, Scope
+from placement.topology.node_zones import MULTITHREADING, CpuManager, NodeZones, Scope, TopologyManagerPolicy
 from placement.topology.numa_filter import NodeResourceTopologyMatch
 from placement.topology.whole_cores import WholeCores
 from tests.placement.devices.device_world import card_node
@@ -22,7 +21,12 @@ SMT = CpuManager(threads_per_core=2)
 FULL = CpuManager(threads_per_core=2, full_cores=True)
 
 
-def node(name: str, *left: float, cpus: CpuManager = SMT, policy: Policy = Policy.SINGLE_NUMA_NODE) -> NodeZones:
+def node(
+    name: str,
+    *left: float,
+    cpus: CpuManager = SMT,
+    policy: TopologyManagerPolicy = TopologyManagerPolicy.SINGLE_NUMA_NODE,
+) -> NodeZones:
     return zones(name, *({"cpu": one} for one in left), policy=policy, total={"cpu": 16.0}, cpus=cpus)
 
 
@@ -53,8 +57,8 @@ def preferred(made: World, asks: PodInfo, n_pods: int = 1) -> tuple[list[str], i
         (pod("a", containers=[{"cpu": 8}], starting=[{"cpu": 8}]), FEW),  # the kubelet does not count what is reused
     ],
 )
-@pytest.mark.parametrize("policy", [Policy.NONE, Policy.BEST_EFFORT])
-def test_full_pcpus_only(policy: Policy, asks: PodInfo, why: str) -> None:
+@pytest.mark.parametrize("policy", [TopologyManagerPolicy.NONE, TopologyManagerPolicy.BEST_EFFORT])
+def test_full_pcpus_only(policy: TopologyManagerPolicy, asks: PodInfo, why: str) -> None:
     """7 CPUs are left in each zone, of which one has a sibling that is in use."""
     made = world_of(node("full", 7.0, 7.0, cpus=FULL, policy=policy), node("free", 7.0, 7.0, policy=policy), silent=1)
     expected = {"full": (why, False)} if why else {}
@@ -76,7 +80,7 @@ def test_nothing_is_pinned_by_policy_none_of_the_cpu_manager() -> None:
     ],
 )
 def test_the_label_of_node_feature_discovery(labels: dict[str, str], is_refused: bool) -> None:
-    made = world_of(node("full", 8.0, cpus=replace(FULL, threads_per_core=0), policy=Policy.NONE))
+    made = world_of(node("full", 8.0, cpus=replace(FULL, threads_per_core=0), policy=TopologyManagerPolicy.NONE))
     made.cluster.put(replace(card_node("full", 0), labels=labels))
     found = rejections(NodeResourceTopologyMatch(made.zones), pod("a", cpu=3), made.view)
     assert found == ({"full": (PART, False)} if is_refused else {})
@@ -106,8 +110,8 @@ def test_pods_that_are_new_count_where_the_kubelet_has_probably_put_them() -> No
 
 def test_best_effort_nodes_that_can_align_come_first() -> None:
     plain = CpuManager()
-    split = node("split", 3.0, 3.0, cpus=plain, policy=Policy.BEST_EFFORT)
-    whole = node("whole", 1.0, 14.0, cpus=plain, policy=Policy.BEST_EFFORT)
+    split = node("split", 3.0, 3.0, cpus=plain, policy=TopologyManagerPolicy.BEST_EFFORT)
+    whole = node("whole", 1.0, 14.0, cpus=plain, policy=TopologyManagerPolicy.BEST_EFFORT)
     made = world_of(split, whole, silent=1)
     assert preferred(made, pod("a", cpu=4), 9) == (["whole", "silent-0"], 3)
     assert preferred(made, pod("a", cpu=2), 9) == (["split", "whole", "silent-0"], 1)
@@ -117,5 +121,7 @@ def test_best_effort_nodes_that_can_align_come_first() -> None:
     assert preferred(made, two)[0] == ["split", "whole", "silent-0"]
     three = pod("a", containers=[{"cpu": 3}, {"cpu": 3}, {"cpu": 1}])
     assert preferred(made, three)[0] == ["whole", "silent-0"]
-    made.publish(*(node(one, 11.0, 11.0, cpus=plain, policy=Policy.BEST_EFFORT) for one in ("split", "whole")))
+    made.publish(
+        *(node(one, 11.0, 11.0, cpus=plain, policy=TopologyManagerPolicy.BEST_EFFORT) for one in ("split", "whole"))
+    )
     assert preferred(made, pod("a", cpu=20), 9)[0] == ["split", "whole", "silent-0"], "two zones are the fewest"

@@ -7,10 +7,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from kube.objects.objects import Phase
+from kube.objects.objects import PodPhase
+from placement.node_rule_settings import TopologyOptions
 from placement.topology.alignment import NOWHERE
-from placement.topology.node_zones import NO_LAYOUT, Policy, Scope
-from placement.topology.options import TopologyOptions
+from placement.topology.node_zones import NO_LAYOUT, Scope, TopologyManagerPolicy
 from placement.topology.zone_table import ZoneChanges
 from tests.placement.devices.device_world import GPU
 from tests.placement.topology.zones_world import NOW, World, pod, zones
@@ -26,7 +26,9 @@ def world_of_one(*pods: object, **options: float) -> World:
 
 def test_what_was_published() -> None:
     world = World({"n1": 8, "n2": 8})
-    world.publish(zones("n1", FOUR, {GPU: 3.0}, scope=Scope.CONTAINER), zones("n2", FOUR, policy=Policy.RESTRICTED))
+    world.publish(
+        zones("n1", FOUR, {GPU: 3.0}, scope=Scope.CONTAINER), zones("n2", FOUR, policy=TopologyManagerPolicy.RESTRICTED)
+    )
     assert world.left("n1") == [4, 3] and world.left("n1", "cpu") == [16_000, 0]
     assert world.left("n2") == [4]
     rows = [world.state.row_of[name] for name in ("n1", "n2")]
@@ -49,7 +51,7 @@ def test_a_pod_counts_in_every_zone_until_something_is_published_after_its_start
     world.publish(zones("n1", {GPU: 2.0, "cpu": 12.0}, FOUR))
     assert world.left("n1") == [2, 4]
     assert world.zones.unsettled == 0
-    world.put(pod("a", "n1", n=2, cpu=4, started=NOW + 5, phase=Phase.RUNNING, labels={"x": "y"}))
+    world.put(pod("a", "n1", n=2, cpu=4, started=NOW + 5, phase=PodPhase.RUNNING, labels={"x": "y"}))
     assert world.left("n1") == [2, 4], "a change of something else is none here"
     world.cluster.delete_pod("default/a")
     world.put(pod("a", "n1", n=2, cpu=4, started=NOW + 5))

@@ -14,8 +14,8 @@ from kube.objects.objects import ContainerRequests, PodInfo, QosClass
 from placement.devices.device_table import DeviceTable
 from placement.filters.filter import ClusterView
 from placement.index.index import PlacementIndex
-from placement.topology.node_zones import CardLayout, CpuManager, NodeZones, NumaZone, Policy, Scope
-from placement.topology.options import TopologyOptions
+from placement.node_rule_settings import TopologyOptions
+from placement.topology.node_zones import CardLayout, CpuManager, NodeZones, NumaZone, Scope, TopologyManagerPolicy
 from placement.topology.zone_table import ZoneTable
 from scorer.options import ScorerOptions
 from tests.placement.devices.device_world import GPU, card_node
@@ -27,7 +27,7 @@ NOW = 1_795_370_000.0
 def zones(
     node: str,
     *available: Mapping[str, float],
-    policy: Policy = Policy.SINGLE_NUMA_NODE,
+    policy: TopologyManagerPolicy = TopologyManagerPolicy.SINGLE_NUMA_NODE,
     scope: Scope = Scope.POD,
     layout: CardLayout | None = None,
     costs: Mapping[int, Mapping[int, int]] | None = None,

@@ -9,8 +9,8 @@ import pytest
 
 from base.errors import InputError
 from kube.objects.objects import NodeInfo, Taint
-from placement.virtual_nodes.node_ownership import REAL, Claims
-from placement.virtual_nodes.options import Provider, ServerlessOptions
+from placement.virtual_node_settings import Provider, ServerlessOptions
+from placement.virtual_node_table import REAL, Claims
 from tests.scheduler.profiles.job.serverless.providers_world import provider_node, real_node
 
 VENDOR = Provider(name="eci", labels={"vendor": "e"})

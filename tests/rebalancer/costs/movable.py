@@ -8,9 +8,9 @@ from zoneinfo import ZoneInfo
 
 from forecast.service_key import Owner, ServiceKey
 from kube.objects.objects import PodInfo
-from rebalancer.costs.facts import MoveFacts, Occasion
 from rebalancer.costs.move_cost import MoveCost, move_cost
-from rebalancer.options import CostOptions
+from rebalancer.costs.move_facts import MoveFacts, Occasion
+from rebalancer.rebalance_settings import CostOptions
 from testing.objects import pod_info
 
 BERLIN = ZoneInfo("Europe/Berlin")

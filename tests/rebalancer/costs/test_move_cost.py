@@ -8,9 +8,9 @@ import pytest
 
 from forecast.service_key import Owner, ServiceKey
 from kube.objects.objects import QosClass
-from rebalancer.costs.insensitive import is_insensitive
-from rebalancer.costs.startup_times import StartupTime
-from rebalancer.options import UnforeseenOptions
+from rebalancer.costs.move_cost import is_insensitive
+from rebalancer.costs.move_facts import StartupTime
+from rebalancer.rebalance_settings import UnforeseenOptions
 from tests.rebalancer.costs.movable import NIGHT, cost, facts, pod
 
 NOW = NIGHT.timestamp()

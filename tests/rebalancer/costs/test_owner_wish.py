@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kube.objects.eviction_annotations import EVICTION_ANNOTATIONS
-from rebalancer.costs.facts import Occasion
+from rebalancer.costs.move_facts import Occasion
 from rebalancer.costs.owner_wish import MOVE_BY_SURGE, REBALANCE, REBALANCE_HOURS, Wish, owner_wish
-from rebalancer.options import CostOptions
+from rebalancer.rebalance_settings import CostOptions
 from tests.rebalancer.costs.movable import BERLIN, NIGHT, cost, facts, pod
 
 EVICT = "descheduler.alpha.kubernetes.io/evict"

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from forecast.service_key import NO_OWNER, Owner, ServiceKey
-from kube.objects.objects import Phase, PodResourceClaim
-from rebalancer.costs.facts import VolumeBinding
+from kube.objects.objects import PodPhase, PodResourceClaim
+from rebalancer.costs.move_facts import VolumeReach
 from tests.rebalancer.costs.movable import LONG_AGO, NIGHT, OCCASION, cost, facts, pod
 
 
@@ -19,9 +19,9 @@ from tests.rebalancer.costs.movable import LONG_AGO, NIGHT, OCCASION, cost, fact
         ({"stands_in": True}, {}, "room of a Reservation"),
         ({"node": ""}, {}, "on no node"),
         ({"terminating": True}, {}, "being deleted"),
-        ({"phase": Phase.PENDING}, {}, "phase is Pending"),
-        ({"phase": Phase.SUCCEEDED}, {}, "phase is Succeeded"),
-        ({"phase": Phase.UNKNOWN}, {}, "phase is Unknown"),
+        ({"phase": PodPhase.PENDING}, {}, "phase is Pending"),
+        ({"phase": PodPhase.SUCCEEDED}, {}, "phase is Succeeded"),
+        ({"phase": PodPhase.UNKNOWN}, {}, "phase is Unknown"),
         ({"ready": None}, {}, "not ready"),
         ({"created": NIGHT.timestamp() - 599}, {}, "younger than 600 s"),
         ({"owner": NO_OWNER}, {}, "no controller"),
@@ -39,14 +39,14 @@ from tests.rebalancer.costs.movable import LONG_AGO, NIGHT, OCCASION, cost, fact
         ({}, {"service": ServiceKey("shop", "Kafka", "broker")}, "rebalance.cost.owners"),
         ({}, {"ready_replicas": 5}, "only 5 of 6"),
         ({}, {"disruptions_allowed": 0}, "PodDisruptionBudget"),
-        ({}, {"volumes": VolumeBinding.NODE}, "bound to its node"),
-        ({}, {"volumes": VolumeBinding.UNKNOWN}, "not known where"),
+        ({}, {"volumes": VolumeReach.NODE}, "bound to its node"),
+        ({}, {"volumes": VolumeReach.UNKNOWN}, "not known where"),
         ({}, {"cooling_until": NIGHT.timestamp() + 1}, "moved lately"),
         ({}, {"replicas": 1, "ready_replicas": 1}, "only replica"),
         ({}, {"disruptions_allowed": 1}, ""),
         ({}, {"disruptions_allowed": None}, ""),
-        ({}, {"volumes": VolumeBinding.ZONE}, ""),
-        ({}, {"volumes": VolumeBinding.ANYWHERE}, ""),
+        ({}, {"volumes": VolumeReach.ZONE}, ""),
+        ({}, {"volumes": VolumeReach.ANYWHERE}, ""),
         ({}, {"cooling_until": NIGHT.timestamp()}, ""),
         ({}, {"ready_replicas": 7}, ""),  # a surge is under way
         ({}, {"service": ServiceKey("shop", "StatefulSet", "db")}, ""),

@@ -9,7 +9,7 @@ import pytest
 
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
-from rebalancer.costs.startup_times import StartupTimes, startup_seconds
+from rebalancer.costs.move_facts import StartupTimes, startup_seconds
 from testing.objects import pod_info
 
 CART, SHOP = ServiceKey("shop", "Deployment", "cart"), ServiceKey("shop", "Deployment", "shop")

@@ -10,4 +10,4 @@ def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     async def no_sleep(seconds: float) -> None:
         return None
 
-    monkeypatch.setattr("kube.session.request_retries.asyncio.sleep", no_sleep)
+    monkeypatch.setattr("kube.session.session_calls.asyncio.sleep", no_sleep)

@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from kube.client.api_answer import NO_ANSWER, Answer
-from rebalancer.execution.wire import Mode, MoveSpec, PlanSpec, Trigger, moment
+from kube.client.api_answer import NO_ANSWER, ApiAnswer
+from rebalancer.execution.plan_wire import MoveSpec, PlanMode, PlanSpec, Trigger, moment
 
 Manifest = dict[str, Any]
 
@@ -59,19 +59,19 @@ class SmallCluster:
 
     async def request(
         self, method: str, path: str, body: bytes | None, *, content_type: str = "", seconds: float = 0.0
-    ) -> Answer:
+    ) -> ApiAnswer:
         number = len(self.requests)
         self.requests.append(f"{method} {path}")
         if self.fault(number, "before"):
-            return Answer(NO_ANSWER, text="lost before it was carried out")
+            return ApiAnswer(NO_ANSWER, text="lost before it was carried out")
         if self.forbidden and self.forbidden in self.requests[-1]:
-            return Answer(403, b'{"message":"not allowed"}', "403 not allowed")
+            return ApiAnswer(403, b'{"message":"not allowed"}', "403 not allowed")
         answer = self._answer(method, path, {} if not body else json.loads(body))
         if self.fault(number, "after"):
-            return Answer(NO_ANSWER, text="lost after it was carried out")
+            return ApiAnswer(NO_ANSWER, text="lost after it was carried out")
         return answer
 
-    def _answer(self, method: str, path: str, body: Manifest) -> Answer:
+    def _answer(self, method: str, path: str, body: Manifest) -> ApiAnswer:
         split = urlsplit(path)
         parts = [unquote(part) for part in split.path.strip("/").split("/")]
         match [method, *parts]:
@@ -104,7 +104,7 @@ class SmallCluster:
             case ["POST", "apis", _, _, "rebalanceplans"]:
                 name = body["metadata"]["name"]
                 if name in self.plans:
-                    return Answer(409, b'{"message":"already exists"}')
+                    return ApiAnswer(409, b'{"message":"already exists"}')
                 self.plans[name] = body
                 body["metadata"] |= {"uid": f"uid-{name}", "resourceVersion": self._next()}
                 return _found(body)
@@ -118,14 +118,14 @@ class SmallCluster:
                 return self._reserved(method, named, split.query, body)
         raise AssertionError(f"unexpected request: {method} {path}")
 
-    def _reserved(self, method: str, named: list[str], query: str, body: Manifest) -> Answer:
+    def _reserved(self, method: str, named: list[str], query: str, body: Manifest) -> ApiAnswer:
         """Reservations, if the definition is installed."""
         if self.reservations is None:
-            return Answer(404, b"{}")
+            return ApiAnswer(404, b"{}")
         if method == "POST":
             name = body["metadata"]["name"]
             if name in self.reservations:
-                return Answer(409, b'{"message":"already exists"}', "409 exists")
+                return ApiAnswer(409, b'{"message":"already exists"}', "409 exists")
             self.reservations[name] = body
             body["metadata"] |= {"uid": f"uid-{name}", "resourceVersion": self._next()}
             return _found(body)
@@ -150,32 +150,32 @@ class SmallCluster:
             "metadata": {"name": "set", "namespace": "shop", "annotations": dict(known), "ownerReferences": [owner]}
         }
 
-    def _evict(self, pod: Manifest | None, body: Manifest) -> Answer:
+    def _evict(self, pod: Manifest | None, body: Manifest) -> ApiAnswer:
         if pod is None:
-            return Answer(404, b"{}")
+            return ApiAnswer(404, b"{}")
         if pod["metadata"]["uid"] != body["deleteOptions"]["preconditions"]["uid"]:
-            return Answer(409, b'{"message":"Precondition failed: UID in precondition"}')
+            return ApiAnswer(409, b'{"message":"Precondition failed: UID in precondition"}')
         if "deletionTimestamp" in pod["metadata"]:
-            return Answer(201, b"{}")
+            return ApiAnswer(201, b"{}")
         app = pod["metadata"]["labels"]["app"]
         if self.disruptions.get(app, 1) <= 0:
             said = {"message": "no", "details": {"causes": [{"reason": "DisruptionBudget", "message": "needs it"}]}}
-            return Answer(429, json.dumps(said).encode(), "429 no")
+            return ApiAnswer(429, json.dumps(said).encode(), "429 no")
         if "dryRun" not in body["deleteOptions"]:
             if app in self.disruptions:
                 self.disruptions[app] -= 1
             self.evicted.append(pod["metadata"]["uid"])
             pod["metadata"]["deletionTimestamp"] = _time(self.now)
-        return Answer(201, b"{}")
+        return ApiAnswer(201, b"{}")
 
-    def _patched(self, target: Manifest | None, change: Manifest) -> Answer:
+    def _patched(self, target: Manifest | None, change: Manifest) -> ApiAnswer:
         if target is None:
-            return Answer(404, b"{}")
+            return ApiAnswer(404, b"{}")
         metadata, known = change.get("metadata", {}), target["metadata"]
         if metadata.get("resourceVersion", known["resourceVersion"]) != known["resourceVersion"]:
-            return Answer(409, b'{"message":"the object has been modified"}', "409 modified")
+            return ApiAnswer(409, b'{"message":"the object has been modified"}', "409 modified")
         if metadata.get("uid", known["uid"]) != known["uid"]:
-            return Answer(422, b'{"details":{"causes":[{"field":"metadata.uid"}]}}')
+            return ApiAnswer(422, b'{"details":{"causes":[{"field":"metadata.uid"}]}}')
         _merge(target, change)
         target["metadata"]["resourceVersion"] = self._next()
         return _found(target)
@@ -278,8 +278,8 @@ def _merge(target: Manifest, change: Manifest) -> None:
             target[key] = value
 
 
-def _found(manifest: Manifest | None) -> Answer:
-    return Answer(404, b"{}") if manifest is None else Answer(200, json.dumps(manifest).encode())
+def _found(manifest: Manifest | None) -> ApiAnswer:
+    return ApiAnswer(404, b"{}") if manifest is None else ApiAnswer(200, json.dumps(manifest).encode())
 
 
 def _time(unix: float) -> str:
@@ -302,7 +302,11 @@ def move_of(pod: Manifest, to: str = "b", **fields: Any) -> MoveSpec:
 
 def spec_of(cluster: SmallCluster, *moves: MoveSpec, **fields: Any) -> PlanSpec:
     return PlanSpec(
-        created_at=moment(cluster.now), trigger=Trigger.NIGHT, mode=fields.pop("mode", Mode.ON), moves=moves, **fields
+        created_at=moment(cluster.now),
+        trigger=Trigger.NIGHT,
+        mode=fields.pop("mode", PlanMode.ON),
+        moves=moves,
+        **fields,
     )
 
 

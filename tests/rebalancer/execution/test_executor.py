@@ -10,14 +10,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kube.client.api_answer import NO_ANSWER, Answer
-from placement.reserved_targets.move_state import MoveState
-from rebalancer.execution.executor import Executor, MoveReport, StepResult
+from kube.client.api_answer import NO_ANSWER, ApiAnswer
+from placement.reservations.watched_plans import MoveState
 from rebalancer.execution.move_rooms import MoveRooms
-from rebalancer.execution.options import ExecutionOptions
+from rebalancer.execution.plan_executor import Executor, MoveReport, StepResult
 from rebalancer.execution.plan_progress import plan_step
 from rebalancer.execution.plan_records import PlanRecords, RebalancePlan
-from rebalancer.execution.wire import Mode, MoveSpec, MoveStatus, Phase, PlanSpec, PlanStatus, Trigger, moment
+from rebalancer.execution.plan_wire import (
+    MoveSpec,
+    MoveStatus,
+    PlanMode,
+    PlanPhase,
+    PlanSpec,
+    PlanStatus,
+    Trigger,
+    moment,
+)
+from rebalancer.rebalance_settings import ExecutionOptions
 from tests.rebalancer.execution.small_cluster import Killed, SmallCluster, move_of, spec_of, states
 
 T = TypeVar("T")
@@ -70,7 +79,7 @@ def test_a_move_evicts_the_pod_and_ends_when_its_replacement_is_ready() -> None:
     (record,) = cluster.plans["p"]["status"]["moves"]
     assert record["node"] == "b" and record["replacement"] != pod["metadata"]["name"]
     assert record["evictedAt"] and record["endedAt"] and "known" not in record
-    assert (phase(cluster), cluster.evicted) == (Phase.COMPLETED, [pod["metadata"]["uid"]])
+    assert (phase(cluster), cluster.evicted) == (PlanPhase.COMPLETED, [pod["metadata"]["uid"]])
 
 
 def test_the_intention_is_on_record_before_the_eviction_is_sent() -> None:
@@ -119,7 +128,7 @@ def test_a_budget_that_says_no_is_asked_again_until_the_deadline() -> None:
     plan(cluster, move_of(pod), move_of(other, "a", partner=0))
     play(cluster, executor_of(cluster, unsure_seconds=5))
     assert list(states(cluster).values()) == ["refused", "skipped"]
-    assert not cluster.evicted and phase(cluster) == Phase.COMPLETED
+    assert not cluster.evicted and phase(cluster) == PlanPhase.COMPLETED
     refused, skipped = cluster.plans["p"]["status"]["moves"]
     assert refused["message"] == "needs it" and "is worth nothing without" in skipped["message"]
     assert sum(one.endswith("/eviction") for one in cluster.requests) > 10
@@ -131,7 +140,7 @@ def test_a_replacement_that_is_not_ready_stops_the_plan() -> None:
     plan(cluster, *map(move_of, pods))
     play(cluster, executor_of(cluster))
     assert list(states(cluster).values()) == ["stuck", "skipped", "skipped"]
-    assert phase(cluster) == Phase.STOPPED and len(cluster.evicted) == 1
+    assert phase(cluster) == PlanPhase.STOPPED and len(cluster.evicted) == 1
 
 
 def test_a_replacement_without_a_node_is_nominated_and_in_the_end_stuck() -> None:
@@ -150,7 +159,7 @@ def test_replacements_elsewhere_stop_the_plan_once_there_are_too_many() -> None:
     plan(cluster, *map(move_of, pods))
     play(cluster, executor_of(cluster))
     assert list(states(cluster).values()) == ["elsewhere", "elsewhere", "skipped", "skipped"]
-    assert phase(cluster) == Phase.STOPPED
+    assert phase(cluster) == PlanPhase.STOPPED
 
 
 def test_a_replacement_that_dies_is_replaced_by_the_next() -> None:
@@ -275,9 +284,9 @@ def test_pods_that_cannot_be_listed_keep_no_place_for_ever(monkeypatch: pytest.M
     plan(cluster, move_of(second), name="q")
     answered = cluster._answer
 
-    def refuses(method: str, path: str, body: dict[str, Any]) -> Answer:
+    def refuses(method: str, path: str, body: dict[str, Any]) -> ApiAnswer:
         if method == "GET" and "pods?labelSelector=app%3Dcart" in path and cluster.evicted:
-            return Answer(NO_ANSWER, text="larger than is read")
+            return ApiAnswer(NO_ANSWER, text="larger than is read")
         return answered(method, path, body)
 
     monkeypatch.setattr(cluster, "_answer", refuses)
@@ -322,7 +331,7 @@ def test_one_namespace_in_trouble_takes_the_night_from_no_other(
     over = tuple(
         MoveStatus(f"{namespace}{n}", state, at) for namespace, all_ in ended.items() for n in range(len(all_))
     )
-    spec = PlanSpec(at, Trigger.NIGHT, Mode.ON, tuple(moves))
+    spec = PlanSpec(at, Trigger.NIGHT, PlanMode.ON, tuple(moves))
     made = RebalancePlan("p", "uid", "1", at, spec, PlanStatus(moves=over))
     found = plan_step(made, 1.8e9, ExecutionOptions(parallel=9))
     assert {move.namespace for move in found.begin} == (set() if stops else set("abc") - set(ended))
@@ -339,7 +348,7 @@ def test_a_stopped_plan_ends_what_is_under_way() -> None:
     run(executor.step())
     run(executor.stop("p", "the peak begins"))
     play(cluster, executor)
-    assert list(states(cluster).values()) == ["done", "skipped"] and phase(cluster) == Phase.STOPPED
+    assert list(states(cluster).values()) == ["done", "skipped"] and phase(cluster) == PlanPhase.STOPPED
 
 
 def test_an_executor_that_missed_a_change_of_the_record_evicts_nothing() -> None:

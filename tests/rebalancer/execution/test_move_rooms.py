@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from rebalancer.execution.executor import Executor
-from rebalancer.execution.move_rooms import MoveRooms, Room
+from rebalancer.execution.move_rooms import MoveRoom, MoveRooms
+from rebalancer.execution.plan_executor import Executor
 from rebalancer.execution.plan_records import PlanRecords
-from rebalancer.execution.wire import moment
+from rebalancer.execution.plan_wire import moment
 from tests.rebalancer.execution.small_cluster import Killed, SmallCluster, move_of, states
 from tests.rebalancer.execution.test_executor import OPTIONS, plan, play, run, small_cluster
 
@@ -22,7 +22,7 @@ class World:
     def __init__(self, *, installed: bool = True, requests: Mapping[str, float] | None = REQUESTS) -> None:
         self.cluster: SmallCluster = small_cluster()
         self.cluster.reservations = {} if installed else None
-        self.counts: Counter[Room] = Counter()
+        self.counts: Counter[MoveRoom] = Counter()
         (self.pod,) = self.cluster.add_app("cart", 1)
         self.name = f"move-{self.pod['metadata']['uid']}"
         self.requests = requests
@@ -36,7 +36,7 @@ class World:
             self.held_at_eviction.append(None if held is None else dict(held.get("status", {})))
         return False
 
-    def count(self, room: Room) -> None:
+    def count(self, room: MoveRoom) -> None:
         self.counts[room] += 1
 
     def executor(self) -> Executor:
@@ -76,18 +76,18 @@ def test_the_room_is_held_when_the_pod_goes_and_given_up_at_the_end() -> None:
     play(world.cluster, world.executor())
     assert list(states(world.cluster).values()) == ["done"]
     assert world.cluster.reservations == {}
-    assert world.counts[Room.HELD] >= 1
+    assert world.counts[MoveRoom.HELD] >= 1
 
 
 @pytest.mark.parametrize(
     ("world", "counts"),
     [
-        pytest.param(lambda: World(installed=False), {Room.ABSENT: 1}, id="not installed"),
-        pytest.param(lambda: World(requests=None), {Room.FAILED: 1}, id="pod not known"),
+        pytest.param(lambda: World(installed=False), {MoveRoom.ABSENT: 1}, id="not installed"),
+        pytest.param(lambda: World(requests=None), {MoveRoom.FAILED: 1}, id="pod not known"),
         pytest.param(lambda: World(requests={}), {}, id="no request needs no room"),
     ],
 )
-def test_without_room_the_move_goes_on_and_is_counted(world: Any, counts: dict[Room, int]) -> None:
+def test_without_room_the_move_goes_on_and_is_counted(world: Any, counts: dict[MoveRoom, int]) -> None:
     made = world()
     play(made.cluster, made.executor())
     assert list(states(made.cluster).values()) == ["done"]
@@ -101,7 +101,7 @@ def test_a_missing_right_costs_the_room_and_not_the_move(what: str) -> None:
     world.cluster.forbidden = f"{what} /apis/forecast-scheduler.io/v1alpha1/namespaces"
     play(world.cluster, world.executor())
     assert list(states(world.cluster).values()) == ["done"]
-    assert world.counts == {Room.FAILED: 1}
+    assert world.counts == {MoveRoom.FAILED: 1}
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
@@ -145,7 +145,7 @@ def test_a_lost_answer_is_asked_about(what: str, lost: str) -> None:
     assert not open_faults
     assert list(states(world.cluster).values()) == ["done"]
     assert [held and held["phase"] for held in world.held_at_eviction] == ["Available"]
-    assert world.counts == {Room.HELD: 1}
+    assert world.counts == {MoveRoom.HELD: 1}
 
 
 def test_room_that_a_scheduler_has_given_a_node_already_is_left_as_it_is() -> None:

@@ -8,13 +8,13 @@ from typing import Any
 from prometheus_client import CollectorRegistry, generate_latest
 
 from kube.events.event_recorder import EventRecorder
-from placement.reserved_targets.move_state import MoveState
-from rebalancer.execution.events import ExecutionEvents
-from rebalancer.execution.executor import MoveReport
-from rebalancer.execution.metrics import ExecutionCollector, ExecutionFigures
+from placement.reservations.watched_plans import MoveState
+from rebalancer.execution.move_events import ExecutionEvents
+from rebalancer.execution.move_metrics import ExecutionCollector, ExecutionFigures
 from rebalancer.execution.observation import Reply
+from rebalancer.execution.plan_executor import MoveReport
 from rebalancer.execution.plan_records import RebalancePlan
-from rebalancer.execution.wire import MoveSpec, MoveStatus, PlanStatus, moment
+from rebalancer.execution.plan_wire import MoveSpec, MoveStatus, PlanStatus, moment
 from tests.rebalancer.execution.small_cluster import SmallCluster, spec_of
 
 MOVE = MoveSpec("shop", "cart-1", "uid-1", "Deployment/cart", source="a", to="b", reason="small-01 gets hot")

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import pytest
 
-from kube.client.api_answer import Answer
-from rebalancer.execution.executor import Executor
+from kube.client.api_answer import ApiAnswer
+from rebalancer.execution.plan_executor import Executor
 from rebalancer.execution.plan_records import PlanRecords
-from rebalancer.execution.wire import Phase, moment
+from rebalancer.execution.plan_wire import PlanPhase, moment
 from tests.rebalancer.execution.small_cluster import Killed, SmallCluster, move_of, states
 from tests.rebalancer.execution.test_executor import OPTIONS, phase, plan, play, run, small_cluster
 
@@ -65,13 +65,13 @@ def test_budgets_are_asked_before_the_old_pod_goes() -> None:
 @pytest.mark.parametrize(
     ("fields", "state", "a_phase"),
     [
-        ({"node_of": lambda pod: "c"}, "elsewhere", Phase.COMPLETED),
-        ({"is_ready": lambda pod: False}, "stuck", Phase.STOPPED),
-        ({"node_of": lambda pod: ""}, "stuck", Phase.STOPPED),
-        ({"forbidden": "PATCH /apis/apps"}, "refused", Phase.COMPLETED),  # it could not be scaled up
+        ({"node_of": lambda pod: "c"}, "elsewhere", PlanPhase.COMPLETED),
+        ({"is_ready": lambda pod: False}, "stuck", PlanPhase.STOPPED),
+        ({"node_of": lambda pod: ""}, "stuck", PlanPhase.STOPPED),
+        ({"forbidden": "PATCH /apis/apps"}, "refused", PlanPhase.COMPLETED),  # it could not be scaled up
     ],
 )
-def test_a_surge_that_fails_is_withdrawn(fields: dict[str, Any], state: str, a_phase: Phase) -> None:
+def test_a_surge_that_fails_is_withdrawn(fields: dict[str, Any], state: str, a_phase: PlanPhase) -> None:
     cluster, pod = surged(**fields)
     play(cluster, executor_of(cluster))
     assert list(states(cluster).values()) == [state] and phase(cluster) == a_phase
@@ -215,9 +215,9 @@ def test_a_pod_with_annotations_to_their_limit_does_not_keep_the_replica(monkeyp
     cluster, pod = surged(is_ready=lambda pod: False)
     answered = cluster._answer
 
-    def refuses(method: str, path: str, body: dict[str, Any]) -> Answer:
+    def refuses(method: str, path: str, body: dict[str, Any]) -> ApiAnswer:
         is_cost = method == "PATCH" and COST in json.dumps(body) and pod["metadata"]["name"] not in path
-        return Answer(422, b"{}", "422 too long") if is_cost else answered(method, path, body)
+        return ApiAnswer(422, b"{}", "422 too long") if is_cost else answered(method, path, body)
 
     monkeypatch.setattr(cluster, "_answer", refuses)
     play(cluster, executor_of(cluster))

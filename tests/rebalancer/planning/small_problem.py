@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from forecast.resources import CPU, RESOURCES
-from rebalancer.planning.problem import Budget, PodColumns, Problem
+from rebalancer.planning.problem import Budget, PlannedPods, Problem
 
 
 def cpu_problem(
@@ -37,7 +37,7 @@ def cpu_problem(
     capacity = np.full((n_nodes, len(RESOURCES)), np.nan)
     capacity[:, CPU] = capacities
     every = np.arange(n_pods)
-    columns = PodColumns(
+    columns = PlannedPods(
         node=node,
         profile=every,
         requests=cores[:, None],

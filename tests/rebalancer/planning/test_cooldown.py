@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rebalancer.planning.cooldown import CooldownOptions, PastMove, first_night, may_move, nodes_left
+from rebalancer.cooldown import CooldownOptions, PastMove, first_night, may_move, nodes_left
 
 OPTIONS = CooldownOptions()
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from rebalancer.planning.chains import in_order
-from rebalancer.planning.options import PlanningOptions
+from rebalancer.planning.joint_moves import in_order
 from rebalancer.planning.planner import plan
 from rebalancer.planning.problem import Problem
+from rebalancer.rebalance_settings import PlanningOptions
 from tests.rebalancer.planning.small_problem import cpu_problem
 
 OPTIONS = PlanningOptions()

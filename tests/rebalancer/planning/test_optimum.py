@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rebalancer.planning.options import PlanningOptions
 from rebalancer.planning.planner import plan
+from rebalancer.rebalance_settings import PlanningOptions
 from testing.rebalancing.exact_plans import optimum
 from testing.rebalancing.random_problems import random_problem, small_size
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from base.arrays import Floats
 from forecast.resources import HOT_RESOURCES, HOT_SHARE, MEMORY
-from rebalancer.planning.options import PlanningOptions
+from rebalancer.planning.draft_tables import PlanTables
 from rebalancer.planning.planner import plan
 from rebalancer.planning.problem import Plan, Problem
-from rebalancer.planning.tables import PlanTables
+from rebalancer.rebalance_settings import PlanningOptions
 from testing.rebalancing.random_problems import random_problem, small_size
 
 OPTIONS = PlanningOptions(improvement_effort=5)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from base.errors import InputError
-from rebalancer.planning.options import PlanningOptions
 from rebalancer.planning.planner import plan
+from rebalancer.rebalance_settings import PlanningOptions
 from tests.rebalancer.planning.small_problem import cpu_problem
 
 OPTIONS = PlanningOptions()

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from base.errors import InputError
-from rebalancer.timing.local_hours import parse_hours
+from rebalancer.local_hours import parse_hours
 
 BERLIN = ZoneInfo("Europe/Berlin")
 MONDAY = datetime(2026, 11, 23)

@@ -7,7 +7,7 @@ import pytest
 
 from base.errors import InputError
 from forecast.service_key import ServiceKey
-from rebalancer.options import UnforeseenOptions
+from rebalancer.rebalance_settings import UnforeseenOptions
 from rebalancer.timing.unforeseen import UnforeseenState, moves_left, step
 
 OPTIONS = UnforeseenOptions()

@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 from base.arrays import Floats
 from base.errors import InputError
 from forecast.calendar import Calendar
-from rebalancer.options import WindowOptions
+from rebalancer.rebalance_settings import WindowOptions
 from rebalancer.timing.windows import MoveWindows, may_start, move_windows
 
 BERLIN = Calendar("Europe/Berlin")

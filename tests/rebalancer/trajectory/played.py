@@ -7,8 +7,7 @@ from typing import Any
 
 from forecast.history import History, PodUsage
 from forecast.model import PeakModel
-from rebalancer.options import RebalanceOptions
-from rebalancer.trajectory.options import TrajectoryOptions
+from rebalancer.rebalance_settings import RebalanceOptions, TrajectoryOptions
 from rebalancer.trajectory.trajectories import RULES, Trajectories, trajectories
 from tests.scorer.replay.small_cluster import small_cluster
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rebalancer.trajectory.forecast_placing import requests_of_services
+from rebalancer.trajectory.daily_outlook import requests_of_services
 from tests.rebalancer.trajectory.tiny_recording import tiny_recording
 
 

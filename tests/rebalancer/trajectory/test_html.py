@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from rebalancer.trajectory.html import trajectory_page
 from rebalancer.trajectory.trajectories import PLACEMENT_AND_MOVES, UNTOUCHED, Trajectories
+from rebalancer.trajectory.trajectory_page import trajectory_page
 from tests.rebalancer.trajectory.played import played
 from tests.scorer.replay.small_cluster import small_cluster
 

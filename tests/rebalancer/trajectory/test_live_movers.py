@@ -11,10 +11,10 @@ import pytest
 from forecast.resources import CPU as CPU_COLUMN
 from rebalancer.trajectory.low_node_load import LowNodeLoad, per_workload
 from rebalancer.trajectory.low_node_utilization import LowNodeUtilization
-from rebalancer.trajectory.movers import Mover, PlayedMove
+from rebalancer.trajectory.play import Mover, PlayedMove
 from rebalancer.trajectory.relieve_and_migrate import RelieveAndMigrate, combined_deviation, cools_down
 from scorer.replay.recording import Recording
-from scorer.replay.rules import Native
+from scorer.replay.replay_rules import Native
 from scorer.replay.running_cluster import RunningCluster
 from tests.rebalancer.trajectory.tiny_recording import tiny_recording
 

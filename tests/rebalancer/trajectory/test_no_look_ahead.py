@@ -11,9 +11,8 @@ import pytest
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.fit import fit
 from forecast.history import History, PodUsage
-from rebalancer.options import RebalanceOptions
-from rebalancer.trajectory.movers import NIGHT_SLOT
-from rebalancer.trajectory.options import TrajectoryOptions
+from rebalancer.rebalance_settings import RebalanceOptions, TrajectoryOptions
+from rebalancer.trajectory.play import NIGHT_SLOT
 from rebalancer.trajectory.trajectories import (
     CLAIRVOYANT,
     MOVES,

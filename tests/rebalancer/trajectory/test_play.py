@@ -8,9 +8,8 @@ import numpy as np
 
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import CPU
-from rebalancer.trajectory.movers import NIGHT_SLOT, NoMover, PlayedMove, Relocation
-from rebalancer.trajectory.play import play_days
-from scorer.replay.rules import Native
+from rebalancer.trajectory.play import NIGHT_SLOT, NoMover, PlayedMove, Relocation, play_days
+from scorer.replay.replay_rules import Native
 from scorer.replay.running_cluster import RunningCluster
 from tests.rebalancer.trajectory.tiny_recording import tiny_recording
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rebalancer.trajectory.releases import daily_releases
+from rebalancer.trajectory.trajectories import daily_releases
 from scorer.replay.recording import Recording, record
 from scorer.replay.window import replay_window
 from tests.scorer.replay.small_cluster import N_SERVICES, small_cluster

@@ -11,8 +11,8 @@ import pytest
 
 from base.errors import InputError, NotEnoughHistory
 from forecast.calendar import SLOTS_PER_DAY
-from rebalancer.planning.cooldown import CooldownOptions
-from rebalancer.trajectory.movers import NIGHT_SLOT
+from rebalancer.cooldown import CooldownOptions
+from rebalancer.trajectory.play import NIGHT_SLOT
 from rebalancer.trajectory.trajectories import (
     CLAIRVOYANT,
     MOVES,
@@ -23,7 +23,7 @@ from rebalancer.trajectory.trajectories import (
     Trajectories,
     trajectory_window,
 )
-from scorer.replay.metrics import hot_node_slots, shares
+from scorer.replay.replay_figures import hot_node_slots, shares
 from scorer.replay.window import flat
 from tests.rebalancer.trajectory.played import played
 from tests.scorer.replay.small_cluster import N_DAYS, N_NODES, small_cluster

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from base.arrays import AnyFloats, Floats
 from base.errors import InputError
 from forecast.resources import CPU, DISK, MEMORY, RESOURCES
-from rebalancer.options import Mode, TrustOptions
-from rebalancer.trust.grade import Grade, PlanFacts, Verdict, gain_of_moves, grade
+from rebalancer.night_grades import Grade, PlanFacts, Verdict, gain_of_moves, grade
+from rebalancer.rebalance_settings import RebalanceMode, TrustOptions
 
 N_SLOTS, N_RESOURCES = 10, len(RESOURCES)
 OPTIONS = TrustOptions()
@@ -43,7 +43,9 @@ def facts(predicted: float, *moves: tuple[int, int], made: list[bool] | None = N
     return PlanFacts(predicted, np.ones(len(moves)), source, target, done)
 
 
-def graded(plan: PlanFacts, lived: Floats, moved: Floats, *, mode: Mode = Mode.ON, **options: Any) -> Grade:
+def graded(
+    plan: PlanFacts, lived: Floats, moved: Floats, *, mode: RebalanceMode = RebalanceMode.ON, **options: Any
+) -> Grade:
     limits = capacity(len(lived))
     return grade(plan, lived, moved, limits, TrustOptions(**options), mode=mode, penalty=penalty)
 
@@ -55,7 +57,7 @@ def test_what_was_measured_is_with_the_moves_if_they_were_made() -> None:
     assert found.realised_gain == pytest.approx(10) and (found.prevented, found.newly_hot) == (10, 0)
     assert "10.0 of 10.0" in found.because
     # In shadow what was measured is without them; the night has the same grade.
-    assert graded(facts(10, (0, 1), made=[False]), usage(9, 4), usage(2), mode=Mode.SHADOW) == found
+    assert graded(facts(10, (0, 1), made=[False]), usage(9, 4), usage(2), mode=RebalanceMode.SHADOW) == found
 
 
 @pytest.mark.parametrize(
@@ -99,7 +101,7 @@ def test_only_moves_that_were_made_count_and_only_their_share_of_the_prediction(
 def test_nights_without_moves() -> None:
     none = graded(facts(0), usage(9), usage())
     assert none.verdict is Verdict.NO_MOVES and "planned" not in none.because
-    assert graded(facts(0), usage(9), usage(), mode=Mode.SHADOW).verdict is Verdict.NO_MOVES
+    assert graded(facts(0), usage(9), usage(), mode=RebalanceMode.SHADOW).verdict is Verdict.NO_MOVES
     assert graded(facts(9, (0, 1), made=[False]), usage(9, 4), usage(2)).verdict is Verdict.NO_MOVES
 
 
@@ -124,14 +126,14 @@ def test_a_resource_that_nobody_measures_is_left_out() -> None:
     lived, moved, limits = usage(7, 6), usage(2), capacity(2)
     limits[:, DISK] = 100
     lived[:, DISK] = np.nan
-    found = grade(facts(10, (0, 1)), lived, moved, limits, OPTIONS, mode=Mode.ON, penalty=penalty)
+    found = grade(facts(10, (0, 1)), lived, moved, limits, OPTIONS, mode=RebalanceMode.ON, penalty=penalty)
     assert found.coverage == 1 and found.verdict is Verdict.GOOD
 
 
 def test_the_worst_resource_counts_and_memory_does_not() -> None:
     lived, moved, limits = usage(5, 3), usage(1), np.full((2, N_RESOURCES), 10.0)
     lived[0, MEMORY], lived[0, DISK], moved[0, DISK] = 9.9, 7.0, 2.0
-    found = grade(facts(10, (0, 1)), lived, moved, limits, OPTIONS, mode=Mode.ON, penalty=penalty)
+    found = grade(facts(10, (0, 1)), lived, moved, limits, OPTIONS, mode=RebalanceMode.ON, penalty=penalty)
     assert found.realised_gain == pytest.approx(10) and found.prevented == 10
 
 

@@ -8,15 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalancer.options import Mode, TrustOptions
-from rebalancer.trust.grade import Verdict
-from rebalancer.trust.mode import NightRecord, Trust, mode_from
+from rebalancer.night_grades import NightRecord, Trust, Verdict, mode_from
+from rebalancer.rebalance_settings import RebalanceMode, TrustOptions
 
 FIRST = date(2026, 11, 1)
 VERDICTS = {"g": Verdict.GOOD, "b": Verdict.BAD, "n": Verdict.NO_MOVES, "u": Verdict.UNKNOWN, ".": None}
 
 
-def lived(verdicts: str, options: TrustOptions | None = None, configured: Mode = Mode.ON) -> list[NightRecord]:
+def lived(
+    verdicts: str, options: TrustOptions | None = None, configured: RebalanceMode = RebalanceMode.ON
+) -> list[NightRecord]:
     """The records of nights as the rebalancer itself lives them: each in the mode that follows from those before."""
     records: list[NightRecord] = []
     for n, letter in enumerate(verdicts):
@@ -28,38 +29,38 @@ def lived(verdicts: str, options: TrustOptions | None = None, configured: Mode =
 @pytest.mark.parametrize(
     ("verdicts", "return_after", "expected"),
     [
-        ("", None, Mode.ON),
-        ("b", None, Mode.ON),
-        ("bb", None, Mode.SHADOW),
-        ("bgb", None, Mode.ON),
-        ("gggbb", None, Mode.SHADOW),
-        ("bnb", None, Mode.SHADOW),  # nights that say nothing neither add nor end a row
-        ("bu.b", None, Mode.SHADOW),
-        ("uuuu", None, Mode.ON),
-        ("nnnn", None, Mode.ON),
-        ("bbgggggggg", None, Mode.SHADOW),  # it does not return by itself
-        ("bbb", None, Mode.SHADOW),
-        ("bbgg", 3, Mode.SHADOW),
-        ("bbggg", 3, Mode.ON),
-        ("bbgngug", 3, Mode.ON),
-        ("bbggbg", 3, Mode.SHADOW),
-        ("bbgggb", 3, Mode.ON),
-        ("bbgggbb", 3, Mode.SHADOW),
-        ("bbgggbbgg", 3, Mode.SHADOW),
+        ("", None, RebalanceMode.ON),
+        ("b", None, RebalanceMode.ON),
+        ("bb", None, RebalanceMode.SHADOW),
+        ("bgb", None, RebalanceMode.ON),
+        ("gggbb", None, RebalanceMode.SHADOW),
+        ("bnb", None, RebalanceMode.SHADOW),  # nights that say nothing neither add nor end a row
+        ("bu.b", None, RebalanceMode.SHADOW),
+        ("uuuu", None, RebalanceMode.ON),
+        ("nnnn", None, RebalanceMode.ON),
+        ("bbgggggggg", None, RebalanceMode.SHADOW),  # it does not return by itself
+        ("bbb", None, RebalanceMode.SHADOW),
+        ("bbgg", 3, RebalanceMode.SHADOW),
+        ("bbggg", 3, RebalanceMode.ON),
+        ("bbgngug", 3, RebalanceMode.ON),
+        ("bbggbg", 3, RebalanceMode.SHADOW),
+        ("bbgggb", 3, RebalanceMode.ON),
+        ("bbgggbb", 3, RebalanceMode.SHADOW),
+        ("bbgggbbgg", 3, RebalanceMode.SHADOW),
     ],
 )
 def test_it_stands_down_after_two_bad_nights_in_a_row_and_may_return_after_good_ones(
-    verdicts: str, return_after: int | None, expected: Mode
+    verdicts: str, return_after: int | None, expected: RebalanceMode
 ) -> None:
     options = TrustOptions(return_after=return_after)
-    assert mode_from(lived(verdicts, options), Mode.ON, options).mode is expected
+    assert mode_from(lived(verdicts, options), RebalanceMode.ON, options).mode is expected
 
 
 def test_a_stand_down_is_reported_with_its_day() -> None:
-    trust = mode_from(lived("gbb"), Mode.ON, TrustOptions())
-    assert trust == Trust(Mode.SHADOW, "stood down after 2 bad nights in a row, since 2026-11-03", 2)
-    assert trust.stood_down and not mode_from(lived("gb"), Mode.ON, TrustOptions()).stood_down
-    for configured in (Mode.OFF, Mode.SHADOW):  # never more than is configured
+    trust = mode_from(lived("gbb"), RebalanceMode.ON, TrustOptions())
+    assert trust == Trust(RebalanceMode.SHADOW, "stood down after 2 bad nights in a row, since 2026-11-03", 2)
+    assert trust.stood_down and not mode_from(lived("gb"), RebalanceMode.ON, TrustOptions()).stood_down
+    for configured in (RebalanceMode.OFF, RebalanceMode.SHADOW):  # never more than is configured
         for verdicts in ("", "ggggg", "bb"):
             trust = mode_from(lived(verdicts), configured, TrustOptions())
             assert trust.mode is configured and not trust.stood_down
@@ -69,21 +70,24 @@ def test_a_person_sets_it_on_again_at_once() -> None:
     records = lived("bb")
     today = FIRST + timedelta(days=2)
     forgiven = TrustOptions(counts_from=today)
-    assert mode_from(records, Mode.ON, forgiven).mode is Mode.ON
-    again = [*records, NightRecord(today, Mode.ON, Mode.ON, Verdict.BAD)]
-    assert mode_from(again, Mode.ON, forgiven).mode is Mode.ON
-    again.append(NightRecord(today + timedelta(days=1), Mode.ON, Mode.ON, Verdict.BAD))
-    assert mode_from(again, Mode.ON, forgiven).mode is Mode.SHADOW
+    assert mode_from(records, RebalanceMode.ON, forgiven).mode is RebalanceMode.ON
+    again = [*records, NightRecord(today, RebalanceMode.ON, RebalanceMode.ON, Verdict.BAD)]
+    assert mode_from(again, RebalanceMode.ON, forgiven).mode is RebalanceMode.ON
+    again.append(NightRecord(today + timedelta(days=1), RebalanceMode.ON, RebalanceMode.ON, Verdict.BAD))
+    assert mode_from(again, RebalanceMode.ON, forgiven).mode is RebalanceMode.SHADOW
     # A night for which shadow was configured says the same as the date.
-    between = [*records, NightRecord(today, Mode.SHADOW, Mode.SHADOW, Verdict.BAD)]
-    assert mode_from(between, Mode.ON, TrustOptions()).mode is Mode.ON
+    between = [*records, NightRecord(today, RebalanceMode.SHADOW, RebalanceMode.SHADOW, Verdict.BAD)]
+    assert mode_from(between, RebalanceMode.ON, TrustOptions()).mode is RebalanceMode.ON
 
 
 def test_a_verdict_that_comes_after_the_next_plan_counts_all_the_same() -> None:
-    late = [NightRecord(FIRST + timedelta(days=n), Mode.ON, Mode.ON, v) for n, v in enumerate([Verdict.BAD] * 2)]
-    late.append(NightRecord(FIRST + timedelta(days=2), Mode.ON, Mode.ON))
+    late = [
+        NightRecord(FIRST + timedelta(days=n), RebalanceMode.ON, RebalanceMode.ON, v)
+        for n, v in enumerate([Verdict.BAD] * 2)
+    ]
+    late.append(NightRecord(FIRST + timedelta(days=2), RebalanceMode.ON, RebalanceMode.ON))
     for records in (late, late[::-1]):
-        assert mode_from(records, Mode.ON, TrustOptions()).mode is Mode.SHADOW
+        assert mode_from(records, RebalanceMode.ON, TrustOptions()).mode is RebalanceMode.SHADOW
 
 
 @given(st.text("gbnu.", max_size=30), st.one_of(st.none(), st.integers(1, 5)), st.integers(1, 4), st.integers(0, 30))
@@ -95,7 +99,7 @@ def test_it_never_moves_when_the_last_graded_nights_were_bad(
     graded = [one for one in records if one.verdict is not None and one.verdict.is_grade]
     last = graded[-bad_nights:]
     if len(last) == bad_nights and all(one.verdict is Verdict.BAD for one in last):
-        assert mode_from(records, Mode.ON, options).mode is Mode.SHADOW
+        assert mode_from(records, RebalanceMode.ON, options).mode is RebalanceMode.SHADOW
     elif return_after is None and any(one.stood_down for one in records):
-        assert mode_from(records, Mode.ON, options).mode is Mode.SHADOW
-        assert mode_from(records[-max(1, kept) :], Mode.ON, options).mode is Mode.SHADOW
+        assert mode_from(records, RebalanceMode.ON, options).mode is RebalanceMode.SHADOW
+        assert mode_from(records[-max(1, kept) :], RebalanceMode.ON, options).mode is RebalanceMode.SHADOW

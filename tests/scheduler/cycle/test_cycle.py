@@ -17,7 +17,7 @@ from placement.filters.catalogue import standard_filters
 from placement.filters.filter import ClusterView, Filter, Rejection
 from placement.index.index import INDEXED_KINDS, PlacementIndex
 from placement.plugins import NodesOrStatus, Nomination
-from placement.policies.policy import OnePolicy, Policy
+from placement.policies.policy import OnePolicyForAll, Policy
 from placement.status import SUCCESS, Code, Status
 from scheduler.binding.binding_plugins import BindingPlugins
 from scheduler.cycle.cycle import SchedulingCycle
@@ -26,8 +26,8 @@ from scheduler.cycle.placing import UnitPlacer
 from scheduler.gangs.directory import GangDirectory
 from scheduler.profile import SchedulingProfile
 from scheduler.queue.queued_pods import Popped, QueuedPodInfo
-from scorer.policy import scoring_policy
 from scorer.scorer import Scorer
+from scorer.scoring_policy import scoring_policy
 from tests.placement.small_cluster import node_of
 from tests.scheduler.gangs.made_up import NOW, TRAIN, group, member
 
@@ -89,7 +89,7 @@ class World:
         self.profile = SchedulingProfile(
             "online",
             "forecast-scheduler",
-            OnePolicy(policy),
+            OnePolicyForAll(policy),
             BindingPlugins(bind=(), reserve=(self.reserving,)),
             filters=standard_filters(),
             **plugins,

@@ -7,7 +7,7 @@ import pytest
 
 from placement.filters.filter import Filter, rejected
 from placement.filters.predicted_peak import PredictedPeak
-from placement.policies.policy import OnePolicy
+from placement.policies.policy import OnePolicyForAll
 from scheduler.assembly import standard_profile
 from scheduler.binding.binding_plugins import BindingPlugins
 from scheduler.cycle.batch_plan import BatchPlan
@@ -58,7 +58,7 @@ def test_the_online_profile_places_like_pods_from_one_reading_of_the_tables(monk
         profile = standard_profile(
             ONLINE,
             "forecast-scheduler",
-            OnePolicy(world.policy),
+            OnePolicyForAll(world.policy),
             BindingPlugins(bind=()),
             fit=next(one for one in FILTERS if one.name == "NodeResourcesFit"),  # type: ignore[arg-type]
             further_filters=(nominated, Colocation(world.scorer.tables).filter),

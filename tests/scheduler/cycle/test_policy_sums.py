@@ -17,8 +17,8 @@ from placement.policies.pool_order import PoolOrder
 from placement.scores.plugin_weights import BALANCED, FIT, OURS, PLUGIN_WEIGHTS
 from scheduler.cycle.placing import Looked, UnitPlacer
 from scheduler.decision_advice import advice_of_cycle
-from scorer.policy import ScoringPolicy
-from scorer.scores.catalogue import SCORES
+from scorer.scores.score_catalogue import SCORES
+from scorer.scoring_policy import ScoringPolicy
 from tests.scheduler.cycle.varied_cluster import FILTERS, VariedCluster, varied_cluster
 
 NOTHING: Mapping[str, float] = dict.fromkeys(PLUGIN_WEIGHTS, 0)

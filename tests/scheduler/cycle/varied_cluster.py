@@ -23,20 +23,20 @@ from kube.objects.constraints import (
     Requirement,
     TopologySpreadConstraint,
 )
-from kube.objects.objects import NodeImage, NodeInfo, Phase, PodInfo, Taint
+from kube.objects.objects import NodeImage, NodeInfo, PodInfo, PodPhase, Taint
 from placement.filters.catalogue import standard_filters
 from placement.filters.domain import Domain
 from placement.filters.filter import ClusterView
 from placement.index.index import INDEXED_KINDS, PlacementIndex
-from placement.policies.policy import OnePolicy, Policy
+from placement.policies.policy import OnePolicyForAll, Policy
 from scheduler.binding.binding_plugins import BindingPlugins
 from scheduler.cycle.decisions import NodeChoice
 from scheduler.cycle.like_pods import Likeness
 from scheduler.cycle.placing import UnitPlacer
 from scheduler.profile import SchedulingProfile
 from scorer.options import ScorerOptions
-from scorer.policy import scoring_policy
 from scorer.scorer import Scorer
+from scorer.scoring_policy import scoring_policy
 from testing.clusters.large_cluster import large_cluster
 
 NOW = datetime(2026, 3, 4, 4, 10, tzinfo=UTC).timestamp()
@@ -58,7 +58,7 @@ class VariedCluster:
         """Of pods that go together; to be asked for while the lock is held."""
         names = {pod.scheduler_name for pod in self.pods}
         bindings = BindingPlugins(bind=())
-        profiles = {name: SchedulingProfile("any", name, OnePolicy(self.policy), bindings) for name in names}
+        profiles = {name: SchedulingProfile("any", name, OnePolicyForAll(self.policy), bindings) for name in names}
         return Likeness(self.view, profiles).runs(self.pods)
 
     def place(self, *, one_by_one: bool, most: int = 64, bounded_scan: int = 0) -> list[str]:
@@ -172,7 +172,7 @@ def _like(base: PodInfo, count: int, first: int, rng: np.random.Generator) -> Se
     like = replace(
         base,
         node="",
-        phase=Phase.PENDING,
+        phase=PodPhase.PENDING,
         started=None,
         created=NOW,
         owner_uid="" if rng.random() < 0.2 else base.owner_uid,

@@ -9,7 +9,7 @@ from typing import Any
 from cluster.assuming_cluster import AssumingCluster
 from forecast.service_key import NO_OWNER, Owner
 from kube.objects.objects import PodInfo
-from placement.pod_groups.labels import GROUP_LABEL, ROLE
+from placement.pod_groups.group_of_pod import GROUP_LABEL, ROLE
 from placement.pod_groups.minima import Minima
 from placement.pod_groups.pod_group import PodGroupInfo
 from scheduler.gangs.directory import GangDirectory

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kube.decoding.stored_templates import Condition
-from placement.pod_groups.minima import Minima
+from kube.decoding.stored_templates import StoredCondition
+from placement.pod_groups.minima import MIN_PER_ROLE, Minima
 from placement.pod_groups.pod_group import PodGroupInfo, PodGroupStatus
-from placement.pod_groups.role_minima import MIN_PER_ROLE
 from scheduler.gangs.group_decoding import POD_GROUPS
 
 
@@ -69,7 +68,7 @@ def test_all_that_is_read() -> None:
                 phase="Running",
                 occupied_by="ml/job",
                 running=2,
-                conditions=(Condition("Scheduled", "False", "Unschedulable", "m", observed_generation=2),),
+                conditions=(StoredCondition("Scheduled", "False", "Unschedulable", "m", observed_generation=2),),
             ),
         ),
         "77",

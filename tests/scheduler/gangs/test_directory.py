@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kube.objects.objects import Phase
+from kube.objects.objects import PodPhase
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.plugins import EnqueueExtensions, Hint
 from placement.status import Code, Status
@@ -145,10 +145,10 @@ def test_a_change_ends_a_pause(scene: Scene, how: str) -> None:
 def test_report(scene: Scene) -> None:
     scene.directory.put_group(group(3))
     scene.put(
-        member("a", node="n1", owner="job-b", phase=Phase.RUNNING),
+        member("a", node="n1", owner="job-b", phase=PodPhase.RUNNING),
         member("b", node="n1", owner="job-a"),
-        member("c", phase=Phase.FAILED),
-        member("e", node="n1", phase=Phase.RUNNING, terminating=True),
+        member("c", phase=PodPhase.FAILED),
+        member("e", node="n1", phase=PodPhase.RUNNING, terminating=True),
     )
     report = scene.directory.report(TRAIN)
     assert report is not None and report.complete_since is None and report.owners == ("ml/job-a", "ml/job-b")

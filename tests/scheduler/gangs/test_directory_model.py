@@ -9,8 +9,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from kube.objects.objects import Phase, PodInfo
-from placement.pod_groups.labels import GROUP_LABEL, ROLE
+from kube.objects.objects import PodInfo, PodPhase
+from placement.pod_groups.group_of_pod import GROUP_LABEL, ROLE
 from placement.pod_groups.minima import Minima
 from placement.pod_groups.pod_group import PodGroupInfo
 from scheduler.loop_settings import GangOptions
@@ -28,7 +28,7 @@ pods = st.builds(
     of=st.sampled_from(["", *NAMES]),
     node=st.sampled_from(["", "", "n1", "n2"]),
     owner=st.sampled_from(["", "job"]),
-    phase=st.sampled_from([Phase.PENDING, Phase.PENDING, Phase.RUNNING, Phase.SUCCEEDED, Phase.FAILED]),
+    phase=st.sampled_from([PodPhase.PENDING, PodPhase.PENDING, PodPhase.RUNNING, PodPhase.SUCCEEDED, PodPhase.FAILED]),
     terminating=st.sampled_from([False, False, False, True]),
     gates=st.sampled_from([(), (), ("gate",)]),
     scheduler_name=st.sampled_from(["forecast-scheduler", "forecast-scheduler", "another"]),
@@ -71,7 +71,7 @@ class Model:
             for pod in self.members(name)
             if not self._ended(pod) and not pod.terminating and pod.owner_uid
         }
-        return [pod for pod in self.members(name) if pod.phase is Phase.SUCCEEDED and pod.owner_uid in living]
+        return [pod for pod in self.members(name) if pod.phase is PodPhase.SUCCEEDED and pod.owner_uid in living]
 
     def falls_short(self, name: str, pods: list[PodInfo]) -> bool:
         minima: Minima = self._infos[name].minima
@@ -87,7 +87,7 @@ class Model:
 
     @staticmethod
     def _ended(pod: PodInfo) -> bool:
-        return pod.phase in (Phase.SUCCEEDED, Phase.FAILED)
+        return pod.phase in (PodPhase.SUCCEEDED, PodPhase.FAILED)
 
 
 class Directory(RuleBasedStateMachine):
@@ -216,7 +216,7 @@ class Directory(RuleBasedStateMachine):
             if report is not None:
                 phases = Counter(pod.phase for pod in self.model.members(name))
                 assert report.total == phases.total() and report.scheduled == len(self.model.seated(name))
-                assert (report.succeeded, report.failed) == (phases[Phase.SUCCEEDED], phases[Phase.FAILED])
+                assert (report.succeeded, report.failed) == (phases[PodPhase.SUCCEEDED], phases[PodPhase.FAILED])
 
     @invariant()
     def nothing_is_kept_of_what_is_gone(self) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from kube.decoding.stored_templates import Condition
-from kube.objects.objects import Phase, PodInfo
+from kube.decoding.stored_templates import StoredCondition
+from kube.objects.objects import PodInfo, PodPhase
 from placement.pod_groups.pod_group import PodGroupInfo, PodGroupStatus
 from scheduler.gangs.gang_gate import Reason
 from scheduler.gangs.group_status import WantedGroupStatus, change_of, wanted_status
@@ -33,8 +33,8 @@ def sits(uid: str, **changes: Any) -> PodInfo:
     return member(uid, node="n1", **changes)
 
 
-RUNS = {"phase": Phase.RUNNING, "owner": "job"}
-DONE = {"phase": Phase.SUCCEEDED, "owner": "job"}
+RUNS = {"phase": PodPhase.RUNNING, "owner": "job"}
+DONE = {"phase": PodPhase.SUCCEEDED, "owner": "job"}
 
 
 @pytest.mark.parametrize(
@@ -49,12 +49,12 @@ DONE = {"phase": Phase.SUCCEEDED, "owner": "job"}
         ([sits("a", **RUNS), sits("b")], "Scheduled", "True", Reason.SCHEDULED),
         ([sits("a", **RUNS), sits("b", **RUNS), member("c")], "Running", "True", Reason.SCHEDULED),
         ([sits("a", **RUNS), sits("b", **DONE)], "Running", "True", Reason.SCHEDULED),
-        ([sits("a", phase=Phase.RUNNING), sits("b", phase=Phase.SUCCEEDED)], "Running", "True", Reason.SCHEDULED),
+        ([sits("a", phase=PodPhase.RUNNING), sits("b", phase=PodPhase.SUCCEEDED)], "Running", "True", Reason.SCHEDULED),
         ([sits("a", **DONE), sits("b", **DONE)], "Finished", "True", Reason.SCHEDULED),
         ([sits("a", **DONE), sits("b", **DONE), member("c")], "Pending", "False", Reason.NOT_ENOUGH_MEMBERS),
-        ([sits("a", **RUNS), sits("b", phase=Phase.FAILED)], "Failed", "False", Reason.NOT_ENOUGH_MEMBERS),
+        ([sits("a", **RUNS), sits("b", phase=PodPhase.FAILED)], "Failed", "False", Reason.NOT_ENOUGH_MEMBERS),
         (
-            [sits("a", **RUNS), sits("b", **RUNS), sits("c", phase=Phase.FAILED)],
+            [sits("a", **RUNS), sits("b", **RUNS), sits("c", phase=PodPhase.FAILED)],
             "Running",
             "True",
             Reason.SCHEDULED,
@@ -98,14 +98,14 @@ def test_everything_at_first_and_nothing_once_it_says_so() -> None:
 
 
 def test_what_others_wrote_stays() -> None:
-    other = Condition("Quota", "True", "Fits")
+    other = StoredCondition("Quota", "True", "Fits")
     change = change_of(WANTED, PodGroupStatus(conditions=(other,), occupied_by="x", schedule_start_time="t"), NOW)
     assert change is not None and change.keys() == {"phase", "scheduled", "running", "conditions"}
     assert [one["type"] for one in change["conditions"]] == ["Quota", "Scheduled"]
 
 
 def test_a_replica_that_is_behind_leaves_a_later_version_alone() -> None:
-    later = Condition("Scheduled", "False", observed_generation=4)
+    later = StoredCondition("Scheduled", "False", observed_generation=4)
     assert change_of(WANTED, PodGroupStatus(conditions=(later,)), NOW) is None
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kube.decoding.stored_templates import Condition
+from kube.decoding.stored_templates import StoredCondition
 from kube.objects.objects import PodInfo
 from placement.pod_groups.group_apis import NATIVE, OURS
 from placement.pod_groups.minima import Minima
@@ -143,13 +143,13 @@ def test_the_condition_is_that_of_kube_scheduler() -> None:
     made.directory.attempt_failed(KEY, "1 of 2 members fit", "0/1 nodes are available")
     assert conditions(made) == [("PodGroupInitiallyScheduled", "False", "Unschedulable")]
     made.put(native("a", node="n1"), native("b", node="n1"))
-    other = Condition("DisruptionTarget", "True", "PreemptionByScheduler")
+    other = StoredCondition("DisruptionTarget", "True", "PreemptionByScheduler")
     expected = [
         ("DisruptionTarget", "True", "PreemptionByScheduler"),
         ("PodGroupInitiallyScheduled", "True", "Scheduled"),
     ]
     assert conditions(made, PodGroupStatus(conditions=(other,))) == expected
-    placed = PodGroupStatus(conditions=(Condition(NATIVE.condition, "True", "Scheduled"),))
+    placed = PodGroupStatus(conditions=(StoredCondition(NATIVE.condition, "True", "Scheduled"),))
     assert conditions(made, placed) is None
     made.cluster.delete_pod("a")
     assert made.directory.report(KEY).verdict.reason is Reason.NOT_ENOUGH_MEMBERS  # type: ignore[union-attr]

@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from kube.client.api_answer import NOT_SENT, Answer
-from kube.decoding.stored_templates import Condition
-from kube.objects.objects import Phase
+from kube.client.api_answer import NOT_SENT, ApiAnswer
+from kube.decoding.stored_templates import StoredCondition
+from kube.objects.objects import PodPhase
 from placement.pod_groups.pod_group import PodGroupInfo, PodGroupStatus
 from scheduler.gangs.gang_gate import Reason
 from scheduler.gangs.group_events import Turns
@@ -67,23 +67,23 @@ class Server:
 
     async def request(
         self, method: str, path: str, body: bytes | None, *, content_type: str = "", seconds: float
-    ) -> Answer:
+    ) -> ApiAnswer:
         assert method == "PATCH" and content_type == "application/merge-patch+json" and body is not None
         change = json.loads(body)
         name = path.removeprefix(f"{PATH}/").removesuffix("/status")
         if self.answer != 200:
-            return Answer(self.answer, text=f"{self.answer} no")
+            return ApiAnswer(self.answer, text=f"{self.answer} no")
         if change["metadata"] != {"resourceVersion": self.version(name)}:
             self.conflicts += 1
-            return Answer(409, text="409 the object has been modified")
+            return ApiAnswer(409, text="409 the object has been modified")
         self.written.append((name, change["status"]))
         self.versions[name] += 1
         if self.undoes:
             self.versions[name] += 1
-            return Answer(200, json.dumps({"status": change["status"]}).encode())
+            return ApiAnswer(200, json.dumps({"status": change["status"]}).encode())
         kept = {key: value for key, value in change["status"].items() if key not in self.drops}
         self.statuses[name] = self.statuses.get(name, {}) | kept
-        return Answer(200, json.dumps({"status": self.statuses[name]}).encode())
+        return ApiAnswer(200, json.dumps({"status": self.statuses[name]}).encode())
 
     def version(self, name: str) -> str:
         return str(self.versions[name])
@@ -128,7 +128,7 @@ def test_the_course_of_a_group() -> None:
     server.scene.assume(member("a"), member("b"))
     (fourth,) = server.run(5)
     assert (fourth[1]["phase"], fourth[1]["scheduled"], fourth[1]["occupiedBy"]) == ("Scheduled", 2, "ml/job")
-    server.scene.put(*(member(uid, owner="job", node="n1", phase=Phase.RUNNING) for uid in "ab"))
+    server.scene.put(*(member(uid, owner="job", node="n1", phase=PodPhase.RUNNING) for uid in "ab"))
     assert server.run(60) == [("train", {"phase": "Running", "running": 2})]
     assert [(name, reason) for name, reason, _ in server.told] == [("train", "Unschedulable"), ("train", "Scheduled")]
     assert server.writer.waiting == 0
@@ -152,7 +152,7 @@ def test_fields_that_the_definition_does_not_have_are_noticed(caplog: pytest.Log
     assert change[1]["phase"] == "Scheduled"
     server.scene.put(member("c", node="n1"))
     assert server.run(200) == []
-    server.scene.put(member("d", node="n1", phase=Phase.RUNNING))
+    server.scene.put(member("d", node="n1", phase=PodPhase.RUNNING))
     assert server.run(200) == [("train", {"running": 1})]
     words = [record.getMessage() for record in caplog.records]
     assert words == [
@@ -247,8 +247,10 @@ def test_each_turn_is_told_once() -> None:
 
 
 def test_what_the_status_says_has_been_told_before() -> None:
-    said = PodGroupStatus(conditions=(Condition("Scheduled", "False", "Timeout"),))
+    said = PodGroupStatus(conditions=(StoredCondition("Scheduled", "False", "Timeout"),))
     assert due(Turns(), Reason.TIMEOUT, status=said) == ""
     assert due(Turns(), Reason.SCHEDULED, status=said) == "Scheduled"
-    odd = PodGroupStatus(conditions=(Condition("Scheduled", "False", "Whatever"), Condition("Other", "True")))
+    odd = PodGroupStatus(
+        conditions=(StoredCondition("Scheduled", "False", "Whatever"), StoredCondition("Other", "True"))
+    )
     assert due(Turns(), Reason.TIMEOUT, status=odd) == "ScheduleTimeout"

@@ -9,7 +9,7 @@ from typing import Any
 
 from cluster.assuming_cluster import AssumingCluster
 from forecast.service_key import Owner
-from kube.objects.objects import NodeInfo, Phase, PodInfo
+from kube.objects.objects import NodeInfo, PodInfo, PodPhase
 from placement.index.index import PlacementIndex
 from scheduler.overcommit.overcommit import Overcommit, OvercommitCause, units_of
 from scheduler.overcommit.overcommitted_nodes import OvercommitWatch
@@ -62,7 +62,7 @@ def pod(
 
 def unanswered(name: str, *, bound_by_scheduler: bool = True, **changed: Any) -> PodInfo:
     """Its kubelet has said nothing of it; it was bound, or its creator has named the node."""
-    return pod(name, phase=Phase.PENDING, scheduled=1000.0 if bound_by_scheduler else None, **changed)
+    return pod(name, phase=PodPhase.PENDING, scheduled=1000.0 if bound_by_scheduler else None, **changed)
 
 
 def overcommit(

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-from kube.eviction.eviction import Evicted, Eviction
+from kube.client.eviction import Evicted, Eviction
 from kube.objects.objects import PodInfo
 from scheduler.overcommit.node_relief import RepairReport
 from scheduler.overcommit.overcommit import OvercommitCause

@@ -14,12 +14,11 @@ from placement.filters.catalogue import standard_filters
 from placement.filters.filter import ClusterView, Filter
 from placement.index.index import INDEXED_KINDS, PlacementIndex
 from placement.plugins import Nomination
-from placement.pod_groups.group_topology import ANYWHERE, GroupTopology
-from placement.pod_groups.labels import GROUP_LABEL, ROLE
+from placement.pod_groups.group_of_pod import GROUP_LABEL, ROLE
 from placement.pod_groups.minima import Minima
-from placement.pod_groups.pod_group import PodGroupInfo
+from placement.pod_groups.pod_group import ANYWHERE, GroupTopology, PodGroupInfo
 from placement.pod_importance import cost_of
-from placement.policies.policy import OnePolicy, Policy
+from placement.policies.policy import OnePolicyForAll, Policy
 from scheduler.binding.binding_plugins import BindingPlugins
 from scheduler.cycle.cycle import SchedulingCycle
 from scheduler.cycle.decisions import Decisions
@@ -33,8 +32,8 @@ from scheduler.preemption.sitting_pods import SittingPods
 from scheduler.preemption.victim_gangs import others_of_broken_gangs
 from scheduler.profile import SchedulingProfile
 from scheduler.queue.queued_pods import Popped, QueuedPodInfo
-from scorer.policy import scoring_policy
 from scorer.scorer import Scorer
+from scorer.scoring_policy import scoring_policy
 from tests.scheduler.preemption.made_up import NOW, pod
 
 SCHEDULER = "forecast-scheduler"
@@ -89,7 +88,7 @@ class GangWorld:
             for follower in (self.view.index, self.devices, self.gangs, self.nominated, self.sitting):
                 self.scorer.tables.attach(INDEXED_KINDS if follower is self.view.index else (), follower)
             self.profile = SchedulingProfile(
-                "online", SCHEDULER, OnePolicy(Policy(scoring_policy(self.scorer.options))),
+                "online", SCHEDULER, OnePolicyForAll(Policy(scoring_policy(self.scorer.options))),
                 BindingPlugins(bind=()),
                 filters=(*standard_filters(), *further(self), self.nominated),
                 post_filters=(self.preemption,),

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from cluster.tables.state import ClusterState
-from kube.client.api_answer import Answer, answered
+from kube.client.api_answer import ApiAnswer, answered
 from kube.client.kubernetes_client import api_client
 from kube.decoding.decoding import Kind, decode_object
 from kube.objects.objects import PodInfo
@@ -156,7 +156,7 @@ def test_a_conflict_does_not_mean_that_the_pod_is_gone(harness: Harness, monkeyp
     asked: list[str] = []
     real = harness.session.request
 
-    async def request(method: str, path: str, body: bytes | None, **more: Any) -> Answer:
+    async def request(method: str, path: str, body: bytes | None, **more: Any) -> ApiAnswer:
         asked.append(f"{method} {path.rpartition('pods/')[2]}")
         if asked.count(asked[-1]) == 1:
             return answered(409, b'{"message":"the object has been modified"}')
@@ -216,7 +216,7 @@ def test_a_pod_that_is_nominated_anew_when_its_preemption_fails_stays_nominated(
     seats = [(preemptor, Nomination("n", ()))]
     sent: list[str] = []
 
-    async def refuse_to_delete(method: str, path: str, body: bytes | None, **options: Any) -> Answer:
+    async def refuse_to_delete(method: str, path: str, body: bytes | None, **options: Any) -> ApiAnswer:
         if method == "DELETE":
             return answered(403, b'{"message": "no"}')
         if method == "PATCH" and path.endswith("/x/status"):
@@ -254,7 +254,7 @@ def test_a_victim_that_is_not_deleted_is_none_for_a_while(
     preemptor, victim = harness.create("x"), harness.create("v", on="n")
     passed_on = harness.session.request
 
-    async def refuse_to_delete(method: str, path: str, body: bytes | None, **options: Any) -> Answer:
+    async def refuse_to_delete(method: str, path: str, body: bytes | None, **options: Any) -> ApiAnswer:
         if method == "DELETE":
             return answered(status, b'{"message": "no"}')
         return await passed_on(method, path, body, **options)

@@ -6,7 +6,7 @@ import asyncio
 import json
 from dataclasses import dataclass, field, replace
 
-from kube.client.api_answer import Answer
+from kube.client.api_answer import ApiAnswer
 from scheduler.preemption.expected_node import ExpectedNode
 from tests.scheduler.preemption.made_up import pod
 
@@ -20,10 +20,10 @@ class Written:
 
     async def request(
         self, method: str, path: str, body: bytes | None, *, content_type: str = "", seconds: float
-    ) -> Answer:
+    ) -> ApiAnswer:
         assert content_type == "application/merge-patch+json"
         self.requests.append((method, path, json.loads(body or b"null")))
-        return Answer(self.status, b"{}")
+        return ApiAnswer(self.status, b"{}")
 
 
 def announced(written: Written, *, long: bool, nominated: str = "", leads: bool = True) -> bool:

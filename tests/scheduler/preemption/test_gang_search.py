@@ -11,7 +11,7 @@ import pytest
 from kube.decoding.decoding import Kind
 from kube.objects.constraints import LabelSelector, Operator, PodAffinityTerm, PodConstraints, Requirement
 from kube.objects.objects import NodeInfo, PodInfo
-from placement.devices.filter import GpuDevices
+from placement.devices.gpu_devices import GpuDevices
 from placement.filters.filter import Filter
 from placement.topology.gang_topology import GangTopology
 from scheduler.preemption.nominated_devices import NominatedDevices

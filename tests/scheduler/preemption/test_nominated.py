@@ -8,7 +8,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kube.objects.objects import Phase, PodInfo
+from kube.objects.objects import PodInfo, PodPhase
 from tests.scheduler.preemption.made_up import World, node, pod
 
 
@@ -36,7 +36,7 @@ def test_a_nomination_ends_when_the_pod_sits_and_comes_back_when_that_is_taken_b
     world.put(x)  # the binding failed
     assert world.nominated.of("x") is not None and world.ended == []
     world.put(replace(x, node="a"))
-    world.put(replace(x, node="a", phase=Phase.RUNNING))  # it was bound after all
+    world.put(replace(x, node="a", phase=PodPhase.RUNNING))  # it was bound after all
     world.delete("x")
     assert world.nominated.of("x") is None
     world.nominated.nominate(pod("y"), "a")
@@ -76,7 +76,7 @@ def test_a_nomination_ends_with_the_pod_or_its_node() -> None:
         assert world.nominated.nominate(pod(name), on)
     world.delete("x")
     assert world.ended == [("x", "a")]
-    world.put(replace(pod("z"), phase=Phase.FAILED))
+    world.put(replace(pod("z"), phase=PodPhase.FAILED))
     assert world.ended[1:] == [("z", "b")]
     world.view.cluster.apply(world.view.state.delete_node("b"))
     assert world.ended[2:] == [("y", "b")] and len(world.nominated) == 0

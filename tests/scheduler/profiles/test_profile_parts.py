@@ -14,7 +14,7 @@ import pytest
 from forecast_scheduler.cli import run
 from kube.client.kubernetes_source import ResourceSource
 from kube.objects.objects import PodInfo
-from placement.node_rule_options import NodeRuleOptions
+from placement.node_rule_settings import NodeRuleOptions
 from scheduler.handle import Handle, ProfileParts
 from scheduler.profiles.registry import PROFILES, builder
 from scheduler.schedule_settings import ScheduleSettings

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from cluster.tables.state import ClusterState
-from kube.objects.objects import Phase, PodInfo
+from kube.objects.objects import PodInfo, PodPhase
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.plugins import EnqueueExtensions, Hint
 from placement.status import SUCCESS
@@ -125,7 +125,7 @@ class Simulation:
             row = int(pod.node[1:])
             self.free[row][0] += pod.requests["cpu"]
             self.free[row][1] += pod.requests["memory"]
-            self.shares.apply(self.state.put_pod(replace(pod, phase=Phase.SUCCEEDED)))
+            self.shares.apply(self.state.put_pod(replace(pod, phase=PodPhase.SUCCEEDED)))
             self.shares.apply(self.state.delete_pod(pod.uid))
             self.a_pod_comes(pod.namespace)
         if ended:

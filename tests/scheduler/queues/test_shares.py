@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
 from cluster.tables.state import ClusterState
-from kube.objects.objects import NodeInfo, Phase, PodInfo
+from kube.objects.objects import NodeInfo, PodInfo, PodPhase
 from scheduler.quota_queues.owner_shares import OwnerShare, OwnerUse, ShareGauges, Shares, dominant, pods_to_level
 from scheduler.quota_queues.queue_of import QUEUE_ANNOTATION, QueueOf, QueueOwner
 from scheduler.quota_queues.quota_queue_settings import PodQueue
@@ -100,7 +100,7 @@ def test_following_is_as_good_as_counting_anew(steps: list[tuple[int, str, str]]
         if then == "gone":
             cluster.delete(pod.uid)
         elif then == "ended":
-            cluster.put(replace(pod, node="n", phase=Phase.FAILED))
+            cluster.put(replace(pod, node="n", phase=PodPhase.FAILED))
         else:
             cluster.put(replace(pod, node=then))
         anew = cluster.counted_anew()

@@ -11,7 +11,7 @@ import pytest
 
 from cluster.assuming_cluster import AssumingCluster
 from kube.binding.binding_steps import BindingResult, BindingVerdict
-from kube.client.api_answer import NO_ANSWER, Answer
+from kube.client.api_answer import NO_ANSWER, ApiAnswer
 from kube.objects.objects import PodInfo
 from placement.reservations.reservations import Reservations
 from placement.status import Code
@@ -43,7 +43,7 @@ class OfPods:
 class World:
     """answers: what the API server says, request by request."""
 
-    def __init__(self, *answers: Answer) -> None:
+    def __init__(self, *answers: ApiAnswer) -> None:
         cluster = AssumingCluster(ScorerOptions(), now=CREATED)
         self.answers, self.sent = list(answers), list[tuple[str, str, Any]]()
         self.now = CREATED + 60
@@ -60,7 +60,7 @@ class World:
 
     async def request(
         self, method: str, path: str, body: bytes | None, *, content_type: str = "", seconds: float
-    ) -> Answer:
+    ) -> ApiAnswer:
         self.sent.append((method, path, None if body is None else json.loads(body)))
         return self.answers.pop(0)
 
@@ -69,17 +69,17 @@ class World:
         return asyncio.run(self.binder.look(pod, "a") if look else self.binder.bind(pod, "a"))
 
 
-def listed(**status: Any) -> Answer:
+def listed(**status: Any) -> ApiAnswer:
     one = {
         "metadata": {"name": "release", "namespace": "shop", "uid": "uid-release", "resourceVersion": "8"},
         "spec": {"owners": {"matchLabels": {"app": "cart"}}, "resources": {"cpu": "2"}},
         "status": status,
     }
-    return Answer(200, json.dumps({"metadata": {"resourceVersion": "9"}, "items": [one] if status else []}).encode())
+    return ApiAnswer(200, json.dumps({"metadata": {"resourceVersion": "9"}, "items": [one] if status else []}).encode())
 
 
 def test_its_status_gets_the_node_and_the_cards_on_top_of_what_was_read() -> None:
-    world = World(Answer(200))
+    world = World(ApiAnswer(200))
     assert world.bind().is_success
     (method, path, body) = world.sent[0]
     assert (method, path) == ("PATCH", f"{PATH}/release/status")
@@ -106,10 +106,10 @@ def test_pods_are_left_to_the_plugin_that_binds_them(look: bool) -> None:
 
 @pytest.mark.parametrize(
     ("answer", "ends"),
-    [(Answer(409, text="modified"), "failed"), (Answer(404), "gone"), (Answer(403, text="no"), "failed")],
+    [(ApiAnswer(409, text="modified"), "failed"), (ApiAnswer(404), "gone"), (ApiAnswer(403, text="no"), "failed")],
     ids=["another version", "gone", "forbidden"],
 )
-def test_a_refusal_leaves_it_without_a_node(answer: Answer, ends: str) -> None:
+def test_a_refusal_leaves_it_without_a_node(answer: ApiAnswer, ends: str) -> None:
     outcome = outcome_of_binding(World(answer).bind())
     assert (outcome.ending.value, outcome.is_gone) == ("failed", ends == "gone")
 
@@ -122,12 +122,12 @@ def test_a_refusal_leaves_it_without_a_node(answer: Answer, ends: str) -> None:
         (listed(phase="Available", node="b"), Code.UNSCHEDULABLE, False),
         (listed(phase="Expired"), Code.UNSCHEDULABLE, True),
         (listed(), Code.UNSCHEDULABLE, True),
-        (Answer(NO_ANSWER), Code.ERROR, False),
+        (ApiAnswer(NO_ANSWER), Code.ERROR, False),
     ],
     ids=["written", "not written", "elsewhere", "over", "gone", "no answer again"],
 )
-def test_after_no_answer_what_is_there_decides(now: Answer, code: Code, is_gone: bool) -> None:
-    world = World(Answer(NO_ANSWER), now)
+def test_after_no_answer_what_is_there_decides(now: ApiAnswer, code: Code, is_gone: bool) -> None:
+    world = World(ApiAnswer(NO_ANSWER), now)
     status = world.bind()
     assert status.code is code
     assert outcome_of_binding(status).is_gone is is_gone

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from cluster.assuming_cluster import AssumingCluster
-from kube.client.api_answer import Answer
+from kube.client.api_answer import ApiAnswer
 from kube.objects.objects import RESERVATION
 from placement.reservations.reservations import Reservations
 from scheduler.reservation_status_writer import ReservationReports, ReservationWriter
@@ -24,7 +24,7 @@ OWNER = pod_info("cart-1", namespace="shop", labels={"app": "cart"}, requests={"
 
 class World:
     def __init__(self) -> None:
-        self.now, self.leads, self.answer = CREATED + 60, True, Answer(200)
+        self.now, self.leads, self.answer = CREATED + 60, True, ApiAnswer(200)
         self.sent: list[tuple[str, Any]] = []
         self.cluster = AssumingCluster(ScorerOptions(), now=self.now)
         self.cluster.put(node_info("a", allocatable={"cpu": 8.0, "memory": 2.0**36, "pods": 110.0}))
@@ -44,7 +44,7 @@ class World:
 
     async def request(
         self, method: str, path: str, body: bytes | None, *, content_type: str = "", seconds: float
-    ) -> Answer:
+    ) -> ApiAnswer:
         assert body is not None and path.endswith("/namespaces/shop/reservations/release/status")
         self.sent.append((method, json.loads(body)))
         return self.answer
@@ -112,7 +112,7 @@ class _NoPods:
 
 def test_a_missing_right_is_found_out_once_per_step() -> None:
     world = World()
-    world.answer = Answer(403)
+    world.answer = ApiAnswer(403)
     world.reservations.replace([reservation({"lifetime": "1s"}), replace(reservation({"lifetime": "1s"}), uid="other")])
     world.writer.step()
     assert len(world.sent) == 1

@@ -14,8 +14,8 @@ from placement.index.index import INDEXED_KINDS, PlacementIndex
 from placement.policies.policy import Policy
 from scheduler.cycle.placing import Looked, UnitPlacer
 from scorer.options import ScorerOptions
-from scorer.policy import scoring_policy
 from scorer.scorer import Scorer
+from scorer.scoring_policy import scoring_policy
 from testing.objects import node_info, pod_info
 
 OWNERS = LabelSelector((Requirement("app", Operator.IN, ("cart",)),))

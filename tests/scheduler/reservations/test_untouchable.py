@@ -8,7 +8,7 @@ import pytest
 from kubernetes.client import ApiClient
 
 from cluster.tables.state import ClusterState
-from kube.eviction.eviction import Evicted, api_server_evict
+from kube.client.eviction import Evicted, api_server_evict
 from kube.objects.objects import PodInfo
 from placement.reservations.reservation import HIGHEST_PRIORITY
 from scheduler.overcommit.repair_victims import is_evictable

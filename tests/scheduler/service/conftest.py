@@ -11,15 +11,15 @@ from kube.status.pod_condition_writer import ConditionFigures
 from scheduler.profiles.gpu.tide.tide_bodies import TIDE_BODIES
 from scheduler.profiles.gpu.tide.tide_report import NO_REPORT
 from scheduler.profiles.gpu.tide.tide_routes import tide_router
-from scheduler.profiles.job import jobs_plan_answers as answers
+from scheduler.profiles.job import jobs_plan_answers
 from scheduler.profiles.job.job_upkeep import jobs_router
 from scheduler.profiles.job.jobs_plan_answers import JobReports
 from scheduler.scheduling_metrics import ReportFigures, SchedulingFigures, SchedulingGauges, SchedulingMetrics
 from scheduler.service.scheduling_app import create_app
-from serving.documents import bodies_of
-from tenants import answers as tenant_answers
-from tenants.report import TenantsReport
-from tenants.routes import tenants_router
+from serving.openapi_parts import bodies_of
+from tenants import tenant_routes
+from tenants.tenant_report import TenantsReport
+from tenants.tenant_routes import tenants_router
 from testing.app_client import AppClient
 from tests.scheduler.service.simple_scheduling import SimpleScheduling, queued
 from tests.scorer.service.fake_scorer import FakeScorer
@@ -56,7 +56,7 @@ def client(scorer: FakeScorer, scheduling: SimpleScheduling, metrics: Scheduling
             tide_router(lambda: NO_REPORT),
             tenants_router(lambda n_hours: TenantsReport(0.0)),
         ],
-        bodies=(*bodies_of(answers), *TIDE_BODIES, *bodies_of(tenant_answers)),
+        bodies=(*bodies_of(jobs_plan_answers), *TIDE_BODIES, *bodies_of(tenant_routes)),
     )
     with AppClient(app) as client:
         yield client

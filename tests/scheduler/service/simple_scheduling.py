@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from scheduler.service.scheduling_answers import QueuedPod, QueueShare, SchedulingState, moment
+from scheduler.scheduling_answers import QueuedPod, QueueShare, SchedulingState, moment
 
 
 def queued(name: str, **changed: Any) -> QueuedPod:

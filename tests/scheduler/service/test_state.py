@@ -12,9 +12,9 @@ from scheduler.loop_settings import QueueOptions
 from scheduler.queue.active import PrioritySort
 from scheduler.queue.queued_pods import UnitOf
 from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.scheduling_answers import moment
 from scheduler.scheduling_metrics import SchedulingGauges
 from scheduler.service.live_answers import LiveScheduling
-from scheduler.service.scheduling_answers import moment
 from testing.app_client import AppClient
 from tests.placement.small_cluster import pod_of
 from tests.scheduler.service.simple_scheduling import SimpleScheduling, queued

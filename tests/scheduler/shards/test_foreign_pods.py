@@ -13,7 +13,7 @@ from kubernetes.client import ApiClient
 from forecast.service_key import Owner
 from kube.leader_election.lease_set import LeaseSet
 from placement.machine_groups.membership import BORROW
-from placement.node_rule_options import NodeRuleOptions
+from placement.node_rule_settings import NodeRuleOptions
 from scheduler.schedule_settings import ScheduleSettings
 from scheduler.scheduling_tables import schedule_tables
 from scheduler.shard_tables import ShardLeases, ShardTables

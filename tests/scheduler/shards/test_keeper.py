@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from kubernetes.client import ApiClient
 
 from cluster.held_rooms import HeldRoom
+from kube.leader_election.lease_options import LeaseOptions
 from kube.leader_election.lease_set import LeaseSet
-from kube.leader_election.options import LeaseOptions
 from kube.objects.constraints import LabelSelector, Operator, Requirement
-from kube.objects.objects import Phase, PodInfo
+from kube.objects.objects import PodInfo, PodPhase
 from scheduler.loop_settings import ShardOptions
 from scheduler.shards.assignment import Dispatcher
 from scheduler.shards.keeper import ShardKeeper
@@ -263,7 +263,7 @@ class World:
     def _land(self, flights: list[tuple[float, PodInfo, str]], until: float) -> None:
         for flight in [one for one in flights if one[0] <= until]:
             flights.remove(flight)
-            self.server.put_pod(replace(flight[1], node=flight[2], phase=Phase.RUNNING))
+            self.server.put_pod(replace(flight[1], node=flight[2], phase=PodPhase.RUNNING))
             self.bound += 1
             self.check()
 

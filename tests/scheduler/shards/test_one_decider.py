@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from cluster.assuming_cluster import AssumingCluster
 from kube.objects.constraints import PodAffinityTerm, PodConstraints, TopologySpreadConstraint
+from kube.objects.labels import selector_matches
 from kube.objects.objects import DeviceAsk, NamespaceInfo, PodInfo, PodResourceClaim
-from kube.objects.selectors import selector_matches
 from placement.index.namespaces import Namespaces
 from placement.machine_groups.membership import BORROW
 from scheduler.shards.one_decider import OneDecider, WideTerms

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable
 from typing import Any, cast
 
-from kube.client.api_answer import Answer, answered
+from kube.client.api_answer import ApiAnswer, answered
 from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession, SessionOver
 from scheduler.shards.passing_on import PASSED_ON, PassedOn, PassWriter
@@ -28,7 +28,7 @@ class Session:
             raise SessionOver
         asyncio.get_running_loop().call_soon(function, *arguments)
 
-    async def request(self, method: str, path: str, body: bytes, **_: object) -> Answer:
+    async def request(self, method: str, path: str, body: bytes, **_: object) -> ApiAnswer:
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         await asyncio.sleep(0)

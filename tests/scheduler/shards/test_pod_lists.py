@@ -14,7 +14,7 @@ from kubernetes.client import ApiClient
 
 from cluster.live_tables import LiveTables
 from forecast.service_key import Owner
-from kube.objects.objects import Phase, PodInfo
+from kube.objects.objects import PodInfo, PodPhase
 from scheduler.shards.foreign_pods import ForeignPods, PodLists
 from testing.objects import node_info, pod_info
 from testing.settable_clock import SettableClock
@@ -101,7 +101,7 @@ def test_a_pod_that_the_tables_know_as_waiting_sits_where_the_list_says(world: W
 
 
 def test_a_pod_that_has_ended_as_the_watch_says_does_not_begin_again(world: World) -> None:
-    world.put(pod_info("pod", scheduler_name=NAME, node="node-0", phase=Phase.SUCCEEDED))
+    world.put(pod_info("pod", scheduler_name=NAME, node="node-0", phase=PodPhase.SUCCEEDED))
     world.lists_pod("pod", 7, "node-0")
     assert world.lists.read_nodes(["node-0"]) == ["node-0"]
     assert world.cluster.state.pod_count[world.cluster.state.row_of["node-0"]] == 0

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from cluster.assuming_cluster import AssumingCluster
 from kube.objects.constraints import PodConstraints
 from kube.objects.objects import PodInfo
-from placement.pod_groups.labels import GROUP_LABEL
+from placement.pod_groups.group_of_pod import GROUP_LABEL
 from scheduler.queue.queued_pods import UnitOf
 from scheduler.shards.assignment import dispatcher
 from scheduler.shards.passing_on import PASSED_ON, PassedOn

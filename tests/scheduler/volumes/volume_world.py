@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from kube.client.api_answer import Answer, answered
+from kube.client.api_answer import ApiAnswer, answered
 from kube.decoding.decoding import decode_pod
 from kube.objects.objects import PodInfo
-from kube.objects.storage_objects import ClaimInfo, VolumeInfo
+from kube.objects.storage_objects import VolumeClaimInfo, VolumeInfo
 from scheduler.binding.volume_binder import VolumeBinder
 from tests.placement.storage_cluster import StorageCluster
 from tests.placement.storage_manifests import Manifest, claim, pod, storage_class, term, using, volume
@@ -53,7 +53,7 @@ class ApiServer:
 
     objects: dict[str, Manifest] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
-    says: list[Answer] = field(default_factory=list)  # instead, one after the other
+    says: list[ApiAnswer] = field(default_factory=list)  # instead, one after the other
     version: int = 100
 
     def put(self, manifest: Manifest) -> None:
@@ -61,7 +61,7 @@ class ApiServer:
 
     async def request(
         self, method: str, path: str, body: bytes | None, *, content_type: str = "", seconds: float
-    ) -> Answer:
+    ) -> ApiAnswer:
         self.asked.append(f"{method} {path}")
         await asyncio.sleep(0)
         if self.says:
@@ -131,7 +131,7 @@ class World:
         self.cluster.put(manifest)
         return decode_pod(manifest)
 
-    def claim(self, name: str) -> ClaimInfo:
+    def claim(self, name: str) -> VolumeClaimInfo:
         """As everybody reckons with it."""
         return self.cluster.index.storage.claims["default", name]
 

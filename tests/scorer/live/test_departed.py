@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cluster.live.departed import Departed
+from cluster.live.charges import Departed
 
 WINDOW = 300.0
 USE = np.array([2.0, 20.0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cluster.live.usage import NodeUsage, usage_by_row
-from cluster.live.virtual_available import virtual_available
+from cluster.live.virtual_request import virtual_available
 from tests.scorer.live_cluster import measured
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from cluster.live.virtual_request import virtual_request
-from cluster.predicted.declared_use import VIRTUAL_REQUEST_ANNOTATION
-from forecast.pod_bounds import LARGEST
+from cluster.predicted.pod_bounds import VIRTUAL_REQUEST_ANNOTATION
 from forecast.resources import CPU, MEMORY
+from forecast.usage_limits import LARGEST
 from tests.scorer.live_cluster import pod_of
 
 PROFILE = np.array([1.0, 2.0, 3.0, np.nan, 5.0])

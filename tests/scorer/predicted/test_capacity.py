@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cluster.predicted.capacity import CAPACITY_ANNOTATION, KnownCapacities, read_amounts
+from cluster.predicted.node_capacity import CAPACITY_ANNOTATION, KnownCapacities, read_amounts
 from tests.scorer.live_cluster import assuming, model, node
 
 ELSEWHERE = {"disk": 7.0, "network": 8.0}

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from base.arrays import Floats
-from cluster.predicted.cluster import PredictedCluster
 from cluster.predicted.horizon import Horizon
-from cluster.predicted.profiles import Profiles
+from cluster.predicted.pod_profiles import Profiles
+from cluster.predicted.predicted_cluster import PredictedCluster
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.model import PeakModel
 from forecast.resources import CPU, MEMORY
@@ -83,7 +83,7 @@ EVENTS = st.one_of(
 @given(st.lists(EVENTS, max_size=30))
 def test_any_sequence_of_changes_gives_what_is_built_anew_from_the_end_state(events: list[tuple[object, ...]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cluster.predicted.cluster._MOST_IDLE_PROFILES", 2)
+        patch.setattr("cluster.predicted.predicted_cluster._MOST_IDLE_PROFILES", 2)
         truth, predicted = Truth(), cluster(17.0)
         for event in events:
             match event:
@@ -235,7 +235,7 @@ def test_idle_profiles_are_bounded_and_profiles_of_pods_are_not_given_away(monke
     assert predicted.placed["uid-a"].profile == mine
     assert predicted.keys[mine].cpu_cores == 7.0
     np.testing.assert_array_equal(curve(predicted, 0), before)
-    monkeypatch.setattr("cluster.predicted.cluster._MOST_IDLE_PROFILES", 1)
+    monkeypatch.setattr("cluster.predicted.predicted_cluster._MOST_IDLE_PROFILES", 1)
     predicted = cluster()
     known = [service(i) for i in range(6)]
     predicted.add_services(known, dict.fromkeys(known, 4.0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cluster.predicted.load_changes import ANYTHING, LoadChanges
+from cluster.predicted.load_tables import ANYTHING, LoadChanges
 
 
 def told(log: LoadChanges, position: int) -> list[int]:

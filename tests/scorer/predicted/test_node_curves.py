@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from base.arrays import Floats
-from cluster.predicted.base import NodeBases
-from cluster.predicted.cluster import PredictedCluster
 from cluster.predicted.horizon import Horizon
+from cluster.predicted.load_parts import NodeBases
 from cluster.predicted.node_curves import gather, node_curves
-from cluster.predicted.profiles import Profiles
+from cluster.predicted.pod_profiles import Profiles
+from cluster.predicted.predicted_cluster import PredictedCluster
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.composition import peak_at
 from forecast.history import Placements

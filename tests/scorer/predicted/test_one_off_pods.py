@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from cluster.predicted.cluster import PredictedCluster
 from cluster.predicted.horizon import Horizon
 from cluster.predicted.node_curves import gather
 from cluster.predicted.pod_bounds import NO_NODE
-from cluster.predicted.profiles import Profiles
-from cluster.predicted.run_windows import Run
-from cluster.runs.expected import ExpectedRuns, Source
+from cluster.predicted.pod_profiles import Profiles
+from cluster.predicted.pod_runs import Run
+from cluster.predicted.predicted_cluster import PredictedCluster
+from cluster.runs.expected import ExpectedRuns, RunSource
 from cluster.runs.run_times import RunTimes
 from forecast.model import PeakModel
 from forecast.service_key import Owner, ServiceKey
@@ -46,7 +46,7 @@ def test_its_pods_run_as_long_as_those_before_them() -> None:
     runs = ExpectedRuns(RunTimes())
     assert runs.seconds(POD, NEW) is None, "no model: nothing says that it ends"
     runs.use_model(PROFILES.runs)
-    assert runs.seconds(POD, NEW) == 1500.0 and runs.of(POD, NEW).source is Source.MODEL
+    assert runs.seconds(POD, NEW) == 1500.0 and runs.of(POD, NEW).source is RunSource.MODEL
     assert runs.seconds(pod_of(1, "web"), service(1)) is None
 
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cluster.predicted.cluster import PredictedCluster
 from cluster.predicted.horizon import Horizon
 from cluster.predicted.node_curves import NodeCurves, gather, node_curves
-from cluster.predicted.profiles import Profiles
+from cluster.predicted.pod_profiles import Profiles
+from cluster.predicted.predicted_cluster import PredictedCluster
 from forecast.fit import FitOptions, fit
 from forecast.history import History
 from forecast.model import PeakModel

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster.predicted.pod_bounds import PodBounds
-from forecast.pod_bounds import largest_node
+from forecast.usage_limits import largest_node
 
 SOME = st.one_of(st.just(np.nan), st.sampled_from([1.0, 2.0, 3.0]))
 STEPS = st.lists(st.tuples(st.integers(0, 3), st.one_of(st.none(), st.tuples(*[SOME] * 5))), max_size=12)

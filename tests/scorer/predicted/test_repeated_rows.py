@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from cluster.predicted import repeated_rows
-from cluster.predicted.repeated_rows import add_to_rows
+from cluster.predicted import array_rows
+from cluster.predicted.array_rows import add_to_rows
 
 FLOATS = st.floats(-1e6, 1e6, width=32)
 
@@ -25,6 +25,6 @@ def test_it_is_the_loop(table: np.ndarray, rows: list[int], amount: np.ndarray, 
     for row in rows:
         expected[row] += amount
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(repeated_rows, "_ROWS_AT_ONCE", at_once)
+        patch.setattr(array_rows, "_ROWS_AT_ONCE", at_once)
         add_to_rows(table, np.array(rows, dtype=np.int64), amount)
     assert table.tobytes() == expected.tobytes()

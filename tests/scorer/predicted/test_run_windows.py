@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from base.arrays import Floats
-from cluster.predicted.cluster import PredictedCluster
 from cluster.predicted.horizon import Horizon
 from cluster.predicted.node_curves import gather, node_curves
-from cluster.predicted.profiles import ProfileKey, Profiles
-from cluster.predicted.run_windows import Run, expected_run, half_hours, slots_of, under_way
+from cluster.predicted.pod_profiles import ProfileKey, Profiles
+from cluster.predicted.pod_runs import Run, expected_run, half_hours, slots_of, under_way
+from cluster.predicted.predicted_cluster import PredictedCluster
 from forecast.calendar import SLOTS_PER_DAY, Calendar
 from forecast.model import PeakModel
 from forecast.resources import CPU, MEMORY, NETWORK
@@ -227,7 +227,7 @@ EVENTS = st.one_of(
 @given(st.lists(EVENTS, max_size=25))
 def test_any_sequence_of_runs_gives_what_is_built_anew_from_the_end_state(events: list[tuple[object, ...]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cluster.predicted.cluster._MOST_IDLE_PROFILES", 2)  # rows go from one run to another
+        patch.setattr("cluster.predicted.predicted_cluster._MOST_IDLE_PROFILES", 2)  # rows go from one run to another
         predicted, slot = cluster(8.0), 16
         there: dict[str, tuple[PodInfo, ServiceKey, int, Run | None]] = {}
         for event in events:

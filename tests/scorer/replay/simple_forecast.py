@@ -10,10 +10,10 @@ from forecast.history import History
 from forecast.resources import RESOURCES
 from forecast.scenarios import dilate
 from scorer.replay.curves import CurveForecast, NodeBound
-from scorer.replay.window import Window, flat
+from scorer.replay.window import ReplayWindow, flat
 
 
-def simple_forecast(history: History, window: Window, current_replicas: Floats) -> CurveForecast:
+def simple_forecast(history: History, window: ReplayWindow, current_replicas: Floats) -> CurveForecast:
     """Everything from the days of `history` alone, whatever `window` says lies behind it."""
     weeks = []
     for age in (1, 2, 3):

@@ -12,7 +12,7 @@ from forecast.assumed_capacity import assumed_capacities
 from forecast.history import History
 from forecast.resources import CPU, DISK, MEMORY
 from scorer.replay.recording import Recording, record
-from scorer.replay.report import figures_of
+from scorer.replay.replay_figures import figures_of
 from scorer.replay.window import replay_window
 from tests.scorer.replay.small_cluster import small_cluster
 

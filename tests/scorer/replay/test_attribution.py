@@ -10,10 +10,10 @@ import pytest
 from forecast.fit import fit
 from forecast.history import History, PodUsage
 from forecast.resources import DISK
-from scorer.replay.attribution import LARGEST_ERROR
-from scorer.replay.html import replay_page
 from scorer.replay.preparation import forecast_with
+from scorer.replay.recording import LARGEST_ERROR
 from scorer.replay.replay import Replay, replay
+from scorer.replay.replay_page import replay_page
 from scorer.replay.window import flat
 from tests.scorer.replay.small_cluster import N_DAYS, N_NODES, REPLICAS, by_day, small_cluster
 

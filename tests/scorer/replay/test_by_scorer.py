@@ -15,13 +15,13 @@ from forecast.resources import LOG
 from forecast.service_key import service_of_pod
 from kube.objects.objects import PodInfo
 from scorer.options import ScorerOptions
-from scorer.policy import ChosenScoring, ScoringPolicy, scoring_policy
 from scorer.replay.by_scorer import ByScorer, ScorerSetup
 from scorer.replay.preparation import forecast_with
 from scorer.replay.recording import record
 from scorer.replay.replay import CONFIGURED, RULES, Replay, replay
 from scorer.replay.window import replay_window
-from scorer.scores.options import ScoreOptions
+from scorer.scores.score_settings import ScoreOptions
+from scorer.scoring_policy import ChosenScoring, ScoringPolicy, scoring_policy
 from tests.scorer.replay.simple_forecast import simple_forecast
 from tests.scorer.replay.small_cluster import REPLICAS, small_cluster
 

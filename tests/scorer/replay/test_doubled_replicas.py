@@ -9,8 +9,7 @@ from base.arrays import Floats
 from forecast.fit import fit
 from forecast.history import History, PodUsage
 from forecast.resources import CPU
-from scorer.replay.doubled_replicas import SLOTS_BEFORE, doubled_replicas
-from scorer.replay.preparation import forecast_with
+from scorer.replay.preparation import SLOTS_BEFORE, doubled_replicas, forecast_with
 from scorer.replay.replay import Replay, replay
 from scorer.replay.window import flat, replay_window
 from tests.scorer.replay.small_cluster import REPLICAS, small_cluster

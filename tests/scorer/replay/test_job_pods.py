@@ -12,12 +12,10 @@ from base.arrays import Floats
 from forecast.fit import fit
 from forecast.resources import CPU, RESOURCES
 from forecast.service_key import ServiceKey
-from scorer.replay.cluster_state import ClusterState, PendingPod
-from scorer.replay.curves import CurveForecast, last_week
-from scorer.replay.job_pods import JobPods, last_weeks_runs
+from scorer.replay.curves import CurveForecast, JobPods, last_week, last_weeks_runs
 from scorer.replay.preparation import forecast_with
 from scorer.replay.replay import Replay, replay
-from scorer.replay.rules import ByCurves
+from scorer.replay.replay_rules import ByCurves, ReplayedPod, ReplayState
 from trainer.history.files import HistoryFiles
 
 N_RESOURCES = len(RESOURCES)
@@ -41,10 +39,10 @@ def forecast(job_cores: float = 6.0) -> CurveForecast:
     )
 
 
-def two_nodes() -> ClusterState:
+def two_nodes() -> ReplayState:
     capacity = np.full((2, N_RESOURCES), np.nan)
     capacity[:, CPU] = 10.0
-    return ClusterState(capacity, np.full((2, 2), 99.0), np.zeros((2, N_RESOURCES)), np.ones((2, 2)))
+    return ReplayState(capacity, np.full((2, 2), 99.0), np.zeros((2, N_RESOURCES)), np.ones((2, 2)))
 
 
 def jobs(*end: int) -> JobPods:
@@ -52,8 +50,8 @@ def jobs(*end: int) -> JobPods:
     return JobPods(np.array([False, True]), np.array(end))
 
 
-def pod(index: int, service: int) -> PendingPod:
-    return PendingPod(service, np.array([1.0, 0.0]), np.zeros(N_RESOURCES), index)
+def pod(index: int, service: int) -> ReplayedPod:
+    return ReplayedPod(service, np.array([1.0, 0.0]), np.zeros(N_RESOURCES), index)
 
 
 @pytest.mark.parametrize(("known", "node"), [(True, 0), (False, 1)])

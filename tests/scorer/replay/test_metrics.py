@@ -9,9 +9,17 @@ import pytest
 
 from base.arrays import Floats
 from forecast.resources import CPU, DISK, MEMORY
-from scorer.replay.metrics import daily_peaks, hot_node_slots, peak_variation, shares
 from scorer.replay.remarks import no_gap_remarks
-from scorer.replay.report import RuleFigures, figures_of, gap_closed, no_gap
+from scorer.replay.replay_figures import (
+    RuleFigures,
+    daily_peaks,
+    figures_of,
+    gap_closed,
+    hot_node_slots,
+    no_gap,
+    peak_variation,
+    shares,
+)
 
 
 def figures(hot: float, **peak_cv: float) -> RuleFigures:

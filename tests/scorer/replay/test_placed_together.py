@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from base.arrays import Ints
-from scorer.replay.cluster_state import ClusterState, PendingPod
 from scorer.replay.placed_together import ByCurvesTogether
-from scorer.replay.playback import Playback, play
 from scorer.replay.preparation import Prepared, by_curves, prepare
-from scorer.replay.running_cluster import RunningCluster
+from scorer.replay.replay_rules import ReplayedPod, ReplayState
+from scorer.replay.running_cluster import Playback, RunningCluster, play
 from tests.scorer.replay.simple_forecast import simple_forecast
 from tests.scorer.replay.small_cluster import small_cluster
 
@@ -65,7 +64,7 @@ def test_only_pods_of_the_release_move_and_those_of_each_batch_once(prepared: Pr
     recording, sizes = prepared.recording, list[int]()
 
     class Noting(ByCurvesTogether):
-        def rearrange(self, pods: Sequence[PendingPod], nodes: Ints, state: ClusterState) -> Ints:
+        def rearrange(self, pods: Sequence[ReplayedPod], nodes: Ints, state: ReplayState) -> Ints:
             sizes.append(len(pods))
             return super().rearrange(pods, nodes, state)
 

@@ -12,11 +12,11 @@ import pytest
 
 from base.errors import InputError, NotEnoughHistory
 from forecast.resources import CPU
-from scorer.replay.html import replay_page
-from scorer.replay.playback import play
 from scorer.replay.recording import record
 from scorer.replay.replay import LADDER, RULES, Replay, replay
-from scorer.replay.rules import Live, Native
+from scorer.replay.replay_page import replay_page
+from scorer.replay.replay_rules import Live, Native
+from scorer.replay.running_cluster import play
 from scorer.replay.window import replay_window
 from tests.scorer.replay.simple_forecast import simple_forecast
 from tests.scorer.replay.small_cluster import N_DAYS, REPLICAS, by_day, curves, small_cluster

@@ -10,11 +10,10 @@ import pytest
 
 from base.arrays import Floats
 from forecast.resources import CPU, MEMORY, RESOURCES
-from scorer.replay.cluster_state import ClusterState, PendingPod
 from scorer.replay.curves import CurveForecast, true_future
-from scorer.replay.playback import play
 from scorer.replay.recording import Recording, record
-from scorer.replay.rules import ByCurves, Live, replicas_to_come
+from scorer.replay.replay_rules import ByCurves, Live, ReplayedPod, ReplayState, replicas_to_come
+from scorer.replay.running_cluster import play
 from scorer.replay.window import replay_window
 from tests.scorer.replay.small_cluster import N_SERVICES, small_cluster
 
@@ -23,12 +22,12 @@ EVENING = slice(32, 40)
 FIXED, AUTOSCALED = 0, 1
 
 
-def two_nodes(allocatable: Sequence[Sequence[float]], capacity: Sequence[float] = (10.0, 10.0)) -> ClusterState:
+def two_nodes(allocatable: Sequence[Sequence[float]], capacity: Sequence[float] = (10.0, 10.0)) -> ReplayState:
     """Nodes with CPU only; a pod of each service requests one core."""
     limits = np.full((2, N_RESOURCES), np.nan)
     limits[:, CPU] = capacity
     requests = np.array([[1.0, 0.0], [1.0, 0.0]])
-    return ClusterState(limits, np.asarray(allocatable, dtype=np.float64), np.zeros((2, N_RESOURCES)), requests)
+    return ReplayState(limits, np.asarray(allocatable, dtype=np.float64), np.zeros((2, N_RESOURCES)), requests)
 
 
 def evening_forecast(expected: float) -> CurveForecast:
@@ -48,8 +47,8 @@ def evening_forecast(expected: float) -> CurveForecast:
     )
 
 
-def chosen(rule: ByCurves, state: ClusterState) -> int:
-    return rule.choose(PendingPod(FIXED, np.array([1.0, 0.0]), np.zeros(N_RESOURCES)), np.ones(2, dtype=bool), state)
+def chosen(rule: ByCurves, state: ReplayState) -> int:
+    return rule.choose(ReplayedPod(FIXED, np.array([1.0, 0.0]), np.zeros(N_RESOURCES)), np.ones(2, dtype=bool), state)
 
 
 @pytest.mark.parametrize(("expected", "node"), [(0.0, 0), (3.0, 1)])
@@ -108,7 +107,7 @@ def test_neither_a_full_memory_that_is_over_nor_an_unknown_size_decides() -> Non
     state.capacity = np.vstack([state.capacity, state.capacity[:1]])
     state.live_usage = np.zeros((3, N_RESOURCES))
     state.live_usage[0, CPU] = 4.0
-    pod = PendingPod(FIXED, np.array([1.0, 0.0]), np.ones(N_RESOURCES))
+    pod = ReplayedPod(FIXED, np.array([1.0, 0.0]), np.ones(N_RESOURCES))
     assert Live().choose(pod, np.ones(3, dtype=bool), state) == 2
 
 
@@ -117,7 +116,7 @@ class Watched(ByCurves):
 
     errors: dict[int, Floats]
 
-    def live_error(self, slot: int, state: ClusterState) -> Floats:
+    def live_error(self, slot: int, state: ReplayState) -> Floats:
         error = super().live_error(slot, state)
         self.errors[slot] = np.nan_to_num(error / state.capacity)
         return error

@@ -8,14 +8,13 @@ from typing import Any
 import pytest
 
 from cluster.assuming_cluster import AssumingCluster
-from cluster.runs import observed
-from cluster.runs.job_pods import is_job_pod
-from cluster.runs.observed import ObservedRuns
-from cluster.runs.run_times import RunTimes
-from forecast.run_length import RunEstimate
+from cluster.runs import run_times
+from cluster.runs.expected import is_job_pod
+from cluster.runs.run_times import ObservedRuns, RunTimes
+from forecast.job_runs import RunEstimate
 from forecast.service_key import NO_OWNER, Owner, ServiceKey
 from kube.decoding.jobs import JobInfo
-from kube.objects.objects import Phase, PodInfo
+from kube.objects.objects import PodInfo, PodPhase
 from scorer.options import ScorerOptions
 from tests.kube.api_objects import node, pod
 from tests.scorer.runs.made_up import REPORT
@@ -48,7 +47,7 @@ def running(name: str = "a", **changes: Any) -> PodInfo:
     return replace(one, **{"started": NOW - 500.0} | changes)
 
 
-def done(name: str = "a", *, seconds: float = 60.0, phase: Phase = Phase.SUCCEEDED, **changes: Any) -> PodInfo:
+def done(name: str = "a", *, seconds: float = 60.0, phase: PodPhase = PodPhase.SUCCEEDED, **changes: Any) -> PodInfo:
     return running(name, phase=phase, finished=NOW - 500.0 + seconds, **changes)
 
 
@@ -78,14 +77,14 @@ def test_a_pod_that_ended_counts_once_from_its_start_to_its_end_or_now(world: Wo
     assert world.expected() == RunEstimate(80.0, 150.0, 2)
     world = World()
     world.cluster.put(running())
-    world.cluster.put(running(phase=Phase.SUCCEEDED))
+    world.cluster.put(running(phase=PodPhase.SUCCEEDED))
     assert world.expected() == RunEstimate(500.0, 1000.0, 1)
     late = World()
-    late.cluster.put(running(phase=Phase.SUCCEEDED))
+    late.cluster.put(running(phase=PodPhase.SUCCEEDED))
     assert late.expected() is None, "it may have ended long ago"
 
 
-@pytest.mark.parametrize("changes", [{"phase": Phase.FAILED}, {"terminating": True}])
+@pytest.mark.parametrize("changes", [{"phase": PodPhase.FAILED}, {"terminating": True}])
 def test_one_that_was_cut_short_says_nothing(world: World, changes: dict[str, Any]) -> None:
     world.cluster.put(done("a", seconds=60.0))
     world.cluster.put(done("b", seconds=20.0, **changes))
@@ -100,7 +99,7 @@ def test_one_that_was_cut_short_says_nothing(world: World, changes: dict[str, An
         done(started=None),
         replace(done(), started=NOW + 100.0),
         replace(done(), owner=Owner("ReplicaSet", "cart-1"), owner_uid=""),
-        running(phase=Phase.RUNNING, finished=NOW),
+        running(phase=PodPhase.RUNNING, finished=NOW),
     ],
 )
 def test_what_says_nothing(world: World, one: PodInfo) -> None:
@@ -110,7 +109,7 @@ def test_what_says_nothing(world: World, one: PodInfo) -> None:
 
 
 def test_what_is_remembered_of_pods_is_bounded(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(observed, "_REMEMBERED", 5)
+    monkeypatch.setattr(run_times, "_REMEMBERED", 5)
     for number in range(40):
         world.cluster.put(done(f"p{number}"))
         assert len(world.observed._counted) == min(number + 1, 5)

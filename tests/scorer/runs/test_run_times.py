@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster.runs.run_times import REMEMBERED_RUNS, RunTimes
-from forecast.run_length import LONGEST_RUN, RunEstimate, estimate
+from forecast.job_runs import LONGEST_RUN, RunEstimate, estimate
 from forecast.service_key import ServiceKey
 from kube.decoding.jobs import JobOutcome
 from tests.scorer.runs.made_up import REPORT, run

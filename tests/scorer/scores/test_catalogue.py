@@ -8,9 +8,9 @@ import pytest
 from base.arrays import Floats
 from base.errors import InputError
 from forecast.resources import CPU, LOG, RESOURCES
-from scorer.scores.catalogue import SCORES, check_weights, combine, scores
-from scorer.scores.columns import ClusterFigures, NodeColumns, PodColumns
-from scorer.scores.options import ScoreParameters
+from scorer.scores.score_catalogue import SCORES, check_weights, combine, scores
+from scorer.scores.score_columns import ClusterFigures, ScoredNodeColumns, ScoredPodColumns
+from scorer.scores.score_settings import ScoreParameters
 
 
 def test_scores_combine_to_their_weighted_mean_and_those_without_weight_are_not_needed() -> None:
@@ -65,7 +65,7 @@ PARAMETERS = ScoreParameters(
     shape=((0, 10), (100, 0)),
 )
 # One node. Requested with the pod: CPU 30 % (true) or 40 % (nonzero), memory 50 % (true), GPU 80 %.
-NODES = NodeColumns(
+NODES = ScoredNodeColumns(
     kinds=("cpu", "memory", GPU),
     allocatable=np.array([[10.0, 100.0, 10.0]]),
     requested=np.array([[2.0, 40.0, 6.0]]),
@@ -79,7 +79,7 @@ NODES = NodeColumns(
     out_of_memory=np.array([False]),
     known=np.array([True]),
 )
-POD = PodColumns(
+POD = ScoredPodColumns(
     requests=np.array([1.0, 10.0, 2.0]),
     nonzero=np.array([1.5, 15.0]),
     virtual_request=np.full(len(RESOURCES), 1.0),

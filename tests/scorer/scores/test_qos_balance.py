@@ -7,9 +7,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from scorer.scores.catalogue import SCORES
-from scorer.scores.columns import ClusterFigures
 from scorer.scores.qos_balance import part_of_cluster, qos_balance_score
+from scorer.scores.score_catalogue import SCORES
+from scorer.scores.score_columns import ClusterFigures
 from tests.contracts.test_scores import half_full
 
 CLUSTER = np.array([50.0, 30.0, 20.0])

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from scorer.service.app import create_app
-from scorer.service.options import ServiceOptions
+from scorer.service.scorer_service_settings import ScorerServiceOptions
 from testing.app_client import AppClient
 from tests.scorer.service.fake_scorer import FakeScorer
 
@@ -19,5 +19,5 @@ def scorer() -> FakeScorer:
 
 @pytest.fixture
 def client(scorer: FakeScorer) -> Iterator[AppClient]:
-    with AppClient(create_app(scorer, ServiceOptions(deadline=5))) as client:
+    with AppClient(create_app(scorer, ScorerServiceOptions(deadline=5))) as client:
         yield client

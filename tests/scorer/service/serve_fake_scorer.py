@@ -8,15 +8,15 @@ from __future__ import annotations
 import sys
 
 from scorer.service.app import create_app
-from scorer.service.options import ServiceOptions
-from serving.options import ServerOptions
+from scorer.service.scorer_service_settings import ScorerServiceOptions
 from serving.server import serve
+from serving.server_settings import ServerOptions
 from tests.scorer.service.fake_scorer import FakeScorer
 
 
 def main() -> None:
     port, drain = (float(argument) for argument in [*sys.argv[1:], "0", "0"][:2])
-    app = create_app(FakeScorer(), ServiceOptions(max_body_bytes=2**20, deadline=10))
+    app = create_app(FakeScorer(), ScorerServiceOptions(max_body_bytes=2**20, deadline=10))
     options = ServerOptions(port=int(port), drain=drain, header_timeout=1.0)
     serve(app, options, lambda url: print(url, flush=True))
 

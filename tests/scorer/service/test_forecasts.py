@@ -65,7 +65,7 @@ def test_unknown_load_is_null_and_numbers_keep_seven_digits(client: AppClient) -
     assert body["resources"] == list(RESOURCES)
     import numpy as np
 
-    from serving.json_body import json_body
+    from serving.json_answers import json_body
 
     values = np.array([[123456789.123, 1.23456789e-9], [0.0, np.nan]])
     assert msgspec.json.decode(json_body(values)) == [[123456800.0, 1.234568e-9], [0.0, None]]

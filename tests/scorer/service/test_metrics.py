@@ -8,8 +8,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from cluster.degradation import Level
 from forecast.model_findings import ModelFinding
 from scorer.service.app import create_app
-from scorer.service.metrics import ServiceMetrics
-from scorer.service.options import ServiceOptions
+from scorer.service.scorer_service_metrics import ScorerServiceMetrics
+from scorer.service.scorer_service_settings import ScorerServiceOptions
 from testing.app_client import AppClient
 from testing.servers.prometheus import promtool
 from tests.scorer.service.fake_scorer import NOW, FakeScorer
@@ -92,13 +92,13 @@ def test_stages_of_an_answer_are_timed(client: AppClient) -> None:
 
 
 def test_series_can_be_switched_off_and_names_are_escaped(scorer: FakeScorer) -> None:
-    options = ServiceOptions(node_metrics=False, service_metrics=False)
+    options = ScorerServiceOptions(node_metrics=False, service_metrics=False)
     with AppClient(create_app(scorer, options)) as client:
         text = client.get("/metrics").text
     assert "forecast_degradation_level 0.0" in text
     assert "forecast_node_" not in text and "forecast_service_" not in text
     odd = 'a"b\\c\nd'
-    text = ServiceMetrics(FakeScorer(2, node_name=odd), ServiceOptions()).render().decode()
+    text = ScorerServiceMetrics(FakeScorer(2, node_name=odd), ScorerServiceOptions()).render().decode()
     assert any(("node", odd) in labels for _, labels in _samples(text))
 
 

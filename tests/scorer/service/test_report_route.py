@@ -11,9 +11,9 @@ from pathlib import Path, PosixPath
 import httpx
 import pytest
 
-from scorer.service import report_file
 from scorer.service.app import create_app
-from scorer.service.options import ServiceOptions
+from scorer.service.routes import page_and_report
+from scorer.service.scorer_service_settings import ScorerServiceOptions
 from testing.app_client import AppClient
 from tests.scorer.service.fake_scorer import FakeScorer
 
@@ -21,7 +21,7 @@ PAGE = "<!doctype html><p>the report</p>"
 
 
 def asked(report: Path | None) -> AppClient:
-    return AppClient(create_app(FakeScorer(2), ServiceOptions(report=report)))
+    return AppClient(create_app(FakeScorer(2), ScorerServiceOptions(report=report)))
 
 
 def test_the_report_is_served_sandboxed_and_read_anew(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_without_a_report_it_says_how_to_have_one_and_refuses_what_is_none(
     with asked(None) as client:
         answer = client.get("/report")
         assert answer.status_code == 404 and "set scorer.report" in answer.json()["error"]
-    monkeypatch.setattr(report_file, "MOST_BYTES", 1000)
+    monkeypatch.setattr(page_and_report, "MOST_BYTES", 1000)
     large = tmp_path / "large.html"
     large.write_bytes(b"x" * 1001)
     for report, sentence in ((tmp_path, "Is a directory"), (large, "larger than")):
@@ -76,7 +76,7 @@ class HungPath(PosixPath):
 
 def test_a_report_on_a_hung_mount_does_not_hold_up_probes() -> None:
     async def story() -> None:
-        app = create_app(FakeScorer(2), ServiceOptions(report=HungPath("/mount/report.html")))
+        app = create_app(FakeScorer(2), ScorerServiceOptions(report=HungPath("/mount/report.html")))
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://scorer") as client:
             status = asyncio.create_task(client.get("/v1/status"))
             assert await asyncio.to_thread(HungPath.looked_at.wait, 20)

@@ -13,19 +13,18 @@ import numpy as np
 import pytest
 
 from forecast.calendar import Calendar
-from forecast.earlier_days import EarlierDays
-from forecast.history import History
+from forecast.history import EarlierDays, History
 from forecast.resources import CPU, DISK, LOG, MEMORY, NETWORK, RESOURCES
 from forecast.service_key import ServiceKey
 from forecast.usage_limits import CutSeries
 from tests.synthetic import synthetic_history
-from trainer.doctor.examination import CHECKS, Examination, account, examine
-from trainer.doctor.finding import Finding, Kind
-from trainer.history.cleaning import Cause, CleaningReport
+from trainer.audit.examination import CHECKS, Examination, account, examine
+from trainer.audit.finding import Finding, FindingKind
+from trainer.history.cleaning import CleaningCause, CleaningReport
 
 GERMANY = Calendar("Europe/Berlin", "DE")
 NOTHING = CleaningReport()
-OF_A_MODEL = {Kind.NOT_REPRODUCED}
+OF_A_MODEL = {FindingKind.NOT_REPRODUCED}
 """What only a run finds, which has a model."""
 
 
@@ -34,7 +33,7 @@ def healthy(n_days: int = 28) -> History:
     return synthetic_history(n_days=n_days, calendar=GERMANY)
 
 
-def found(examination: Examination) -> list[Kind]:
+def found(examination: Examination) -> list[FindingKind]:
     return [finding.kind for finding in examination.findings]
 
 
@@ -71,56 +70,56 @@ unmeasured = put(np.nan, np.s_[5, NETWORK])
 ceiling = put(lambda usage: np.minimum(usage, 3.0), np.s_[5, CPU])
 never_repeats = put(lambda usage: np.random.default_rng(0).exponential(size=usage.shape) + 0.1, np.s_[5, CPU])
 
-CASES: dict[Kind, Spoil] = {
-    Kind.MISSING_DAYS: missing_days,
-    Kind.MISSING_SAMPLES: put(np.nan, np.s_[5, CPU, :, ::4]),
-    Kind.NODE_GAPS: one_after_the_other(
+CASES: dict[FindingKind, Spoil] = {
+    FindingKind.MISSING_DAYS: missing_days,
+    FindingKind.MISSING_SAMPLES: put(np.nan, np.s_[5, CPU, :, ::4]),
+    FindingKind.NODE_GAPS: one_after_the_other(
         put(np.nan, np.s_[0, CPU, :, ::4], "node_usage"), put(1.0, np.s_[0, CPU, [0, -1], [0, -1]], "node_usage")
     ),
-    Kind.YOUNG_SERVICES: young,
-    Kind.ONE_OFF_OWNERS: lambda history: replace(
+    FindingKind.YOUNG_SERVICES: young,
+    FindingKind.ONE_OFF_OWNERS: lambda history: replace(
         history, services=(*history.services[:5], ServiceKey("batch", "Workflow", "etl-*"))
     ),
-    Kind.UNMEASURED: unmeasured,
-    Kind.PER_NODE_ONLY: put(np.nan, np.s_[:, LOG]),
-    Kind.UNMEASURED_RESOURCES: put(np.nan, np.s_[:, DISK], "node_usage", "usage_per_pod"),
-    Kind.PODS_AND_NODES: put(lambda usage: usage / 4, np.s_[:, CPU], "usage_per_pod", "node_pod_usage"),
-    Kind.UNKNOWN_REQUESTS: put(np.nan, 5, "daily_requests"),
-    Kind.UNKNOWN_CAPACITY: put(np.nan, (0, DISK), "capacity"),
-    Kind.ABOVE_CAPACITY: put(1.5 * 40, np.s_[0, DISK, 3, :5], "node_usage"),
-    Kind.CPU_CEILING: ceiling,
-    Kind.FULL_NODES: put(0.99 * 40, np.s_[0, CPU, :, 40:42], "node_usage"),
-    Kind.COUNTER_RESETS: put(0, (5, NETWORK, 20, 40)),
-    Kind.NEVER_REPEATS: never_repeats,
-    Kind.UNEVEN_PEAKS: put(lambda usage: 5 * usage, np.s_[5, DISK, ::9]),
-    Kind.SHIFTED_CLOCK: put(lambda usage: np.roll(usage, 2, axis=-1), np.s_[:, :, 14:]),
-    Kind.TIME_ZONE: put(QUIET_AT_ONE, np.s_[...]),
-    Kind.NO_HOLIDAYS: lambda history: replace(history, calendar=Calendar("Europe/Berlin")),
-    Kind.SHORT_HISTORY: lambda history: history.before(20),
+    FindingKind.UNMEASURED: unmeasured,
+    FindingKind.PER_NODE_ONLY: put(np.nan, np.s_[:, LOG]),
+    FindingKind.UNMEASURED_RESOURCES: put(np.nan, np.s_[:, DISK], "node_usage", "usage_per_pod"),
+    FindingKind.PODS_AND_NODES: put(lambda usage: usage / 4, np.s_[:, CPU], "usage_per_pod", "node_pod_usage"),
+    FindingKind.UNKNOWN_REQUESTS: put(np.nan, 5, "daily_requests"),
+    FindingKind.UNKNOWN_CAPACITY: put(np.nan, (0, DISK), "capacity"),
+    FindingKind.ABOVE_CAPACITY: put(1.5 * 40, np.s_[0, DISK, 3, :5], "node_usage"),
+    FindingKind.CPU_CEILING: ceiling,
+    FindingKind.FULL_NODES: put(0.99 * 40, np.s_[0, CPU, :, 40:42], "node_usage"),
+    FindingKind.COUNTER_RESETS: put(0, (5, NETWORK, 20, 40)),
+    FindingKind.NEVER_REPEATS: never_repeats,
+    FindingKind.UNEVEN_PEAKS: put(lambda usage: 5 * usage, np.s_[5, DISK, ::9]),
+    FindingKind.SHIFTED_CLOCK: put(lambda usage: np.roll(usage, 2, axis=-1), np.s_[:, :, 14:]),
+    FindingKind.TIME_ZONE: put(QUIET_AT_ONE, np.s_[...]),
+    FindingKind.NO_HOLIDAYS: lambda history: replace(history, calendar=Calendar("Europe/Berlin")),
+    FindingKind.SHORT_HISTORY: lambda history: history.before(20),
 }
-OF_CLEANING = {Kind.IMPOSSIBLE_VALUES, Kind.WRONG_TIMES}
+OF_CLEANING = {FindingKind.IMPOSSIBLE_VALUES, FindingKind.WRONG_TIMES}
 
 
 def test_every_check_is_tried() -> None:
-    assert set(CASES) | OF_CLEANING == {check.kind for check in CHECKS} == set(Kind) - OF_A_MODEL
+    assert set(CASES) | OF_CLEANING == {check.kind for check in CHECKS} == set(FindingKind) - OF_A_MODEL
 
 
 def test_a_healthy_history_has_no_finding() -> None:
     examination = examine(healthy(), NOTHING)
     assert examination.findings == () and examination.not_judged == ()
-    assert set(examination.not_found) == set(Kind) - OF_A_MODEL
+    assert set(examination.not_found) == set(FindingKind) - OF_A_MODEL
     assert account(healthy(), NOTHING) == ()
 
 
 def test_one_off_owners_are_counted_with_what_they_use() -> None:
-    report = CleaningReport({("usage.parquet", Cause.ONE_OFF): 4_224})
-    finding = only_finding(CASES[Kind.ONE_OFF_OWNERS](healthy()), report)
+    report = CleaningReport({("usage.parquet", CleaningCause.ONE_OFF): 4_224})
+    finding = only_finding(CASES[FindingKind.ONE_OFF_OWNERS](healthy()), report)
     assert finding.what.startswith("4,224 of 4,229 services ran for less than an hour and never again: 29 % of cpu, ")
     assert finding.what.endswith("they are forecast as 1 group")
 
 
 @pytest.mark.parametrize("kind", CASES, ids=lambda kind: kind.name.lower())
-def test_a_cause_is_found_and_nothing_else(kind: Kind) -> None:
+def test_a_cause_is_found_and_nothing_else(kind: FindingKind) -> None:
     finding = only_finding(CASES[kind](healthy()))
     assert finding.kind is kind
     assert finding.n_services + finding.n_nodes > 0
@@ -129,10 +128,10 @@ def test_a_cause_is_found_and_nothing_else(kind: Kind) -> None:
 
 @pytest.mark.parametrize(
     "kind",
-    [Kind.MISSING_SAMPLES, Kind.CPU_CEILING],
+    [FindingKind.MISSING_SAMPLES, FindingKind.CPU_CEILING],
     ids=lambda kind: kind.name.lower(),
 )
-def test_a_finding_about_cpu_of_one_service_touches_its_share_of_the_cpu(kind: Kind) -> None:
+def test_a_finding_about_cpu_of_one_service_touches_its_share_of_the_cpu(kind: FindingKind) -> None:
     history = CASES[kind](healthy())
     load = np.nanmean((history.usage_per_pod * history.replicas[:, None])[:, :, -7:], axis=(2, 3))
     finding = only_finding(history)
@@ -152,7 +151,7 @@ def test_missing_days_are_named_and_weigh_their_share_of_the_time() -> None:
 
 def test_a_service_that_moved_here_with_its_past_is_not_young() -> None:
     past, history = healthy(), young(healthy())
-    assert found(examine(history, NOTHING)) == [Kind.YOUNG_SERVICES]
+    assert found(examine(history, NOTHING)) == [FindingKind.YOUNG_SERVICES]
     earlier = EarlierDays(
         days=past.days[:25],
         service=np.array([5]),
@@ -169,12 +168,12 @@ def test_the_hour_that_clocks_jump_over_is_no_gap() -> None:
     jump = history.days.index(date(2026, 3, 29))
     for end, is_gap in ((6, False), (7, True)):
         spoilt = put(np.nan, np.s_[:, jump, 4:end], "replicas")(history)
-        assert (Kind.MISSING_DAYS in found(examine(spoilt, NOTHING))) == is_gap
+        assert (FindingKind.MISSING_DAYS in found(examine(spoilt, NOTHING))) == is_gap
 
 
 def test_an_export_that_begins_within_a_day_has_no_gap() -> None:
     history = put(np.nan, np.s_[:, 0, :20], "replicas")(put(np.nan, np.s_[:, -1, -3:], "replicas")(healthy()))
-    assert Kind.MISSING_DAYS not in found(examine(history, NOTHING))
+    assert FindingKind.MISSING_DAYS not in found(examine(history, NOTHING))
 
 
 def test_a_service_that_is_gone_limits_nothing() -> None:
@@ -188,9 +187,11 @@ def test_runs_of_jobs_need_not_repeat_by_the_hour() -> None:
 
 
 def test_what_cleaning_removed_is_reported_with_the_services_that_were_cut() -> None:
-    report = CleaningReport({("usage.parquet", Cause.NEGATIVE): 7, ("usage.parquet", Cause.BEYOND_NODE): 9})
+    report = CleaningReport(
+        {("usage.parquet", CleaningCause.NEGATIVE): 7, ("usage.parquet", CleaningCause.BEYOND_NODE): 9}
+    )
     alone = only_finding(healthy(), report)
-    assert alone.kind is Kind.IMPOSSIBLE_VALUES and "7 values are negative" in alone.what
+    assert alone.kind is FindingKind.IMPOSSIBLE_VALUES and "7 values are negative" in alone.what
     assert alone.n_services == 0 and np.isnan(alone.load_share).all()
     cut = only_finding(healthy(), report, (CutSeries(service=5, node=0, resource=DISK, slots=9, ratio=4.0),))
     assert cut.n_services == 1 and cut.load_share[DISK] == pytest.approx(6 / 21, rel=0.02)
@@ -198,14 +199,14 @@ def test_what_cleaning_removed_is_reported_with_the_services_that_were_cut() -> 
 
 
 def test_rows_from_a_wrong_clock_are_reported() -> None:
-    finding = only_finding(healthy(), CleaningReport({("usage.parquet", Cause.STRAY_TIME): 3}))
-    assert finding.kind is Kind.WRONG_TIMES and "3 rows lie far" in finding.what
+    finding = only_finding(healthy(), CleaningReport({("usage.parquet", CleaningCause.STRAY_TIME): 3}))
+    assert finding.kind is FindingKind.WRONG_TIMES and "3 rows lie far" in finding.what
 
 
 def test_a_run_looks_only_for_what_does_not_add_up() -> None:
-    stray = CleaningReport({("usage.parquet", Cause.STRAY_TIME): 3})
-    assert [one.kind for one in account(never_repeats(missing_days(healthy())), stray)] == [Kind.WRONG_TIMES]
-    kinds = {Kind.WRONG_TIMES, Kind.SHIFTED_CLOCK, Kind.PODS_AND_NODES}
+    stray = CleaningReport({("usage.parquet", CleaningCause.STRAY_TIME): 3})
+    assert [one.kind for one in account(never_repeats(missing_days(healthy())), stray)] == [FindingKind.WRONG_TIMES]
+    kinds = {FindingKind.WRONG_TIMES, FindingKind.SHIFTED_CLOCK, FindingKind.PODS_AND_NODES}
     assert {check.kind for check in CHECKS if check.account} == kinds
     assert account(healthy(1), NOTHING) == ()
 
@@ -219,23 +220,27 @@ def test_learned_capacities_are_named() -> None:
 
 def test_a_single_day_is_reported_as_short_and_the_rest_is_not_judged() -> None:
     examination = examine(healthy(1), NOTHING)
-    assert found(examination) == [Kind.SHORT_HISTORY]
-    assert (Kind.NEVER_REPEATS, 14) in examination.not_judged
+    assert found(examination) == [FindingKind.SHORT_HISTORY]
+    assert (FindingKind.NEVER_REPEATS, 14) in examination.not_judged
     not_judged = {kind for kind, _ in examination.not_judged}
-    assert {*examination.not_found, *found(examination), *not_judged} == set(Kind) - OF_A_MODEL
+    assert {*examination.not_found, *found(examination), *not_judged} == set(FindingKind) - OF_A_MODEL
 
 
 def test_a_history_without_any_value_says_so() -> None:
     nothing = put(np.nan, np.s_[...], "usage_per_pod", "pod_variance", "node_usage", "node_pod_usage")
     finding = only_finding(nothing(healthy()))
-    assert finding.kind is Kind.UNMEASURED_RESOURCES
+    assert finding.kind is FindingKind.UNMEASURED_RESOURCES
     assert np.isnan(finding.load_share).all()
     assert "cpu, memory, disk, network, log" in finding.what
 
 
 def test_the_largest_share_of_the_load_comes_first() -> None:
     history = ceiling(replace(healthy(), calendar=Calendar("Europe/Berlin"))).before(20)
-    assert found(examine(history, NOTHING)) == [Kind.SHORT_HISTORY, Kind.CPU_CEILING, Kind.NO_HOLIDAYS]
+    assert found(examine(history, NOTHING)) == [
+        FindingKind.SHORT_HISTORY,
+        FindingKind.CPU_CEILING,
+        FindingKind.NO_HOLIDAYS,
+    ]
 
 
 def test_an_unset_calendar_touches_the_workdays_that_look_like_holidays() -> None:
@@ -260,4 +265,4 @@ def test_a_node_that_was_rebuilt_is_held_against_what_it_had_each_day() -> None:
     then = np.array(history.capacity_of_days)
     then[0, :, -7:] /= 2
     assert examine(replace(rebuilt, daily_capacity=then), NOTHING).findings == ()
-    assert {Kind.ABOVE_CAPACITY, Kind.FULL_NODES} <= set(found(examine(rebuilt, NOTHING)))
+    assert {FindingKind.ABOVE_CAPACITY, FindingKind.FULL_NODES} <= set(found(examine(rebuilt, NOTHING)))

@@ -7,10 +7,10 @@ import pytest
 
 from base.arrays import Floats
 from tests.synthetic import HOURS, evening_shape
-from trainer.doctor.ceilings import ceiling
-from trainer.doctor.day_shapes import lag
-from trainer.doctor.lone_samples import lone_dips, lone_spikes
-from trainer.doctor.repetition import relative_error
+from trainer.audit.day_shapes import lag
+from trainer.audit.implausible_values import lone_dips, lone_spikes
+from trainer.audit.repetition import relative_error
+from trainer.audit.unknowns import ceiling
 
 N_DAYS = 28
 

@@ -22,8 +22,8 @@ from tests.forecast.test_model_artefact import NOW
 from tests.synthetic import synthetic_history
 from trainer.gate.evidence import compare, evaluation_days, measured_peaks, seasonal_naive
 from trainer.gate.gate_run import apply_gate, run_gate
+from trainer.gate.gate_settings import GateOptions
 from trainer.gate.gate_verdict import GateReport, GateVerdict
-from trainer.gate.options import GateOptions
 
 N_DAYS = 20
 

@@ -10,10 +10,10 @@ from datetime import date
 
 import pytest
 
-from forecast.backtest import Score
-from trainer.gate.evidence import Evidence
+from forecast.backtest import BacktestScore
+from trainer.gate.evidence import GateEvidence
+from trainer.gate.gate_settings import GateOptions
 from trainer.gate.gate_verdict import GateReport, GateResult, GateVerdict, judge
-from trainer.gate.options import GateOptions
 
 PASSED, HELD_BACK, NOTHING_TO_COMPARE = GateVerdict.PASSED, GateVerdict.HELD_BACK, GateVerdict.NOTHING_TO_COMPARE
 
@@ -27,13 +27,13 @@ def evidence(
     current_coverage: float = 0.95,
     n: int = 100,
     widening: float = 1.0,
-) -> Evidence:
+) -> GateEvidence:
     """Losses are those of both quantiles together."""
 
-    def score(loss: float, covered: float) -> Score:
-        return Score(0.75 * loss, 0.25 * loss, covered, n)
+    def score(loss: float, covered: float) -> BacktestScore:
+        return BacktestScore(0.75 * loss, 0.25 * loss, covered, n)
 
-    return Evidence(
+    return GateEvidence(
         score(candidate, coverage), score(current, current_coverage), score(naive, 0.9), widening, (date(2026, 5, 4),)
     )
 
@@ -79,7 +79,7 @@ WIDENED = GateResult("cpu", GateVerdict.WIDENED, "widened", widening=2.0)
         ("nothing to compare", None, NOTHING_TO_COMPARE, "published, nothing to compare: no model is in use"),
     ],
 )  # fmt: skip
-def test_the_rules(case: str, found: Evidence | None, verdict: GateVerdict, text: str) -> None:
+def test_the_rules(case: str, found: GateEvidence | None, verdict: GateVerdict, text: str) -> None:
     result = judge("cpu", found, why_nothing="no model is in use")
     assert result.verdict is verdict, (case, result.reason)
     assert re.search(text, result.reason), result.reason

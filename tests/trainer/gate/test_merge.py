@@ -20,7 +20,7 @@ from forecast.service_key import ServiceKey
 from testing.fitted_models import fitted
 from tests.forecast.test_model_artefact import NOW
 from tests.synthetic import synthetic_history
-from trainer.gate.merge import keep_resource, widen_resource
+from trainer.gate.withheld_resources import keep_resource, widen_resource
 
 
 @lru_cache(maxsize=1)

@@ -15,10 +15,9 @@ from forecast.node_forecast import node_peaks_of
 from forecast.resources import CPU, LOG
 from forecast.service_key import ServiceKey
 from testing.clusters.constructed import constructed
-from trainer.gate.evidence import compare
+from trainer.gate.evidence import compare, node_only
 from trainer.gate.gate_run import run_gate
 from trainer.gate.gate_verdict import GateVerdict
-from trainer.gate.node_evidence import node_only
 
 N_DAYS, N_NODES, N_SERVICES = 16, 24, 40
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from forecast.events import Event
+from forecast.event_calendar import Event
 from forecast.history import History
 from forecast.model import PeakModel
 from forecast.resources import CPU, MEMORY

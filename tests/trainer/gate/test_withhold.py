@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from base.errors import InputError
-from forecast.capacity_gaps import resources_measured
+from forecast.assumed_capacity import resources_measured
 from forecast.history import History
 from forecast.model import PeakModel
 from forecast.model_artefact import ARRAYS, artefact_of, model_of
@@ -19,10 +19,9 @@ from scorer.figures import published_losses
 from testing.fitted_models import fitted
 from tests.forecast.test_model_artefact import NOW
 from tests.trainer.gate.test_reproduction import history, model, with_cpu, with_saturated_error
-from trainer.doctor.not_reproduced import not_reproduced
 from trainer.gate.gate_verdict import GateReport, GateResult, GateVerdict
-from trainer.gate.merge import without_resource
-from trainer.gate.withhold import withhold
+from trainer.gate.withheld_resources import withhold, without_resource
+from trainer.nightly import not_reproduced
 
 PASSED = GateReport({r.name: GateResult(r.name, GateVerdict.PASSED, "passed") for r in RESOURCES})
 

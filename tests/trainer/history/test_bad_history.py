@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from base.errors import InputError, NotEnoughHistory
 from tests.trainer.history.histories import COLUMNS, tables
-from trainer.history.cleaning import Cause
+from trainer.history.cleaning import CleaningCause
 from trainer.history.files import HistoryFiles, read_history
 
 
@@ -183,8 +183,8 @@ def test_bad_settings(tmp_path: Path, content: str, words: list[str]) -> None:
 
 def test_a_wrong_step_gives_way_to_the_measured_one(tmp_path: Path) -> None:
     files = HistoryFiles.open(tables(days=1, step_minutes=15, settings={"step": "1h"}).write(tmp_path))
-    assert files.report.total(Cause.STEP) == 1
-    assert files.report.total(Cause.DUPLICATE) == 0
+    assert files.report.total(CleaningCause.STEP) == 1
+    assert files.report.total(CleaningCause.DUPLICATE) == 0
     assert (files.history().replicas[0] == 2).all()
 
 
@@ -221,7 +221,7 @@ def test_a_wrong_clock_does_not_stretch_the_history(tmp_path: Path, stray: str) 
     data.usage.loc[5, "timestamp"] = pd.Timestamp(stray, tz="UTC")
     files = HistoryFiles.open(data.write(tmp_path))
     assert files.history().n_days == 3
-    assert files.report.total(Cause.NO_TIME) + files.report.total(Cause.STRAY_TIME) == 1
+    assert files.report.total(CleaningCause.NO_TIME) + files.report.total(CleaningCause.STRAY_TIME) == 1
 
 
 def test_a_clock_that_is_wrong_by_days_does_not_stretch_the_history(tmp_path: Path) -> None:
@@ -243,9 +243,9 @@ def test_rows_without_time_or_name_are_left_out(tmp_path: Path) -> None:
     files = HistoryFiles.open(data.write(tmp_path))
     history = files.history()
     assert files.report.counts == {
-        ("usage.parquet", Cause.NO_TIME): 1,
-        ("usage.parquet", Cause.NO_NAME): 3,
-        ("nodes.parquet", Cause.NO_NAME): 1,
+        ("usage.parquet", CleaningCause.NO_TIME): 1,
+        ("usage.parquet", CleaningCause.NO_NAME): 3,
+        ("nodes.parquet", CleaningCause.NO_NAME): 1,
     }
     assert history.replicas[:, 0, 2:].tolist() == [[2.0] * 46, [1.0] * 46]
 
@@ -257,7 +257,7 @@ def test_duplicate_rows_count_once_and_the_last_one_counts(tmp_path: Path) -> No
     data.usage = pd.concat([data.usage, twice], ignore_index=True)
     files = HistoryFiles.open(data.write(tmp_path, row_group_size=50))
     history = files.history()
-    assert files.report.total(Cause.DUPLICATE) == 100
+    assert files.report.total(CleaningCause.DUPLICATE) == 100
     assert np.nanmax(history.usage_per_pod) <= 10
     assert (history.replicas[0] == 2).all()
 
@@ -268,15 +268,15 @@ def test_duplicate_rows_count_once_and_the_last_one_counts(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("value", "cause"),
     [
-        (np.inf, Cause.NOT_FINITE),
-        (-np.inf, Cause.NOT_FINITE),
-        (1e300, Cause.NOT_FINITE),
-        (-5.0, Cause.NEGATIVE),
-        (4e6, Cause.ABOVE_CAPACITY),
+        (np.inf, CleaningCause.NOT_FINITE),
+        (-np.inf, CleaningCause.NOT_FINITE),
+        (1e300, CleaningCause.NOT_FINITE),
+        (-5.0, CleaningCause.NEGATIVE),
+        (4e6, CleaningCause.ABOVE_CAPACITY),
     ],
 )
 @pytest.mark.filterwarnings("error")
-def test_impossible_values_are_not_measured(tmp_path: Path, value: float, cause: Cause) -> None:
+def test_impossible_values_are_not_measured(tmp_path: Path, value: float, cause: CleaningCause) -> None:
     data = tables(days=1, step_minutes=30, services={"cart": 1}, n_nodes=1)
     data.usage.loc[0, "cpu_cores"] = value
     data.nodes.loc[0, "cpu_cores"] = value
@@ -302,7 +302,7 @@ def test_nan_from_arrow_is_told_from_null(tmp_path: Path) -> None:
     pq.write_table(table, directory / "usage.parquet")
     files = HistoryFiles.open(directory)
     files.history()
-    assert files.report.counts == {("usage.parquet", Cause.NOT_FINITE): 1}
+    assert files.report.counts == {("usage.parquet", CleaningCause.NOT_FINITE): 1}
 
 
 # Tables beside the samples
@@ -320,8 +320,8 @@ def test_unknown_pods_and_nodes_have_unknown_requests_and_capacities(tmp_path: P
     assert np.isnan(history.allocatable[1]).all()
     assert np.isfinite(history.node_usage).all()
     assert files.report.counts == {
-        ("pods.parquet", Cause.UNKNOWN_POD): 1,
-        ("capacity.parquet", Cause.UNKNOWN_NODE): 1,
+        ("pods.parquet", CleaningCause.UNKNOWN_POD): 1,
+        ("capacity.parquet", CleaningCause.UNKNOWN_NODE): 1,
     }
 
 
@@ -335,7 +335,7 @@ def test_capacities_and_requests_that_cannot_be_true_are_unknown(tmp_path: Path)
     assert np.isnan(history.capacity[:, [0, 2]]).all()
     assert np.isnan(history.requests[0, 1])
     assert history.requests[1, 1] == 0, "a request of nothing is a request"
-    assert files.report.total(Cause.BAD_CAPACITY) == 4
+    assert files.report.total(CleaningCause.BAD_CAPACITY) == 4
 
 
 def test_allocatable_is_read_and_falls_back_to_capacity(tmp_path: Path) -> None:

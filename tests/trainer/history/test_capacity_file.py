@@ -14,7 +14,7 @@ from base.errors import InputError
 from forecast.history import History
 from forecast.resources import CPU, DISK, MEMORY
 from tests.trainer.history.histories import CAPACITY, Tables, tables
-from trainer.history.cleaning import Cause
+from trainer.history.cleaning import CleaningCause
 from trainer.history.files import HistoryFiles
 
 FIRST = date(2026, 3, 2)
@@ -88,7 +88,7 @@ def test_what_pods_claim_is_held_against_the_node_of_that_day(tmp_path: Path) ->
     mine = made.usage["node"] == "node-3"
     made.usage.loc[mine, "cpu_cores"] = 4.8
     _, files = read(made.write(tmp_path))
-    assert files.report.total(Cause.BEYOND_NODE) == 48 * 2, "of the two days after the day of the change"
+    assert files.report.total(CleaningCause.BEYOND_NODE) == 48 * 2, "of the two days after the day of the change"
 
 
 @pytest.mark.parametrize(("zone", "larger"), [("Asia/Tokyo", [3, 4]), ("America/Los_Angeles", [2, 3])])
@@ -131,7 +131,7 @@ def test_a_capacity_of_the_settings_is_corrected_for_all_days(tmp_path: Path) ->
     for name, values, expected in (("wrong", (1.0, 1e6), 1e6), ("taken back", (1.0, np.nan), np.nan)):
         made.capacity.loc[mine, "disk_bytes_per_second"] = values
         history, files = read(made.write(tmp_path / name))
-        assert files.report.total(Cause.ABOVE_CAPACITY) == 0
+        assert files.report.total(CleaningCause.ABOVE_CAPACITY) == 0
         np.testing.assert_array_equal(history.capacity_of_days[3, DISK], expected)
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from base.arrays import Floats32
-from trainer.history.cleaning import CAPACITY_TOLERANCE, Cause, Tally, clean_usage
+from trainer.history.cleaning import CAPACITY_TOLERANCE, CleaningCause, Tally, clean_usage
 
 NONE = np.empty((0, 2))
 
@@ -28,19 +28,19 @@ def test_what_exceeds_the_own_nodes_capacity_is_not_measured() -> None:
     table = values((4 * limit, 1e12), (4 * limit * 1.01, 1e12), (4 * limit, 10 * limit * 1.01), (1e9, 1e9))
     counts = clean_usage(table, 0, np.array([0, 0, 1, -1]), capacity)
     # Row 0 is at the limit; row 3 is on an unknown node; a capacity of NaN is no limit.
-    assert counts == {Cause.ABOVE_CAPACITY: 3}
+    assert counts == {CleaningCause.ABOVE_CAPACITY: 3}
     assert np.isnan(table).tolist() == [[False, False], [True, False], [True, True], [False, False]]
 
 
 def test_the_report_has_one_line_per_file_and_cause() -> None:
     tally = Tally()
-    tally.add("usage.parquet", Cause.NEGATIVE, 1200)
-    tally.add("usage.parquet", Cause.NEGATIVE, 34)
-    tally.add("nodes.parquet", Cause.DUPLICATE, 1)
-    tally.add("nodes.parquet", Cause.NOT_FINITE, 0)
-    tally.set("usage.parquet", Cause.STEP, 0)
+    tally.add("usage.parquet", CleaningCause.NEGATIVE, 1200)
+    tally.add("usage.parquet", CleaningCause.NEGATIVE, 34)
+    tally.add("nodes.parquet", CleaningCause.DUPLICATE, 1)
+    tally.add("nodes.parquet", CleaningCause.NOT_FINITE, 0)
+    tally.set("usage.parquet", CleaningCause.STEP, 0)
     assert tally.report().lines() == [
         "nodes.parquet: 1 rows repeat a series and time: the last row counts",
         "usage.parquet: 1,234 values are negative: taken as not measured",
     ]
-    assert tally.report().total(Cause.NEGATIVE) == 1234
+    assert tally.report().total(CleaningCause.NEGATIVE) == 1234

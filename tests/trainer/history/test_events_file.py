@@ -9,8 +9,8 @@ import pytest
 
 from base.errors import InputError
 from tests.trainer.history.histories import tables
-from trainer.history.events_file import read_events
 from trainer.history.files import HistoryFiles
+from trainer.history.user_lists import read_events
 
 TEXT = """
 - name: spring-sale

@@ -13,7 +13,7 @@ from forecast.history import History
 from forecast.service_key import ServiceKey
 from tests.trainer.history.histories import COLUMNS, slow_usage_per_pod, tables
 from trainer.history import files as history_files
-from trainer.history.cleaning import Cause
+from trainer.history.cleaning import CleaningCause
 from trainer.history.files import HistoryFiles, read_history, read_pod_usage
 
 
@@ -94,7 +94,7 @@ def test_order_of_rows_and_size_of_windows_change_nothing(
     directory = data.write(tmp_path / "other", row_group_size=row_group_size)
     files = HistoryFiles.open(directory)
     same(files.history(), expected)
-    assert files.report.total(Cause.DUPLICATE) == 0
+    assert files.report.total(CleaningCause.DUPLICATE) == 0
     moved = expected.placements
     pods = files.pods.pods
     runs = [(pods[p], n, f, e) for p, n, f, e in zip(moved.pod, moved.node, moved.first, moved.end, strict=True)]

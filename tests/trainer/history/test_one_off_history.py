@@ -10,7 +10,7 @@ import pandas as pd
 from forecast.resources import CPU
 from forecast.service_key import ServiceKey
 from tests.forecast.job_histories import job_tables, run_rows
-from trainer.history.cleaning import Cause
+from trainer.history.cleaning import CleaningCause
 from trainer.history.files import HistoryFiles
 
 N_DAYS = 8
@@ -41,7 +41,7 @@ def test_owners_that_ran_once_are_one_service_and_all_others_stay(tmp_path: Path
     assert {ETL, BUILD} <= set(history.services)
     assert len(history.services) == 2 + 2 + 3 + 1 + 1, "cart, db; two groups; rare, long, nightly"
     assert "nightly-1a2b3c4d" in names and "etl-*" in names
-    assert files.report.total(Cause.ONE_OFF) == 16 + N_DAYS
+    assert files.report.total(CleaningCause.ONE_OFF) == 16 + N_DAYS
 
     etl = history.services.index(ETL)
     assert np.count_nonzero(history.runs.service == etl) == 16

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from tests.trainer.own_history.days import DAY, PODS, day_tables, hours_of
-from trainer.own_history.merge import merge_days
+from trainer.own_history_store import merge_days
 from trainer.prometheus.day_tables import DayTables
 
 

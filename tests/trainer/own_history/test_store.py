@@ -19,9 +19,9 @@ from forecast.calendar import Calendar
 from forecast.history import History
 from forecast.resources import CPU
 from tests.trainer.own_history.days import DAY, day_tables, hours_of, midnight
-from trainer.history.cleaning import Cause
+from trainer.history.cleaning import CleaningCause
 from trainer.history.files import HistoryFiles, read_history
-from trainer.own_history.store import SETTLE, OwnHistory, last_read
+from trainer.own_history_store import SETTLE, OwnHistory, last_read
 
 DAYS = [DAY + timedelta(days=i) for i in range(3)]
 
@@ -215,6 +215,6 @@ def test_a_node_rebuilt_between_two_nights_is_judged_by_what_it_had_each_day(tmp
         own.append(tables, read_until=midnight(day, 27))
     files = HistoryFiles.open(tmp_path)
     history = files.history()
-    assert files.report.total(Cause.ABOVE_CAPACITY) == 0
+    assert files.report.total(CleaningCause.ABOVE_CAPACITY) == 0
     assert history.capacity[:, CPU].tolist() == [5.0, 5.0]
     assert history.capacity_of_days[0, CPU].tolist() == [100.0, 100.0, 100.0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from forecast.service_key import ServiceKey
-from trainer.prometheus.node_facts import NodeFacts
+from trainer.prometheus.node_names import NodeFacts
 from trainer.prometheus.pods_of_day import Life, PodsOfDay
 
 N_TICKS = 6

@@ -9,11 +9,11 @@ import pytest
 
 from base.arrays import Floats
 from base.errors import InputError
-from forecast.pod_bounds import bounded_by_nodes
 from forecast.resources import CPU, MEMORY, NETWORK, RESOURCES
+from forecast.usage_limits import bounded_by_nodes
 from tests.trainer.prometheus.reading import N_TICKS, NODES, facts, pods_on_nodes
-from trainer.prometheus.account import check_places, check_pods, unowned_pods
-from trainer.prometheus.balance import (
+from trainer.prometheus.day_consistency import check_places, check_pods, unowned_pods
+from trainer.prometheus.day_remarks import (
     nodes_below_their_pods,
     pods_against_nodes,
     requests_against_nodes,

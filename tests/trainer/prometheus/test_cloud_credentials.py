@@ -17,8 +17,8 @@ from testing.servers.bad_proxy import BadProxy, self_signed
 from testing.servers.prometheus import PrometheusServer, free_port
 from testing.servers.token_service import TokenService
 from tests.trainer.prometheus.signed_requests import EXPIRED, SignatureCheck
-from trainer.prometheus.connection import Connection
-from trainer.prometheus.options import Cloud, ConnectionOptions
+from trainer.prometheus.prometheus_connection import PrometheusConnection
+from trainer.prometheus.prometheus_settings import Cloud, ConnectionOptions
 
 REGION: Final = "eu-central-1"
 QUERY: Final = 'label_replace(vector(7), "a", "b + c/*~ä", "", "")'
@@ -44,12 +44,12 @@ def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.Monke
     return monkeypatch
 
 
-def _connection(url: str, cloud: Cloud, **options: Any) -> Connection:
+def _connection(url: str, cloud: Cloud, **options: Any) -> PrometheusConnection:
     given = {"aws_region": REGION} if cloud is Cloud.AWS else {}
-    return Connection(url, ConnectionOptions(cloud=cloud, first_patience=0.1, **(given | options)))
+    return PrometheusConnection(url, ConnectionOptions(cloud=cloud, first_patience=0.1, **(given | options)))
 
 
-def _asks(connection: Connection) -> None:
+def _asks(connection: PrometheusConnection) -> None:
     now = datetime.now(UTC)
     assert connection.instant("pod_cpu", QUERY).values.tolist() == [7]
     assert connection.range("pod_cpu", QUERY, now - timedelta(minutes=5), now, 60).values.tolist() == [7] * 6
@@ -71,7 +71,7 @@ def test_requests_are_signed_with_the_keys_of_the_environment(
         _asks(_connection(proxy.url, Cloud.AWS, aws_region=""))
         assert check.seen == ["AKIDOFTHEENV"] * 6
         with pytest.raises(InputError, match="Missing Authentication Token"):
-            Connection(proxy.url).instant("pod_cpu", QUERY)
+            PrometheusConnection(proxy.url).instant("pod_cpu", QUERY)
         with pytest.raises(InputError, match="is invalid"):
             _connection(proxy.url, Cloud.AWS, aws_region="us-east-1").instant("pod_cpu", QUERY)
         check.keys["AKIDOFTHEENV"] = ("another", token)

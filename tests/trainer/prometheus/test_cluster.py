@@ -10,8 +10,8 @@ import pandas as pd
 from testing.measured_cluster.cluster import build_truth
 from testing.servers.prometheus import PrometheusServer
 from tests.trainer.prometheus.scrapes import frame
-from trainer.prometheus.connection import Connection
-from trainer.prometheus.source import PrometheusSource
+from trainer.prometheus.prometheus_connection import PrometheusConnection
+from trainer.prometheus.prometheus_source import PrometheusSource
 
 START = date(2026, 3, 2)
 
@@ -20,7 +20,7 @@ def test_what_is_read_is_the_truth(tmp_path: Path) -> None:
     truth = build_truth(tmp_path, n_days=3, start=START)
     end = datetime(2026, 3, 5, tzinfo=UTC)
     with PrometheusServer(truth.blocks) as server:
-        source = PrometheusSource(Connection(server.url))
+        source = PrometheusSource(PrometheusConnection(server.url))
         days = source.days_with_data(START - timedelta(days=2), end)
         assert days == tuple(START + timedelta(days=day) for day in range(3))
         read = [source.read_day(day, end) for day in days]

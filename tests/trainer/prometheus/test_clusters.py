@@ -17,13 +17,13 @@ from testing.servers.openmetrics import MetricSeries, write_blocks
 from testing.servers.prometheus import PrometheusServer, promtool
 from tests.trainer.prometheus.scrapes import DAY, HOUR, MINUTE, frame, options_day_end, when
 from tests.trainer.prometheus.small_server import small_cluster
-from trainer.prometheus.clusters import Labels, Seen, several_clusters
-from trainer.prometheus.connection import Connection
+from trainer.prometheus.clusters import Labels, SeenClusters, several_clusters
 from trainer.prometheus.live_usage import LiveUsage
-from trainer.prometheus.options import ConnectionOptions
+from trainer.prometheus.prometheus_connection import PrometheusConnection
+from trainer.prometheus.prometheus_settings import ConnectionOptions
+from trainer.prometheus.prometheus_source import PrometheusSource
 from trainer.prometheus.queries import Queries
 from trainer.prometheus.recording_rules import rule_file
-from trainer.prometheus.source import PrometheusSource
 
 
 def _nodes(first: int = 1, last: int = 6, net: str = "10.0.0", uuid: str = "a", **labels: str) -> list[Labels]:
@@ -65,7 +65,7 @@ _OTHER: Mapping[str, Any] = {"net": "10.8.0", "uuid": "b"}
 def test_two_that_say_the_same_of_all_nodes_are_one_cluster(one: Mapping[str, Any], other: Mapping[str, Any]) -> None:
     nodes = [*_nodes(**one), *_nodes(**other)]
     created = [{"created": "1700000000"}, {"created": "1700000000"}]
-    assert several_clusters(Seen(nodes, nodes, created, targets=_targets(nodes)), {}) is None
+    assert several_clusters(SeenClusters(nodes, nodes, created, targets=_targets(nodes)), {}) is None
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_two_that_say_the_same_of_all_nodes_are_one_cluster(one: Mapping[str, An
 )
 def test_shards_that_list_other_nodes_are_one_cluster(one: Mapping[str, Any], other: Mapping[str, Any]) -> None:
     nodes = [*_nodes(1, 3, **one), *_nodes(4, 6, **other)]
-    assert several_clusters(Seen(nodes, nodes, targets=_targets(nodes)), {}) is None
+    assert several_clusters(SeenClusters(nodes, nodes, targets=_targets(nodes)), {}) is None
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,9 @@ def test_a_label_that_tells_clusters_apart_is_named_with_its_values(
     one: Mapping[str, Any], other: Mapping[str, Any], label: str, values: str
 ) -> None:
     nodes = [*_nodes(**one), *_nodes(**other)]
-    said = several_clusters(Seen(nodes, nodes, targets=_targets(nodes)), {"env": "prod"} if label == "region" else {})
+    said = several_clusters(
+        SeenClusters(nodes, nodes, targets=_targets(nodes)), {"env": "prod"} if label == "region" else {}
+    )
     way_out = f"{'env: prod, ' if label == 'region' else ''}{label}: {values.split(',')[0]}"
     assert said == (
         f"the server holds 2 values of the label {label}: {values}; choose one with prometheus.cluster: {{{way_out}}}"
@@ -108,47 +110,49 @@ def test_a_label_that_tells_clusters_apart_is_named_with_its_values(
 
 def test_where_node_facts_are_missing_the_label_of_other_series_tells() -> None:
     targets = [{"cluster": "eu", "job": "kubelet"}, {"cluster": "us"}, {"cluster": "eu", "job": "node-exporter"}]
-    said = several_clusters(Seen(nodes=[], targets=targets), {})
+    said = several_clusters(SeenClusters(nodes=[], targets=targets), {})
     assert said is not None and "2 values of the label cluster: eu, us" in said
-    assert several_clusters(Seen(nodes=[], targets=targets), {"cluster": "eu"}) is None
+    assert several_clusters(SeenClusters(nodes=[], targets=targets), {"cluster": "eu"}) is None
     # Labels of nodes differ on series of nodes.
     zones = [{"topology_kubernetes_io_zone": zone, "eks_nodegroup": zone} for zone in ("a", "b")]
-    assert several_clusters(Seen(nodes=[], targets=zones), {}) is None
+    assert several_clusters(SeenClusters(nodes=[], targets=zones), {}) is None
 
 
 def test_a_fact_of_nodes_that_we_do_not_know_is_no_label_of_a_cluster() -> None:
     nodes = [{**node, "odd": node["node"]} for node in _nodes()]
-    assert several_clusters(Seen(nodes, nodes, targets=_targets(nodes)), {}) is None
+    assert several_clusters(SeenClusters(nodes, nodes, targets=_targets(nodes)), {}) is None
 
 
 def test_without_a_label_facts_that_contradict_each_other_tell() -> None:
     both = [*_nodes(), *_nodes(**_OTHER)]
-    said = several_clusters(Seen(both, both), {})
+    said = several_clusters(SeenClusters(both, both), {})
     assert said is not None and said.startswith("two clusters answer behind this server, and no label tells them apart")
     assert "6 of 6 nodes have two addresses at the same time, for instance node-1 has 10.0.0.1 and 10.8.0.1" in said
     assert "external_labels" in said
     machines = [*_nodes(), *_nodes(uuid="b")]
-    assert "6 of 6 nodes have two machines" in str(several_clusters(Seen(machines, machines), {}))
+    assert "6 of 6 nodes have two machines" in str(several_clusters(SeenClusters(machines, machines), {}))
     created = [{"created": "1700000000"}, {"created": "1710000000"}]
-    assert "kube-system was created at 1700000000 and at 1710000000" in str(several_clusters(Seen([], [], created), {}))
+    assert "kube-system was created at 1700000000 and at 1710000000" in str(
+        several_clusters(SeenClusters([], [], created), {})
+    )
     twice = [{"namespace": "shop", "pod": f"db-{number}"} for number in range(12)]
-    said = str(several_clusters(Seen([], twice=twice), {}))
+    said = str(several_clusters(SeenClusters([], twice=twice), {}))
     assert "with two uids or on two nodes, for instance shop/db-0, shop/db-1" in said
     assert said.endswith("an instance of kube-state-metrics is stuck: restart it")
 
 
 def test_what_passes_or_happens_once_is_no_cluster() -> None:
     rebuilt = [*_nodes(), *_nodes(6, 6, **_OTHER)]
-    assert several_clusters(Seen(rebuilt, _nodes()), {}) is None
-    assert several_clusters(Seen(rebuilt, rebuilt), {}) is None  # an exporter that is stuck
+    assert several_clusters(SeenClusters(rebuilt, _nodes()), {}) is None
+    assert several_clusters(SeenClusters(rebuilt, rebuilt), {}) is None  # an exporter that is stuck
     all_rebuilt = [*_nodes(), *_nodes(**_OTHER)]
-    assert several_clusters(Seen(all_rebuilt, _nodes()), {}) is None
-    assert several_clusters(Seen([], twice=[{"namespace": "shop", "pod": "db-0"}]), {}) is None
+    assert several_clusters(SeenClusters(all_rebuilt, _nodes()), {}) is None
+    assert several_clusters(SeenClusters([], twice=[{"namespace": "shop", "pod": "db-0"}]), {}) is None
 
 
 def test_a_node_label_that_names_the_exporter_s_node_is_another_fault() -> None:
     bent = [{**node, "node": where} for node in _nodes() for where in ("node-2", "node-3")]
-    assert several_clusters(Seen(bent, bent), {}) is None
+    assert several_clusters(SeenClusters(bent, bent), {}) is None
 
 
 # -- a real server ---------------------------------------------------------------------------------------------------
@@ -183,8 +187,8 @@ def _source(server: PrometheusServer, **cluster: str) -> PrometheusSource:
     return PrometheusSource(_connection(server, **cluster))
 
 
-def _connection(server: PrometheusServer, **cluster: str) -> Connection:
-    return Connection(server.url, ConnectionOptions(cluster=cluster))
+def _connection(server: PrometheusServer, **cluster: str) -> PrometheusConnection:
+    return PrometheusConnection(server.url, ConnectionOptions(cluster=cluster))
 
 
 def test_two_clusters_are_refused_until_one_is_chosen(two: PrometheusServer) -> None:

@@ -8,10 +8,9 @@ import pytest
 from base.arrays import Floats32
 from forecast.resources import CPU, DISK, LOG, MEMORY, NETWORK, RESOURCES
 from tests.trainer.prometheus.reading import N_TICKS, NODES, facts, pods_on_nodes
-from trainer.prometheus.coverage import unknown_of_nodes, unmeasured_pods
-from trainer.prometheus.day_tables import presence
+from trainer.prometheus.day_remarks import unknown_of_nodes, unmeasured_pods
+from trainer.prometheus.day_tables import Remark, presence
 from trainer.prometheus.pods_of_day import PodsOfDay
-from trainer.prometheus.remark import Remark
 
 
 def said(usage: Floats32, pods: PodsOfDay | None = None) -> list[Remark]:

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 import pytest
 
 from base.errors import InputError
-from trainer.prometheus.day_grid import DayGrid
+from trainer.prometheus.query_times import DayGrid
 
 DAY = date(2026, 3, 2)
 MIDNIGHT = datetime(2026, 3, 2, tzinfo=UTC)

@@ -19,12 +19,12 @@ from testing.servers.bad_proxy import BadProxy, Behaviour, self_signed
 from testing.servers.prometheus import PrometheusServer, free_port
 from tests.trainer.prometheus.scrapes import DAY, HOUR, options_day_end
 from tests.trainer.prometheus.small_server import small_server
-from trainer.prometheus.connection import Connection
 from trainer.prometheus.day_tables import DayTables
 from trainer.prometheus.log_source import LogSource
-from trainer.prometheus.options import ConnectionOptions, SourceOptions
+from trainer.prometheus.prometheus_connection import PrometheusConnection
+from trainer.prometheus.prometheus_settings import ConnectionOptions, SourceOptions
+from trainer.prometheus.prometheus_source import PrometheusSource
 from trainer.prometheus.queries import Queries
-from trainer.prometheus.source import PrometheusSource
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,8 @@ def _source(url: str, options: SourceOptions | None = None, **connection: Any) -
     settings = {"patience": 20.0, "first_patience": 1.0} | connection
     sleep: Callable[[float], None] = lambda seconds: time.sleep(min(seconds, 0.05))  # noqa: E731
     return PrometheusSource(
-        Connection(url, ConnectionOptions(**settings), sleep=sleep), options or SourceOptions(log_source=LogSource.NONE)
+        PrometheusConnection(url, ConnectionOptions(**settings), sleep=sleep),
+        options or SourceOptions(log_source=LogSource.NONE),
     )
 
 
@@ -79,14 +80,16 @@ def test_an_answer_that_drips_is_given_up_and_asked_again(server: PrometheusServ
 def test_an_answer_beyond_all_bounds_is_asked_for_in_pieces(
     server: PrometheusServer, expected: DayTables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trainer.prometheus.connection._LARGEST_ANSWER", 10_000)  # the largest of them has 16,000
+    monkeypatch.setattr(
+        "trainer.prometheus.prometheus_connection._LARGEST_ANSWER", 10_000
+    )  # the largest of them has 16,000
     assert _same(_source(server.url).read_day(DAY, options_day_end()), expected)
 
 
 def test_retries_report_their_progress(
     server: PrometheusServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("trainer.prometheus.connection._REPORT_SECONDS", 0.3)
+    monkeypatch.setattr("trainer.prometheus.prometheus_connection._REPORT_SECONDS", 0.3)
     dies: Behaviour = lambda number, path: "pass" if number < 1 else "503"  # noqa: E731
     with BadProxy(server.url, dies) as proxy:
         connection = _source(proxy.url, patience=1.4)._connection

@@ -8,13 +8,12 @@ import orjson
 import pytest
 
 from base.errors import InputError
-from trainer.prometheus.errors import TooManySamples, Transient
-from trainer.prometheus.http_answer import Result, interpret
+from trainer.prometheus.http_answer import QueryResult, TooManySamples, Transient, interpret
 
 _URL = "http://prometheus:9090"
 
 
-def _answer(status: int, body: object, content_type: str = "application/json; charset=utf-8") -> Result:
+def _answer(status: int, body: object, content_type: str = "application/json; charset=utf-8") -> QueryResult:
     raw = body if isinstance(body, bytes) else orjson.dumps(body)
     return interpret(status, content_type, raw, name="pod_cpu", query="up", url=_URL)
 

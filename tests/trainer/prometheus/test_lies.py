@@ -15,13 +15,13 @@ from testing.servers.lies import LIES
 from testing.servers.prometheus import PrometheusServer
 from tests.trainer.prometheus.scrapes import DAY, options_day_end
 from tests.trainer.prometheus.small_server import small_server
-from trainer.prometheus.connection import Connection
 from trainer.prometheus.day_tables import DayTables
 from trainer.prometheus.live_usage import LiveUsage
 from trainer.prometheus.log_source import LogSource
-from trainer.prometheus.options import ConnectionOptions, SourceOptions
+from trainer.prometheus.prometheus_connection import PrometheusConnection
+from trainer.prometheus.prometheus_settings import ConnectionOptions, SourceOptions
+from trainer.prometheus.prometheus_source import PrometheusSource
 from trainer.prometheus.queries import Queries
-from trainer.prometheus.source import PrometheusSource
 
 NAMED = (
     "value null",
@@ -42,9 +42,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusServe
         yield running
 
 
-def _connection(url: str) -> Connection:
+def _connection(url: str) -> PrometheusConnection:
     options = ConnectionOptions(patience=0.2, first_patience=0.2)
-    return Connection(url, options, sleep=lambda seconds: time.sleep(min(seconds, 0.02)))
+    return PrometheusConnection(url, options, sleep=lambda seconds: time.sleep(min(seconds, 0.02)))
 
 
 def _day(url: str) -> DayTables:

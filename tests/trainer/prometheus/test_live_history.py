@@ -16,8 +16,8 @@ from forecast_scheduler.commands.scorer.usage_sources import PrometheusUsage
 from testing.servers.openmetrics import write_blocks
 from testing.servers.prometheus import PrometheusServer
 from tests.trainer.prometheus.scrapes import Scrapes
-from trainer.prometheus.connection import Connection
 from trainer.prometheus.live_usage import LiveUsage
+from trainer.prometheus.prometheus_connection import PrometheusConnection
 from trainer.prometheus.queries import Queries
 
 
@@ -46,7 +46,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LiveUsag
     write_blocks(scrapes.series, directory)
     with PrometheusServer(directory) as server:
         yield (
-            LiveUsage(Connection(server.url), Queries(), window_seconds=300),
+            LiveUsage(PrometheusConnection(server.url), Queries(), window_seconds=300),
             datetime(2026, 3, 2, tzinfo=UTC),
         )
 

@@ -20,10 +20,10 @@ from testing.servers.bad_proxy import BadProxy, first
 from testing.servers.openmetrics import MetricSeries, write_blocks
 from testing.servers.prometheus import PrometheusServer
 from tests.trainer.prometheus.scrapes import Scrapes
-from trainer.prometheus.connection import Connection
-from trainer.prometheus.live_usage import LiveUsage, NodesNow
+from trainer.prometheus.live_usage import LiveUsage, MeasuredNodes
 from trainer.prometheus.log_source import LogSource
-from trainer.prometheus.options import ConnectionOptions, PrometheusOptions
+from trainer.prometheus.prometheus_connection import PrometheusConnection
+from trainer.prometheus.prometheus_settings import ConnectionOptions, PrometheusOptions
 from trainer.prometheus.queries import Queries
 
 AHEAD = 1200
@@ -93,7 +93,7 @@ class Now:
     def __init__(self, server: PrometheusServer) -> None:
         self.server, self.asked, self.n_requests = server, 0.0, 0
 
-    def read(self, **options: Any) -> NodesNow:
+    def read(self, **options: Any) -> MeasuredNodes:
         self.asked = time.time()
         with BadProxy(self.server.url, first()) as proxy:
             now = _live(proxy.url, **options).read()
@@ -102,7 +102,7 @@ class Now:
 
 
 def _live(url: str, *, queries: Queries | None = None, patience: float = 0.0, **options: Any) -> LiveUsage:
-    connection = Connection(url, ConnectionOptions(timeout=10, patience=patience))
+    connection = PrometheusConnection(url, ConnectionOptions(timeout=10, patience=patience))
     return LiveUsage(connection, queries or Queries(), window_seconds=300, **options)
 
 
@@ -154,7 +154,7 @@ def nothing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Now]:
     yield from _serve(tmp_path_factory.mktemp("nothing"), scrapes)
 
 
-def _of(now: NodesNow, node: str) -> Any:
+def _of(now: MeasuredNodes, node: str) -> Any:
     return now.usage[now.nodes.index(node)]
 
 
@@ -282,7 +282,7 @@ def test_rates_of_our_own_queries_are_asked_of_each_replica(raw: Now) -> None:
     replaced = {"node_disk": 'sum by (node) (rate(node_disk_read_bytes_total{node!=""}[{window}]))'}
     options = PrometheusOptions(timeout=10, patience=0, queries=replaced)
     with BadProxy(raw.server.url, first()) as proxy:
-        LiveUsage(Connection(proxy.url, options), options.templates, window_seconds=300).read()
+        LiveUsage(PrometheusConnection(proxy.url, options), options.templates, window_seconds=300).read()
         asked = [parse_qs(urlsplit(path).query) for path in proxy.requests]
     rates = {"node_cpu_seconds_total": ["false"], "node_network": ["false"], "node_disk": None, "timestamp": None}
     for text, dedup in rates.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from base.arrays import Bools, Floats
-from trainer.prometheus.log_gauge import DEFAULT_ROTATION_CAP_BYTES, container_log_rates, pod_log_rates
+from trainer.prometheus.kubelet_log_gauge import DEFAULT_ROTATION_CAP_BYTES, container_log_rates, pod_log_rates
 
 NAN = np.nan
 

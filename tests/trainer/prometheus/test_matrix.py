@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from trainer.prometheus.errors import ImpossibleAnswer
+from trainer.prometheus.http_answer import ImpossibleAnswer
 from trainer.prometheus.matrix import matrix_of, vector_of
 
 

@@ -6,8 +6,7 @@ import numpy as np
 
 from forecast.resources import NETWORK
 from trainer.prometheus.matrix import Matrix
-from trainer.prometheus.node_facts import node_facts
-from trainer.prometheus.node_names import NodeNames, Span, always, names_of_nodes
+from trainer.prometheus.node_names import NameSpan, NodeNames, always, names_of_nodes, node_facts
 
 NODES = ("node-1", "node-2", "ip-10-0-0-3.ec2.internal")
 
@@ -43,14 +42,14 @@ def test_each_way_of_naming_a_node() -> None:
 
 
 def test_an_address_changes_hands_within_a_day() -> None:
-    spans = {"10.0.0.1": (Span("node-1", 0, 1), Span("node-2", 3, 3))}
+    spans = {"10.0.0.1": (NameSpan("node-1", 0, 1), NameSpan("node-2", 3, 3))}
     names = names_of_nodes(NODES, spans, {}, ["10.0.0.1"])
     assert table(names, answer("10.0.0.1")) == {"node-1": {0: 0.0, 1: 0.0}, "node-2": {3: 0.0}}
     assert names.nodes("10.0.0.1") == {"node-1", "node-2"} and names.nodes("node-1") == {"node-1"}
 
 
 def test_a_fact_of_an_address_that_changed_hands_is_one_of_both_nodes() -> None:
-    spans = {"10.0.0.1": (Span("node-1", 0, 1), Span("node-2", 2, 3))}
+    spans = {"10.0.0.1": (NameSpan("node-1", 0, 1), NameSpan("node-2", 2, 3))}
     names = names_of_nodes(NODES, spans, {}, ["10.0.0.1"])
     speed = Matrix(({"node": "10.0.0.1"},), np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), np.array([1e9]))
     capacity = node_facts([], [], []).capacity(NODES, [speed], names)

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from base.errors import InputError
-from trainer.prometheus.errors import TooManySamples
-from trainer.prometheus.query_sizes import MAX_POINTS_PER_SERIES, Chunk, chunks, halves, uncovered_ranges
+from trainer.prometheus.http_answer import TooManySamples
+from trainer.prometheus.query_times import MAX_POINTS_PER_SERIES, Chunk, chunks, halves, uncovered_ranges
 
 _ERROR = TooManySamples("pod_cpu", "query processing would load too many samples into memory")
 

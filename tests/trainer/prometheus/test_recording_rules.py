@@ -13,12 +13,12 @@ import pytest
 from testing.servers.openmetrics import write_blocks
 from testing.servers.prometheus import PrometheusServer, promtool
 from tests.trainer.prometheus.scrapes import DAY, HOUR, Scrapes, frame, options_day_end, when
-from trainer.prometheus.connection import Connection
 from trainer.prometheus.day_tables import DayTables
 from trainer.prometheus.log_source import LogSource
-from trainer.prometheus.options import SourceOptions
+from trainer.prometheus.prometheus_connection import PrometheusConnection
+from trainer.prometheus.prometheus_settings import SourceOptions
+from trainer.prometheus.prometheus_source import PrometheusSource
 from trainer.prometheus.recording_rules import rule_file, rule_file_text
-from trainer.prometheus.source import PrometheusSource
 
 SHIPPED = Path(__file__).parents[3] / "dashboards" / "recording-rules.yaml"
 RECORDED_FROM, RECORDED_TO = "2026-03-02T00:00:00Z", "2026-03-02T02:00:00Z"
@@ -56,7 +56,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[DayTables
     directory = tmp_path_factory.mktemp("rules")
     write_blocks(scrapes.series, directory / "tsdb")
     with PrometheusServer(directory / "tsdb") as server:
-        source = PrometheusSource(Connection(server.url), SourceOptions())
+        source = PrometheusSource(PrometheusConnection(server.url), SourceOptions())
         raw = source.read_day(DAY, options_day_end())
         times = (f"--start={RECORDED_FROM}", f"--end={RECORDED_TO}")
         places = (f"--url={server.url}", f"--output-dir={directory / 'recorded'}")
@@ -66,7 +66,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[DayTables
             shutil.move(block, server.blocks / block.name)
         server.start()
         mixed = source.read_day(DAY, options_day_end())
-        ignoring = PrometheusSource(Connection(server.url), SourceOptions(recording_rules=False))
+        ignoring = PrometheusSource(PrometheusConnection(server.url), SourceOptions(recording_rules=False))
         yield raw, mixed, ignoring.read_day(DAY, options_day_end())
 
 
@@ -126,7 +126,7 @@ def test_records_of_two_replicas_count_once_and_log_bytes_only_of_the_source_ask
     recorded_twice: PrometheusServer, source: LogSource, pod_log: float | None, node_log: float | None
 ) -> None:
     options = SourceOptions(log_source=source)
-    read = PrometheusSource(Connection(recorded_twice.url), options).read_day(DAY, options_day_end())
+    read = PrometheusSource(PrometheusConnection(recorded_twice.url), options).read_day(DAY, options_day_end())
     pods, nodes = frame(read.usage), frame(read.nodes)
     assert len(pods) == len(nodes) > 40
     assert pods.cpu_cores.dropna().unique() == pytest.approx([0.5])

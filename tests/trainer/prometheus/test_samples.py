@@ -7,9 +7,9 @@ import pytest
 
 from base.errors import InputError
 from forecast.resources import CPU, MEMORY, RESOURCES
-from trainer.history.cleaning import Cause, Tally
-from trainer.prometheus.labels import node_names
+from trainer.history.cleaning import CleaningCause, Tally
 from trainer.prometheus.matrix import Matrix
+from trainer.prometheus.node_names import node_names
 from trainer.prometheus.samples import Samples, covered_ticks, forget_invented_zeros, place
 
 
@@ -33,7 +33,10 @@ def test_flaws_are_counted_and_unknown_names_returned() -> None:
     samples = Samples([], raw, np.ones(5, dtype=bool), "node_cpu")
     assert place(samples, out, {"n1": 0}, node_names, "nodes.parquet", tally) == {"n2"}
     np.testing.assert_array_equal(out, [[np.nan, np.nan, 5, 5, 5]])
-    assert tally.report().counts == {("nodes.parquet", Cause.NEGATIVE): 1, ("nodes.parquet", Cause.NOT_FINITE): 1}
+    assert tally.report().counts == {
+        ("nodes.parquet", CleaningCause.NEGATIVE): 1,
+        ("nodes.parquet", CleaningCause.NOT_FINITE): 1,
+    }
 
 
 @pytest.mark.parametrize("broken", [np.nan, np.inf, -1.0])

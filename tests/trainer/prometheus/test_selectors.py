@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from testing.servers.prometheus import PrometheusServer
+from trainer.prometheus.label_selectors import UnreadableQuery, with_labels
 from trainer.prometheus.log_source import LOG_METRICS, log_queries
 from trainer.prometheus.queries import Queries, fill
-from trainer.prometheus.selectors import UnreadableQuery, with_labels
 
 EU = {"cluster": "eu"}
 OURS = 'cluster="eu"'

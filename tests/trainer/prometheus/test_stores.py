@@ -33,8 +33,8 @@ from testing.servers.prometheus import PrometheusServer
 from testing.servers.stores.programs import prometheus_3, promtool_3
 from testing.servers.stores.thanos import REPLICA_LABEL, Thanos
 from testing.servers.stores.victoria_metrics import VictoriaMetrics
-from trainer.prometheus.connection import Connection
 from trainer.prometheus.live_usage import LiveUsage
+from trainer.prometheus.prometheus_connection import PrometheusConnection
 from trainer.prometheus.queries import Queries
 
 FIRST: Final = "Prometheus 2"
@@ -169,7 +169,7 @@ def test_what_the_page_shows_is_the_same(readings: Mapping[str, Reading], store:
 
 
 def _source(url: str, *, recording_rules: bool = True) -> PrometheusUsage:
-    live = LiveUsage(Connection(url), Queries(), window_seconds=300, recording_rules=recording_rules)
+    live = LiveUsage(PrometheusConnection(url), Queries(), window_seconds=300, recording_rules=recording_rules)
     return PrometheusUsage(live)
 
 

@@ -14,12 +14,12 @@ from testing.servers.openmetrics import write_blocks
 from testing.servers.prometheus import PrometheusServer
 from tests.trainer.prometheus.scrapes import DAY, HOUR, MINUTE, Scrapes, frame, of, options_day_end, when
 from tests.trainer.prometheus.trap_series import MIB, trap_series
-from trainer.history.cleaning import Cause
-from trainer.prometheus.connection import Connection
+from trainer.history.cleaning import CleaningCause
 from trainer.prometheus.day_tables import DayTables
 from trainer.prometheus.log_source import LogSource
-from trainer.prometheus.options import SourceOptions
-from trainer.prometheus.source import PrometheusSource
+from trainer.prometheus.prometheus_connection import PrometheusConnection
+from trainer.prometheus.prometheus_settings import SourceOptions
+from trainer.prometheus.prometheus_source import PrometheusSource
 
 Read = Callable[[LogSource], DayTables]
 
@@ -29,7 +29,7 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Read]:
     blocks = tmp_path_factory.mktemp("blocks")
     write_blocks(trap_series(), blocks)
     with PrometheusServer(blocks) as server:
-        connection = Connection(server.url)
+        connection = PrometheusConnection(server.url)
 
         @cache
         def day(source: LogSource) -> DayTables:
@@ -111,12 +111,12 @@ def test_nan_is_not_measured_and_counted(day: DayTables) -> None:
     pod = of(day, "nan")
     assert when(pod, HOUR, HOUR + 600)["memory_bytes"].isna().all()
     assert when(pod, 0, HOUR)["memory_bytes"].notna().all()
-    assert day.counts["usage.parquet", Cause.NOT_FINITE] == 2
+    assert day.counts["usage.parquet", CleaningCause.NOT_FINITE] == 2
 
 
 def test_usage_of_a_pod_nobody_listed_is_left_out_and_counted(day: DayTables) -> None:
     assert of(day, "orphan").empty
-    assert day.counts["usage.parquet", Cause.UNKNOWN_OWNER] == 1
+    assert day.counts["usage.parquet", CleaningCause.UNKNOWN_OWNER] == 1
 
 
 @pytest.mark.parametrize(("pod", "cpu"), [("scraped", 1.5), ("listed", 1.0), ("cgroups", 1.5), ("restarted", 1.0)])
@@ -232,7 +232,7 @@ def test_the_gauge_of_the_kubelet_gives_positive_differences(read: Read) -> None
 def test_saturated_containers_are_not_measured_and_neither_is_their_node(read: Read, pod: str) -> None:
     tables = read(LogSource.KUBELET)
     assert when(of(tables, pod), 600, 2 * HOUR)["log_bytes_per_second"].isna().all()
-    assert tables.counts["usage.parquet", Cause.LOG_SATURATED] > 40
+    assert tables.counts["usage.parquet", CleaningCause.LOG_SATURATED] > 40
     np.testing.assert_allclose(when(of(tables, "steady"), 600, 2 * HOUR)["log_bytes_per_second"], 5.0)
     nodes = frame(tables.nodes)
     assert when(nodes[nodes["node"] == "n3"], 600, 2 * HOUR)["log_bytes_per_second"].isna().all()
@@ -244,7 +244,7 @@ def test_late_samples_are_there_when_the_day_is_read_again(tmp_path: Path) -> No
     early.pod("shop", "late")
     late.cpu("shop", "late", 1.0)
     with PrometheusServer(tmp_path) as server:
-        source = PrometheusSource(Connection(server.url))
+        source = PrometheusSource(PrometheusConnection(server.url))
         server.stop()
         write_blocks(early.series, tmp_path)
         server.start()

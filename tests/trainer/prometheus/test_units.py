@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from base.arrays import Floats
 from base.errors import InputError
 from forecast.resources import CPU, MEMORY, RESOURCES
-from trainer.prometheus.units import check_units
+from trainer.prometheus.day_consistency import check_units
 
 GIB = 2.0**30
 

@@ -28,14 +28,12 @@ from trainer.amounts import amount
 from trainer.gate.evidence import measured_peaks
 from trainer.gate.gate_run import run_gate
 from trainer.gate.gate_verdict import GateReport
-from trainer.history.cleaning import Cause, CleaningReport
+from trainer.history.cleaning import CleaningCause, CleaningReport
 from trainer.issued_forecasts import load_issued, store_issued
-from trainer.run_report.capacities import capacities_of
-from trainer.run_report.changes import changes_between
-from trainer.run_report.html import run_page
-from trainer.run_report.issued_scores import score_issued
-from trainer.run_report.learned import LearnedRuns, identified_load_share, learned_services
-from trainer.run_report.report import RunReport, expected_slots, gap_slots, measured_share, run_report
+from trainer.run_report.earlier_nights import changes_between, score_issued
+from trainer.run_report.learned import LearnedRuns, capacities_of, identified_load_share, learned_services
+from trainer.run_report.report_of_run import RunReport, expected_slots, gap_slots, measured_share, run_report
+from trainer.run_report.run_page import run_page
 
 N_DAYS = 16
 CREATED = datetime(2026, 5, 20, 2, tzinfo=UTC)
@@ -66,7 +64,7 @@ def made_report(folder: Path) -> RunReport:
         history=history(),
         issued=load_issued(store, history().days, after_the_fact=True),
         gate=run_gate(history(), before, lambda known, previous: model_at(known.n_days)),
-        cleaning=CleaningReport({("usage <b>.parquet", Cause.NEGATIVE): 3}),
+        cleaning=CleaningReport({("usage <b>.parquet", CleaningCause.NEGATIVE): 3}),
         cut=[CutSeries(0, 1, LOG, 1_234, 56.78), CutSeries(2, 0, DISK, 2, np.inf)],
         recorded_share=0.75,
         stage_seconds={"read": 1.0, "fit": 2.5},

@@ -17,7 +17,7 @@ import numpy as np
 from base.arrays import Bools, Ints
 from kube.objects.constraints import NodeSelectorTerm
 from placement.filters.filter import ClusterView, Rejection
-from placement.filters.node_terms import nodes_in_any
+from placement.filters.node_affinity import nodes_in_any
 from placement.filters.rejections import found
 from scheduler.profiles.gpu.dra.allocator import AllocationFailed, ChosenDevices, NodeUnusable, Supply, allocate
 from scheduler.profiles.gpu.dra.claim_table import DraTable

@@ -22,7 +22,7 @@ from cluster.follower import NodesAndPodsOnly
 from cluster.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange
 from cluster.tables.state import ClusterState
 from kube.objects.objects import PodInfo
-from kube.objects.resource_version import is_older
+from kube.objects.watched_objects import is_older
 from scheduler.profiles.gpu.dra.allocation_status import MadeAllocation
 from scheduler.profiles.gpu.dra.device_pools import DeviceInventory, TaintedSlices
 from scheduler.profiles.gpu.dra.dra_objects import (

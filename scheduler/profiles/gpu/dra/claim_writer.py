@@ -13,11 +13,11 @@ from typing import Any, Final
 
 import msgspec
 
-from kube.client.api_answer import NOT_SENT, Answer
+from kube.client.api_answer import NOT_SENT, ApiAnswer
 from kube.client.pod_writes import MERGE, pod_path
 from kube.decoding.watched_kinds import UndecodableObject
 from kube.objects.objects import PodInfo
-from kube.session.request_retries import Requests, is_passing, request_with_retries
+from kube.session.session_calls import Requests, is_passing, request_with_retries
 from scheduler.profiles.gpu.dra.allocation_status import MadeAllocation
 from scheduler.profiles.gpu.dra.claim_patches import (
     OutdatedClaim,
@@ -151,7 +151,7 @@ class ClaimWriter:
 
     # Inside
 
-    async def _request(self, what: str, method: str, path: str, body: bytes, content_type: str) -> Answer:
+    async def _request(self, what: str, method: str, path: str, body: bytes, content_type: str) -> ApiAnswer:
         """Tried again while it is not known what became of it: had it been carried out, the second is a conflict."""
         async with self._gate:
             answer = await request_with_retries(self._session, method, path, lambda: body, content_type=content_type)
@@ -182,10 +182,10 @@ class ClaimWriter:
                 await asyncio.sleep(max(pause, answer.retry_after_seconds))
                 pause = min(2 * pause, _LONGEST_PAUSE)
 
-    async def _send(self, step: Write) -> Answer:
+    async def _send(self, step: Write) -> ApiAnswer:
         return await self._request(step.what, "PATCH", step.path, step.body, MERGE)
 
-    async def _get(self, key: ClaimKey) -> Answer:
+    async def _get(self, key: ClaimKey) -> ApiAnswer:
         async with self._gate:
             return await request_with_retries(self._session, "GET", claim_path(key), lambda: b"")
 
@@ -198,7 +198,7 @@ class ClaimWriter:
         raise NotWritten(f"claim {key[0]}/{key[1]} cannot be read: {answer.text or answer.status}")
 
     @staticmethod
-    def _decoded(answer: Answer) -> ResourceClaimInfo:
+    def _decoded(answer: ApiAnswer) -> ResourceClaimInfo:
         try:
             return WATCHED_CLAIMS.decoded(answer.body)[0]
         except UndecodableObject as error:

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from kube.objects.objects import PodInfo
 from kube.session.api_session import SessionOver
-from kube.session.request_retries import Session
+from kube.session.session_calls import Session
 from scheduler.profiles.gpu.dra.allocation_status import MadeAllocation
 from scheduler.profiles.gpu.dra.claim_table import DraTable
 from scheduler.profiles.gpu.dra.claim_writer import ClaimWriter, NotWritten

@@ -17,7 +17,7 @@ from kube.decoding.wire_base import NOTHING
 from kube.decoding.wire_scheduling import NodeSelectorJson
 from kube.objects.constraints import NodeSelectorTerm
 from kube.objects.quantity import parse_quantity
-from scheduler.profiles.gpu.dra import dra_wire as wire
+from scheduler.profiles.gpu.dra import dra_wire
 from scheduler.profiles.gpu.dra.capacity import CapacityPolicy
 from scheduler.profiles.gpu.dra.dra_objects import (
     AllocatedDevice,
@@ -46,11 +46,11 @@ from scheduler.profiles.gpu.dra.extended_resources import EXTENDED
 
 GROUP: Final = "/apis/resource.k8s.io/v1"
 
-_SLICE: Final = msgspec.json.Decoder(wire.SliceJson)
-_CLASS: Final = msgspec.json.Decoder(wire.ClassJson)
-_TAINT_RULE: Final = msgspec.json.Decoder(wire.TaintRuleJson)
-_CLAIM: Final = msgspec.json.Decoder(wire.ResourceClaimJson)
-_DEVICES: Final = msgspec.json.Decoder(wire.DevicesJson | None)
+_SLICE: Final = msgspec.json.Decoder(dra_wire.SliceJson)
+_CLASS: Final = msgspec.json.Decoder(dra_wire.ClassJson)
+_TAINT_RULE: Final = msgspec.json.Decoder(dra_wire.TaintRuleJson)
+_CLAIM: Final = msgspec.json.Decoder(dra_wire.ResourceClaimJson)
+_DEVICES: Final = msgspec.json.Decoder(dra_wire.DevicesJson | None)
 
 _ANNOTATIONS: Final = msgspec.json.Decoder(dict[str, str | None])
 _EXTENDED: Final = EXTENDED.encode()
@@ -62,7 +62,7 @@ _LONGEST_SHARED: Final = 65_536  # bytes of a spec that is kept for claims that 
 def decode_claim(body: bytes | Raw) -> tuple[ResourceClaimInfo, str]:
     """A ResourceClaim, and its resourceVersion."""
     whole = _CLAIM.decode(body)
-    metadata, status = whole.metadata, whole.status or wire.ClaimStatus()
+    metadata, status = whole.metadata, whole.status or dra_wire.ClaimStatus()
     spec = bytes(whole.spec.devices)
     version = metadata.resource_version or ""
     claim = ResourceClaimInfo(
@@ -86,7 +86,7 @@ def decode_claim(body: bytes | Raw) -> tuple[ResourceClaimInfo, str]:
     return claim, version
 
 
-def _extended_for(metadata: wire.ClaimMetadata) -> str:
+def _extended_for(metadata: dra_wire.ClaimMetadata) -> str:
     piece = bytes(metadata.annotations)
     if _EXTENDED not in piece.replace(b"\\/", b"/") or _ANNOTATIONS.decode(piece).get(EXTENDED) != "true":
         return ""
@@ -117,7 +117,7 @@ def _decode_slice(body: bytes | Raw) -> tuple[SliceInfo, str]:
 
 def _decode_class(body: bytes | Raw) -> tuple[ClassInfo, str]:
     whole = _CLASS.decode(body)
-    spec, version = whole.spec or wire.ClassSpec(), whole.metadata.resource_version or ""
+    spec, version = whole.spec or dra_wire.ClassSpec(), whole.metadata.resource_version or ""
     config = tuple(bytes(one.opaque) for one in spec.config or ())
     resource = sys.intern(spec.extended_resource_name or "")
     selectors, created = _selectors(spec.selectors), created_at(whole.metadata)
@@ -127,7 +127,7 @@ def _decode_class(body: bytes | Raw) -> tuple[ClassInfo, str]:
 def _decode_taint_rule(body: bytes | Raw) -> tuple[TaintRule, str]:
     whole = _TAINT_RULE.decode(body)
     selector, version = whole.spec.device_selector, whole.metadata.resource_version or ""
-    named = selector or wire.TaintSelectorJson()
+    named = selector or dra_wire.TaintSelectorJson()
     rule = TaintRule(
         whole.metadata.name, _taint(whole.spec.taint), named.driver, named.pool, named.device, selector is not None
     )
@@ -150,7 +150,7 @@ WATCHED_TAINT_RULES: Final = Watched(
 )
 
 
-def _device(one: wire.DeviceJson, pool: PoolId, of: wire.SliceSpec) -> Device:
+def _device(one: dra_wire.DeviceJson, pool: PoolId, of: dra_wire.SliceSpec) -> Device:
     return Device(
         id=DeviceId(pool.driver, pool.pool, one.name),
         attributes={sys.intern(name): _attribute(value) for name, value in (one.attributes or {}).items()},
@@ -171,8 +171,8 @@ def _device(one: wire.DeviceJson, pool: PoolId, of: wire.SliceSpec) -> Device:
     )
 
 
-def _policy(one: wire.RequestPolicyJson) -> CapacityPolicy:
-    bounds = one.valid_range or wire.RangeJson()
+def _policy(one: dra_wire.RequestPolicyJson) -> CapacityPolicy:
+    bounds = one.valid_range or dra_wire.RangeJson()
 
     def amount(value: str | float | None) -> float | None:
         return None if value is None else parse_quantity(value)
@@ -181,11 +181,11 @@ def _policy(one: wire.RequestPolicyJson) -> CapacityPolicy:
     return CapacityPolicy(amount(one.default), values, amount(bounds.min), amount(bounds.max), amount(bounds.step))
 
 
-def _taint(one: wire.DeviceTaintJson) -> DeviceTaint:
+def _taint(one: dra_wire.DeviceTaintJson) -> DeviceTaint:
     return DeviceTaint(one.key, one.value or "", one.effect)
 
 
-def _lacks(one: wire.DeviceJson, of: wire.SliceSpec) -> str:
+def _lacks(one: dra_wire.DeviceJson, of: dra_wire.SliceSpec) -> str:
     if of.skip_node_operations:
         return "DRAOptionalNodeOperations"
     if any(consumed.compatibility_groups for consumed in one.consumes_counters or ()):
@@ -197,7 +197,7 @@ def _lacks(one: wire.DeviceJson, of: wire.SliceSpec) -> str:
 _NOTHING: Final = (bytes(NOTHING), b"{}")
 
 
-def _attribute(value: wire.DeviceAttributeJson) -> AttributeValue:
+def _attribute(value: dra_wire.DeviceAttributeJson) -> AttributeValue:
     if value.integer is not None:
         return value.integer
     if value.boolean is not None:
@@ -207,7 +207,7 @@ def _attribute(value: wire.DeviceAttributeJson) -> AttributeValue:
     return None if value.version is None else Version(value.version)
 
 
-def _where(one: wire.DeviceJson | wire.SliceSpec) -> WhereUsable:
+def _where(one: dra_wire.DeviceJson | dra_wire.SliceSpec) -> WhereUsable:
     return WhereUsable(sys.intern(one.node_name or ""), _terms(one.node_selector), bool(one.all_nodes))
 
 
@@ -215,7 +215,7 @@ def _terms(selector: NodeSelectorJson | None) -> tuple[NodeSelectorTerm, ...] | 
     return None if selector is None else tuple(map(node_selector_term, selector.node_selector_terms or ()))
 
 
-def _selectors(selectors: Iterable[wire.DeviceSelectorJson] | None) -> tuple[str | None, ...]:
+def _selectors(selectors: Iterable[dra_wire.DeviceSelectorJson] | None) -> tuple[str | None, ...]:
     return tuple(None if one.cel is None else sys.intern(one.cel.expression) for one in selectors or ())
 
 
@@ -225,7 +225,7 @@ def _shared_spec(piece: bytes) -> ClaimSpec:
 
 
 def _spec(piece: bytes) -> ClaimSpec:
-    spec = _DEVICES.decode(piece) or wire.DevicesJson()
+    spec = _DEVICES.decode(piece) or dra_wire.DevicesJson()
     return ClaimSpec(
         requests=tuple(map(_request, spec.requests or ())),
         constraints=tuple(
@@ -240,14 +240,14 @@ def _spec(piece: bytes) -> ClaimSpec:
     )
 
 
-def _request(one: wire.RequestJson) -> DeviceRequest:
+def _request(one: dra_wire.RequestJson) -> DeviceRequest:
     if one.exactly is not None:
         return DeviceRequest(one.name, (_wish(one.exactly, one.name),))
     wishes = tuple(_wish(wish, f"{one.name}/{wish.name}") for wish in one.first_available or ())
     return DeviceRequest(one.name, wishes, is_list=True)
 
 
-def _wish(one: wire.WishJson, name: str) -> DeviceAlternative:
+def _wish(one: dra_wire.WishJson, name: str) -> DeviceAlternative:
     return DeviceAlternative(
         name=name,
         device_class=one.device_class_name,
@@ -261,12 +261,12 @@ def _wish(one: wire.WishJson, name: str) -> DeviceAlternative:
     )
 
 
-def _toleration(one: wire.DeviceTolerationJson) -> DeviceToleration:
+def _toleration(one: dra_wire.DeviceTolerationJson) -> DeviceToleration:
     seconds = one.toleration_seconds
     return DeviceToleration(one.key or "", one.operator or "Equal", one.value or "", one.effect or "", seconds)
 
 
-def _allocation(one: wire.AllocationJson) -> Allocation:
+def _allocation(one: dra_wire.AllocationJson) -> Allocation:
     results = (one.devices.results if one.devices is not None else None) or ()
     return Allocation(
         devices=tuple(
@@ -287,7 +287,7 @@ def _allocation(one: wire.AllocationJson) -> Allocation:
     )
 
 
-def _device_id(one: wire.ResultJson | wire.DeviceStatusJson) -> DeviceId:
+def _device_id(one: dra_wire.ResultJson | dra_wire.DeviceStatusJson) -> DeviceId:
     return DeviceId(sys.intern(one.driver), sys.intern(one.pool), one.device)
 
 

@@ -22,12 +22,12 @@ import numpy as np
 
 from base.arrays import Bools, Ints
 from kube.objects.objects import PodInfo
-from kube.session.request_retries import Session
+from kube.session.session_calls import Session
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.filters.filter import ClusterView, Filter, Rejection, rejected
 from placement.filters.rejections import every_node, found
 from placement.plugins import Hint
-from placement.scores.normalize import default_normalize
+from placement.scores.standard_score import default_normalize
 from placement.status import SUCCESS, Code, Status
 from scheduler.profiles.gpu.dra.allocation_status import made_allocation
 from scheduler.profiles.gpu.dra.allocator import AllocationFailed, NodeUnusable

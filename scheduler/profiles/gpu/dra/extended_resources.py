@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from base.arrays import Bools
-from kube.decoding.device_asks import CLASS_PREFIX
+from kube.decoding.pod_needs import CLASS_PREFIX
 from kube.objects.objects import DeviceAsk, PodInfo
 from placement.filters.filter import ClusterView
 from scheduler.profiles.gpu.dra.dra_objects import (

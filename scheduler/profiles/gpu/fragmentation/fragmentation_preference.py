@@ -14,7 +14,7 @@ import numpy as np
 from base.arrays import Ints
 from cluster.tables.state import ClusterState
 from kube.objects.objects import PodInfo
-from placement.devices.demand import GpuDemand
+from placement.devices.device_demand import GpuDemand
 from placement.devices.device_table import DeviceTable
 from placement.filters.filter import ClusterView
 from placement.plugins import Preferred

@@ -15,10 +15,10 @@ import numpy as np
 from base.arrays import Floats
 from cluster.tables.columns import whole_units
 from kube.objects.objects import PodInfo
-from placement.devices.card_names import of_any_type
-from placement.devices.demand import GpuDemand, gpu_demand
+from placement.card_names import of_any_type
+from placement.devices.device_demand import GpuDemand, gpu_demand
 from placement.devices.device_table import DeviceTable
-from placement.filters.annotations import GPU_TYPE, names_in
+from placement.filters.pod_annotations import GPU_TYPE, names_in
 
 WHOLE: Final = 1000
 """Thousandths of a whole card."""

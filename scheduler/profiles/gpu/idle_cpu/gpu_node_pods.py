@@ -8,8 +8,8 @@ import numpy as np
 
 from base.arrays import Floats, Ints
 from cluster.follower import NodesAndPodsOnly
-from cluster.live.departed import Departed
-from cluster.predicted.growing_arrays import grown
+from cluster.live.charges import Departed
+from cluster.predicted.array_rows import grown
 from cluster.tables.changes import Change, PodChange, one_by_one
 from cluster.tables.columns import request_units
 from cluster.tracking import TrackedCluster

@@ -14,7 +14,7 @@ import numpy as np
 
 from base.periodic_task import PeriodicTask
 from cluster.readable_tables import ReadableTables
-from kube.eviction.eviction import Evict, Evicted
+from kube.client.eviction import Evict, Evicted
 from kube.objects.objects import PodInfo
 from scheduler.overcommit.node_relief import NodeRelief, RepairReport
 from scheduler.overcommit.repair_victims import RepairPlan

@@ -8,9 +8,9 @@ from typing import Final
 
 from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
 from placement.card_types.listed_cards import asks_for_cards
-from placement.devices.options import DeviceOptions
-from placement.filters.annotations import comes_with_node
-from placement.pod_groups.labels import group_of
+from placement.filters.pod_annotations import comes_with_node
+from placement.node_rule_settings import DeviceOptions
+from placement.pod_groups.group_of_pod import group_of
 from placement.pod_importance import LEAST_STANDING
 from scheduler.profiles.gpu.gpu_settings import GpuOptions, PlainPods
 

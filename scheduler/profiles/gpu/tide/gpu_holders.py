@@ -19,11 +19,11 @@ from cluster.follower import NodesAndPodsOnly
 from cluster.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, one_by_one
 from cluster.tables.state import ClusterState
 from forecast.service_key import ServiceKey
+from kube.objects.counted_pods import sits, waits
 from kube.objects.objects import NodeInfo, PodInfo
-from kube.objects.pod_accounting import sits, waits
-from placement.devices.demand import WHOLE, gpu_demand
-from placement.devices.node_cards import cards_of, model_of
-from placement.devices.options import DeviceOptions
+from placement.devices.declared_devices import cards_of, model_of
+from placement.devices.device_demand import WHOLE, gpu_demand
+from placement.node_rule_settings import DeviceOptions
 from scheduler.profiles.gpu.tide.training_annotations import Role, role_of
 
 PodGpus = Callable[[PodInfo, NodeInfo | None], float]

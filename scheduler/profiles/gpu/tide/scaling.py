@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from kube.client.api_answer import Answer
+from kube.client.api_answer import ApiAnswer
 from kube.client.pod_writes import MERGE
 from kube.decoding.watched_kinds import REFUSED
-from kube.session.request_retries import Requests, is_passing
+from kube.session.session_calls import Requests, is_passing
 from scheduler.profiles.gpu.tide.workload_reader import WorkloadReader
 from scheduler.profiles.gpu.tide.workloads import (
     JOB,
@@ -103,7 +103,7 @@ async def scale(
 
 async def _write(
     session: Requests, state: WorkloadState, replicas: int, annotations: Mapping[str, str], label: bool
-) -> Answer:
+) -> ApiAnswer:
     path = object_path(state.kind, state.key)
     if state.kind == JOB:
         body = job_patch(state.resource_version, annotations, label, replicas)
@@ -115,12 +115,12 @@ async def _write(
     try:
         _, version = read_scale(answer.body)  # of any object: its metadata
     except REFUSED as error:
-        return Answer(422, text=f"the API server's answer cannot be read: {error}")
+        return ApiAnswer(422, text=f"the API server's answer cannot be read: {error}")
     body = scale_patch(version, replicas)
     return await session.request("PATCH", scale_path(state.kind, state.key), body, content_type=MERGE, seconds=_SECONDS)
 
 
-def _said(answer: Answer) -> str:
+def _said(answer: ApiAnswer) -> str:
     return answer.text or str(answer.status)
 
 

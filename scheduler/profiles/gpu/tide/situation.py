@@ -15,12 +15,12 @@ import numpy as np
 
 from base.arrays import Floats, Ints
 from cluster.predicted.horizon import Horizon
-from cluster.predicted.profiles import Profiles
+from cluster.predicted.pod_profiles import Profiles
 from cluster.tracking import TrackedCluster
 from forecast.service_key import ServiceKey
+from kube.objects.counted_pods import WAITING_SECONDS
 from kube.objects.objects import PodInfo
-from kube.objects.pod_accounting import WAITING_SECONDS
-from placement.pod_groups.labels import group_of
+from placement.pod_groups.group_of_pod import group_of
 from placement.usable_forecast import usable_forecast
 from scheduler.profiles.gpu.gpu_settings import TideOptions
 from scheduler.profiles.gpu.tide.gpu_demand import ServiceGpus

@@ -26,8 +26,7 @@ import numpy as np
 from base.arrays import Floats
 from base.periodic_task import PeriodicTask
 from cluster.readable_tables import ReadableTables
-from kube.session.calls import call
-from kube.session.request_retries import Session
+from kube.session.session_calls import Session, call
 from placement.cluster_events import ClusterEvent, EventKind
 from scheduler.profiles.gpu.gpu_settings import TideOptions
 from scheduler.profiles.gpu.tide.gpu_demand import TideDemand, demand_ahead, held_demand

@@ -17,9 +17,9 @@ from scheduler.profiles.gpu.tide.tide_bodies import (
     TideTrainingBody,
 )
 from scheduler.profiles.gpu.tide.tide_report import ReportedMove, ReportedTraining, TideReport
-from scorer.service.openapi import answer
-from scorer.service.state import TheService
-from serving.errors import json_response
+from scorer.service.scorer_openapi import answer
+from scorer.service.scorer_state import TheService
+from serving.json_answers import json_response
 
 # The report of the tide -> body.
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from base.durations import DURATION_EXAMPLES, duration_seconds
+from base.setting_group import DURATION_EXAMPLES, duration_seconds
 from kube.objects.objects import ANNOTATION_PREFIX
 
 TIDE: Final = ANNOTATION_PREFIX + "tide"

@@ -18,10 +18,10 @@ from typing import Final, TypeVar
 import msgspec
 
 from forecast.service_key import ServiceKey
-from kube.client.api_answer import Answer
+from kube.client.api_answer import ApiAnswer
 from kube.decoding.watched_kinds import REFUSED
 from kube.decoding.wire_base import Text, Wire
-from kube.session.request_retries import Requests
+from kube.session.session_calls import Requests
 from scheduler.profiles.gpu.tide.workloads import (
     BUILT_IN,
     LABELLED,
@@ -185,7 +185,7 @@ class WorkloadReader:
                 found[state.key] = state
         return ReadWorkloads(found, failures)
 
-    async def again(self, state: WorkloadState) -> tuple[WorkloadState | None, Answer]:
+    async def again(self, state: WorkloadState) -> tuple[WorkloadState | None, ApiAnswer]:
         """Read the workload again; None = it is unreadable, or another one by now."""
         answer = await self._get(object_path(state.kind, state.key))
         now = _read(state.kind, answer)
@@ -232,7 +232,7 @@ class WorkloadReader:
             failures[str(key)] = f"it cannot be read (grant get on {kind.plural}): {_said(answer)}"
         return None
 
-    async def _with_scale(self, state: WorkloadState) -> tuple[WorkloadState | None, Answer]:
+    async def _with_scale(self, state: WorkloadState) -> tuple[WorkloadState | None, ApiAnswer]:
         answer = await self._get(scale_path(state.kind, state.key))
         if not answer.is_success:
             return None, answer
@@ -241,11 +241,11 @@ class WorkloadReader:
         except REFUSED:
             return None, answer
 
-    async def _get(self, path: str) -> Answer:
+    async def _get(self, path: str) -> ApiAnswer:
         return await self._session.request("GET", path, None, seconds=_SECONDS)
 
 
-def _read(kind: WorkloadKind, answer: Answer) -> WorkloadState | None:
+def _read(kind: WorkloadKind, answer: ApiAnswer) -> WorkloadState | None:
     if not answer.is_success:
         return None
     try:
@@ -254,5 +254,5 @@ def _read(kind: WorkloadKind, answer: Answer) -> WorkloadState | None:
         return None
 
 
-def _said(answer: Answer) -> str:
+def _said(answer: ApiAnswer) -> str:
     return answer.text or str(answer.status)

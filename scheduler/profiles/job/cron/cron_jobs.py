@@ -17,10 +17,10 @@ from msgspec import Raw
 
 from forecast.service_key import ServiceKey
 from kube.decoding import wire
-from kube.decoding.job_templates import NO_TEMPLATE, JobSpecJson, PodTemplate, TemplateOwner, pod_template
+from kube.decoding.job_specs import NO_TEMPLATE, JobSpecJson, PodTemplate, TemplateOwner, pod_template
 from kube.decoding.watched_kinds import Watched
 from kube.decoding.wire_base import Text, Time, Wire
-from kube.objects.named_objects import NamedObjects
+from kube.objects.watched_objects import NamedObjects
 
 
 class Concurrency(Enum):

@@ -28,17 +28,17 @@ from typing import Final
 
 import msgspec
 
-from kube.client.api_answer import Answer, is_gone
+from kube.client.api_answer import ApiAnswer, is_gone
 from kube.client.pod_writes import pod_path
-from kube.decoding.job_failing import OnDisruption
+from kube.decoding.job_specs import OnDisruption
 from kube.decoding.jobs import JobInfo
 from kube.decoding.object_decoding import pod_info
 from kube.decoding.wire import PodJson
 from kube.objects.objects import PodInfo
-from kube.session.request_retries import Requests, is_passing_or_conflict, request_with_retries
+from kube.session.session_calls import Requests, is_passing_or_conflict, request_with_retries
 from kube.status.pod_conditions import STRATEGIC_MERGE
 from scheduler.preemption.executor import delete_body, disruption_body
-from scheduler.profiles.job.serverless.circuit_breaker import StartFailure, has_started
+from scheduler.profiles.job.circuit_breaker import StartFailure, has_started
 from scheduler.profiles.job.serverless.provider_tables import NotStarted
 
 _REASON: Final = "ProviderDidNotStartPod"
@@ -103,13 +103,13 @@ def why_of(one: NotStarted) -> str:
     return _WHY[one.failure].format(one.provider)
 
 
-async def _send(session: Requests, method: str, path: str, body: bytes, content_type: str) -> Answer:
+async def _send(session: Requests, method: str, path: str, body: bytes, content_type: str) -> ApiAnswer:
     return await request_with_retries(
         session, method, path, lambda: body, content_type=content_type, worth_it=is_passing_or_conflict
     )
 
 
-def _said(answer: Answer) -> str:
+def _said(answer: ApiAnswer) -> str:
     return answer.text or str(answer.status)
 
 

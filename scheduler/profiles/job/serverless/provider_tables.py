@@ -19,14 +19,14 @@ import numpy as np
 
 from base.arrays import Bools, Ints
 from cluster.follower import NodesAndPodsOnly
-from cluster.predicted.growing_arrays import grown
+from cluster.predicted.array_rows import grown
 from cluster.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, one_by_one
 from cluster.tables.state import ClusterState
 from kube.objects.objects import PodInfo
-from placement.pod_groups.labels import group_of
-from placement.virtual_nodes.node_ownership import REAL, Claims
-from placement.virtual_nodes.options import Provider, ServerlessOptions
-from scheduler.profiles.job.serverless.circuit_breaker import (
+from placement.pod_groups.group_of_pod import group_of
+from placement.virtual_node_settings import Provider, ServerlessOptions
+from placement.virtual_node_table import REAL, Claims
+from scheduler.profiles.job.circuit_breaker import (
     Health,
     ProviderHealth,
     StartFailure,

@@ -17,7 +17,7 @@ from typing import Final
 
 from cluster.tables.columns import request_units
 from kube.objects.objects import PodInfo
-from placement.virtual_nodes.options import Provider
+from placement.virtual_node_settings import Provider
 
 NO_LIMIT: Final = 2**31 - 1
 

@@ -21,11 +21,11 @@ from kube.objects.objects import NodeInfo, PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.filters.filter import ClusterView, Rejection
 from placement.filters.rejections import found
-from placement.filters.tolerations import HARD_EFFECTS
+from placement.filters.taint_toleration import HARD_EFFECTS
 from placement.plugins import Hint, Preferred
-from placement.pod_groups.labels import group_of
-from placement.virtual_nodes.node_ownership import REAL
-from placement.virtual_nodes.options import First, ServerlessOptions
+from placement.pod_groups.group_of_pod import group_of
+from placement.virtual_node_settings import First, ServerlessOptions
+from placement.virtual_node_table import REAL
 from scheduler.profiles.job.job_annotations import Place, may_leave, terms_of
 from scheduler.profiles.job.serverless.provider_tables import ProviderTables
 from scheduler.profiles.job.serverless.provider_use import Offer, next_share, wanted_by, wanted_of

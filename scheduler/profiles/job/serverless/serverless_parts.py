@@ -19,10 +19,10 @@ from base.periodic_task import PeriodicTask
 from cluster.tables.state import ClusterState
 from kube.decoding.jobs import JobInfo
 from kube.objects.objects import PodInfo
-from kube.session.request_retries import Session
-from placement.virtual_nodes.options import ServerlessOptions
+from kube.session.session_calls import Session
+from placement.virtual_node_settings import ServerlessOptions
+from scheduler.profiles.job.circuit_breaker import StartFailure
 from scheduler.profiles.job.failed_nodes import FailedNodes
-from scheduler.profiles.job.serverless.circuit_breaker import StartFailure
 from scheduler.profiles.job.serverless.pod_takeback import Affording, TakebackOutcome
 from scheduler.profiles.job.serverless.provider_tables import ProviderTables
 from scheduler.profiles.job.serverless.serverless import Serverless

@@ -18,8 +18,8 @@ from contextlib import AbstractContextManager
 from typing import Final
 
 from kube.objects.objects import PodInfo
-from kube.session.request_retries import Session
-from kube.token_bucket import TokenBucket
+from kube.session.session_calls import Session
+from kube.write_pacing import TokenBucket
 from scheduler.overcommit.repair_victims import is_evictable
 from scheduler.profiles.job.serverless.pod_takeback import Affording, TakebackOutcome, take_back, why_of
 from scheduler.profiles.job.serverless.provider_tables import NotStarted, ProviderTables

@@ -13,7 +13,7 @@ from kube.objects.constraints import Toleration
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView, Rejection
 from placement.filters.taint_toleration import TaintToleration
-from placement.virtual_nodes.options import First, ServerlessOptions
+from placement.virtual_node_settings import First, ServerlessOptions
 from scheduler.profiles.job.job_annotations import may_leave, terms_of
 
 

@@ -25,11 +25,11 @@ from cluster.follower import NodesAndPodsOnly
 from cluster.tables.changes import Change, NodeRemoved, PodChange, one_by_one
 from cluster.tables.columns import request_units
 from cluster.tables.state import ClusterState
+from kube.objects.counted_pods import waits
 from kube.objects.objects import PodInfo
-from kube.objects.pod_accounting import waits
 from placement.cluster_events import ClusterEvent, EventKind
-from placement.filters.annotations import comes_with_node
 from placement.filters.filter import ClusterView, Rejection
+from placement.filters.pod_annotations import comes_with_node
 from placement.filters.rejections import found
 from placement.plugins import Hint
 from scheduler.profiles.job.storm.storms import Storm, fitting, free_units, keep_room

@@ -21,7 +21,7 @@ import numpy as np
 from base.arrays import Bools, Floats
 from base.errors import InputError
 from cluster.follower import NodesAndPodsOnly
-from cluster.runs.job_pods import is_job_pod
+from cluster.runs.expected import is_job_pod
 from cluster.tables.changes import Change, JobChange, PodChange
 from cluster.tables.state import ClusterState
 from forecast.service_key import ServiceKey

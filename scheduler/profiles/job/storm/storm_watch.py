@@ -27,7 +27,7 @@ from kube.decoding.decoding import Kind
 from kube.objects.objects import NodeInfo, PodInfo
 from placement.filters.domain import DOMAIN_LABEL
 from placement.filters.filter import Filter
-from placement.virtual_nodes.node_ownership import is_labelled_virtual
+from placement.virtual_node_table import is_labelled_virtual
 from scheduler.profiles.job.cron.cron_jobs import CronJobInfo
 from scheduler.profiles.job.job_metrics import StormMetrics
 from scheduler.profiles.job.job_settings import StormOptions
@@ -35,7 +35,7 @@ from scheduler.profiles.job.jobs_plan_answers import DemandPoint, StormReport
 from scheduler.profiles.job.storm.headroom_filter import ReservedHeadroom, StormHeadroom
 from scheduler.profiles.job.storm.job_demand import ExpectedBurst, JobDemand, demand_ahead
 from scheduler.profiles.job.storm.storms import Storm, storms
-from scheduler.service.scheduling_answers import moment
+from scheduler.scheduling_answers import moment
 
 logger = logging.getLogger(__name__)
 

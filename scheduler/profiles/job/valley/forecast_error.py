@@ -22,14 +22,14 @@ import numpy as np
 
 from base.arrays import Floats, Ints
 from cluster.degradation import widening
-from cluster.predicted.cluster import PredictedCluster
 from cluster.predicted.pod_bounds import bounded_requests
-from cluster.predicted.profiles import ProfileKey
+from cluster.predicted.pod_profiles import ProfileKey
+from cluster.predicted.predicted_cluster import PredictedCluster
 from cluster.tracking import TrackedCluster
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import RESOURCES
 from kube.objects.objects import NodeInfo
-from placement.virtual_nodes.node_ownership import is_labelled_virtual
+from placement.virtual_node_table import is_labelled_virtual
 from scheduler.profiles.job.valley.start_plan import ExpectedLoad
 
 # The predicted load of the nodes that jobs may use, as one curve per resource, on the grid of starts.

@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from base.arrays import AnyFloats, Bools, Ints
-from cluster.opt_out import opts_out
 from cluster.predicted.load import PredictedLoad
 from forecast.resources import HOT_RESOURCES, RESOURCES
 from forecast.service_key import ServiceKey
@@ -34,6 +33,7 @@ from placement.filters.rejections import found
 from placement.plugins import Hint, Preferred
 from placement.usable_forecast import usable_forecast
 from scheduler.profiles.job.job_settings import ValleyOptions
+from scorer.scoring_policy import opts_out
 
 _LEAST_SLACK: Final = 600.0
 """Seconds: twice as long as an unschedulable pod waits at most before it is tried again whatever happens."""

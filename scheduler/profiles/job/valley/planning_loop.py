@@ -15,14 +15,14 @@ import numpy as np
 
 from base.arrays import Floats
 from base.periodic_task import PeriodicTask
-from cluster.predicted.cluster import PredictedCluster
 from cluster.predicted.pod_bounds import bounded_requests
+from cluster.predicted.predicted_cluster import PredictedCluster
 from cluster.readable_tables import ReadableTables
 from cluster.tracking import TrackedCluster
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.service_key import ServiceKey
+from kube.objects.counted_pods import FINISHED, waits
 from kube.objects.objects import NodeInfo, PodInfo
-from kube.objects.pod_accounting import FINISHED, waits
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.usable_forecast import usable_forecast
 from scheduler.profiles.job.job_metrics import ValleyMetrics

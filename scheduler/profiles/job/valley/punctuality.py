@@ -20,8 +20,8 @@ from typing import Final
 from cluster.follower import NodesAndPodsOnly
 from cluster.tables.changes import Change, PodChange, one_by_one
 from cluster.tables.state import ClusterState
-from kube.objects.objects import Phase, PodInfo
-from kube.objects.pod_accounting import FINISHED
+from kube.objects.counted_pods import FINISHED
+from kube.objects.objects import PodInfo, PodPhase
 from scheduler.profiles.job.job_annotations import JobTerms, terms_of
 from scheduler.profiles.job.job_metrics import ValleyMetrics
 
@@ -153,7 +153,7 @@ class Punctuality(NodesAndPodsOnly):
                 self._metrics.latest_start_met.inc()
                 followed.latest_start = math.inf
             self.check()
-        if pod.phase is Phase.SUCCEEDED and followed.deadline < math.inf:
+        if pod.phase is PodPhase.SUCCEEDED and followed.deadline < math.inf:
             if (pod.finished or now) <= followed.deadline:
                 self._metrics.deadline_met.inc()
                 followed.deadline = math.inf

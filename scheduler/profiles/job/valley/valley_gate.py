@@ -21,7 +21,7 @@ from typing import Final
 from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.plugins import Hint
-from placement.pod_groups.labels import group_of
+from placement.pod_groups.group_of_pod import group_of
 from placement.status import SUCCESS, Code, Status
 from scheduler.profiles.job.job_settings import ValleyOptions
 from scheduler.profiles.job.valley.start_plan import PlannedStart

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from admission.templates.effects import BindingEffect as Effect
-from admission.templates.effects import Difference, Group, GroupEffect
+from admission.templates.effects import Difference, EffectGroup, GroupEffect
 from admission.templates.shaping_annotations import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION, Applied, record_text
 from forecast_scheduler.cli import run
-from forecast_scheduler.commands.canary.tables import difference_lines, what_if_lines
-from forecast_scheduler.commands.canary.what_if import WhatIf, mean_peaks
+from forecast_scheduler.commands.canary.canary_tables import difference_lines, what_if_lines
+from forecast_scheduler.commands.canary.trial_for_all import WhatIf, mean_peaks
 from forecast_scheduler.commands.live_placing import BestNode
 from tests.forecast_scheduler.recorded_evening import MOMENT, Evening, recorded_evening
 
@@ -105,7 +105,7 @@ def test_a_binding_without_pods_is_status_2(evening: Evening, trial: Path, capfd
 
 
 def effect(difference: Difference | None, untold: str = "") -> Effect:
-    return Effect("pool", {Group.CANARY: GroupEffect(9, 3, 0.5, 0.6, 0.0)}, difference, untold)
+    return Effect("pool", {EffectGroup.CANARY: GroupEffect(9, 3, 0.5, 0.6, 0.0)}, difference, untold)
 
 
 def test_a_difference_is_only_claimed_where_it_is_clear() -> None:

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from base.errors import InputError
-from cluster.predicted.capacity import KnownCapacities
+from cluster.predicted.node_capacity import KnownCapacities
 from cluster.tables.cluster_file import load_into, parse_cluster
 from cluster.tables.self_check import self_check
 from cluster.tables.state import ClusterState
 from forecast.history import History, PodUsage
 from forecast.service_key import ServiceKey
-from forecast_scheduler.commands.demo.recorded_cluster import cluster_at
+from forecast_scheduler.commands.demo.evening_scorer import cluster_at
 from tests.synthetic import synthetic_history
 
 KINDS = ("Deployment", "StatefulSet", "DaemonSet", "CronJob", "Job", "Rollout", "Pod", "ReplicaSet")

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from base.errors import InputError
-from forecast_scheduler.commands.options.policies import policies_option
-from forecast_scheduler.commands.policy.follow_policies import open_policies, read_policies
+from forecast_scheduler.commands.command_options import policies_option
+from forecast_scheduler.commands.policy.followed_policies import open_policies, read_policies
 from forecast_scheduler.settings.document import Settings, with_options
 from tests.placement.policies.made_up import DOCUMENT, pod
 

@@ -8,12 +8,12 @@ import pytest
 
 from forecast.service_key import Owner
 from forecast_scheduler.commands.live_placing import BestNode
-from forecast_scheduler.commands.policy.survey import ChoiceCount, Survey, moves, survey
-from forecast_scheduler.commands.policy.tables import check_json, choices_table, moves_table, survey_lines
-from kube.objects.objects import Phase, PodInfo
+from forecast_scheduler.commands.policy.policy_survey import ChoiceCount, Survey, moves, survey
+from forecast_scheduler.commands.policy.policy_tables import check_json, choices_table, moves_table, survey_lines
+from kube.objects.objects import PodInfo, PodPhase
 from placement.policies.policy import POLICY_ANNOTATION, Policy
-from placement.policies.policy_set import Choice, PolicySet
-from scorer.policy import ScoringPolicy
+from placement.policies.policy_set import PolicyChoice, PolicySet
+from scorer.scoring_policy import ScoringPolicy
 from tests.placement.small_cluster import pod_of
 
 
@@ -27,11 +27,11 @@ SETTINGS, FAST, BATCH = policy("settings"), policy("fast"), policy("batch")
 BY_ANNOTATION, NO_OTHER = PolicySet(SETTINGS, [FAST, BATCH]), PolicySet(SETTINGS)
 
 
-def by_annotation(pod: PodInfo) -> Choice:
+def by_annotation(pod: PodInfo) -> PolicyChoice:
     return BY_ANNOTATION.choice(pod, lambda namespace: None)
 
 
-def of_settings(pod: PodInfo) -> Choice:
+def of_settings(pod: PodInfo) -> PolicyChoice:
     return NO_OTHER.choice(pod, lambda namespace: None)
 
 
@@ -50,7 +50,7 @@ def surveyed(*of: PodInfo, top: int = 50) -> Survey:
 
 def test_one_pod_stands_for_those_alike_and_pods_that_are_over_do_not_count() -> None:
     one = pods("cart", 1, "fast")[0]
-    over = [replace(one, phase=phase) for phase in (Phase.SUCCEEDED, Phase.FAILED)]
+    over = [replace(one, phase=phase) for phase in (PodPhase.SUCCEEDED, PodPhase.FAILED)]
     found = surveyed(*over, replace(one, terminating=True))
     assert (found.pods, found.choices, found.touched) == (0, (), ())
     waiting = pods("cart", 1, "fast", node="")

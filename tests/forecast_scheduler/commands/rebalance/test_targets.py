@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from forecast_scheduler.commands.live_placing import open_placing
-from forecast_scheduler.commands.scorer.setup import Inputs
+from forecast_scheduler.commands.scorer.scorer_setup import Inputs
 from forecast_scheduler.settings.document import load_settings
 from kube.decoding.decoding import decode_pod
 from testing.clusters.own_nodes import our_node, our_pod

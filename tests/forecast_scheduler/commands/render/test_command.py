@@ -15,7 +15,7 @@ from admission.templates.shaping_annotations import (
     TEMPLATES_ANNOTATION,
 )
 from forecast_scheduler.cli import run
-from forecast_scheduler.commands.render.text import EXCLUDED_NAMESPACES
+from forecast_scheduler.commands.render.rendered_pod import EXCLUDED_NAMESPACES
 
 ROOT = Path(__file__).parents[4]
 EXAMPLES = Path(__file__).parents[2] / "templates.yaml"

@@ -10,7 +10,7 @@ import pytest
 from base.progress import silent
 from forecast_scheduler.cli import run
 from forecast_scheduler.commands.demo import evening_scorer
-from forecast_scheduler.commands.demo.command import serve_last_evening
+from forecast_scheduler.commands.demo.demo_command import serve_last_evening
 from forecast_scheduler.commands.history_directory import open_history
 from forecast_scheduler.commands.shell import open_shell
 from forecast_scheduler.settings.document import Settings

@@ -15,9 +15,9 @@ from cluster.options import Ladder
 from forecast.calendar import Calendar
 from forecast.model_artefact import artefact_of
 from forecast.published_models import Registry
-from forecast_scheduler.commands.scorer.setup import Inputs, clock_from, open_scorer
+from forecast_scheduler.commands.scorer.scorer_setup import Inputs, clock_from, open_scorer
 from forecast_scheduler.settings.document import Settings
-from forecast_scheduler.settings.scorer_options import scorer_options
+from forecast_scheduler.settings.feature_options import scorer_options
 from scorer.options import ScorerOptions
 from tests.scorer.live_cluster import model
 

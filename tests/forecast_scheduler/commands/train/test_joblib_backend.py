@@ -12,7 +12,7 @@ from base.errors import InputError
 from base.parallel import run_all
 from forecast.published_models import Registry
 from forecast_scheduler.cli import run
-from forecast_scheduler.commands.train.joblib_backend import work_on
+from forecast_scheduler.commands.train_night import work_on
 from tests.forecast_scheduler.small_history import small_tables
 
 

@@ -12,12 +12,12 @@ import urllib3
 
 from admission.advice import advisor_lease
 from admission.advice.holding import Holding
-from admission.advice.options import AdviceGateOptions
-from advisor.options import AdviseOptions
-from forecast_scheduler.commands.webhook import setup
+from admission.webhook_settings import AdviceGateOptions
+from advisor.advice_settings import AdviseOptions
+from forecast_scheduler.commands import webhook_setup
 from kube.client.kubernetes_client import api_client
 from kube.leader_election.record import lease_body
-from placement.advice_gate import ADVICE
+from placement.pods_to_hold import ADVICE
 from testing.waiting import eventually
 from tests.kube.scripted_server import Answer, ScriptedServer, page
 
@@ -35,7 +35,7 @@ def is_renewed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
         return urllib3.HTTPResponse(lease_body("ns", "l", holder="a", seconds=10, now=now), status=200)
 
     monkeypatch.setattr(advisor_lease, "send", send)
-    monkeypatch.setattr(setup, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(webhook_setup, "LOOK_SECONDS", 0.01)
     return bool(request.param)
 
 
@@ -46,7 +46,7 @@ def holding(is_renewed: bool, tmp_path: Path) -> Iterator[Holding]:
 
     with ScriptedServer(answer) as server, ExitStack() as stack:
         api = api_client(server.kubeconfig(tmp_path))
-        made, _, _ = setup._advice(AdviceGateOptions(), AdviseOptions(), api, stack, setup._nothing)
+        made, _, _ = webhook_setup._advice(AdviceGateOptions(), AdviseOptions(), api, stack, webhook_setup._nothing)
         yield made
 
 

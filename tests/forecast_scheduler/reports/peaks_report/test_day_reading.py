@@ -11,7 +11,7 @@ from forecast.calendar import SLOTS_PER_DAY
 from forecast.model import PEAK_QUANTILES
 from forecast.resources import CPU
 from forecast.service_key import ServiceKey
-from forecast_scheduler.reports.peaks_report.day_reading import read_day, runs_of_day, runs_that_stay
+from forecast_scheduler.reports.peaks_report.day_figures import read_day, runs_of_day, runs_that_stay
 from tests.forecast_scheduler.reports.peaks_report.nights import N_DAYS, history, model_at
 
 DAY = N_DAYS - 1

@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 
 from forecast.resources import CPU, DISK, LOG, MEMORY, RESOURCES
-from forecast_scheduler.reports.peaks_report.day_reading import DayReading
-from forecast_scheduler.reports.peaks_report.figures import score_day, spread_of
-from forecast_scheduler.reports.peaks_report.tonight import hottest_nodes
+from forecast_scheduler.reports.peaks_report.day_figures import DayReading, hottest_nodes, score_day, spread_of
 from tests.forecast_scheduler.reports.peaks_report.nights import history
 
 SHAPE = (3, len(RESOURCES), 48)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from forecast_scheduler.cli import run
-from forecast_scheduler.reports.peaks_report.nightly import write_peaks_report
+from forecast_scheduler.commands.train_night import write_peaks_report
 from tests.forecast_scheduler.small_history import small_tables
 
 PAGE = "FORECAST_SCHEDULER_TRAIN__PEAKS_REPORT"

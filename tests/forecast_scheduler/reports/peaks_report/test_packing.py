@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from base.arrays import AnyFloats, Floats
-from forecast_scheduler.reports.peaks_report.html import MISSING, packed
+from forecast_scheduler.reports.peaks_report.peaks_page import MISSING, packed
 
 curves = arrays(np.float64, st.integers(1, 60), elements=st.floats(0, 1e12) | st.just(float("nan")))
 

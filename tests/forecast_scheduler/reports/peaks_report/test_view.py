@@ -19,10 +19,10 @@ from forecast.calendar import Calendar
 from forecast.history import History
 from forecast.published_models import Registry
 from forecast.resources import CPU
-from forecast_scheduler.reports.peaks_report.figures_json import figures_json
-from forecast_scheduler.reports.peaks_report.html import peaks_page
 from forecast_scheduler.reports.peaks_report.origins import Origin
-from forecast_scheduler.reports.peaks_report.view import PeaksView, peaks_view
+from forecast_scheduler.reports.peaks_report.peaks_figures import figures_json
+from forecast_scheduler.reports.peaks_report.peaks_page import peaks_page
+from forecast_scheduler.reports.peaks_report.peaks_view import PeaksView, peaks_view
 from tests.forecast_scheduler.reports.peaks_report.nights import MADE, N_DAYS, history, model_at, registry_of, rehearsal
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from kube.objects.objects import NodeInfo, PodInfo
 from placement.devices.device_table import DeviceTable
-from placement.devices.filter import GpuDevices
-from placement.devices.options import DeviceOptions
+from placement.devices.gpu_devices import GpuDevices
 from placement.filters.filter import Filter
+from placement.node_rule_settings import DeviceOptions
 from placement.pod_importance import Standing, priority_of
 from scheduler.loop_settings import PreemptionOptions
 from scheduler.preemption.nominated_devices import NominatedDevices

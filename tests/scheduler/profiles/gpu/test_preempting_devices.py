@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kube.objects.objects import NodeInfo, PodInfo
-from placement.devices.device_victims import DeviceHolder, least_in_the_way
+from placement.devices.gpu_devices import DeviceHolder, least_in_the_way
 from placement.plugins import Nomination
 from placement.pod_importance import Cost, cost_of, importance
 from tests.scheduler.preemption.made_up import pod

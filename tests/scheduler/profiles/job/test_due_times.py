@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster.runs.expected import ExpectedRun, ExpectedRuns, Source
+from cluster.runs.expected import ExpectedRun, ExpectedRuns, RunSource
 from cluster.runs.run_times import RunTimes
-from forecast.run_length import LONGEST_RUN
+from forecast.job_runs import LONGEST_RUN
 from kube.decoding.jobs import JobInfo
 from scheduler.profiles.job.cron.cron_jobs import Concurrency, CronJobInfo, CronJobs
 from scheduler.profiles.job.due_times import DueTimes, due_time
@@ -70,7 +70,7 @@ def test_who_may_wait_starts_long_enough_before_the_next_run_replaces_it(
     assert due_times.of(one, REPORT, terms) == 86_400.0
 
 
-RUN = ExpectedRun(100.0, Source.LEARNED, 250.0)
+RUN = ExpectedRun(100.0, RunSource.LEARNED, 250.0)
 
 
 @pytest.mark.parametrize(

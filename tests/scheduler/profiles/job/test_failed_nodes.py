@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from forecast.service_key import Owner
-from kube.objects.objects import Phase, PodInfo
+from kube.objects.objects import PodInfo, PodPhase
 from scheduler.profiles.job.failed_nodes import AVOIDED_SECONDS, FailedNodes
 from tests.scheduler.profiles.job.serverless.providers_world import World, job_pod, real_node
 
@@ -17,7 +17,7 @@ def world_of(*nodes: str) -> World:
 
 
 def failed(world: World, node: str, name: str = "p", job: str = "job", **fields: Any) -> PodInfo:
-    return world.run(job_pod(name, job=job), node, **{"phase": Phase.FAILED, "started": world.now} | fields)
+    return world.run(job_pod(name, job=job), node, **{"phase": PodPhase.FAILED, "started": world.now} | fields)
 
 
 def nodes_for(world: World, job: str = "job", *, count: int = 1) -> set[str]:
@@ -44,7 +44,7 @@ def test_the_next_pod_goes_elsewhere_for_an_hour() -> None:
 @pytest.mark.parametrize(
     "fields",
     [
-        {"phase": Phase.SUCCEEDED},
+        {"phase": PodPhase.SUCCEEDED},
         {"terminating": True},
         {"owner": Owner("ReplicaSet", "web")},
         {"owner_uid": ""},

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster.assuming_cluster import AssumingCluster
-from cluster.runs.declared_run import EXPECTED_RUN_ANNOTATION, said_run
+from cluster.runs.expected import EXPECTED_RUN_ANNOTATION, said_run
 from forecast.service_key import Owner, ServiceKey
 from kube.decoding.jobs import JobInfo
 from kube.objects.objects import PodInfo

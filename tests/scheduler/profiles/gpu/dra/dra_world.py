@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kube.client.api_answer import Answer, answered
+from kube.client.api_answer import ApiAnswer, answered
 from kube.objects.objects import PodInfo, PodResourceClaim
 from placement.status import Status
 from scheduler.profiles.gpu.dra.claim_table import DraTable
@@ -38,11 +38,11 @@ class ClaimServer(ApiServer):
     """
 
     submitted: list[Coroutine[Any, Any, None]] = field(default_factory=list)
-    after: Callable[[], Answer | None] | None = None
+    after: Callable[[], ApiAnswer | None] | None = None
 
     async def request(
         self, method: str, path: str, body: bytes | None, *, content_type: str = "", seconds: float
-    ) -> Answer:
+    ) -> ApiAnswer:
         name = path.removesuffix("/status")
         if method == "GET":
             self.asked.append(f"GET {path}")
@@ -60,7 +60,7 @@ class ClaimServer(ApiServer):
         after, self.after = self.after, None
         return answer if after is None else after() or answer
 
-    def _made_or_gone(self, method: str, path: str, sent: Manifest) -> Answer:
+    def _made_or_gone(self, method: str, path: str, sent: Manifest) -> ApiAnswer:
         self.asked.append(f"{method} {path}")
         if method == "DELETE":
             self.objects.pop(path.rpartition("/")[2], None)

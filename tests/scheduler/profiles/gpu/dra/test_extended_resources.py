@@ -9,11 +9,11 @@ import pytest
 
 from kube.client.api_answer import answered, unanswered
 from kube.objects.objects import PodInfo
-from kube.session import request_retries
+from kube.session import session_calls
 from placement.devices.device_table import DeviceTable
-from placement.devices.filter import GpuDevices
-from placement.devices.options import DeviceOptions
+from placement.devices.gpu_devices import GpuDevices
 from placement.filters.node_resources_fit import NodeResourcesFit
+from placement.node_rule_settings import DeviceOptions
 from scheduler.profiles.gpu.dra.extended_resources import extended_claims
 from scheduler.profiles.gpu.dra.no_resource_claims import NoResourceClaims
 from testing.placement.views import node_named, passing, pod_with, verdicts, view_of
@@ -125,7 +125,7 @@ def test_a_claim_is_made_and_recorded_and_gone_when_binding_fails() -> None:
 
 @pytest.mark.parametrize("is_lost", [True, False])
 def test_an_answer_that_is_lost_makes_no_second_claim(is_lost: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request_retries, "_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(session_calls, "_PAUSE_SECONDS", 0.0)
     world, pod = offered(World()), asking()
     world.server.put({"metadata": {"name": "p", "uid": "p"}})
     assert world.reserve(pod, "b").is_success

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kube.client.api_answer import Answer, unanswered
+from kube.client.api_answer import ApiAnswer, unanswered
 from kube.objects.objects import PodInfo
-from kube.session import request_retries
+from kube.session import session_calls
 from tests.scheduler.profiles.gpu.dra.dra_world import World
 from tests.scheduler.profiles.gpu.dra.manifests import claim, request
 
@@ -67,7 +67,7 @@ class _Lives:
         self.ready.discard(name)
 
     @staticmethod
-    def _lost() -> Answer:
+    def _lost() -> ApiAnswer:
         return unanswered(TimeoutError())
 
     def _ends(self, name: str) -> None:
@@ -99,7 +99,7 @@ class _Lives:
 @pytest.fixture(autouse=True, scope="module")
 def _no_pauses() -> object:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(request_retries, "_PAUSE_SECONDS", 0.0)
+        patch.setattr(session_calls, "_PAUSE_SECONDS", 0.0)
         yield
 
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kube.client.api_answer import Answer, answered, unanswered
-from kube.session import request_retries
+from kube.client.api_answer import ApiAnswer, answered, unanswered
+from kube.session import session_calls
 from placement.status import Code, Status
 from scheduler.profiles.gpu.dra.dra_metrics import DraCollector
 from scheduler.profiles.gpu.dra.dra_objects import FINALIZER
@@ -142,13 +142,13 @@ def test_a_claim_that_somebody_else_allocated_is_not_ours() -> None:
 
 
 def test_devices_are_used_until_it_is_known_what_became_of_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request_retries, "_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(session_calls, "_PAUSE_SECONDS", 0.0)
     world = World(claim("c"))
     assert world.plugin.writer is not None
     world.plugin.writer._first_pause = 0.0
     pod = world.reserved("p", "a", "c")
 
-    def fails() -> Answer:
+    def fails() -> ApiAnswer:
         """The allocation is carried out; nothing more is heard of the server for a while."""
         if "status" not in world.server.objects["c"]:
             world.server.after = fails

@@ -9,7 +9,7 @@ from typing import Any
 from forecast.service_key import Owner
 from kube.decoding.decoding import Kind
 from kube.objects.objects import NodeInfo, PodInfo
-from placement.devices.demand import gpu_demand
+from placement.devices.device_demand import gpu_demand
 from placement.devices.device_table import DeviceTable
 from placement.filters.filter import ClusterView
 from placement.index.index import PlacementIndex

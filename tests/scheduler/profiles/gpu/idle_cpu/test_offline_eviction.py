@@ -7,9 +7,9 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-from cluster.runs.declared_run import EXPECTED_RUN_ANNOTATION
+from cluster.runs.expected import EXPECTED_RUN_ANNOTATION
 from forecast.resources import CPU
-from kube.eviction.eviction import Evicted, Eviction
+from kube.client.eviction import Evicted, Eviction
 from kube.objects.objects import PodInfo
 from scheduler.profiles.gpu.gpu_metrics import IdleCpuCollector
 from scheduler.profiles.gpu.idle_cpu.offline_eviction import OfflineEviction

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from kube.client.api_answer import Answer
+from kube.client.api_answer import ApiAnswer
 from kube.objects.objects import PodInfo
-from placement.pod_groups.labels import GROUP_LABEL
+from placement.pod_groups.group_of_pod import GROUP_LABEL
 from placement.pod_groups.minima import Minima
 from placement.pod_groups.pod_group import PodGroupInfo
 from scheduler.profiles.gpu.tide.tide_annotation import MOVES
@@ -77,7 +77,7 @@ class _Killed(BaseException):
     """As the process is."""
 
 
-def _dies() -> Answer:
+def _dies() -> ApiAnswer:
     raise _Killed
 
 
@@ -114,7 +114,7 @@ def test_an_answer_that_is_lost_is_looked_up() -> None:
     api = FakeApi(stateful(6))
     lost = iter([True])
 
-    def before(method: str, path: str) -> Answer | None:
+    def before(method: str, path: str) -> ApiAnswer | None:
         if method == "PATCH" and path.endswith("/scale") and next(lost, False):
             api.change("train", replicas=3)  # it was carried out
             return no_answer()
@@ -227,7 +227,7 @@ def test_suspended_and_finished_jobs_are_left_alone() -> None:
 def test_what_cannot_be_read_is_shown_and_not_moved() -> None:
     api = FakeApi(stateful(2))
     world = World(api, 12.0, pods=[*SERVING, *trainers(2)])
-    api.before = lambda method, path: Answer(403, text="403 forbidden")
+    api.before = lambda method, path: ApiAnswer(403, text="403 forbidden")
     world.tide.step()
     assert not api.written and "grant" in world.tide.report.failures["lab/StatefulSet/train"]
     assert world.metrics.unread._value.get() > 0
@@ -236,8 +236,8 @@ def test_what_cannot_be_read_is_shown_and_not_moved() -> None:
 # Moves that fail
 
 
-def no_right_to_scale(method: str, path: str) -> Answer | None:
-    return Answer(403, text="403 forbidden") if method == "PATCH" and path.endswith("/scale") else None
+def no_right_to_scale(method: str, path: str) -> ApiAnswer | None:
+    return ApiAnswer(403, text="403 forbidden") if method == "PATCH" and path.endswith("/scale") else None
 
 
 def test_one_that_cannot_be_scaled_is_left_alone_for_longer_and_longer() -> None:

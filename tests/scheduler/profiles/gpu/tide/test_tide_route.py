@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from forecast_scheduler.reports.tide_tables import tide_lines, tide_report_tables
+from forecast_scheduler.reports.scheduler_tables import tide_lines, tide_report_tables
 from scheduler.profiles.gpu.tide.tide_bodies import TIDE_BODIES
 from scheduler.profiles.gpu.tide.tide_metrics import TideMetrics
 from scheduler.profiles.gpu.tide.tide_report import NO_REPORT, TideReport
 from scheduler.profiles.gpu.tide.tide_routes import tide_router
 from scorer.service.app import assembled
-from scorer.service.metrics import ServiceMetrics
-from scorer.service.openapi import describe
-from scorer.service.options import ServiceOptions
-from scorer.service.state import Service
+from scorer.service.scorer_openapi import describe
+from scorer.service.scorer_service_metrics import ScorerServiceMetrics
+from scorer.service.scorer_service_settings import ScorerServiceOptions
+from scorer.service.scorer_state import ScorerService
 from testing.app_client import AppClient
 from tests.scheduler.profiles.gpu.tide.tide_api import FakeApi, workload
 from tests.scheduler.profiles.gpu.tide.tide_world import World, inference, trainer
@@ -40,8 +40,8 @@ def report() -> TideReport:
 
 @pytest.fixture
 def client(report: TideReport) -> Iterator[AppClient]:
-    scorer, options = FakeScorer(1), ServiceOptions()
-    service = Service(scorer, options, ServiceMetrics(scorer, options, ()))
+    scorer, options = FakeScorer(1), ScorerServiceOptions()
+    service = ScorerService(scorer, options, ScorerServiceMetrics(scorer, options, ()))
 
     def document(app: Any, *, with_tokens: bool) -> dict[str, Any]:
         return describe(app, with_tokens=with_tokens, more=TIDE_BODIES)

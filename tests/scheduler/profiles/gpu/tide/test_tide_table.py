@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from cluster.tables.state import ClusterState
 from forecast.service_key import ServiceKey
-from kube.objects.objects import Phase, PodInfo
-from placement.devices.options import DeviceOptions
+from kube.objects.objects import PodInfo, PodPhase
+from placement.node_rule_settings import DeviceOptions
 from scheduler.profiles.gpu.tide.gpu_holders import TideTable, node_gpus, pod_gpus, pool_of
 from tests.scheduler.profiles.gpu.tide.tide_world import gpu_node, inference, trainer
 
@@ -52,7 +52,7 @@ def test_pools_capacity_and_who_holds_what() -> None:
     assert table.pods[inference(8).uid].row == -1
     assert table.pods[trainer(0).uid].workload == ServiceKey("lab", "StatefulSet", "train")
 
-    table.apply(state.put_pod(replace(pods[1], phase=Phase.SUCCEEDED)))
+    table.apply(state.put_pod(replace(pods[1], phase=PodPhase.SUCCEEDED)))
     table.apply(state.delete_pod(pods[0].uid))
     assert table.training().tolist() == [2, 0, 0] and table.others().tolist() == [0, 0.25, 0]
     table.apply(state.delete_node("node-1"))
@@ -62,7 +62,7 @@ def test_pools_capacity_and_who_holds_what() -> None:
 
 def some_pod(number: int, is_training: bool, on: str, ended: bool) -> PodInfo:
     pod = trainer(number, on) if is_training else inference(number, on)
-    return replace(pod, phase=Phase.FAILED) if ended else pod
+    return replace(pod, phase=PodPhase.FAILED) if ended else pod
 
 
 steps = st.lists(

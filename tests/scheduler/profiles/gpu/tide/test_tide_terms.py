@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kube.objects.objects import PodInfo
-from placement.pod_groups.labels import GROUP_LABEL
+from placement.pod_groups.group_of_pod import GROUP_LABEL
 from scheduler.profiles.gpu.tide.situation import gang_mistake, least_of_gang
 from scheduler.profiles.gpu.tide.tide_annotation import NOTHING_DONE, MoveRecord, read_record, written
 from scheduler.profiles.gpu.tide.training_annotations import GRACE, LARGEST, LEAST, TIDE, Role, role_of, training_terms

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any
 
-from kube.client.api_answer import NO_ANSWER, Answer, answered
+from kube.client.api_answer import NO_ANSWER, ApiAnswer, answered
 from scheduler.profiles.gpu.tide.training_annotations import TIDE
 
 Objects = dict[str, Any]
@@ -56,7 +56,7 @@ class FakeApi:
         self.objects: dict[str, Objects] = {}
         self.groups = groups or {}
         self.written: list[tuple[str, Objects]] = []
-        self.before: Callable[[str, str], Answer | None] = lambda method, path: None
+        self.before: Callable[[str, str], ApiAnswer | None] = lambda method, path: None
         self._version = 0
         for one in objects:
             self.put(one)
@@ -91,7 +91,7 @@ class FakeApi:
 
     async def request(
         self, method: str, path: str, body: bytes | None, *, content_type: str = "", seconds: float
-    ) -> Answer:
+    ) -> ApiAnswer:
         said = self.before(method, path)
         if said is not None:
             return said
@@ -101,7 +101,7 @@ class FakeApi:
         assert method == "PATCH" and body is not None and content_type == "application/merge-patch+json"
         return self._patch(plain, json.loads(body))
 
-    def _get(self, path: str, query: str) -> Answer:
+    def _get(self, path: str, query: str) -> ApiAnswer:
         if path in ("/apis", *(f"/apis/{version}" for version in self.groups)):
             return _ok(self._discovery(path))
         found = self.objects.get(path.removesuffix("/scale"))
@@ -125,7 +125,7 @@ class FakeApi:
             return {"kind": "APIGroupList", "groups": versions}
         return {"kind": "APIResourceList", "resources": self.groups[path.removeprefix("/apis/")]}
 
-    def _patch(self, path: str, patch: Objects) -> Answer:
+    def _patch(self, path: str, patch: Objects) -> ApiAnswer:
         found = self.objects.get(path.removesuffix("/scale"))
         if found is None:
             return answered(404, b'{"message": "not found"}')
@@ -150,8 +150,8 @@ class FakeApi:
         one["metadata"]["resourceVersion"] = str(self._version)
 
 
-def no_answer() -> Answer:
-    return Answer(NO_ANSWER, text="no answer: the connection was lost")
+def no_answer() -> ApiAnswer:
+    return ApiAnswer(NO_ANSWER, text="no answer: the connection was lost")
 
 
 def _scale(one: Objects) -> Objects:
@@ -160,5 +160,5 @@ def _scale(one: Objects) -> Objects:
     return {"kind": "Scale", "metadata": one["metadata"], "spec": spec}
 
 
-def _ok(body: Objects) -> Answer:
-    return Answer(200, json.dumps(body).encode())
+def _ok(body: Objects) -> ApiAnswer:
+    return ApiAnswer(200, json.dumps(body).encode())

@@ -15,11 +15,11 @@ from forecast.model import PeakModel
 from forecast.service_key import Owner
 from kube.decoding.decoding import Kind
 from kube.objects.objects import NodeInfo, PodInfo
-from kube.session.request_retries import Session
+from kube.session.session_calls import Session
 from placement.cluster_events import ClusterEvent
-from placement.devices.options import DeviceOptions
 from placement.filters.filter import ClusterView
 from placement.index.index import PlacementIndex
+from placement.node_rule_settings import DeviceOptions
 from placement.pod_groups.pod_group import PodGroupInfo
 from scheduler.gangs.directory import GangDirectory
 from scheduler.profiles.gpu.gpu_settings import TideOptions

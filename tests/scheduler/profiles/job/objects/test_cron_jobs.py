@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from forecast.service_key import ServiceKey
-from kube.decoding.job_templates import PodTemplate
+from kube.decoding.job_specs import PodTemplate
 from kube.decoding.watched_kinds import UndecodableObject, decode_page
 from scheduler.profiles.job.cron.cron_jobs import WATCHED_CRON_JOBS, Concurrency, CronJobInfo, CronJobs
 from tests.kube.api_json import changed

@@ -9,17 +9,17 @@ from typing import Any
 from cluster.assuming_cluster import AssumingCluster
 from cluster.degradation import Level
 from forecast.service_key import Owner
-from kube.objects.objects import NodeInfo, Phase, PodInfo, Taint
+from kube.objects.objects import NodeInfo, PodInfo, PodPhase, Taint
 from placement.filters.catalogue import standard_filters
 from placement.filters.filter import ClusterView, Filter
 from placement.index.index import PlacementIndex
 from placement.policies.policy import Policy
-from placement.virtual_nodes.options import Provider, ServerlessOptions
+from placement.virtual_node_settings import Provider, ServerlessOptions
 from scheduler.cycle.placing import Placed, UnitPlacer
 from scheduler.profiles.job.job_annotations import PLACE_ANNOTATION
 from scheduler.profiles.job.serverless.serverless_parts import serverless_plugins
 from scorer.options import ScorerOptions
-from scorer.policy import scoring_policy
+from scorer.scoring_policy import scoring_policy
 from testing.objects import pod_info
 from testing.placement.views import node_named
 
@@ -114,11 +114,11 @@ class World:
         return bound
 
     def started(self, pod: PodInfo, node: str) -> PodInfo:
-        return self.run(pod, node, phase=Phase.RUNNING, started=self.now)
+        return self.run(pod, node, phase=PodPhase.RUNNING, started=self.now)
 
     def rejected(self, pod: PodInfo, node: str, *, for_good: bool = True) -> PodInfo:
         """As virtual-kubelet says it of a pod that is never restarted, or of another one."""
-        phase = Phase.FAILED if for_good else Phase.PENDING
+        phase = PodPhase.FAILED if for_good else PodPhase.PENDING
         return self.run(pod, node, phase=phase, status_reason="ProviderFailed")
 
     def gone(self, pod: PodInfo) -> None:

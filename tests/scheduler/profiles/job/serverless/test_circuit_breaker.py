@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.virtual_nodes.options import Provider
-from scheduler.profiles.job.serverless.circuit_breaker import Health, ProviderHealth
+from placement.virtual_node_settings import Provider
+from scheduler.profiles.job.circuit_breaker import Health, ProviderHealth
 
 PROVIDER = Provider(name="p", backoff_initial=30.0, backoff_longest=600.0)
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from kube.client.api_answer import Answer, answered
+from kube.client.api_answer import ApiAnswer, answered
 from kube.client.kubernetes_client import api_client
 from kube.decoding.decoding import Kind, decode_object
 from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession
-from scheduler.profiles.job.serverless.circuit_breaker import StartFailure
+from scheduler.profiles.job.circuit_breaker import StartFailure
 from scheduler.profiles.job.serverless.pod_takeback import TakebackOutcome, TakenBack, take_back
 from scheduler.profiles.job.serverless.provider_tables import NotStarted
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod, running
@@ -96,7 +96,7 @@ def test_one_that_starts_just_before_it_is_deleted_stays(
     manifest, info = created(writer, "p")
     real = session.request
 
-    async def request(method: str, path: str, body: bytes | None, **more: Any) -> Answer:
+    async def request(method: str, path: str, body: bytes | None, **more: Any) -> ApiAnswer:
         if method == "DELETE":
             writer.patch_status(manifest, running())
         return await real(method, path, body, **more)
@@ -118,7 +118,7 @@ def test_a_right_that_is_missing_is_named(
     _, info = created(writer, "p")
     real = session.request
 
-    async def request(asked: str, path: str, body: bytes | None, **more: Any) -> Answer:
+    async def request(asked: str, path: str, body: bytes | None, **more: Any) -> ApiAnswer:
         return answered(403, b'{"message":"no"}') if asked == method else await real(asked, path, body, **more)
 
     monkeypatch.setattr(session, "request", request)

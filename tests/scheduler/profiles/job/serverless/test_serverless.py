@@ -15,10 +15,10 @@ from kube.objects.constraints import HostPort, PodVolume
 from kube.objects.objects import NodeInfo, PodInfo, Taint
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.plugins import Hint
-from placement.pod_groups.labels import GROUP_LABEL
-from placement.virtual_nodes.options import PROVIDER_TAINT, First, Provider
+from placement.pod_groups.group_of_pod import GROUP_LABEL
+from placement.virtual_node_settings import PROVIDER_TAINT, First, Provider
+from scheduler.profiles.job.circuit_breaker import StartFailure
 from scheduler.profiles.job.job_annotations import PLACE_ANNOTATION
-from scheduler.profiles.job.serverless.circuit_breaker import StartFailure
 from scheduler.profiles.job.serverless.pod_takeback import TakebackOutcome
 from scheduler.profiles.job.serverless.serverless_parts import ServerlessCollector
 from tests.scheduler.profiles.job.serverless.providers_world import GIB, World, job_pod, provider_node, real_node

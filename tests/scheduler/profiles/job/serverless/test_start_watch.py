@@ -15,11 +15,11 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from forecast.service_key import NO_OWNER, Owner, ServiceKey
-from kube.client.api_answer import Answer, answered, unanswered
-from kube.decoding.job_failing import Failing, OnDisruption
+from kube.client.api_answer import ApiAnswer, answered, unanswered
+from kube.decoding.job_specs import Failing, OnDisruption
 from kube.decoding.jobs import JobInfo
 from kube.objects.objects import PodInfo
-from placement.virtual_nodes.options import Provider
+from placement.virtual_node_settings import Provider
 from scheduler.profiles.job.serverless.pod_takeback import Affording, TakebackOutcome, pods_to_spare
 from scheduler.profiles.job.serverless.serverless_parts import ServerlessCollector
 from scheduler.profiles.job.serverless.start_watch import ProviderWatch
@@ -38,7 +38,7 @@ class MadeUpSession:
 
     async def request(
         self, method: str, path: str, body: bytes | None, *, content_type: str = "", seconds: float
-    ) -> Answer:
+    ) -> ApiAnswer:
         self.asked.append((method, path.rpartition("/pods/")[2]))
         if self.is_silent:
             return unanswered(TimeoutError())

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kube.objects.objects import Phase
-from placement.virtual_nodes.options import Provider
-from scheduler.profiles.job.serverless.circuit_breaker import StartFailure
+from kube.objects.objects import PodPhase
+from placement.virtual_node_settings import Provider
+from scheduler.profiles.job.circuit_breaker import StartFailure
 from scheduler.profiles.job.serverless.provider_tables import LOST_SECONDS, ProviderTables
 from tests.scheduler.profiles.job.serverless.providers_world import OURS, World, job_pod, provider_node, real_node
 
@@ -75,8 +75,8 @@ def test_a_pod_that_is_rejected_where_others_start_goes_elsewhere() -> None:
 def test_a_pod_that_fails_by_itself_is_not_its_providers_failure() -> None:
     world = World([provider_node("v", "aci")], ACI)
     pod = world.started(world.run(job_pod("p"), "v"), "v")
-    world.run(pod, "v", phase=Phase.FAILED, started=world.now)
-    world.run(world.run(job_pod("late"), "v"), "v", phase=Phase.FAILED, status_reason="DeadlineExceeded")
+    world.run(pod, "v", phase=PodPhase.FAILED, started=world.now)
+    world.run(world.run(job_pod("late"), "v"), "v", phase=PodPhase.FAILED, status_reason="DeadlineExceeded")
     assert not world.tables.failures and world.reasons(job_pod("q")) == {}
 
 
@@ -110,12 +110,12 @@ def test_following_gives_what_counting_anew_gives(acts: list[tuple[str, int]]) -
         match what:
             case "place" if pod is None:
                 world.place([job_pod(f"p-{number}", cpu=0.1 * (number + 1))])
-            case "start" if pod is not None and pod.node and pod.phase is Phase.PENDING:
+            case "start" if pod is not None and pod.node and pod.phase is PodPhase.PENDING:
                 world.started(pod, pod.node)
-            case "reject" if pod is not None and pod.node and pod.phase is Phase.PENDING:
+            case "reject" if pod is not None and pod.node and pod.phase is PodPhase.PENDING:
                 world.rejected(pod, pod.node, for_good=number % 2 == 0)
             case "finish" if pod is not None and pod.node:
-                world.run(pod, pod.node, phase=Phase.SUCCEEDED, started=world.now)
+                world.run(pod, pod.node, phase=PodPhase.SUCCEEDED, started=world.now)
             case "go" if pod is not None:
                 world.gone(pod)
             case "lose":
@@ -145,6 +145,6 @@ def _by_hand(world: World) -> dict[str, tuple[int, int, frozenset[str]]]:
             and world.tables.provider_at(pod.node) == use.provider.name
         ]
         cpu = sum(round(pod.requests["cpu"] * 1000) for pod in there)
-        starting = frozenset(pod.uid for pod in there if pod.phase is Phase.PENDING)
+        starting = frozenset(pod.uid for pod in there if pod.phase is PodPhase.PENDING)
         found[use.provider.name] = (len(there), cpu, starting)
     return found

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.profiles.job import jobs_plan_answers as answers
+from scheduler.profiles.job import jobs_plan_answers
 from scheduler.profiles.job.job_upkeep import jobs_router
 from scheduler.profiles.job.jobs_plan_answers import (
     DemandPoint,
@@ -16,13 +16,13 @@ from scheduler.profiles.job.jobs_plan_answers import (
     ProviderReport,
     StormReport,
 )
-from scheduler.service.scheduling_answers import QueueShare, moment
+from scheduler.scheduling_answers import QueueShare, moment
 from scorer.service.app import assembled
-from scorer.service.metrics import ServiceMetrics
-from scorer.service.openapi import describe
-from scorer.service.options import ServiceOptions
-from scorer.service.state import Service
-from serving.documents import bodies_of
+from scorer.service.scorer_openapi import describe
+from scorer.service.scorer_service_metrics import ScorerServiceMetrics
+from scorer.service.scorer_service_settings import ScorerServiceOptions
+from scorer.service.scorer_state import ScorerService
+from serving.openapi_parts import bodies_of
 from testing.app_client import AppClient
 from tests.scorer.service.fake_scorer import FakeScorer
 
@@ -55,11 +55,11 @@ REPORTS = JobReports(
 
 @pytest.fixture
 def client() -> Iterator[AppClient]:
-    scorer, options = FakeScorer(1), ServiceOptions()
-    service = Service(scorer, options, ServiceMetrics(scorer, options, ()))
+    scorer, options = FakeScorer(1), ScorerServiceOptions()
+    service = ScorerService(scorer, options, ScorerServiceMetrics(scorer, options, ()))
 
     def document(app: Any, *, with_tokens: bool) -> dict[str, Any]:
-        return describe(app, with_tokens=with_tokens, more=bodies_of(answers))
+        return describe(app, with_tokens=with_tokens, more=bodies_of(jobs_plan_answers))
 
     with AppClient(assembled("test", service, [jobs_router(REPORTS.plan)], document)) as client:
         yield client

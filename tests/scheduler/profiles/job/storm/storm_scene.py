@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from forecast.service_key import Owner
-from kube.decoding.job_templates import PodTemplate
+from kube.decoding.job_specs import PodTemplate
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView, rejected
 from placement.index.index import PlacementIndex

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cluster.assuming_cluster import AssumingCluster
 from forecast.service_key import Owner, ServiceKey
-from kube.decoding.job_templates import PodTemplate
+from kube.decoding.job_specs import PodTemplate
 from kube.decoding.jobs import JobInfo
 from kube.objects.objects import PodInfo
 from scheduler.profiles.job.storm.job_demand import demand_ahead

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kube.decoding.job_templates import PodTemplate
+from kube.decoding.job_specs import PodTemplate
 from scheduler.profiles.job.cron.cron_jobs import Concurrency, CronJobInfo
 from scheduler.profiles.job.storm.job_demand import ExpectedBurst, JobDemand, demand_ahead
 from scheduler.profiles.job.storm.storms import keep_room, storms

@@ -12,13 +12,13 @@ from forecast.service_key import Owner
 from kube.objects.objects import PodInfo
 from placement.filters.catalogue import standard_filters
 from placement.filters.filter import ClusterView
-from placement.policies.policy import OnePolicy, Policy
+from placement.policies.policy import OnePolicyForAll, Policy
 from scheduler.binding.binding_plugins import BindingPlugins
 from scheduler.cycle.batch_plan import BatchPlan
 from scheduler.cycle.like_pods import Likeness
 from scheduler.cycle.placing import Placed, UnitPlacer
 from scheduler.profile import SchedulingProfile
-from scorer.policy import scoring_policy
+from scorer.scoring_policy import scoring_policy
 from tests.scheduler.profiles.job.storm.storm_scene import Scene, cron_job, of_storm, other
 
 
@@ -28,7 +28,9 @@ def policy(scene: Scene) -> Policy:
 
 def runs(scene: Scene, pods: Sequence[PodInfo]) -> list[slice]:
     filters = (*standard_filters(), scene.watch.filter)
-    profile = SchedulingProfile("job", "job-scheduler", OnePolicy(policy(scene)), BindingPlugins(bind=()), filters)
+    profile = SchedulingProfile(
+        "job", "job-scheduler", OnePolicyForAll(policy(scene)), BindingPlugins(bind=()), filters
+    )
     return list(Likeness(ClusterView(scene.cluster, scene.index), {"job-scheduler": profile}).runs(pods))
 
 

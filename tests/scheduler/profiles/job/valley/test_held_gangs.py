@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from kube.objects.objects import Phase, PodInfo
-from placement.pod_groups.labels import GROUP_LABEL
+from kube.objects.objects import PodInfo, PodPhase
+from placement.pod_groups.group_of_pod import GROUP_LABEL
 from tests.scheduler.profiles.job.valley.waiting_pods import Waiting, job_pod
 from tests.scorer.live_cluster import at
 
@@ -58,12 +58,12 @@ def test_one_that_comes_after_the_others_went_is_not_held_while_one_of_them_is_t
     first = member("first")
     waiting.put(first)
     assert waiting.popped() == ["first"]
-    bound = replace(first, node="node-1", phase=Phase.RUNNING)
+    bound = replace(first, node="node-1", phase=PodPhase.RUNNING)
     waiting.live.put(bound)
     waiting.planner.plan()
     waiting.put(member("again", latest_start="12h"))
     assert waiting.popped() == ["again"]
-    waiting.live.put(replace(bound, phase=Phase.SUCCEEDED))
+    waiting.live.put(replace(bound, phase=PodPhase.SUCCEEDED))
     waiting.live.delete(member("again"))
     waiting.queue.remove("uid-again")
     waiting.planner.plan()
@@ -73,7 +73,7 @@ def test_one_that_comes_after_the_others_went_is_not_held_while_one_of_them_is_t
 
 def test_a_member_that_is_made_anew_joins_those_that_sit_also_after_a_restart() -> None:
     waiting = Waiting(19.0)
-    waiting.live.put(replace(member("first"), node="node-1", phase=Phase.RUNNING))
+    waiting.live.put(replace(member("first"), node="node-1", phase=PodPhase.RUNNING))
     waiting.put(member("again", latest_start="12h"), member("other", group="other", latest_start="12h"))
     waiting.planner.plan()
     assert waiting.popped() == ["again"]

@@ -24,7 +24,7 @@ from scheduler.cycle.order_dependence import is_asked_once
 from scheduler.cycle.placing import UnitPlacer
 from scheduler.profiles.job.job_settings import ValleyOptions
 from scheduler.profiles.job.valley.off_peak import OffPeak
-from scorer.policy import scoring_policy
+from scorer.scoring_policy import scoring_policy
 from tests.scheduler.profiles.job.valley.waiting_pods import due_of, job_pod, run_seconds, view_of_live
 from tests.scorer.live_cluster import at, node, pod_of
 from tests.scorer.scorer_at import LiveScorer, tables

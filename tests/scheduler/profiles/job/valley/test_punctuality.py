@@ -9,7 +9,7 @@ from prometheus_client import Counter
 
 from forecast.service_key import Owner, ServiceKey
 from kube.decoding.jobs import JobInfo
-from kube.objects.objects import Phase, PodInfo
+from kube.objects.objects import PodInfo, PodPhase
 from scheduler.profiles.job.due_times import DatedTerms
 from scheduler.profiles.job.job_metrics import ValleyMetrics
 from scheduler.profiles.job.valley.punctuality import DEADLINE_MISSED, LATEST_START_MISSED, Punctuality
@@ -45,11 +45,11 @@ class Followed:
         return pod
 
     def bind(self, pod: PodInfo) -> PodInfo:
-        bound = replace(pod, node="node-1", phase=Phase.RUNNING)
+        bound = replace(pod, node="node-1", phase=PodPhase.RUNNING)
         self.live.put(bound)
         return bound
 
-    def end(self, pod: PodInfo, phase: Phase = Phase.SUCCEEDED, **more: Any) -> None:
+    def end(self, pod: PodInfo, phase: PodPhase = PodPhase.SUCCEEDED, **more: Any) -> None:
         self.live.put(replace(pod, phase=phase, **more))
 
     def counts(self) -> tuple[int, int, int, int]:
@@ -157,7 +157,9 @@ def test_what_was_over_when_a_bound_pod_was_first_seen_does_not_count() -> None:
     followed = DatedByJobs()
     began = followed.live.clock.now
     followed.later(7300)
-    pod = replace(job_pod("bound", "node-1", created=followed.live.clock.now - 10, deadline="2h"), phase=Phase.RUNNING)
+    pod = replace(
+        job_pod("bound", "node-1", created=followed.live.clock.now - 10, deadline="2h"), phase=PodPhase.RUNNING
+    )
     followed.pod = replace(pod, owner=Owner("Job", "work"), owner_uid="u")
     followed.live.put(followed.pod)
     followed.hears_of(began)

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from cluster.runs.declared_run import EXPECTED_RUN_ANNOTATION, said_run
+from cluster.runs.expected import EXPECTED_RUN_ANNOTATION, said_run
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView
 from placement.index.index import PlacementIndex
-from placement.pod_groups.labels import group_of
+from placement.pod_groups.group_of_pod import group_of
 from scheduler.loop_settings import QueueOptions
 from scheduler.profiles.job.job_annotations import terms_of
 from scheduler.profiles.job.job_metrics import ValleyMetrics

@@ -1,1 +1,0 @@
-"""Affinity templates: typed parameters in, node affinity and pod (anti-)affinity out, applied to pods by bindings."""

@@ -1,0 +1,268 @@
+"""Settings of the webhook, `webhook`: who may ask, advice at admission, and managed certificates."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from base.errors import InputError
+from base.setting_group import Duration, SettingGroup
+from placement.pods_to_hold import AdviceMode
+from serving.remote_service import RemoteServiceOptions
+from serving.server_settings import ServingOptions
+
+# Settings of managed certificates, `webhook.certificates`: whose, kept where, and for how long they are good.
+
+_LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+
+
+_HOST = re.compile(rf"{_LABEL}(\.{_LABEL})*")
+
+
+_MAX_NAMES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """An object in a namespace."""
+
+    namespace: str
+    name: str
+
+    @classmethod
+    def of(cls, text: str, what: str) -> Named:
+        """NAMESPACE/NAME. Raises InputError."""
+        namespace, slash, name = text.partition("/")
+        if not slash or not re.fullmatch(_LABEL, namespace) or not _HOST.fullmatch(name):
+            raise InputError(f"{what} is {text!r}: write NAMESPACE/NAME")
+        return cls(namespace, name)
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetimes:
+    """How long certificates are good; all are replaced after two thirds of it.
+
+    serving   : of the certificate the webhook shows
+    authority : of who signs it
+    ahead     : time for which a new authority is trusted before it signs
+    settle    : time for which an authority is trusted before a certificate of it is shown: API servers need a moment to
+                read it
+    """
+
+    serving: timedelta = timedelta(days=30)
+    authority: timedelta = timedelta(days=365)
+    ahead: timedelta = timedelta(days=1)
+    settle: timedelta = timedelta(seconds=10)
+
+    def __post_init__(self) -> None:
+        if self.serving <= timedelta() or self.ahead < timedelta() or self.settle < timedelta():
+            raise InputError("lifetimes of certificates must be above 0")
+        if self.serving + self.ahead > self.authority / 3:
+            # It signs for two thirds of its life and the time ahead; what it signs last must end before it does.
+            raise InputError(
+                f"a certificate authority of {_days(self.authority)} cannot sign certificates of {_days(self.serving)} "
+                f"with {_days(self.ahead)} ahead: both together may be a third of its lifetime at most"
+            )
+
+
+def _named(value: Any) -> Any:
+    """An object of "NAMESPACE/NAME"."""
+    try:
+        return Named.of(value, "this") if isinstance(value, str) else value
+    except InputError:
+        raise ValueError("write NAMESPACE/NAME") from None
+
+
+class CertificateOptions(SettingGroup):
+    """Certificates that the webhook makes and renews itself, in place of files (docs/operate/certificates.md)."""
+
+    managed: bool = False
+    """Make and renew the certificate. If false, `webhook.tls_cert` and `webhook.tls_key` name files that others
+    renew."""
+
+    secret: Annotated[Named, BeforeValidator(_named)] = Named(
+        "forecast-scheduler", "forecast-scheduler-webhook-certificates"
+    )
+    """NAMESPACE/NAME of the Secret that all replicas share. It holds authority, certificate and keys."""
+
+    webhook_configuration: str = "forecast-scheduler"
+    """Name of the MutatingWebhookConfiguration whose caBundle is kept right."""
+
+    service: Annotated[Named, BeforeValidator(_named)] = Named("forecast-scheduler", "forecast-scheduler-webhook")
+    """NAMESPACE/NAME of the Service by which the API server reaches the webhook."""
+
+    names: tuple[str, ...] = ()
+    """Further DNS names and IP addresses that the certificate is good for, where a URL is called instead."""
+
+    every: Duration = Field(default=60, gt=0)
+    """Time between two looks at Secret and caBundle."""
+
+    lifetime: Duration = Field(default=30 * 86_400, gt=0)
+    """Lifetime of the certificate; replaced after two thirds of it."""
+
+    authority_lifetime: Duration = Field(default=365 * 86_400, gt=0)
+    """Lifetime of the authority that signs it; replaced after two thirds of it. At least three times `lifetime` and
+    `ahead` together."""
+
+    ahead: Duration = Field(default=86_400, ge=0)
+    """A new authority is in the caBundle for this time before it signs."""
+
+    settle: Duration = Field(default=10, ge=0)
+    """An authority must have been in the caBundle for this time before a certificate of it is shown: the API servers
+    need a moment to notice."""
+
+    @field_validator("webhook_configuration")
+    @classmethod
+    def _is_a_name(cls, name: str) -> str:
+        if not _HOST.fullmatch(name):
+            raise ValueError(
+                f"{name!r} is no name of a MutatingWebhookConfiguration: "
+                "`kubectl get mutatingwebhookconfigurations` lists those that are there"
+            )
+        return name
+
+    @field_validator("names")
+    @classmethod
+    def _are_names(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        if len(names) > _MAX_NAMES:
+            raise ValueError(f"{len(names)} further names for a certificate: {_MAX_NAMES} are allowed")
+        for name in names:
+            if not (_HOST.fullmatch(canonical(name)) or _is_address(canonical(name))):
+                raise ValueError(f"{name!r} is neither a DNS name nor an IP address: correct the certificate's names")
+        # As they are read back from a certificate: else it would never be good for them.
+        return tuple(map(canonical, names))
+
+    @model_validator(mode="after")
+    def _can_be_signed(self) -> Self:
+        try:
+            self.lifetimes  # noqa: B018  checked where they are made
+        except InputError as error:
+            raise ValueError(str(error)) from None
+        return self
+
+    @property
+    def lifetimes(self) -> Lifetimes:
+        """All four, as spans of time."""
+        return Lifetimes(
+            serving=timedelta(seconds=self.lifetime),
+            authority=timedelta(seconds=self.authority_lifetime),
+            ahead=timedelta(seconds=self.ahead),
+            settle=timedelta(seconds=self.settle),
+        )
+
+    @property
+    def all_names(self) -> tuple[str, ...]:
+        """What the certificate is good for; the first is what the API server asks for."""
+        # https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#service-reference
+        short = f"{self.service.name}.{self.service.namespace}"
+        return tuple(dict.fromkeys((f"{short}.svc", f"{short}.svc.cluster.local", short, *self.names)))
+
+
+def canonical(name: str) -> str:
+    """An IP address in the one way of writing it; anything else as it is. RFC 5952"""
+    try:
+        return str(ipaddress.ip_address(name))
+    except ValueError:
+        return name
+
+
+def _is_address(text: str) -> bool:
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    # A zone (fe80::1%eth0) means something on one machine only; certificates have none.
+    return getattr(address, "scope_id", None) is None
+
+
+def _days(span: timedelta) -> str:
+    return f"{span / timedelta(days=1):g} days"
+
+
+# Settings of advice at admission: `webhook.advice`.
+
+
+class AdvisorOptions(RemoteServiceOptions):
+    """Where the advisor is asked which nodes a pod prefers. Only pods of the mode `prefer` need it."""
+
+    url: str | None = None
+    """For instance http://forecast-scheduler-advisor.forecast-scheduler:8890. None: pods prefer nothing."""
+
+    timeout: Duration = Field(default=0.3, gt=0, le=5)
+    """A pod about which there is no answer by then is created without preferences."""
+
+
+class AdviceGateOptions(SettingGroup):
+    """Which new pods are held for the advisor, or prefer nodes (docs/use/advisor.md). The label
+    forecast-scheduler.io/advice of a pod or its namespace asks for it: `advise`, `prefer` or `off`."""
+
+    enabled: bool = True
+    """Hold pods that ask for it, or let them prefer nodes, while an advisor is alive: without one, nothing is done."""
+
+    unlabelled: AdviceMode = AdviceMode.OFF
+    """What pods ask for that have no such label, nor has their namespace."""
+
+    scheduler_names: list[str] = Field(default_factory=lambda: ["default-scheduler"], min_length=1)
+    """schedulerNames of the kube-scheduler that is advised; pods of others are left alone."""
+
+    excluded_namespaces: list[str] = Field(default_factory=lambda: ["forecast-scheduler"])
+    """Namespaces whose pods are left alone, in addition to kube-system, kube-public and kube-node-lease."""
+
+    lease_namespace: str = Field(default="forecast-scheduler", min_length=1)
+    """Namespace of the advisor's Lease."""
+
+    lease_name: str = Field(default="forecast-scheduler-advisor", min_length=1)
+    """Name of the advisor's Lease."""
+
+    alive_for: Duration = Field(default=2, ge=1, le=60)
+    """An advisor that has not renewed its Lease for this time counts as dead: new pods are not held. It renews it twice
+    a second."""
+
+    advisor: AdvisorOptions = Field(default_factory=AdvisorOptions)
+
+
+class WebhookOptions(ServingOptions):
+    """How `webhook` runs (docs/operate/webhook.md). It needs `tls_cert` and `tls_key`, or `certificates.managed`.
+
+    docs/operate/webhook.md says how an API server sends a token.
+    """
+
+    group: ClassVar[str] = "webhook"
+
+    anonymous: bool = True
+    """Listen beyond this machine without asking who asks: API servers show neither token nor certificate by default."""
+
+    port: int = Field(default=8443, ge=0, le=65_535)
+    """0: any free one, which is printed; `--port`."""
+
+    max_body_bytes: int = Field(default=3 * 2**20, gt=0)
+    """Size of a request; the API server takes requests up to 3 MiB. All bodies together get 8 times as much memory."""
+
+    max_concurrent: int = Field(default=256, gt=0)
+    """Requests at work at once; more are turned away with 503, and failurePolicy decides."""
+
+    receive_timeout: Duration = Field(default=5, gt=0)
+    """A body must have arrived by then."""
+
+    kubeconfig: Path | None = None
+    """Cluster to follow. None: the one this process runs in, else $KUBECONFIG or ~/.kube/config; `--kubeconfig`."""
+
+    statuses: bool = True
+    """Write the statuses of templates and bindings, and watch pods for the figures in them."""
+
+    advice: AdviceGateOptions = Field(default_factory=AdviceGateOptions)
+    certificates: CertificateOptions = Field(default_factory=CertificateOptions)
+
+    @field_validator("kubeconfig")
+    @classmethod
+    def _expand(cls, path: Path | None) -> Path | None:
+        return None if path is None else path.expanduser()

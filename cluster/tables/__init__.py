@@ -1,1 +1,0 @@
-"""The live cluster in columns, kept up to date object by object."""

@@ -1,0 +1,78 @@
+"""Settings of the section `extender`: its answers, a scorer that runs elsewhere, and its HTTP service."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from base.setting_group import Duration, SettingGroup
+from serving.remote_service import RemoteServiceOptions
+from serving.server_settings import ServingOptions
+
+
+class RemoteScorerOptions(RemoteServiceOptions):
+    """A scorer that runs elsewhere, instead of the one inside."""
+
+    url: str | None = None
+    """For instance https://scorer.forecast-scheduler:8080. None: the scorer runs inside; `--scorer`."""
+
+
+class AnswerOptions(SettingGroup):
+    """What the extender answers."""
+
+    shadow: bool = False
+    """Compute and write down what would have been advised, and answer neutrally; `--shadow`."""
+
+    score_per_point: float = Field(default=0.2, gt=0, le=100)
+    """With the default weights: percent of a node's capacity that one point stands for."""
+
+    weight: int = Field(default=1, ge=1)
+    """Weight of the extender in the KubeSchedulerConfiguration. By it the extender predicts which node kube-scheduler
+    will take.
+    """
+
+    longest_reply: int = Field(default=500, ge=0)
+    """Nodes named in a reply to /prioritize: the best and the worst; others get 0 points. 0: all that differ from 0."""
+
+    charge: Duration = Field(default=10, ge=0, le=60)
+    """How long the node expected to be taken is charged for a pod whose binding is not seen. It must outlast the time
+    that a busy API server takes to show a binding.
+    """
+
+
+# Settings of the extender's HTTP service, in the section `extender`.
+
+
+class ExtenderServiceOptions(ServingOptions):
+    """Who may ask, how much at a time, and how long kube-scheduler waits.
+
+    kube-scheduler can send no token: use client certificates for it.
+    """
+
+    group: ClassVar[str] = "extender"
+
+    port: int = Field(default=8888, ge=0, le=65_535)
+    """0: any free one, which is printed; `--port`."""
+
+    max_body_bytes: int = Field(default=4 * 2**20, gt=0)
+    """Size of a request: 5,000 node names of 60 characters are 0.3 MB, 5,000 whole nodes tens of MB. All bodies
+    together get 8 times as much memory."""
+
+    max_concurrent: int = Field(default=512, gt=0)
+    """Requests at work at once; more are turned away with 503. Bindings wait for the API server, many at a time."""
+
+    deadline: Duration = Field(default=0.2, gt=0)
+    """Past it the answer to /filter, /prioritize and /preempt is neutral: all nodes pass, all get 0 points."""
+
+    receive_timeout: Duration = Field(default=5, gt=0)
+    """A body must have arrived by then."""
+
+    threads: int = Field(default=2, gt=0)
+    """Threads that answer those three at once. One scheduler asks one question at a time."""
+
+    bind_timeout: Duration = Field(default=4, gt=0)
+    """/bind is answered by then. Must be below the extender's httpTimeout, which is 5 s unless configured."""
+
+    bind_threads: int = Field(default=32, gt=0)
+    """Bindings under way at once: kube-scheduler binds many pods at a time."""

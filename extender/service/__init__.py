@@ -1,1 +1,0 @@
-"""The extender over HTTP: an application over `ExtenderApi`, its deadline, its limits and its metrics."""

@@ -1,1 +1,0 @@
-"""The endpoints, by who asks. A route translates, nothing more."""

@@ -1,1 +1,0 @@
-"""`advise`: place pods through an untouched kube-scheduler."""

@@ -1,1 +1,0 @@
-"""`autoscale`: replicas, nodes and requests in time."""

@@ -1,0 +1,219 @@
+"""The autoscaler put together from settings: tables, usage of pods, hands, lease, metrics API."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from prometheus_client.registry import Collector
+
+from autoscaling.autoscale_settings import ExternalMetricsOptions
+from autoscaling.autoscaler import Autoscaler, AutoscalingCollector, Hand
+from autoscaling.nodes.buffer_hand import BufferHand
+from autoscaling.nodes.guard_hand import GuardHand, nodes_now
+from autoscaling.replicas.external_metrics import external_metrics_app, follow_front_proxy
+from autoscaling.replicas.loads_ahead import LoadsAhead
+from autoscaling.replicas.used_now import LastReading
+from autoscaling.requests.pod_resources import OptedPod
+from autoscaling.requests.resize_hand import ResizeHand
+from autoscaling.requests.resizing import free_on_nodes
+from base.errors import ForecastError, InputError
+from base.periodic_task import PeriodicTask
+from forecast.service_key import ServiceKey
+from forecast_scheduler.commands.scorer.scorer_setup import Inputs, live_usage, prepare_scorer
+from forecast_scheduler.commands.scorer.usage_sources import PrometheusPods
+from forecast_scheduler.commands.serving_access import check_exposed, hosts_of, kubernetes_access
+from forecast_scheduler.commands.shell import Shell
+from forecast_scheduler.settings.document import Settings
+from forecast_scheduler.settings.feature_options import schedule_service_options
+from kube.client.kubernetes_client import api_client
+from kube.leader_election.lease import Lease
+from kube.session.api_session import ApiSession
+from scorer.background import ScorerBackground
+from scorer.scorer import Scorer
+from scorer.service.app import create_app
+from serving.server import ScorerServer
+from serving.threads import BackgroundThread, running
+
+_CONNECTIONS: Final = 16
+_STOP_SECONDS: Final = 5.0
+_RELEASE_SECONDS: Final = 300.0
+_READ_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class LiveAutoscaler:
+    """The background is not running yet, and nothing else but the watch; `running`: all of it does in the context."""
+
+    scorer: Scorer
+    background: ScorerBackground
+    autoscaler: Autoscaler
+    collectors: tuple[Collector, ...]
+    running: Callable[[], AbstractContextManager[None]]
+
+
+def serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
+    """Run until SIGTERM or Ctrl-C. Raises InputError, see PreparedScorer."""
+    ours = settings.autoscale
+    check_exposed(ours)
+    kubeconfig = inputs.kubeconfig or settings.scorer.kubeconfig
+    with open_autoscaler(settings, inputs) as live, ExitStack() as stack:
+        app = create_app(
+            live.scorer,
+            schedule_service_options(settings, ours),
+            access=kubernetes_access(ours, kubeconfig),
+            collectors=live.collectors,
+            hosts=hosts_of(ours),
+        )
+        also = ""
+        if ours.external_metrics.enabled:
+            url = stack.enter_context(_external_metrics(ours.external_metrics, kubeconfig, live.autoscaler.loads))
+            also = f", external metrics: {url}"
+        server = ScorerServer(app, ours, on_started=lambda url: shell.say(f"autoscale: {url}{also}"))
+        with live.background, live.running():
+            server.run()
+    shell.say("autoscale: ended")
+
+
+def release_all(shell: Shell, settings: Settings, inputs: Inputs) -> None:
+    """Take back all that any autoscaler has written, whatever is enabled now.
+
+    Raises ForecastError where something is left; every hand is tried before. Raises InputError, see PreparedScorer.
+    """
+    session = ApiSession(api_client(inputs.kubeconfig or settings.scorer.kubeconfig), connections=_CONNECTIONS)
+    prepared = prepare_scorer(settings, inputs, predicts=False)
+    scorer = prepared.scorer
+    with prepared.following(), running([session]):
+        _await_cluster(scorer)  # requests grow only into what nodes have left
+        left: list[str] = []
+        for hand, _ in _hands(settings, session, scorer, None):
+            try:
+                session.submit(hand.retreat()).result(_RELEASE_SECONDS)
+            except ForecastError as error:
+                left.append(f"{hand.name}: {error}")
+            except TimeoutError:
+                left.append(f"{hand.name}: not finished after {_RELEASE_SECONDS:.0f} s: run it again")
+            else:
+                shell.say(f"{hand.name}: taken back")
+    if left:
+        raise ForecastError("; ".join(left))
+
+
+def _await_cluster(scorer: Scorer) -> None:
+    """Wait until nodes and pods are read. Without them all the same: then no request grows, and that is told."""
+    until = time.monotonic() + _READ_SECONDS
+    while not scorer.tables.synced and time.monotonic() < until:
+        time.sleep(0.1)
+
+
+@contextmanager
+def open_autoscaler(settings: Settings, inputs: Inputs) -> Iterator[LiveAutoscaler]:
+    """An autoscaler that follows its cluster while the context lasts. Raises InputError, see PreparedScorer."""
+    ours, kubeconfig = settings.autoscale, inputs.kubeconfig or settings.scorer.kubeconfig
+    prepared = prepare_scorer(settings, inputs)
+    scorer = prepared.scorer
+    lease = Lease(api_client(kubeconfig), ours.lease) if ours.lease.enabled else None
+    leads: Callable[[], bool] = (lambda: True) if lease is None else lease.may_write
+    session = ApiSession(api_client(kubeconfig), connections=_CONNECTIONS, may_write=leads)
+    pods = _pods(settings, inputs, scorer)
+    hands = [hand for hand, is_enabled in _hands(settings, session, scorer, pods) if is_enabled]
+    autoscaler = Autoscaler(scorer.tables, pods, session, hands, ours, leads=leads)
+
+    def may_begin() -> bool:
+        # Before the model is there, a new leader would take back what the last one wrote.
+        return scorer.tables.synced and not scorer.tables.awaits_model()
+
+    work = PeriodicTask("autoscaling", ours.every, autoscaler.step, after=may_begin)
+    jobs: list[BackgroundThread] = [session, *([] if lease is None else [lease]), _Ending(autoscaler), work]
+    collectors = (AutoscalingCollector(lambda: autoscaler.state, autoscaler.loads, hands),)
+    with prepared.following():
+        yield LiveAutoscaler(scorer, prepared.background, autoscaler, collectors, partial(running, jobs))
+
+
+def _hands(
+    settings: Settings, session: ApiSession, scorer: Scorer, pods: LastReading | None
+) -> Sequence[tuple[Hand, bool]]:
+    """All hands there are, and whether the settings let each act. pods: None = usage of pods is not measured"""
+    ours, tables = settings.autoscale, scorer.tables
+
+    def cores(pod: OptedPod) -> float | None:
+        return None if pods is None else pods.cores(pod.namespace, pod.name)
+
+    def services(uids: Collection[str]) -> Mapping[str, ServiceKey]:
+        with tables.reading() as cluster:
+            seats, of = cluster.state.seat_of, cluster.state.services
+            return {uid: of[seats[uid].service] for uid in uids if uid in seats}
+
+    return (
+        (BufferHand(session, ours.buffers), ours.buffers.enabled),
+        (GuardHand(session, lambda: nodes_now(tables), ours.guard), ours.guard.enabled),
+        (
+            ResizeHand(
+                session,
+                settings.requests,
+                free=lambda: free_on_nodes(tables),
+                namespace=ours.lease.namespace,
+                measured=cores,
+                services=services,
+            ),
+            settings.requests.resize.enabled,
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Ending:
+    """Stops after the work and before the lease and the session: implements Background."""
+
+    autoscaler: Autoscaler
+
+    def start(self) -> None:
+        """Nothing is to be done."""
+
+    def stop(self) -> None:
+        """Take back what was written."""
+        self.autoscaler.end()
+
+
+def _pods(settings: Settings, inputs: Inputs, scorer: Scorer) -> LastReading | None:
+    live = live_usage(settings, inputs.prometheus)
+    replicas, clock = settings.autoscale.replicas, scorer.tables.clock
+    if live is None:
+        return None
+    source = PrometheusPods(live, replicas.resources, replicas.window, clock=clock)
+    return LastReading(source, clock=clock, fresh=replicas.fresh + replicas.window)
+
+
+@contextmanager
+def _external_metrics(
+    options: ExternalMetricsOptions, kubeconfig: Path | None, loads: Callable[[], LoadsAhead]
+) -> Iterator[str]:
+    """Serve the metrics API in a thread of its own while the context lasts; yields where."""
+    if options.tls_cert is None:
+        raise InputError(
+            "kube-apiserver calls the external metrics API by HTTPS only, and there is no certificate: set "
+            "autoscale.external_metrics.tls_cert and tls_key (docs/use/autoscaling.md)"
+        )
+    if not options.client_config_map and options.client_ca is None:
+        raise InputError(
+            "nothing says who may ask the external metrics API: set autoscale.external_metrics.client_config_map, or "
+            "client_ca"
+        )
+    with ExitStack() as stack:
+        if options.client_config_map:
+            proxy = stack.enter_context(follow_front_proxy(api_client(kubeconfig), options.client_config_map))
+            options = options.replace(client_ca=proxy.authority, client_names=proxy.names)
+        server = ScorerServer(external_metrics_app(loads), options)
+        thread = threading.Thread(target=server.run, name="external-metrics", daemon=True)
+        thread.start()
+        try:
+            yield server.url
+        finally:
+            server.stop()
+            thread.join(_STOP_SECONDS)

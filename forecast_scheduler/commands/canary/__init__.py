@@ -1,1 +1,0 @@
-"""`canary`: what templates on trial do to predicted peaks."""

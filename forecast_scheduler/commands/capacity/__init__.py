@@ -1,1 +1,0 @@
-"""`capacity`: the fewest nodes that would have kept recorded days cool, by placement rule."""

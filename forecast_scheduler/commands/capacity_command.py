@@ -1,0 +1,147 @@
+"""`capacity`: how many nodes do your own pods need?"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from base.errors import InputError
+from forecast_scheduler.commands.command_options import (
+    ConfigOption,
+    HistoryOption,
+    JsonOption,
+    ReportOption,
+    SeedOption,
+    VerboseOption,
+    parse_moment,
+)
+from forecast_scheduler.commands.replay_command import AtOption, DaysOption
+from forecast_scheduler.commands.shell import check_writable, open_shell, write_figures
+
+TargetOption = Annotated[
+    float | None,
+    typer.Option(
+        "--target",
+        metavar="SHARE",
+        min=0,
+        max=0.99,
+        help="Share of node half hours that may be hot. Default: 0.001, or the settings.",
+    ),
+]
+GroupOption = Annotated[
+    str | None,
+    typer.Option("--group", metavar="NAME", help="Nodes of this group alone; the table names the groups."),
+]
+PriceOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--price",
+        metavar="GROUP=COST",
+        help="Cost of a node of a group, once for each group. Each rule then has the cheapest of the recorded "
+        "proportion and each group alone.",
+    ),
+]
+ComingOption = Annotated[
+    bool,
+    typer.Option("--coming", help="The days after the history, as the model expects them, in place of recorded ones."),
+]
+LoseNodesOption = Annotated[
+    int | None,
+    typer.Option("--lose-nodes", metavar="N", min=1, help="Keep a reserve: N nodes fail in the busiest hour."),
+]
+LoseZoneOption = Annotated[
+    int | None,
+    typer.Option(
+        "--lose-zone",
+        metavar="ZONES",
+        min=2,
+        help="Keep a reserve: of so many zones of equal size, one fails in the busiest hour.",
+    ),
+]
+
+
+def capacity(
+    history: HistoryOption = None,
+    target: TargetOption = None,
+    json: JsonOption = None,
+    report: ReportOption = None,
+    at: AtOption = None,
+    days: DaysOption = None,
+    coming: ComingOption = False,
+    seed: SeedOption = None,
+    group: GroupOption = None,
+    price: PriceOption = None,
+    lose_nodes: LoseNodesOption = None,
+    lose_zone: LoseZoneOption = None,
+    config: ConfigOption = None,
+    verbose: VerboseOption = False,
+) -> None:
+    """Search the fewest nodes on which your own pods, placed by each rule, would have stayed under a hot share.
+
+    All pods are placed anew on more or fewer nodes, and the real days are played back, as `replay` does. Nodes come
+    from the shapes that were recorded.
+    """
+    shell = open_shell(config, verbose=verbose, json_file=json)
+    check_writable(json)
+    check_writable(report)
+    directory, moment, prices = shell.history(history), parse_moment(at), parse_prices(price or [])
+    if lose_nodes is not None and lose_zone is not None:
+        raise InputError("--lose-nodes and --lose-zone are two kinds of failure: choose one")
+    if coming and moment is not None:
+        raise InputError("--coming begins where the history ends: leave --at out")
+    from autoscaling.capacity.failure import NodeLoss
+    from autoscaling.capacity.nodes_needed import capacity as search
+    from forecast_scheduler.commands.fitted_history import fit_options, prepare_coming_week, prepare_history
+    from forecast_scheduler.commands.history_directory import open_history, tell_what_was_cleaned
+    from forecast_scheduler.reports.history_tables import capacity_lines, capacity_tables
+
+    replay = shell.settings.replay
+    options = shell.settings.capacity if target is None else shell.settings.capacity.replace(target=target)
+    failure = None if lose_nodes is None and lose_zone is None else NodeLoss(lose_nodes or 0, lose_zone or 0)
+    with shell.progress() as progress:
+        files = open_history(shell.settings, directory, progress)
+        known = files.history(progress=progress)
+        n_days = days or replay.days
+        fitting = fit_options(shell.settings)
+        prepared = (
+            prepare_coming_week(files, known, fitting, days=n_days, progress=progress)
+            if coming
+            else prepare_history(files, known, fitting, at=moment, days=n_days, progress=progress)
+        )
+        found = search(
+            prepared,
+            options,
+            seed=replay.seed if seed is None else seed,
+            group=group,
+            prices=prices,
+            failure=failure,
+            progress=progress,
+        )
+    tell_what_was_cleaned(shell, files)
+    figures = found.to_json()
+    for table in capacity_tables(figures):
+        shell.out.print(table)
+    for line in capacity_lines(figures):
+        shell.say(line)
+    write_figures(json, figures)
+    if report is not None:
+        from autoscaling.capacity.capacity_page import capacity_page
+
+        shell.write_report(report, capacity_page(found, known.calendar.time_zone))
+
+
+def parse_prices(texts: list[str]) -> dict[str, float] | None:
+    """Costs by group, from GROUP=COST; None = no prices. Raises InputError."""
+    prices: dict[str, float] = {}
+    for text in texts:
+        name, _, cost = text.rpartition("=")
+        try:
+            prices[name.strip()] = float(cost)
+        except ValueError:
+            prices[name.strip()] = -1.0
+        if not name.strip() or not 0 <= prices[name.strip()] < float("inf"):
+            raise InputError(
+                f"--price {text!r} is no price: write GROUP=COST, for instance --price '8 cores, 32 GiB=0.4'"
+            )
+    return prices or None

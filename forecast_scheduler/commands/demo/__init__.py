@@ -1,1 +1,0 @@
-"""`demo`: the whole way on the bundled sample."""

@@ -1,1 +1,0 @@
-"""`explain`: why a pod goes where it goes."""

@@ -1,1 +1,0 @@
-"""`extender`: answers kube-scheduler."""

@@ -1,0 +1,56 @@
+"""`jobs`: what a running scheduler plans for jobs that wait, and what it expects to come."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from forecast_scheduler.commands.command_options import ConfigOption, JsonOption, VerboseOption
+from forecast_scheduler.commands.remote_server_options import (
+    SERVER_SECONDS,
+    CaOption,
+    CertOption,
+    HoursOption,
+    KeyOption,
+    ServerOption,
+    TokenOption,
+    default_server,
+)
+from forecast_scheduler.commands.shell import check_writable, open_shell, write_figures
+
+NamespaceOption = Annotated[
+    str | None, typer.Option("--namespace", "-n", metavar="NAME", help="Only jobs of this namespace.")
+]
+LimitOption = Annotated[int, typer.Option("--limit", metavar="N", min=1, max=5000, help="Most jobs to show.")]
+
+
+def jobs(
+    server: ServerOption = None,
+    hours: HoursOption = 24.0,
+    namespace: NamespaceOption = None,
+    limit: LimitOption = 50,
+    token_file: TokenOption = None,
+    ca: CaOption = None,
+    client_cert: CertOption = None,
+    client_key: KeyOption = None,
+    json: JsonOption = None,
+    config: ConfigOption = None,
+    verbose: VerboseOption = False,
+) -> None:
+    """Show when jobs that may wait are planned to start and why, with expected bursts, providers and queues."""
+    shell = open_shell(config, verbose=verbose, json_file=json)
+    check_writable(json)
+
+    from forecast_scheduler.commands.remote_server import asked_plan
+    from forecast_scheduler.reports.scheduler_tables import job_plan_lines, job_plan_tables
+    from serving.remote_service import RemoteAddress
+
+    url = server or default_server(shell.settings.schedule)
+    remote = RemoteAddress(url, token_file, ca, client_cert, client_key, SERVER_SECONDS)
+    plan = asked_plan(remote, hours=hours, namespace=namespace, limit=limit)
+    for table in job_plan_tables(plan):
+        shell.out.print(table)
+    for line in job_plan_lines(plan):
+        shell.say(line)
+    write_figures(json, plan)

@@ -1,1 +1,0 @@
-"""Options that several commands share, named and explained alike everywhere."""

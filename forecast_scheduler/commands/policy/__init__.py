@@ -1,1 +1,0 @@
-"""`policy`: checks a policy document, and follows the one in use."""

@@ -1,1 +1,0 @@
-"""`rebalance`: move pods off the nodes that will be hot tonight."""

@@ -1,0 +1,103 @@
+"""`rebalance`: move pods off the nodes that will be hot tonight, in the valley before."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from base.errors import InputError
+from forecast_scheduler.commands.command_options import (
+    AtOption,
+    CertOption,
+    ClientCaOption,
+    ClusterOption,
+    ConfigOption,
+    HostOption,
+    JsonOption,
+    KeyOption,
+    KubeconfigOption,
+    LeaderOption,
+    ModelsOption,
+    PortOption,
+    PrometheusOption,
+    RecordedOption,
+    TokenOption,
+    VerboseOption,
+    parse_moment,
+    serving_options,
+)
+from forecast_scheduler.commands.shell import check_writable, open_shell, write_figures
+from rebalancer.rebalance_settings import RebalanceMode
+
+PlanOption = Annotated[
+    bool, typer.Option("--plan", help="Print the moves that would help tonight, and end. Nothing is written.")
+]
+ModeOption = Annotated[
+    RebalanceMode | None,
+    typer.Option("--mode", help="off: plan for the page only; shadow: also record and grade; on: also move pods."),
+]
+
+
+def rebalance(
+    plan: PlanOption = False,
+    mode: ModeOption = None,
+    models: ModelsOption = None,
+    prometheus: PrometheusOption = None,
+    kubeconfig: KubeconfigOption = None,
+    cluster: ClusterOption = None,
+    at: AtOption = None,
+    history: RecordedOption = None,
+    leader_elect: LeaderOption = None,
+    host: HostOption = None,
+    port: PortOption = None,
+    token_file: TokenOption = None,
+    tls_cert: CertOption = None,
+    tls_key: KeyOption = None,
+    client_ca: ClientCaOption = None,
+    json: JsonOption = None,
+    config: ConfigOption = None,
+    verbose: VerboseOption = False,
+) -> None:
+    """Move pods off the nodes that will be hot tonight, in the valley before: with --plan, only say which.
+
+    Without --plan it runs until SIGTERM or Ctrl-C, and does what `rebalance.mode` allows: nothing, unless it is set.
+    """
+    shell = open_shell(config, verbose=verbose, service=not plan, json_file=json)
+    options = serving_options(host, port, token_file, tls_cert, tls_key, client_ca)
+    options |= {
+        "mode": mode,
+        "lease": None if leader_elect is None else {"enabled": leader_elect},
+    }
+    moment = parse_moment(at)
+
+    from forecast_scheduler.commands.scorer.scorer_setup import Inputs
+    from forecast_scheduler.settings.document import with_options
+
+    settings = with_options(shell.settings, {"rebalance": options})
+    inputs = Inputs(cluster, kubeconfig, models, prometheus, history, moment)
+    if not plan:
+        if cluster is not None:
+            raise InputError("--cluster is a cluster from a file, whose pods cannot be moved: add --plan")
+        if json is not None:
+            raise InputError("--json is for the report of a plan: add --plan")
+
+        from forecast_scheduler.commands.rebalance.rebalance_serve import serve
+
+        serve(shell, settings, inputs)
+        return
+    check_writable(json)
+
+    import msgspec
+
+    from forecast_scheduler.commands.rebalance.plan_once import plan_lines, plan_once, plan_table
+    from rebalancer.plan_forms import answer_of
+
+    made = plan_once(settings, inputs)
+    answer = answer_of(made, settings.rebalance.mode.value)
+    if answer.moves:
+        shell.out.print(plan_table(answer))
+    assert made.made_at.tzinfo is not None  # now of the tables
+    for line in plan_lines(answer, made.made_at.tzinfo):
+        shell.say(line)
+    write_figures(json, msgspec.to_builtins(answer))

@@ -1,1 +1,0 @@
-"""`render`: what templates make of one pod."""

@@ -1,1 +1,0 @@
-"""`replay`: plays recorded days back under several placement rules."""

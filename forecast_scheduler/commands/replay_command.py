@@ -1,0 +1,203 @@
+"""`replay`: what would have happened, had the pods been placed or moved otherwise?"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from base.errors import InputError
+from forecast_scheduler.commands.command_options import (
+    ConfigOption,
+    EventsOption,
+    HistoryOption,
+    JsonOption,
+    MovedOption,
+    ReportOption,
+    SeedOption,
+    VerboseOption,
+    parse_moment,
+)
+from forecast_scheduler.commands.shell import Shell, check_writable, open_shell, write_figures
+
+AtOption = Annotated[
+    str | None,
+    typer.Option(
+        "--at",
+        metavar="TIME",
+        help="When the pods are placed: 2026-11-14T04:00, local time of the history unless it has an offset. "
+        "Default: the last 04:00 that leaves enough days.",
+    ),
+]
+DaysOption = Annotated[int | None, typer.Option("--days", metavar="N", min=1, max=14, help="Days to play back.")]
+
+
+TrajectoryOption = Annotated[
+    bool,
+    typer.Option(
+        "--trajectory",
+        help="Start from the recorded placement, and compare rules that move pods: by forecast, by live load.",
+    ),
+]
+ReleaseOption = Annotated[
+    float | None,
+    typer.Option(
+        "--release",
+        metavar="SHARE",
+        min=0,
+        max=1,
+        help="With --trajectory: services released each day, too.",
+    ),
+]
+BudgetOption = Annotated[
+    float | None,
+    typer.Option(
+        "--budget",
+        metavar="SHARE",
+        min=0,
+        max=1,
+        help="With --trajectory: pods that a plan may move per night.",
+    ),
+]
+CapacityOption = Annotated[
+    bool,
+    typer.Option(
+        "--capacity",
+        help="Search the fewest nodes, too, by requests, by the forecast and by the true future (see `capacity`).",
+    ),
+]
+
+
+def replay(
+    history: HistoryOption = None,
+    events: EventsOption = None,
+    moved: MovedOption = None,
+    json: JsonOption = None,
+    report: ReportOption = None,
+    at: AtOption = None,
+    days: DaysOption = None,
+    seed: SeedOption = None,
+    trajectory: TrajectoryOption = False,
+    release: ReleaseOption = None,
+    budget: BudgetOption = None,
+    capacity: CapacityOption = False,
+    config: ConfigOption = None,
+    verbose: VerboseOption = False,
+) -> None:
+    """Place your own pods anew by each rule, play the real days back, and count the nodes that run hot.
+
+    The forecast is trained only on what lay before the placement. If --config changes scores, capacities or policies,
+    one more rule, `configured`, places by them. With --trajectory, pods stay where they were recorded until they are
+    released, or moved by a rule.
+    """
+    shell = open_shell(config, verbose=verbose, json_file=json).with_files(events=events, moved=moved)
+    check_writable(json)
+    check_writable(report)
+    directory = shell.history(history)
+    moment = parse_moment(at)
+    defaults = shell.settings.replay
+    n_days = days if days is not None else defaults.days
+    seed = seed if seed is not None else defaults.seed
+    if not trajectory:
+        for name, value in (("--release", release), ("--budget", budget)):
+            if value is not None:
+                raise InputError(f"{name} is of trajectories: add --trajectory, or leave it out")
+        _place_anew(shell, directory, moment, n_days, seed, capacity, json, report)
+        return
+    if capacity:
+        raise InputError(
+            "--capacity does not go with --trajectory, which moves pods on the recorded nodes: leave it out"
+        )
+    if moment is not None:
+        raise InputError("--at does not go with --trajectory, which plays the last whole days: leave it out")
+    _play_forward(shell, directory, n_days, seed, release, budget, json, report)
+
+
+def _place_anew(
+    shell: Shell,
+    directory: Path,
+    moment: datetime | None,
+    days: int,
+    seed: int,
+    capacity: bool,
+    json: Path | None,
+    report: Path | None,
+) -> None:
+    from forecast_scheduler.commands.fitted_history import fit_options
+    from forecast_scheduler.commands.history_directory import open_history, tell_what_was_cleaned
+    from forecast_scheduler.commands.run_replay import (
+        capacity_of,
+        configured_setup,
+        replay_history,
+        replay_tables,
+    )
+    from forecast_scheduler.reports.history_tables import nodes_table
+
+    with shell.progress() as progress:
+        files = open_history(shell.settings, directory, progress)
+        known = files.history(progress=progress)
+        played = replay_history(
+            files,
+            known,
+            at=moment,
+            days=days,
+            seed=seed,
+            setup=configured_setup(shell.settings),
+            options=fit_options(shell.settings),
+            progress=progress,
+        )
+        needed = capacity_of(played, shell.settings.capacity, progress) if capacity else None
+    tell_what_was_cleaned(shell, files)
+    for table in replay_tables(played):
+        shell.out.print(table)
+    if needed is not None:
+        shell.out.print(nodes_table(needed))
+    write_figures(json, played.to_json() if needed is None else {**played.to_json(), "capacity": needed})
+    if report is not None:
+        from scorer.replay.replay_page import replay_page
+
+        shell.write_report(report, replay_page(played, known))
+
+
+def _play_forward(
+    shell: Shell,
+    directory: Path,
+    days: int,
+    seed: int,
+    release: float | None,
+    budget: float | None,
+    json: Path | None,
+    report: Path | None,
+) -> None:
+    from forecast.fit import fit
+    from forecast_scheduler.commands.fitted_history import fit_options
+    from forecast_scheduler.commands.history_directory import open_history, tell_what_was_cleaned
+    from forecast_scheduler.commands.run_replay import play_history, trajectory_table
+
+    options, rebalance = shell.settings.replay.trajectory, shell.settings.rebalance
+    if release is not None:
+        options = options.replace(release=release)
+    if budget is not None:
+        rebalance = rebalance.replace(budget=rebalance.budget.replace(share=budget))
+    with shell.progress() as progress:
+        files = open_history(shell.settings, directory, progress)
+        known = files.history(progress=progress)
+        played = play_history(
+            files,
+            known,
+            lambda before: fit(before, fit_options(shell.settings), progress=progress),
+            days=days,
+            seed=seed,
+            options=options,
+            rebalance=rebalance,
+            progress=progress,
+        )
+    tell_what_was_cleaned(shell, files)
+    shell.out.print(trajectory_table(played))
+    write_figures(json, played.to_json())
+    if report is not None:
+        from rebalancer.trajectory.trajectory_page import trajectory_page
+
+        shell.write_report(report, trajectory_page(played, known))

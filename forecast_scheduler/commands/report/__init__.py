@@ -1,1 +1,0 @@
-"""`report`: decisions and predicted peaks against what came."""

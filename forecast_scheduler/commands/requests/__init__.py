@@ -1,1 +1,0 @@
-"""`requests`: how much the pods of each service should request, by the forecast."""

@@ -1,0 +1,24 @@
+"""Recommendations from recorded days: fitted on what was before them, and held against them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+from autoscaling.requests.expected_use import recorded_use
+from autoscaling.requests.recommendation_report import RequestReport, report_on
+from forecast_scheduler.commands.fitted_history import fit_options, prepare_history
+from forecast_scheduler.commands.history_directory import open_history, tell_what_was_cleaned
+from forecast_scheduler.commands.shell import Shell
+
+
+def report_from_history(shell: Shell, directory: Path, at: datetime | None, days: int | None) -> RequestReport:
+    """at: where the recorded window begins; None = the last 04:00 that fits. days: None = as the settings of replay"""
+    with shell.progress() as progress:
+        files = open_history(shell.settings, shell.history(directory), progress)
+        known = files.history(progress=progress)
+        n_days = days or shell.settings.replay.days
+        prepared = prepare_history(files, known, fit_options(shell.settings), at=at, days=n_days, progress=progress)
+        report = report_on(recorded_use(known, prepared), shell.settings.requests, prepared.recording)
+    tell_what_was_cleaned(shell, files)
+    return report

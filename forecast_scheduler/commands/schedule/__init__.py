@@ -1,1 +1,0 @@
-"""`schedule`: our own scheduling loops."""

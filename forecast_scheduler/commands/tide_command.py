@@ -1,0 +1,56 @@
+"""`tide`: what a running scheduler plans between inference and training on the same GPUs, and why."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from forecast_scheduler.commands.command_options import ConfigOption, JsonOption, VerboseOption
+from forecast_scheduler.commands.remote_server_options import (
+    SERVER_SECONDS,
+    CaOption,
+    CertOption,
+    HoursOption,
+    KeyOption,
+    ServerOption,
+    TokenOption,
+    default_server,
+)
+from forecast_scheduler.commands.shell import check_writable, open_shell, write_figures
+
+NamespaceOption = Annotated[
+    str | None, typer.Option("--namespace", "-n", metavar="NAME", help="Only trainings of this namespace.")
+]
+
+
+def tide(
+    server: ServerOption = None,
+    hours: HoursOption = 24.0,
+    namespace: NamespaceOption = None,
+    token_file: TokenOption = None,
+    ca: CaOption = None,
+    client_cert: CertOption = None,
+    client_key: KeyOption = None,
+    json: JsonOption = None,
+    config: ConfigOption = None,
+    verbose: VerboseOption = False,
+) -> None:
+    """Show how many GPUs inference will need, what training has meanwhile, and every move of it with the reason."""
+    shell = open_shell(config, verbose=verbose, json_file=json)
+    check_writable(json)
+
+    from forecast_scheduler.commands.remote_server import asked_scheduler
+    from forecast_scheduler.reports.scheduler_tables import tide_lines, tide_report_tables
+    from scheduler.profiles.gpu.tide.tide_bodies import TideBody
+    from serving.remote_service import RemoteAddress
+
+    url = server or default_server(shell.settings.schedule)
+    remote = RemoteAddress(url, token_file, ca, client_cert, client_key, SERVER_SECONDS)
+    query = {"hours": f"{hours:g}"} | ({} if namespace is None else {"namespace": namespace})
+    plan = asked_scheduler(remote, "/v1/tide", query, TideBody, profile="gpu")
+    for table in tide_report_tables(plan):
+        shell.out.print(table)
+    for line in tide_lines(plan):
+        shell.say(line)
+    write_figures(json, plan)

@@ -1,1 +1,0 @@
-"""`train`: the nightly run."""

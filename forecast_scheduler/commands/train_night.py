@@ -1,0 +1,286 @@
+"""`train` from settings to report: which server, which history, which store, where per-series work runs, and the page
+of peaks after it. The steps themselves are the trainer's.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from base.errors import InputError, StoreError
+from base.object_store import LocalStore, open_store
+from base.progress import Progress
+from forecast.calendar import Calendar
+from forecast.foundation_model import load_model
+from forecast.history import History
+from forecast.model_findings import ModelFinding
+from forecast.published_models import Registry
+from forecast_scheduler.commands.fitted_history import fit_options
+from forecast_scheduler.commands.history_directory import open_history
+from forecast_scheduler.settings.document import Settings
+from trainer.audit.examination import account
+from trainer.gate.gate_settings import GateOptions
+from trainer.history.cleaning import CleaningReport
+from trainer.history.files import HistoryFiles
+from trainer.history.moved_file import MovedServices
+from trainer.history.user_lists import read_events
+from trainer.history_update import Reading, read_new_days
+from trainer.issued_forecasts import IssuedForecasts, load_issued
+from trainer.nightly import Night, Stages, train_and_publish
+from trainer.own_history_store import OwnHistory
+from trainer.prometheus.http_answer import ImpossibleAnswer, PrometheusUnreachable
+from trainer.prometheus.prometheus_connection import PrometheusConnection
+from trainer.prometheus.prometheus_settings import PrometheusOptions
+from trainer.run_lease import RunLease, hold_lease
+from trainer.run_report.report_of_run import RunReport, run_report
+
+if TYPE_CHECKING:
+    from trainer.prometheus.prometheus_source import PrometheusSource
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from joblib import parallel_config
+
+# Where per-series work runs: here, in processes of this machine, or on an existing Dask cluster.
+
+
+@contextmanager
+def work_on(backend: str | None, jobs: int, dask_scheduler: str | None) -> Iterator[None]:
+    """Send the work of the block to a joblib backend; None: this process.
+
+    dask_scheduler : address of the cluster; with backend dask only, and then needed
+    Raises InputError if the backend is not known or the cluster does not answer.
+    """
+    if backend is None:
+        if dask_scheduler is not None:
+            raise InputError("a Dask scheduler is named without the backend: pass --backend dask, too")
+        yield
+        return
+    if backend == "dask":
+        with _dask_client(dask_scheduler), parallel_config(backend="dask"):
+            yield
+        return
+    if dask_scheduler is not None:
+        raise InputError(f"--dask-scheduler does not go with --backend {backend}: leave one of them out")
+    try:
+        configuration = parallel_config(backend=backend, n_jobs=jobs)
+    except (ValueError, KeyError) as error:
+        raise InputError(f"backend {backend!r} is not known to joblib: use loky, threading or dask") from error
+    with configuration:
+        yield
+
+
+@contextmanager
+def _dask_client(address: str | None) -> Iterator[None]:
+    if address is None:
+        raise InputError("backend dask needs a cluster: pass --dask-scheduler tcp://HOST:8786")
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise InputError("backend dask needs the extra: pip install 'forecast-scheduler[dask]'") from error
+    try:
+        client = Client(address, timeout="15s")
+    except (OSError, ValueError, TimeoutError) as error:
+        raise InputError(
+            f"the Dask scheduler {address} does not answer ({error}): start it, or correct --dask-scheduler"
+        ) from error
+    with client:
+        if not client.scheduler_info()["workers"]:
+            raise InputError(f"the Dask cluster at {address} has no workers: start some, or leave --backend out")
+        yield
+
+
+logger = logging.getLogger(__name__)
+
+
+_ISSUED_DAYS_REPORTED = 28
+
+
+def open_source(settings: PrometheusOptions, url: str) -> PrometheusSource:
+    """The server at `url`, asked as the settings say; nothing is sent yet. Raises InputError."""
+    # Tables of days bring pandas and pyarrow, 80 MB that services which only ask what is used now need not have.
+    from trainer.prometheus.prometheus_source import PrometheusSource
+
+    return PrometheusSource(PrometheusConnection(url, settings), settings)
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """What came of a run.
+
+    reading : None where no server was read
+    server  : what the server has, in a sentence
+    remarks : what it does not have, and what in its figures does not balance
+    """
+
+    night: Night
+    report: RunReport
+    reading: Reading | None
+    server: str
+    remarks: tuple[str, ...]
+
+
+def train_night(
+    settings: Settings,
+    registry: Registry,
+    *,
+    history: str,
+    prometheus: str | None,
+    force: bool,
+    now: datetime,
+    progress: Progress,
+) -> Trained:
+    """One run: read what is new, learn, publish. Whatever is written is under the lease; errors leave the model alone.
+
+    history    : directory, or fsspec URL where it grows from a server
+    prometheus : URL of the server; None: the history is used as it is
+    """
+    stages = Stages()
+    source = own = reading = None
+    server = ""
+    remarks: tuple[str, ...] = ()
+    options = fit_options(settings)
+    # What is wrong with the input is found out before anything is written anywhere, the lease included.
+    if settings.events is not None:
+        read_events(settings.events)
+    if settings.moved is not None:
+        MovedServices.read(settings.moved)
+    if options.foundation_model is not None:
+        load_model(options.foundation_model)
+    if prometheus is not None:
+        source, own = open_source(settings.prometheus, prometheus), OwnHistory(history)
+        own.check_growable()
+        if _resolved(own.url) == _resolved(registry.url):
+            raise InputError(
+                f"models and history are both at {own.url}: give --history and --models directories of their own"
+            )
+        remarks = source.check(now)
+        try:
+            server = next(source.inventory(now, progress).lines())
+        except (PrometheusUnreachable, ImpossibleAnswer):
+            raise
+        except InputError as error:  # what is wrong right now need not be wrong with the days to be read
+            remarks += (f"what the server has right now cannot be used: {error}",)
+    else:
+        with stages.stage("load"):
+            files, known = _load(settings, Path(history), progress)
+    with ExitStack() as held:
+        places = dict.fromkeys(_resolved(url) for url in ([registry.url] if own is None else [registry.url, own.url]))
+        leases = [held.enter_context(hold_lease(place, seconds=settings.train.lease)) for place in places]
+        if source is not None and own is not None:
+            with stages.stage("read"):
+                reading = read_new_days(
+                    source,
+                    own,
+                    now=now,
+                    days=settings.prometheus.days,
+                    keep_days=settings.train.keep_days,
+                    calendar=Calendar(settings.time_zone or "UTC", settings.holiday_country),
+                    before_write=lambda: _check(leases),
+                    progress=progress,
+                )
+            remarks += tuple(remark.text for remark in reading.remarks if not remark.wrong)
+            with stages.stage("load"), own.local(progress) as directory:
+                files, known = _load(settings, directory, progress)
+        with stages.stage("account"):
+            findings = [one.short() for one in account(known, files.report, files.cut)]
+            unlike = (remark for remark in (reading.remarks if reading else ()) if remark.wrong)
+            findings += [ModelFinding(remark.cause, remark.text, "") for remark in unlike]
+        with work_on(settings.train.backend, settings.train.jobs, settings.train.dask_scheduler):
+            night = train_and_publish(
+                known,
+                registry,
+                now=now,
+                live=prometheus is not None,
+                options=options,
+                gate=GateOptions(**dict(settings.train.gate), force=force),
+                findings=findings,
+                before_publish=lambda: _check(leases),
+                stages=stages,
+                progress=progress,
+            )
+        # Some flaws are met twice: in the server's answer, and in the stored history.
+        counts = Counter(files.report.counts) + Counter(reading.counts if reading else {})
+        report = run_report(
+            version=night.version,
+            created=now,
+            model=night.model,
+            before=night.previous,
+            history=known,
+            issued=_issued(registry.url, known.days[-_ISSUED_DAYS_REPORTED:], live=prometheus is not None),
+            gate=night.gate,
+            cleaning=CleaningReport(counts),
+            cut=files.cut,
+            recorded_share=reading.recorded_share if reading and reading.days else None,
+            stage_seconds=stages.seconds,
+            findings=night.findings,
+            remarks=remarks,
+        )
+    return Trained(night, report, reading, server, remarks)
+
+
+def _issued(url: str, days: tuple[date, ...], *, live: bool) -> IssuedForecasts:
+    """Forecasts issued for the days, for the report; the model is published, so a store that fails costs figures only.
+
+    Runs on a history as it is look at days long past: what they publish is always after the fact.
+    """
+    try:
+        return load_issued(open_store(url), days, after_the_fact=not live)
+    except StoreError as error:
+        logger.warning("the forecasts issued are not reported", extra={"url": url, "error": str(error)})
+        return IssuedForecasts.none(days)
+
+
+def _load(settings: Settings, directory: Path, progress: Progress) -> tuple[HistoryFiles, History]:
+    files = open_history(settings, directory, progress)
+    return files, files.history(progress=progress)
+
+
+def _resolved(url: str) -> str:
+    """One name for a local directory, however it is written: a run must not exclude itself."""
+    store = open_store(url)
+    return str(store.root.resolve()) if isinstance(store, LocalStore) else url
+
+
+def _check(leases: list[RunLease]) -> None:
+    for lease in leases:
+        lease.check()
+
+
+# The page of predicted against actual peaks, written by `train` after it has published.
+#
+# A process of its own writes it: whatever goes wrong there, memory included, neither undoes nor fails the night.
+
+_LONGEST_SECONDS: Final = 3600.0
+
+
+_SHOWN_CHARACTERS: Final = 500
+
+
+def write_peaks_report(html: Path, *, history: str, models: str, config: Path | None) -> str | None:
+    """Run `forecast-scheduler report --html` on a history directory and the models that it was published to.
+
+    config : settings file of the run, if it has one
+    Returns None if the page was written, else why it was not, for people. The page before stays in that case.
+    """
+    if "://" in history:
+        return f"the history is at {history}, and the page is made from a history directory"
+    command = [sys.executable, "-m", "forecast_scheduler", "report"]
+    command += [f"--history={history}", f"--models={models}", f"--html={html}"]
+    command += [] if config is None else [f"--config={config}"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_LONGEST_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)[:_SHOWN_CHARACTERS]
+    if done.returncode == 0:
+        return None
+    said = " ".join(done.stderr.split()) or "it said nothing"
+    return f"report ended with status {done.returncode}: {said[-_SHOWN_CHARACTERS:]}"

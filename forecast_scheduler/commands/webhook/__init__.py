@@ -1,1 +1,0 @@
-"""`webhook`: the mutating admission webhook."""

@@ -1,1 +1,0 @@
-"""Figures as people read them: tables for the terminal, and HTML pages."""

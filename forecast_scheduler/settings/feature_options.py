@@ -1,0 +1,154 @@
+"""From settings to the options of the scorer, the extender, the scheduling loops, their filters and their HTTP
+services.
+"""
+
+from __future__ import annotations
+
+from base.errors import InputError
+from extender.extender_options import ExtenderOptions
+from extender.score_sources import RemoteScorer
+from forecast_scheduler.settings.document import Settings
+from forecast_scheduler.settings.sections import ExtenderSettings
+from placement.node_rule_settings import NodeRuleOptions, TopologyOptions
+from placement.policies.compiling import PolicyDefaults, settings_policy
+from placement.policies.filter_choice import (
+    FilterOptions,
+    card_rule,
+    chosen_filters,
+)
+from placement.policies.policy import Policy
+from scheduler.overcommit.repair_loop import RepairLoopOptions
+from scheduler.profiles.gpu.idle_cpu.offline_pods import offline_pods
+from scheduler.schedule_settings import ScheduleSettings
+from scorer.options import ScorerOptions, ScoringOptions
+from scorer.service.scorer_service_settings import ScorerServiceOptions
+from serving.server_settings import ServingOptions
+
+# Options of the scorer, from several sections of the settings.
+
+
+def scorer_options(settings: Settings) -> ScorerOptions:
+    """What the scorer of each command does. Raises InputError where scores are misnamed."""
+    prometheus = settings.prometheus
+    capacities = {
+        "disk": prometheus.disk_capacity,
+        "network": prometheus.network_capacity,
+        "log": prometheus.log_capacity,
+    }
+    return ScorerOptions(
+        **{name: getattr(settings.scorer, name) for name in ScoringOptions.model_fields},
+        usage_window=prometheus.step,
+        capacities={name: value for name, value in capacities.items() if value is not None},
+        job_schedulers=(settings.schedule.job.scheduler_name,),
+    )
+
+
+def profile_names(text: str) -> list[str]:
+    """Of "online,gpu". Raises InputError where there is none."""
+    from scheduler.profiles.registry import PROFILES  # the scorer reads these options, too, and loads no profile
+
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise InputError(f"--profile {text!r} names no profile: there is {', '.join(PROFILES)}")
+    return names
+
+
+def check_profiles(settings: ScheduleSettings) -> None:
+    """Raises InputError for a profile that does not exist."""
+    from scheduler.profiles.registry import builder
+
+    for name in settings.profiles:
+        builder(name)
+
+
+def schedule_policy_defaults(settings: Settings) -> PolicyDefaults:
+    """What policies leave out, they have from here."""
+    scorer, ours = scorer_options(settings), settings.schedule
+    rules = settings.node_rules
+    options = FilterOptions(
+        domain=ours.domain,
+        shared=tuple(ours.share_nodes),
+        highest_peaks=ours.highest_peaks,
+        groups=rules.machine_groups,
+        cards=rules.cards,
+        devices=rules.devices,
+        is_offline=offline_pods(ours.gpu, rules.devices).is_offline,
+    )
+    return PolicyDefaults(scorer.scores.weights, scorer.scores, options)
+
+
+def schedule_policy(settings: Settings) -> Policy:
+    """That of pods for which no policy is chosen. Raises InputError where scores, filters or resources are misnamed."""
+    return settings_policy(schedule_policy_defaults(settings))
+
+
+def sharing_options(settings: ScheduleSettings, instance: str) -> RepairLoopOptions:
+    """Whose nodes are looked at for overcommits. instance: of this replica, as events show it."""
+    return RepairLoopOptions(
+        scheduler_names=tuple(settings.scheduler_names.values()),
+        domain=settings.domain,
+        shared=tuple(settings.share_nodes),
+        repair=settings.repair.enabled and not settings.dry_run,
+        instance=instance,
+    )
+
+
+def schedule_service_options(settings: Settings, serving: ServingOptions | None = None) -> ScorerServiceOptions:
+    """Who may ask, and how much; which series are exported is the scorer's setting.
+
+    serving : None = settings.schedule
+    """
+    scorer = settings.scorer
+    return ScorerServiceOptions(
+        **{name: getattr(serving or settings.schedule, name) for name in ServingOptions.model_fields},
+        deadline=scorer.deadline,
+        node_metrics=scorer.node_metrics,
+        service_metrics=scorer.service_metrics,
+    )
+
+
+# From settings to the options of the extender, its filters and its HTTP service.
+
+
+def extender_options(whole: Settings) -> ExtenderOptions:
+    """What the extender does. Raises InputError where filters or resources are misnamed."""
+    settings, options = whole.extender, filter_options(whole)
+    return ExtenderOptions(
+        filters=chosen_filters(options),
+        cards=card_rule(options),
+        rules=extender_rules(whole),
+        answers=settings,
+    )
+
+
+def extender_rules(whole: Settings) -> NodeRuleOptions:
+    """The rules about nodes, but for topology: gangs and zones are not the extender's."""
+    without = TopologyOptions(gangs=False, node_topologies=False)
+    return whole.node_rules.replace(topology=without)
+
+
+def filter_options(whole: Settings) -> FilterOptions:
+    """What the filters go by; policies may say otherwise."""
+    settings, rules = whole.extender, whole.node_rules
+    return FilterOptions(
+        domain=settings.domain,
+        daemons=tuple(settings.daemon_schedulers),
+        highest_peaks=settings.highest_peaks,
+        standard=tuple(settings.standard_filters),
+        predicts=settings.scorer.url is None,
+        groups=rules.machine_groups,
+        cards=rules.cards,
+        devices=rules.devices,
+    )
+
+
+def policy_defaults(settings: Settings) -> PolicyDefaults:
+    """What policies leave out, they have from here."""
+    scorer, extender = scorer_options(settings), settings.extender
+    longest = None if extender.scorer.url is None else extender.deadline
+    return PolicyDefaults(scorer.scores.weights, scorer.scores, filter_options(settings), longest)
+
+
+def remote_scorer(settings: ExtenderSettings) -> RemoteScorer | None:
+    """The scorer elsewhere; None = the one inside is asked."""
+    return settings.scorer.address(settings.deadline)

@@ -1,1 +1,0 @@
-"""Binds a pod: the steps without I/O, and the requests."""

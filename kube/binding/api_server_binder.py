@@ -1,0 +1,58 @@
+"""Bind pods through the API server for kube-scheduler, where its bindVerb is given to us.
+
+Which request follows which answer is decided in binding_steps.py; here one thread makes them and waits.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import urllib3
+from kubernetes import client
+
+from kube.binding.binding_steps import BindingFailed, BindingRequest, BindingVerdict, Pause, Send, binding_steps
+from kube.client.api_answer import ApiAnswer, answered, unanswered
+from kube.client.kubernetes_client import send
+
+
+class ApiServerBinder:
+    """Implements Binder. For any thread; one connection each."""
+
+    def __init__(
+        self,
+        api: client.ApiClient,
+        *,
+        seconds: float = 3.5,
+        attempt_seconds: float = 1.5,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """
+        seconds         : for one binding, retries and looks at the pod included; less than the service waits
+        attempt_seconds : for one request, so that an unanswered one can be looked after
+        """
+        self._api, self._seconds, self._attempt_seconds = api, seconds, attempt_seconds
+        self._clock, self._sleep = clock, sleep
+
+    def bind(self, binding: BindingRequest) -> None:
+        """Returns once the pod is bound to that node. Raises BindingFailed."""
+        steps = binding_steps(binding, seconds=self._seconds, attempt_seconds=self._attempt_seconds, clock=self._clock)
+        step = next(steps)
+        try:
+            while True:
+                if isinstance(step, Pause):
+                    self._sleep(step.seconds)
+                    step = steps.send(step.because)
+                else:
+                    step = steps.send(self._answer(step))
+        except StopIteration as end:
+            if end.value.verdict is not BindingVerdict.BOUND:
+                raise BindingFailed(end.value.reason) from None
+
+    def _answer(self, step: Send) -> ApiAnswer:
+        try:
+            answer = send(self._api, step.method, step.path, step.body or None, seconds=step.seconds)
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            return unanswered(error)
+        return answered(answer.status, answer.data, answer.headers.get("Retry-After", ""))

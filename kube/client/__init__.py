@@ -1,1 +1,0 @@
-"""Asks the API server: lists, watches, versions, and what its answers mean."""

@@ -1,1 +1,0 @@
-"""From JSON of the API server to these values: only the fields that count are built."""

@@ -1,1 +1,0 @@
-"""Posts Events and never waits for the API server."""

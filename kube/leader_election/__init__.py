@@ -1,1 +1,0 @@
-"""One replica leads at a time: a Lease says which."""

@@ -1,1 +1,0 @@
-"""What of API objects matters, as values: pods, nodes, constraints, volumes, quantities."""

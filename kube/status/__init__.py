@@ -1,1 +1,0 @@
-"""Writes conditions and statuses: which patch says what, when it is due, and what each answer means."""

@@ -1,1 +1,0 @@
-"""What was advised, what became of it, and how the two compare."""

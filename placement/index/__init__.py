@@ -1,1 +1,0 @@
-"""What filters and standard scores look things up in: tables that follow the cluster change by change."""

@@ -1,1 +1,0 @@
-"""Machine groups: whose they are, who else may use them while they are idle."""

@@ -1,0 +1,216 @@
+"""Settings of the rules about nodes: `node_rules` with its sections `devices`, `cards`, `machine_groups` and
+`topology`. One for every profile of `schedule` and for `extender`.
+
+Groups that are not listed are for any pod that names them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Annotated, Final, Self
+
+from pydantic import Field, model_validator
+
+from base.setting_group import Duration, Off, SettingGroup, check_names
+from kube.objects.labels import is_qualified_name
+from kube.objects.pod_shape import IDENTITY_LABELS
+from placement.card_names import TYPE_LABELS
+
+# Settings of topology: `node_rules.topology`.
+
+
+class TopologyOptions(SettingGroup):
+    """Gangs close together, and cards with fast links (docs/use/topology.md)."""
+
+    gangs: bool = True
+    """Heed the topology annotations of PodGroups."""
+
+    node_topologies: bool = True
+    """Read NodeResourceTopology objects, if they are installed."""
+
+    settle: Duration = Field(default=120, ge=0)
+    """Time after the start of a pod from which what its node publishes is taken to include the pod, even if nothing was
+    published since. Twice as long as exporters wait at most by default."""
+
+
+# Settings of machine groups that have owners: `node_rules.machine_groups`. Groups that are not listed are for any pod
+# that names them.
+
+
+class Borrow(Enum):
+    """Whether pods of others may use machines of a group."""
+
+    NEVER = "never"
+    IDLE = "idle"  # what the owners leave free, as long as these do not want it
+
+
+class GroupOwner(SettingGroup):
+    """Pods of one of the namespaces that have all of the labels. At least one of both is given.
+
+    A user who may create pods chooses their labels: namespaces keep people apart, labels only keep order among them.
+    """
+
+    namespaces: tuple[str, ...] = ()
+    """Any of them. Empty: all namespaces."""
+
+    labels: Mapping[str, str] = Field(default_factory=dict)
+    """All of them. Not labels by which a controller distinguishes its own pods."""
+
+    @model_validator(mode="after")
+    def _says_who(self) -> Self:
+        if not (self.namespaces or self.labels):
+            raise ValueError("an owner of a machine group has neither namespaces nor labels: name one of them")
+        if telling := sorted(IDENTITY_LABELS & self.labels.keys()):
+            raise ValueError(
+                f"an owner of a machine group has the label {telling[0]!r}, by which a controller tells its own pods "
+                "apart: choose one that all pods of the owner share"
+            )
+        return self
+
+
+class MachineGroupOptions(SettingGroup):
+    """A machine group with rules of its own (docs/use/machine-groups.md)."""
+
+    name: str
+    """Value of the node label forecast-scheduler.io/machine-group, without commas."""
+
+    owners: tuple[GroupOwner, ...] = ()
+    """Owners whose pods may name the group. Empty: any pod may."""
+
+    only: bool = True
+    """Pods that name the group go nowhere else. If false, they go to other nodes, too, once the group is full."""
+
+    implied: bool = False
+    """Pods of the owners that name no group count as if they named this one. Needs `owners`."""
+
+    borrow: Borrow = Borrow.NEVER
+    """idle: pods of others may use what the owners leave free."""
+
+    borrow_below: int = 0
+    """Pods that borrow need a lower priority than this. Pods of the owners should have at least this priority: they
+    take back by preemption what was lent."""
+
+    keep_free: float = Field(default=0, ge=0, le=1)
+    """Share of the group that is never lent: of its devices, its CPU and what else a pod requests."""
+
+    @model_validator(mode="after")
+    def _can_be_named(self) -> Self:
+        if not self.name or "," in self.name or self.name != self.name.strip():
+            raise ValueError(f"{self.name!r} cannot name a machine group: use the value of the nodes' label, no commas")
+        if self.implied and not self.owners:
+            raise ValueError(f"machine group {self.name!r} is implied and has no owners: say whose pods it is for")
+        return self
+
+
+# Settings of types of cards: `node_rules.cards`.
+
+
+class Protection(Enum):
+    """What nodes are kept for whom by."""
+
+    OFF = "off"
+    SOFT = "soft"  # other nodes come first
+    HARD = "hard"  # the nodes are not for others
+
+
+class Even(Enum):
+    """Among which types the pressure is kept even."""
+
+    OFF = "off"
+    NAMED = "named"  # those that a pod names, if it names several
+    ALL = "all"  # also, for pods that name none, all that are equally scarce
+
+
+class CardOptions(SettingGroup):
+    """What is kept for whom among types of cards (docs/use/gpu.md)."""
+
+    protection: Annotated[Protection, Off] = Protection.SOFT
+    """Protection of scarce cards from pods that name no type. soft: less scarce cards come first. hard: scarce cards
+    are not for such pods."""
+
+    rare_types: tuple[str, ...] = ()
+    """Types that are always the scarcest, whatever the cluster says."""
+
+    rare_from: float = Field(default=0.8, gt=0, le=1)
+    """Scarcity from which on a type is rare, with `protection: hard`."""
+
+    band: float = Field(default=0.8, ge=0.01, le=1)
+    """Width of a class of scarcity: types of one class are the same to pods that name none. Wide, so that there are two
+    classes: among few nodes fragmentation has little choice."""
+
+    half_life: Duration = Field(default=21_600, gt=0)
+    """Time after which what was wanted once, and no longer is, counts half."""
+
+    without_cards: Annotated[Protection, Off] = Protection.SOFT
+    """Protection of nodes with cards from pods that ask for none. off: as any other node. soft: these nodes come last.
+    hard: these nodes are not for such pods."""
+
+    even: Annotated[Even, Off] = Even.NAMED
+    """Pods for which the pressure of types is kept even: none, those that name several types, or all."""
+
+    pressure_band: float = Field(default=0.2, ge=0, le=1)
+    """Difference of pressure that does not matter: share of its supply by which one type may be wanted more than
+    another before the other one comes first."""
+
+
+# Settings of cards: `node_rules.devices`.
+
+MODEL_LABELS: Final = (
+    *TYPE_LABELS,
+    "aliyun.accelerator/nvidia_name",
+    "cloud.google.com/gke-accelerator",
+    "karpenter.k8s.aws/instance-gpu-name",
+)
+"""Those of the two labellers, then of Alibaba Cloud, Google and Karpenter."""
+
+
+class DeviceOptions(SettingGroup):
+    """How nodes say what cards they have (docs/use/gpu.md)."""
+
+    resources: tuple[str, ...] = Field(default=("nvidia.com/gpu",), min_length=1)
+    """Extended resources that count whole cards. If a node offers several of them, they are taken for the same
+    cards."""
+
+    shared_memory_resource: str = "aliyun.com/gpu-mem"
+    """Extended resource of the device plugin for shared cards: their memory in units of the plugin, summed over a node.
+    Empty: not used."""
+
+    count_resource: str = "aliyun.com/gpu-count"
+    """Extended resource of that plugin that counts the cards with that memory. Empty: not used."""
+
+    model_labels: tuple[str, ...] = MODEL_LABELS
+    """Node labels that say the model of its cards; the first that a node has counts."""
+
+    mixed: bool = True
+    """Allow whole and shared cards on one node. Only where whatever hands out whole cards obeys the chosen index:
+    NVIDIA's own device plugin does not."""
+
+    @model_validator(mode="after")
+    def _can_be_told_apart(self) -> Self:
+        named = [*self.resources, *filter(None, (self.shared_memory_resource, self.count_resource))]
+        for name in named:
+            if "/" not in name or not is_qualified_name(name):
+                raise ValueError(
+                    f"{name!r} cannot be a resource of devices: extended resources have a domain, as nvidia.com/gpu has"
+                )
+        twice = sorted({name for name in named if named.count(name) > 1})
+        if twice:
+            raise ValueError(f"resource {twice[0]!r} is given twice: name each once, as a whole card, memory or number")
+        return self
+
+
+class NodeRuleOptions(SettingGroup):
+    """Which nodes pods may go to and which come first, whatever places them (docs/use/node-rules.md)."""
+
+    devices: DeviceOptions = Field(default_factory=DeviceOptions)
+    cards: CardOptions = Field(default_factory=CardOptions)
+    machine_groups: tuple[MachineGroupOptions, ...] = ()
+    """Machine groups with owners (docs/use/machine-groups.md)."""
+
+    topology: TopologyOptions = Field(default_factory=TopologyOptions)
+
+    @model_validator(mode="after")
+    def _groups_with_names(self) -> Self:
+        check_names("machine group", [one.name for one in self.machine_groups])
+        return self

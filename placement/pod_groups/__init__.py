@@ -1,1 +1,0 @@
-"""What PodGroups and the pods themselves say about gangs."""

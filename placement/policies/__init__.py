@@ -1,1 +1,0 @@
-"""Named policies: which filters and scores count for which pods, changed without a restart."""

@@ -1,1 +1,0 @@
-"""Which nodes belong to a serverless provider."""

@@ -1,1 +1,0 @@
-"""From predicted load, pods and budgets to ordered moves. Pure."""

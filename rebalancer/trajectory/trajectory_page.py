@@ -1,0 +1,142 @@
+"""The report of trajectories as one HTML file that needs nothing else: how soon each rule takes effect, and how many
+moves that cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from typing import Final
+
+import numpy as np
+import plotly.graph_objects as go
+from markupsafe import Markup
+from plotly.offline import get_plotlyjs
+from plotly.subplots import make_subplots
+
+from base.html_report import embedded_plot, html_report
+from forecast.history import History
+from rebalancer.trajectory.trajectories import (
+    CLAIRVOYANT,
+    LOW_NODE_LOAD,
+    LOW_NODE_UTILIZATION,
+    MOVES,
+    PLACEMENT,
+    PLACEMENT_AND_MOVES,
+    RELIEVE_AND_MIGRATE,
+    UNTOUCHED,
+    Trajectories,
+)
+from scorer.replay.replay_page import styled
+
+# The picture of a trajectory: how soon each rule takes effect, and how many moves that cost.
+
+LABELS: Final = {
+    UNTOUCHED: "untouched (kube-scheduler)",
+    PLACEMENT: "placed by the forecast",
+    MOVES: "moved by the forecast at night",
+    PLACEMENT_AND_MOVES: "placed and moved by the forecast",
+    LOW_NODE_UTILIZATION: "descheduler LowNodeUtilization",
+    LOW_NODE_LOAD: "Koordinator LowNodeLoad",
+    RELIEVE_AND_MIGRATE: "KubeVirtRelieveAndMigrate",
+    CLAIRVOYANT: "true future",
+}
+
+
+_COLOURS: Final = {
+    UNTOUCHED: "#c8553d",
+    PLACEMENT: "#7d8ca3",
+    MOVES: "#57b8a5",
+    PLACEMENT_AND_MOVES: "#1f7a8c",
+    LOW_NODE_UTILIZATION: "#e0a458",
+    LOW_NODE_LOAD: "#9067c6",
+    RELIEVE_AND_MIGRATE: "#c97b9b",
+    CLAIRVOYANT: "#946c3c",
+}
+
+
+_WIDE: Final = (UNTOUCHED, PLACEMENT_AND_MOVES)
+
+
+def time_to_effect(played: Trajectories) -> go.Figure:
+    """Hot share of each day under every rule, and below it the pods that were moved on that day."""
+    figure = make_subplots(
+        rows=2,
+        shared_xaxes=True,
+        vertical_spacing=0.1,
+        row_heights=[0.62, 0.38],
+        subplot_titles=["<b>hot node half hours</b> of each day", "<b>pods moved</b> on each day"],
+    )
+    days: tuple[date, ...] = played.window.days
+    for rule in played.by_rule:
+        line = {"color": _COLOURS[rule], "width": 3.2 if rule in _WIDE else 1.6}
+        hot = np.round(played.hot_share_by_day(rule), 5)
+        moves = played.moves_by_day(rule)
+        for row, values, form in ((1, hot, "%{y:.2%}"), (2, moves, "%{y} pods")):
+            figure.add_trace(
+                go.Scatter(
+                    x=list(days),
+                    y=values.tolist(),
+                    mode="lines+markers",
+                    name=LABELS[rule],
+                    legendgroup=rule,
+                    showlegend=row == 1,
+                    line=line,
+                    hovertemplate=f"%{{x|%a %d %b}}: {form}",
+                ),
+                row=row,
+                col=1,
+            )
+    figure.update_yaxes(tickformat=".0%", rangemode="tozero", title_text="share", row=1, col=1)
+    figure.update_yaxes(rangemode="tozero", title_text="pods", row=2, col=1)
+    figure.update_xaxes(tickformat="%a %d %b", dtick=86_400_000)
+    figure = styled(figure, height=660)
+    return figure.update_layout(legend_y=1.3, margin_t=150)
+
+
+def trajectory_page(played: Trajectories, history: History) -> str:
+    """One HTML page with the picture and the figures; it needs no other file."""
+    window, recording, options = played.window, played.recording, played.options
+    return html_report(
+        "rebalancer/trajectory/report.html.j2",
+        title=f"Trajectory {window.days[0]} to {window.days[-1]}",
+        plotly=Markup(get_plotlyjs()),
+        first=window.days[0].isoformat(),
+        days=window.n_days,
+        pods=f"{int((recording.birth == 0).sum()):,}",
+        born=f"{int((recording.birth > 0).sum()):,}",
+        nodes=recording.n_nodes,
+        release=f"{options.release:.1%}" if options.release else "",
+        budget=f"{played.budget:.1%}",
+        seed=played.seed,
+        zone=history.calendar.time_zone,
+        forecast=options.forecast,
+        fit_nights=options.fit_nights,
+        tiles=list(_tiles(played)),
+        effect=embedded_plot(time_to_effect(played)),
+        header=["", "hot, first day", "hot, last day", "moves", "prevented / move", "returns", "in the peak"],
+        rows=list(_rows(played)),
+    )
+
+
+def _tiles(played: Trajectories) -> Iterator[tuple[str, str, str]]:
+    """Title, the value of untouched ('' = there is none), and ours."""
+    was, now = (played.hot_share_by_day(rule) for rule in (UNTOUCHED, PLACEMENT_AND_MOVES))
+    yield "node half hours hot on the last day", f"{was[-1]:.1%}", f"{now[-1]:.2%}"
+    yield "on all days", f"{was.mean():.1%}", f"{now.mean():.2%}"
+    moves = played.moves_by_day(PLACEMENT_AND_MOVES)
+    yield "pods moved per night", "", f"{moves.mean():.1f}"
+
+
+def _rows(played: Trajectories) -> Iterator[list[str]]:
+    for rule, figures in played.to_json()["rules"].items():
+        each = figures["prevented_per_move"]
+        yield [
+            LABELS[rule],
+            f"{figures['hot_share_by_day'][0]:.2%}",
+            f"{figures['hot_share_by_day'][-1]:.2%}",
+            f"{figures['moves']:,}",
+            "–" if each is None else f"{each:.2f}",
+            f"{figures['returns']:,}",
+            f"{figures['peak_window_moves']:,}",
+        ]

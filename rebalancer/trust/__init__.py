@@ -1,1 +1,0 @@
-"""Did past moves help as predicted, and may the rebalancer go on?"""

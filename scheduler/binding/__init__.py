@@ -1,1 +1,0 @@
-"""Binding pods: asynchronous, many in flight, and whatever follows from what the API server answers."""

@@ -1,1 +1,0 @@
-"""Pods that were given a node and are not seen there yet."""

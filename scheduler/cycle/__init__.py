@@ -1,1 +1,0 @@
-"""The scheduling cycle: from pods of one unit to the nodes they are assumed on, in memory."""

@@ -1,1 +1,0 @@
-"""Gangs: pods of a PodGroup that are placed all together or not at all."""

@@ -1,1 +1,0 @@
-"""Preemption: which pods of lower priority give way to one that finds no node, and how they are evicted."""

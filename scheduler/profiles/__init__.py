@@ -1,1 +1,0 @@
-"""What each profile adds to the scheduler: online, GPU and job pods."""

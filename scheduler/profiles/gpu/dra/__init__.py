@@ -1,1 +1,0 @@
-"""Dynamic Resource Allocation (resource.k8s.io/v1): claims of pods, devices of drivers, and who gets which."""

@@ -1,1 +1,0 @@
-"""CEL expressions that select devices."""

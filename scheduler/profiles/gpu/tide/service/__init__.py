@@ -1,1 +1,0 @@
-"""The tide over HTTP: the plan, and why."""

@@ -1,1 +1,0 @@
-"""Schedules of CronJobs as Kubernetes reads them."""

@@ -1,1 +1,0 @@
-"""CronJobs: what comes when."""

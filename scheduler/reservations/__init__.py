@@ -1,1 +1,0 @@
-"""Places Reservations as pods are placed, and writes what becomes of them."""

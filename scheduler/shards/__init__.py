@@ -1,1 +1,0 @@
-"""Many schedulers on one cluster: who owns which node, and who places which pods."""

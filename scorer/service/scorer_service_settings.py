@@ -1,0 +1,35 @@
+"""Settings of the scorer's HTTP service, in the section `scorer`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field, field_validator
+
+from base.setting_group import Duration
+from serving.server_settings import ServingOptions
+
+
+class ScorerServiceOptions(ServingOptions):
+    """Who may ask, how much at a time, and which metrics are exported."""
+
+    deadline: Duration = Field(default=10, gt=0)
+    """Time for the body of a request to arrive, and again for the answer. It is answered by then, if only with 503."""
+
+    max_nodes: int = Field(default=50_000, gt=0)
+    """Node names in one request."""
+
+    node_metrics: bool = True
+    """Export the series of each node: 55 per node with five resources."""
+
+    service_metrics: bool = True
+    """Export the series of each service: 10 per service with five resources."""
+
+    report: Path | None = None
+    """Page that `report --html` writes, offered at /report with a link on the scorer's page; read at every request
+    (docs/operate/report.md)."""
+
+    @field_validator("report")
+    @classmethod
+    def _expand(cls, path: Path | None) -> Path | None:
+        return None if path is None else path.expanduser()

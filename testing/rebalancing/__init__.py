@@ -1,1 +1,0 @@
-"""Small random problems of the rebalancer, and their exact optimum."""

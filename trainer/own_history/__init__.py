@@ -1,1 +1,0 @@
-"""The history we keep ourselves, because Prometheus forgets: one Parquet file per UTC day and table, in any store."""

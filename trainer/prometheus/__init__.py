@@ -1,1 +1,0 @@
-"""Reads Prometheus (or anything that speaks its query API) one UTC day at a time."""
