@@ -6,8 +6,8 @@
                  a night that has been lived through --> its grade
                  a node above its bound for several readings --> a small plan at once
 
-All that must outlive this process is in the RebalancePlans. plan_maker, timing/, night_grades and execution/ decide; this
-file says when each is asked.
+All that must outlive this process is in the RebalancePlans. plan_maker, timing/, night_grades and execution/ decide;
+this file says when each is asked.
 """
 
 from __future__ import annotations
