@@ -17,14 +17,8 @@ from placement.pods_to_hold import AdviceMode
 from serving.remote_service import RemoteServiceOptions
 from serving.server_settings import ServingOptions
 
-# Settings of managed certificates, `webhook.certificates`: whose, kept where, and for how long they are good.
-
 _LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
-
-
 _HOST = re.compile(rf"{_LABEL}(\.{_LABEL})*")
-
-
 _MAX_NAMES = 32
 
 
@@ -186,9 +180,6 @@ def _is_address(text: str) -> bool:
 
 def _days(span: timedelta) -> str:
     return f"{span / timedelta(days=1):g} days"
-
-
-# Settings of advice at admission: `webhook.advice`.
 
 
 class AdvisorOptions(RemoteServiceOptions):

@@ -35,8 +35,6 @@ from placement.status import SUCCESS, Status
 from scheduler.binding.in_flight_limit import InFlightLimit
 from scheduler.binding.outcome import BindStatus, bind_status
 
-# Advice between the cycle that made it and the write that carries it; the recorder keeps it once it is written.
-
 _MOST: Final = 10_000
 
 
@@ -70,18 +68,10 @@ class AdviceNotes:
 
 logger = logging.getLogger(__name__)
 
-
 _TRIES: Final = 2
-
-
 _THROTTLED: Final = 429
-
-
 _REFUSED: Final = (403, 422)
-
-
 _MOST_CANARIES: Final = 100
-
 
 _SEEN_WHOLE: Final = 100
 """Nodes that fit a pod, of which kube-scheduler looks at all (minFeasibleNodesToFind in its schedule_one.go)."""
@@ -293,9 +283,6 @@ def _is_stored(answer: ApiAnswer, node: str) -> bool:
         return pending_pod(answer.body).nominated == node
     except msgspec.DecodeError:
         return False
-
-
-# Shadow mode: pods that ask for advice are decided about as they come, and nothing is written.
 
 
 class ShadowBinder:

@@ -26,32 +26,24 @@ from placement.what_if import WithoutPods
 
 logger = logging.getLogger(__name__)
 
-
 EVERY_SECONDS: Final = 3600.0
-
 
 CANARIES: Final = 3
 """In a row, of which the API server refuses the nomination or kube-scheduler passes the node over."""
 
-
 MISSES: Final = 5
 """Pods in a row; a filter that is not known here, of a plugin for instance, keeps away single kinds of pods."""
-
 
 NEAR_POINTS: Final = 200
 """Between the best and the second-best node of a canary: one percent of a node's capacity, with the default weights."""
 
-
 PATIENCE_SECONDS: Final = 10.0
 """So long after the first pod that is no good canary any pod with two nodes is one."""
 
-
 RETRY_SECONDS: Final = 60.0
-
 
 _OPEN_SECONDS: Final = 60.0
 """A canary that is not bound by then waits for something else, or is gone."""
-
 
 _MOST_OPEN: Final = 10_000
 
@@ -251,8 +243,6 @@ def as_canary(advice: Advice, share: float | None) -> Advice:
     """Return the advice with its second-best node in place of the best. share: of that node, see Advice."""
     return replace(advice, best=advice.runner_up, runner_up=advice.best, margin=None, share=share)
 
-
-# Which node each pod got that was advised on, and why it is another one than was advised. Follows the tables.
 
 _KUBE_SCHEDULER: Final = "all filters that are known here pass: kube-scheduler decided otherwise"
 

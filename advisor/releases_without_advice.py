@@ -30,7 +30,6 @@ from placement.gate_removal import GateRemover
 
 STALLED_SECONDS: Final = 5.0
 
-
 _SPARE: Final = 2.0
 """A rate that was low for a moment must not cost pods their advice."""
 
@@ -90,17 +89,12 @@ def least_in_need(pods: Sequence[PodInfo], n: int) -> Sequence[PodInfo]:
 
 logger = logging.getLogger(__name__)
 
-
 _LEADER_SECONDS: Final = 1.0
-
 
 _FAREWELL_SECONDS: Final = 3.5
 """Two seconds more than a webhook takes to see that the Lease was given back: 0.5 s between two looks, 1 s for one."""
 
-
 _LOOK_SECONDS: Final = 0.25
-
-
 _WRITING_SECONDS: Final = 10.0
 
 
@@ -229,9 +223,6 @@ class Releases:
         if self._quotas is not None and not is_released:
             self._quotas.withdraw(uid)
         self._gated.released(uid, is_gone=is_released, pause=not is_released)
-
-
-# What the loop reports about pods, as the advisor understands it: a pod without a node is released without advice.
 
 
 class AdviceReports:

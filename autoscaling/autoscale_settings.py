@@ -13,8 +13,6 @@ from base.setting_group import Duration, SettingGroup
 from kube.leader_election.lease_options import LeaseOptions
 from serving.server_settings import ServerOptions, ServingOptions
 
-# Settings of the load ahead: `autoscale.replicas`.
-
 
 class ReplicaOptions(SettingGroup):
     """The load that services are expected to have shortly, for HorizontalPodAutoscalers and KEDA."""
@@ -34,9 +32,6 @@ class ReplicaOptions(SettingGroup):
 
     resources: tuple[Literal["cpu", "memory", "disk", "network"], ...] = ("cpu",)
     """Resources of which the load ahead is worked out: one query each for the pods of the whole cluster."""
-
-
-# Settings of nodes in time: buffers before a ramp, and marks of nodes that the coming hours need.
 
 
 class BufferKind(Enum):
@@ -147,9 +142,6 @@ class AutoscaleOptions(ServingOptions):
     lease: AutoscaleLease = Field(default_factory=AutoscaleLease)
 
 
-# Settings of `requests`: how requests follow from the forecast, and the opt-in resizes.
-
-
 class ResizeOptions(SettingGroup):
     """In-place resizes of running pods that ask for it by the label `forecast-scheduler.io/resize: "true"`."""
 
@@ -215,9 +207,6 @@ class RequestOptions(SettingGroup):
     """A service gets requests by hour class if these save at least this share of its requested core hours."""
 
     resize: ResizeOptions = Field(default_factory=ResizeOptions)
-
-
-# Settings of `capacity`: what it searches for, and how far.
 
 
 class CapacityOptions(SettingGroup):

@@ -25,8 +25,6 @@ from cluster.live_tables import LiveTables
 from forecast.resources import RESOURCES
 from kube.failure_notice import Troubles
 
-# What acts on the cluster by the forecast, as the service `autoscale` drives it.
-
 
 class Hand(Protocol):
     """Writes one kind of thing: buffers, marks of nodes, requests of pods.
@@ -60,10 +58,8 @@ class Hand(Protocol):
 
 logger = logging.getLogger(__name__)
 
-
 _TURN_SECONDS: Final = 30.0
 """For one hand in one turn: the rest is for the next one. The loads wait meanwhile: the same thread works them out."""
-
 
 _RETREAT_SECONDS: Final = 20.0
 """For all hands at the end: what is left is taken back by the next leader."""
@@ -223,9 +219,6 @@ class Autoscaler:
     def _note(self, **changes: Any) -> None:
         with self._lock:
             self._state = replace(self._state, **changes)
-
-
-# What is expected and what the autoscaler does, as metrics. KEDA and dashboards read the loads.
 
 
 class AutoscalingCollector(Collector):

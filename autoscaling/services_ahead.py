@@ -98,11 +98,8 @@ def services_ahead(tables: LiveTables) -> ServicesAhead | None:
     )
 
 
-# How many pods services will have soon, with the forecast's error: what buffers and the guard both reckon with.
-
 BUFFER_LABEL: Final = f"{ANNOTATION_PREFIX}buffer"
 """Label of all that belongs to a buffer, placeholder pods included. Its value names the buffer."""
-
 
 _HALF_LIFE_SECONDS: Final = 60.0 * SLOT_MINUTES * LIVE_HALF_LIFE_SLOTS
 """Of the difference between the pods that are there and those that were expected; the scorer's for usage."""

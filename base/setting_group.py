@@ -23,20 +23,12 @@ from base.errors import InputError
 
 DURATION_EXAMPLES: Final = "200ms, 30s, 5m or 1h30m"
 
-
 _LONGEST_TEXT: Final = 400
 """Characters: the largest number there is, written out, and some. A client that creates a pod can write more."""
 
-
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
-
-
 _NUMBER: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?")
-
-
 _PART: Final = re.compile(rf"({_NUMBER.pattern})(ms|[smhd])")
-
-
 _DURATION: Final = re.compile(rf"(?:{_PART.pattern})+")
 
 
@@ -162,10 +154,8 @@ def _seconds(value: Any) -> Any:
 
 Country = Annotated[str, BeforeValidator(_countries)]
 
-
 Duration = Annotated[float, BeforeValidator(_seconds)]
 """Seconds, written as a number or in Prometheus' way."""
-
 
 Off = BeforeValidator(_off)
 """For an Enum with the value "off"."""

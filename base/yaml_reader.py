@@ -13,21 +13,13 @@ import yaml
 from base.errors import InputError
 
 _MAX_DEPTH: Final = 32
-
-
 _MAX_VALUES: Final = 200_000
-
-
 _NUMBERS: Final = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
-
 
 _LONGEST_NUMBER: Final = 40
 """Characters. PyYAML takes quadratic time for base 60 (1:30:00), and Python refuses to show very long ones."""
 
-
 _Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
 _INVALID: Final = (yaml.YAMLError, ValueError, TypeError, OverflowError, RecursionError)
 
 
@@ -193,7 +185,6 @@ _MARKS: Final = (  # that of UTF-32 LE begins with that of UTF-16 LE
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 
-
 _NULLS: Final[Mapping[tuple[bool, ...], str]] = {  # where the first four bytes are null
     (True, True, True, False): "utf-32-be",
     (False, True, True, True): "utf-32-le",
@@ -201,16 +192,9 @@ _NULLS: Final[Mapping[tuple[bool, ...], str]] = {  # where the first four bytes 
     (False, True, False, True): "utf-16-le",
 }
 
-
 _SPOKEN: Final = {"utf-32-le": "UTF-32", "utf-32-be": "UTF-32", "utf-16-le": "UTF-16", "utf-16-be": "UTF-16"}
-
-
 _COMPRESSED: Final = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ": "xz"}
-
-
 _MARK_AT_LINE_START: Final = re.compile(rb"^" + codecs.BOM_UTF8, re.MULTILINE)
-
-
 _CHUNK: Final = 1 << 24  # bytes; a cluster file has a gigabyte
 
 

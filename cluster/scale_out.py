@@ -19,8 +19,6 @@ from cluster.tracking import TrackedCluster
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
 
-# Room kept for pods that are not there yet: the evening's replicas of autoscaled services.
-
 
 def soft_load(
     extra: AnyFloats,
@@ -58,9 +56,6 @@ def soft_load(
         chosen, extra[:, None].astype(usage.dtype) * usage, axes=1
     )  # (n_distinct, n_resources, n_slots)
     return np.asarray(np.tensordot(part, load, axes=1))
-
-
-# One pod of each service, which says what its pods to come request and declare, and where they may go.
 
 
 def example_pods(state: ClusterState, is_wanted: Callable[[ServiceKey], bool]) -> dict[int, PodInfo]:

@@ -40,9 +40,6 @@ class ClusterSnapshot:
     runs: Mapping[str, Run] = field(default_factory=dict)
 
 
-# Tables of predicted load made anew, off to the side: for a new model, for a new day, and for the self-check.
-
-
 def predict(
     profiles: Profiles, capacities: KnownCapacities, snapshot: ClusterSnapshot, now: datetime
 ) -> PredictedCluster:

@@ -44,7 +44,6 @@ from kube.objects.objects import PodInfo, QosClass
 LIVE_HALF_LIFE_SLOTS = 12
 """What a node uses beyond its forecast is halved every six hours: by tomorrow it says nothing."""
 
-
 _SLOT_SECONDS = 60.0 * SLOT_MINUTES
 
 

@@ -41,9 +41,6 @@ class AnswerOptions(SettingGroup):
     """
 
 
-# Settings of the extender's HTTP service, in the section `extender`.
-
-
 class ExtenderServiceOptions(ServingOptions):
     """Who may ask, how much at a time, and how long kube-scheduler waits.
 

@@ -47,7 +47,6 @@ Column = TypeVar("Column", Bools, Ints)
 _FRESH_SECONDS = 0.1
 """kube-scheduler asks for scores some milliseconds after the filters; what is older was for another attempt."""
 
-
 _PATIENCE_SECONDS = 0.02
 """Seconds that a filter waits until the pod before is noted. A remote scorer that hangs must not make filters late: a
 late filter lets every node pass.

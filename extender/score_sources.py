@@ -20,13 +20,8 @@ from serving.remote_service import RemoteAddress, RemoteService, ServiceUnavaila
 
 logger = logging.getLogger(__name__)
 
-
 _SCORES = msgspec.json.Decoder(ScoresBody)
-
-
 RemoteScorer = RemoteAddress
-
-
 ScorerUnavailable = ServiceUnavailable
 
 
@@ -63,9 +58,6 @@ class RemoteScores:
 
     def _post(self, path: str, body: dict[str, Any]) -> bytes:
         return self._service.request("POST", path, msgspec.json.encode(body))
-
-
-# Where scores come from: the scorer in this process, or one elsewhere.
 
 
 class ScoreSource(Protocol):

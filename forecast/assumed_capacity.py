@@ -15,7 +15,6 @@ from forecast.resources import CPU, DISK, LOG, NETWORK, RESOURCES
 ASSUMED_RESOURCES: Final = (DISK, NETWORK, LOG)
 """Resources whose capacity Kubernetes does not know."""
 
-
 MARGIN: Final = 1.5
 """Factor on the sustained rate, 1. The busiest node of a kind then peaks at 67 % of the capacity, which leaves it a
 fifth of growth until 80 %, above which a known capacity makes a node hot. Every training learns the growth anew.
@@ -23,18 +22,14 @@ Measured on the sample with its disk, network and log capacities taken away, hot
 assumed 0.82 %, margin 1 0.05 %, 1.5 0.01 %, 2 0.06 %, 3 0.32 %, real capacities 0.02 %
 (docs/understand/placement.md)."""
 
-
 LEAST_DAYS: Final = 7
 """Measured days that a node needs before its rates count: load differs by the day of the week."""
-
 
 LEAST_NODES: Final = 3
 """Measured nodes that a kind needs: the rates of one or two say what their pods did, not what such a node can do."""
 
-
 SAME_SIZE: Final = 0.01
 """Relative difference in CPU up to which two nodes are of one kind."""
-
 
 _SUSTAINED_HALF_HOURS: Final = 4
 
@@ -94,9 +89,6 @@ def sustained_rates(usage: AnyFloats) -> Floats:
             values = of_node[measured]
             rates[node] = np.partition(values, -_SUSTAINED_HALF_HOURS)[-_SUSTAINED_HALF_HOURS]
     return rates
-
-
-# Which resources have no capacity, neither known nor assumed, in one line that says what mends it.
 
 
 def capacity_gaps(capacity: AnyFloats, measured: Bools) -> str:

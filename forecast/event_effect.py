@@ -23,10 +23,8 @@ from forecast.service_key import ServiceKey
 
 _REACH_DAYS = 7
 
-
 _HOLIDAY = 7
 """Position after those of the weekdays."""
-
 
 _SMALLEST_SHARE = 1e-6
 """Logarithms of ratios stay finite: nothing at all counts as this share of what is usual."""
@@ -72,7 +70,6 @@ def _ratio(used: Floats, expected: Floats) -> Floats:
 
 
 _LARGEST_LEARNED = 20.0
-
 
 _ORDINARY_SHARE = 0.5
 """A service keeps at least this share of its measured days: what happens every other day is its ordinary load."""

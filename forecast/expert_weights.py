@@ -9,18 +9,12 @@ from base.arrays import Floats
 from forecast.quantiles import pinball_loss
 
 LEARNING_DAYS = 14
-
-
 _HALF_LIFE_DAYS = 30.0
-
 
 _LARGEST_LOSS = 5.0
 """In units of the scale: a freak day counts as one very bad day and no more."""
 
-
 _RATE_MID, _RATE_HIGH = 5.0, 2.5
-
-
 _LEAST_PRIOR = 1e-3
 
 
@@ -73,8 +67,6 @@ def series_weights(total: Floats, days: Floats, prior: Floats, quantile: float) 
 # "Is it better to average probabilities or quantiles?"), and non-negative weights that sum to 1 cannot run away.
 
 _SMOOTHING = 0.02  # width of the rounded tip of the pinball loss, in units of the scaled peaks
-
-
 _PRIOR_STRENGTH, _PRIOR_ROWS = 0.003, 500.0
 
 

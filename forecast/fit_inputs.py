@@ -72,9 +72,6 @@ def _days_in_front(history: History, n_days: int) -> History:
     )
 
 
-# The (service, resource) pairs a fit works on, in one row each, and the way back to the full tables.
-
-
 @dataclass(frozen=True, slots=True)
 class Series:
     """The (service, resource) pairs that have any data, and the way back to the full tables."""

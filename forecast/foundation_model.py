@@ -32,10 +32,7 @@ from forecast.predictors.base import Predictor, filled_days
 SHORTEST_CONTEXT = 7 * SLOTS_PER_DAY
 """Models of any context length see at least a week; what a shorter history lacks at its start is missing."""
 
-
 _MASK_TYPES = {"tensor(bool)": np.bool_, "tensor(float)": np.float32}
-
-
 _RANKS = {"mean": 2, "quantiles": 3}
 
 

@@ -115,12 +115,7 @@ def collect_runs(
     )
 
 
-# How long the next pod of a service will run, from the run lengths of the pods before it.
-#
-# The trainer applies this rule to a history, and a live process to the pods that it sees finish: one rule for both.
-
 LONGEST_RUN: Final = 366 * 86_400.0
-
 
 _MANY: Final = 20
 """Number of runs from which the 95 % quantile is an observed value."""

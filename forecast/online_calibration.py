@@ -17,8 +17,6 @@ from forecast.model import PEAK_QUANTILES, PeakModel
 from forecast.node_forecast import node_peaks_of, rows_among
 from forecast.resources import RESOURCES
 
-# Whether the bounds of a model held on a day that has come since: what backtests count and bounds are corrected by.
-
 _MEASURED = 0.5
 """A peak counts if at least this share of its day was measured."""
 
@@ -59,16 +57,11 @@ def node_hits(history: History, model: PeakModel, day: int) -> Floats:
 INFO = "bound_offsets"
 """Where a model keeps its offsets, in `PeakModel.info`."""
 
-
 SERVICE_GAIN, NODE_GAIN = 1.5, 2.0
-
-
 _PEAKS_OF_HALF_TRUST = 20.0
-
 
 _LONGEST_DAYS = 7
 """A forecast of days further ahead was replaced before they came, or is too old to be judged by."""
-
 
 _LIMIT = 1.5
 

@@ -33,12 +33,10 @@ FEATURES = (
     *("log_scale_to_median", "days_known", "lead", "move_evening", "move_mean", "move_peak", "move_week", "size"),
 )
 
-
 RELATIVE_FEATURES = (
     *(f"{name}_{level}_to_blend" for name in EXPERTS for level in ("mid", "high")),
     *("blend_to_scale", "spread"),
 )
-
 
 _LARGEST_LOG = 8.0
 

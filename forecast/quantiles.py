@@ -99,9 +99,6 @@ def nan_quantile(values: AnyFloats, quantile: float) -> Floats:
     return np.asarray(at_low + (rank - low) * (at_high - at_low), dtype=np.float64)
 
 
-# How wrong a quantile forecast is. Lower is better for every `*_loss`; coverage has a target instead.
-
-
 def pinball_loss(actual: Floats, forecast: Floats, quantile: float) -> Floats:
     """Loss whose expectation the true quantile minimises, elementwise and without the factor 2 some authors use.
 

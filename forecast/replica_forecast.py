@@ -18,7 +18,6 @@ from forecast.run_forecast import RunForecast, mean_by_day_type
 
 _RECENT_DAYS = 14
 
-
 _SWING = 0.2
 """An autoscaled service loses at least this share of its evening pods, and two of them, on most days."""
 
@@ -121,9 +120,6 @@ def _first_finite(*tables: Floats) -> Floats:
     for table in tables[1:]:
         out = np.where(np.isfinite(out), out, table)
     return out
-
-
-# What one pod would have used in the past with as many replicas as there are now.
 
 
 def usage_at_reference(history: History, replicas: ReplicaForecast) -> Floats32:

@@ -18,7 +18,6 @@ from base.arrays import AnyFloats, Floats
 _SMOOTHING = np.array([1.0, 2.0, 3.0, 2.0, 1.0])
 """A slot is seen on a few residual days only; its neighbours of two and a half hours lend it theirs."""
 
-
 _MOST_CLUSTER_STD = 1.0
 """An error common to the cluster, as a share of its load, is below this. If it seems larger, the load came from
 elsewhere than forecast: the error has no proportion to what was expected, and multiplies no node's load."""

@@ -15,20 +15,14 @@ TOLERANCE: Final = {CPU: 1.5, MEMORY: 1.5, DISK: 3.0, NETWORK: 10.0, LOG: 3.0}
 """Factors on a node's usage. On the sample, all pods together reach 0.998 of it. Disk and log wait in caches. Traffic
 between pods of one node passes no card of the node."""
 
-
 FLOOR: Final = 0.02
 """Of the capacity, or else of what nodes typically use at most: a node at rest is measured too roughly for a factor."""
-
 
 _BUSY_TOLERANCE: Final = 1.5
 """Factor on a node's usage where claims pass its capacity, if that is known: ten times a busy node is no use."""
 
-
 _LYING_SHARE: Final = 0.02
-
-
 _FEWEST_LIES: Final = 4
-
 
 _FEWEST_NODES: Final = 2
 """Nodes from which on a service beyond its nodes, in that share of its half hours, is not believed for the rest of the
@@ -36,7 +30,6 @@ day. What is left of a lie between two cuts looks honest: trained on, it took a 
 all half hours are of one node, and the service runs on others too, only those count that no other service is cut in: a
 node may measure too little of itself.
 """
-
 
 FLEET_FACTOR: Final = 1000.0
 """A node without a known capacity uses at most this many times the median of what nodes use in their highest half hour.
@@ -222,11 +215,6 @@ def _joined(parts: list[Excess]) -> Excess:
         np.concatenate([part.ratio for part in parts]),
     )
 
-
-# What a pod can use at most, whatever it requests or declares: what its node has.
-#
-# Any client may write any quantity into a pod. kube-scheduler even binds one that requests 1e18 cores: its sums
-# overflow.
 
 LARGEST: Final = np.array([1e6 if resource.unit == "cores" else 1e15 for resource in RESOURCES])
 """More of a resource than any machine has: for pods of clusters of which no capacity is known."""

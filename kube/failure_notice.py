@@ -35,9 +35,6 @@ class FailureNotice:
                 self._logger.info(self._again, extra=extra)
 
 
-# What could not be done, by part of the work, until that part succeeds: it may come only every ten minutes.
-
-
 class Troubles:
     """Keeps one text per part of the work. For one thread. what: the work, in the log's words, such as `rebalancing`"""
 

@@ -14,7 +14,6 @@ _AGAIN_SECONDS: Final = 30.0
 """Until a status is written again that the object does not show: another writer, or a definition without the field, may
 have removed it."""
 
-
 _HOPELESS: Final = frozenset({NO_ANSWER, NOT_SENT, 401, 429})
 
 
@@ -66,9 +65,6 @@ class StatusPacing(Generic[Wanted]):
     def keep(self, keys: Collection[str]) -> None:
         """Forget all other objects."""
         self._sent = {key: sent for key, sent in self._sent.items() if key in keys}
-
-
-# A token bucket: a rate per second, and a burst after a quiet time.
 
 
 class TokenBucket:

@@ -23,14 +23,8 @@ from placement.pods_to_hold import ADVICE
 from placement.preferred_nodes import PREFERRED
 
 _MOST_AT_ONCE: Final = 64
-
-
 _NOTE_REFUSED: Final = frozenset({400, 403, 413, 422})
-
-
 _SECONDS: Final = 2.0
-
-
 _TRIES: Final = 3
 
 
@@ -114,10 +108,6 @@ class GateRemover:
             worth_it=worth_it,
             still_wanted=still_wanted,
         )
-
-
-# Pods without a node and their scheduling gates, read with as little of them as possible: what a user writes into the
-# rest of a pod keeps no part from removing our gate.
 
 
 @dataclass(frozen=True, slots=True)

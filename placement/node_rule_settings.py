@@ -17,8 +17,6 @@ from kube.objects.labels import is_qualified_name
 from kube.objects.pod_shape import IDENTITY_LABELS
 from placement.card_names import TYPE_LABELS
 
-# Settings of topology: `node_rules.topology`.
-
 
 class TopologyOptions(SettingGroup):
     """Gangs close together, and cards with fast links (docs/use/topology.md)."""
@@ -32,10 +30,6 @@ class TopologyOptions(SettingGroup):
     settle: Duration = Field(default=120, ge=0)
     """Time after the start of a pod from which what its node publishes is taken to include the pod, even if nothing was
     published since. Twice as long as exporters wait at most by default."""
-
-
-# Settings of machine groups that have owners: `node_rules.machine_groups`. Groups that are not listed are for any pod
-# that names them.
 
 
 class Borrow(Enum):
@@ -103,9 +97,6 @@ class MachineGroupOptions(SettingGroup):
         return self
 
 
-# Settings of types of cards: `node_rules.cards`.
-
-
 class Protection(Enum):
     """What nodes are kept for whom by."""
 
@@ -153,8 +144,6 @@ class CardOptions(SettingGroup):
     """Difference of pressure that does not matter: share of its supply by which one type may be wanted more than
     another before the other one comes first."""
 
-
-# Settings of cards: `node_rules.devices`.
 
 MODEL_LABELS: Final = (
     *TYPE_LABELS,

@@ -18,8 +18,6 @@ from placement.topology.zone_table import ZoneTable
 from scorer.scorer import Scorer
 from serving.threads import Upkeep
 
-# Topology of gangs and of nodes, for /metrics. Register the collector with the registry of the service.
-
 
 class TopologyCollector(Collector):
     """Reads the figures at each scrape, without the lock: each is right by itself."""
@@ -48,9 +46,6 @@ class TopologyCollector(Collector):
                 "Pods that are held against every NUMA zone of their node until it has published what they took.",
                 value=self._zones.unsettled,
             )
-
-
-# Devices and who holds them, for /metrics. Register the collector with the registry of the service.
 
 
 class DeviceCollector(Collector):

@@ -49,8 +49,6 @@ from placement.topology.whole_cores import WholeCores
 from placement.topology.zone_decoding import node_resource_topologies
 from placement.topology.zone_table import ZoneTable
 
-# All that a profile needs of topology: the table and plugins, made before the cluster is read.
-
 
 @dataclass(frozen=True, slots=True)
 class TopologyPlugins:

@@ -17,8 +17,6 @@ from cluster.tables.state import ClusterState
 from kube.objects.objects import NodeInfo
 from placement.virtual_node_settings import OTHER, PROVIDER_TAINT, VIRTUAL_LABEL, Provider, ServerlessOptions
 
-# Whose node is it: the cluster's own, or a provider's? Decided from the node's labels and taints.
-
 REAL: Final = -1
 
 

@@ -21,38 +21,28 @@ from rebalancer.night_grades import NightRecord, Verdict
 from rebalancer.rebalance_settings import RebalanceMode, RebalanceOptions
 
 _NIGHT: Final = re.compile(r"night-([0-9]{4}-[0-9]{2}-[0-9]{2})(?:-[2-9])?")
-
-
 _UNFORESEEN: Final = "unforeseen-%Y-%m-%d-%H%M%S"
-
 
 _SETTLED: Final = timedelta(hours=1)
 """Measurements of a half hour are complete so long after it."""
 
-
 _GRADED_WITHIN: Final = timedelta(days=3)
 """A plan that could not be graded for so long never is."""
-
 
 _TO_COME: Final = timedelta(hours=26)
 """A plan that is made so much later than now is none of ours, whatever the clocks and time zones of replicas."""
 
-
 _NIGHTS_APART: Final = 2
 """Days between the night of a name and the day on which the plan was made, other time zones included."""
-
 
 _BEGINS_WITHIN: Final = timedelta(days=3)
 """Moves of a plan of ours begin within this time after it was made."""
 
-
 _FIRST_DAY: Final = date(2020, 1, 1)
 """No plan is older than the rebalancer."""
 
-
 _NIGHT_LASTS: Final = timedelta(hours=12)
 """Plans made so shortly one after the other are of one night, whatever the dates on which their windows end."""
-
 
 MOST_NAMES: Final = 9
 
@@ -249,8 +239,6 @@ def _occasion(plan: RebalancePlan, calendar: Calendar) -> tuple[Trigger, date | 
         return Trigger.NIGHT, _night_of(plan)
     return Trigger.UNFORESEEN, calendar.day_and_slot(plan.spec.created_at)[0]
 
-
-# The plans of this cluster as they were read last, and what they say of a pod now.
 
 _REMEMBERED: Final = timedelta(days=1)
 

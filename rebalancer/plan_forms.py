@@ -104,8 +104,6 @@ def _move(move: NamedMove) -> PlannedMove:
     )
 
 
-# A plan that was made, as the RebalancePlan that records it.
-
 _SECONDS_PER_HOUR: Final = 3600.0
 
 

@@ -15,8 +15,6 @@ from rebalancer.cooldown import CooldownOptions
 from rebalancer.local_hours import parse_hours
 from serving.server_settings import ServingOptions
 
-# Settings of plans: `rebalance.planning`.
-
 
 class PlanningOptions(SettingGroup):
     """Which moves are worth it, and how hard the planner looks for them."""
@@ -39,9 +37,6 @@ class PlanningOptions(SettingGroup):
     """Second thoughts about a plan: million figures of pods to look at. 100 take a second or two.
 
     A plan that took more than a quarter of it is left as it is."""
-
-
-# Settings of how plans are carried out: `rebalance.execution`.
 
 
 class ExecutionOptions(SettingGroup):
@@ -295,9 +290,6 @@ class RebalanceOptions(ServingOptions):
     def _unquoted(cls, value: Any) -> Any:
         """YAML 1.1 reads `on` and `off`, unquoted, as truth values."""
         return {True: "on", False: "off"}[value] if isinstance(value, bool) else value
-
-
-# Settings of trajectories: `replay.trajectory`. How plans are made is said by the settings under `rebalance`.
 
 
 class TrajectoryOptions(SettingGroup):

@@ -67,8 +67,6 @@ def _gauge(name: str, help_text: str, value: float) -> GaugeMetricFamily:
     return GaugeMetricFamily(f"forecast_rebalance_{name}", help_text, value=value)
 
 
-# GET /v1/rebalance: what moves would help tonight, and how the rebalancer stands.
-
 PATH = "/rebalance"
 
 

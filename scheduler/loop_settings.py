@@ -39,9 +39,6 @@ class QueueOptions(SettingGroup):
     """Events remembered for pods in flight. A pod that was longer in flight is tried again in any case."""
 
 
-# Settings of gangs: `schedule.gangs`.
-
-
 class GangOptions(SettingGroup):
     """Pods of one PodGroup, placed all or not at all (docs/use/gangs.md)."""
 
@@ -54,9 +51,6 @@ class GangOptions(SettingGroup):
 
     pause: Duration = Field(default=60, ge=0)
     """Time in which a group that is past its timeout is not tried."""
-
-
-# Settings of preemption: `schedule.preemption`.
 
 
 class PreemptionOptions(SettingGroup):
@@ -81,17 +75,11 @@ class PreemptionOptions(SettingGroup):
         return max(self.least_candidates, int(n_nodes * self.candidates_share))
 
 
-# Settings of the repair of overcommitted nodes: `schedule.repair`.
-
-
 class RepairOptions(SettingGroup):
     """What is done where requests on a node pass its allocatable (docs/use/sharing-nodes.md)."""
 
     enabled: bool = True
     """Evict our newest pods there. If false, overcommits are only counted and reported."""
-
-
-# Settings of several schedulers that place at the same time: `schedule.shards`.
 
 
 class ShardOptions(SettingGroup):

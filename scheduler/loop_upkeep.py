@@ -35,8 +35,6 @@ from tenants.tenant_metrics import TenantGauges
 from tenants.tenant_report import TenantsReport, live_report
 from tenants.tenant_routes import tenants_router
 
-# Metrics of a replica that owns shards.
-
 
 class ShardCollector(Collector):
     """Reads what the keeper knows when it is asked."""
@@ -142,8 +140,6 @@ class ShardUpkeep(BackgroundThread):
         self._core.queue.happened(ClusterEvent(EventKind.NODE_ADDED))
 
 
-# The thread around queues: it writes an event on pods whose annotations cannot be read; and the metrics of shares.
-
 _LOOK_SECONDS: Final = 1.0
 
 
@@ -161,8 +157,6 @@ def queue_upkeep(tables: QueueTables, scorer: Scorer, around: Surroundings) -> U
     look_again = PeriodicTask("unread-annotations", _LOOK_SECONDS, look, after=around.after)
     return Upkeep((events, look_again), (ShareGauges(tables.shares),))
 
-
-# The thread around tenants, which finds out what owners will need, and what the service shows of them.
 
 _TENANT_UPKEEP_LOOK_SECONDS: Final = 1.0
 

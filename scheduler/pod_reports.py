@@ -21,13 +21,7 @@ from kube.status.pod_condition_writer import ConditionWriter
 from kube.status.pod_conditions import LastReported, WaitingCondition
 from placement.decisions.recorder import DecisionRecorder
 
-# Events that `kubectl describe pod` shows: Scheduled, FailedScheduling and Preempted, worded as kube-scheduler's.
-#
-# Some a second at most: in a burst of thousands of pods each event would cost the API server as much as a binding.
-
 _AGAIN_AFTER_SECONDS: Final = 300.0
-
-
 _MOST_PODS: Final = 20_000
 
 
@@ -139,10 +133,7 @@ class Reports:
         self.events.forget(uid)
 
 
-# Reports of a dry run about pods, in its log only: why they wait, and which pods would have to go.
-
 logger = logging.getLogger(__name__)
-
 
 _LOGGED_REPORTS_AGAIN_AFTER_SECONDS: Final = 300.0
 
@@ -187,11 +178,7 @@ def _name(pod: PodInfo) -> str:
     return f"{pod.namespace}/{pod.name}"
 
 
-# Warnings about pods, as Kubernetes events of these: of jobs, of what is evicted from GPU nodes.
-
 _CONTROLLER: Final = "forecast-scheduler.io/scheduler"
-
-
 _ACTION: Final = "Scheduling"
 
 

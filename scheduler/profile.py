@@ -85,9 +85,6 @@ class SchedulingProfile:
         return tuple(by_name.values())
 
 
-# Which pods a process places: by their schedulerName, and where pods are advised on, by the gate that holds them.
-
-
 @dataclass(frozen=True, slots=True)
 class PodsToPlace:
     """

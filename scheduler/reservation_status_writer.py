@@ -28,13 +28,10 @@ from scheduler.loop_parts import LoopReports
 
 logger = logging.getLogger(__name__)
 
-
 _AT_ONCE: Final = 100
 """Reservations per step: they are written one after the other, so that bindings, which matter more, go first."""
 
-
 _SECONDS: Final = 5.0
-
 
 _AGAIN_SECONDS: Final = 10.0
 """Seconds after which what was written is written again if the watch does not show it."""
@@ -121,9 +118,6 @@ class ReservationWriter:
                 return
             elif answer.status not in (404, 409, NOT_SENT):  # it has just changed: the watch will show it
                 self._notice.failed(f"{path}: {answer.text}"[:500])
-
-
-# Reports about pods that keep stand-ins apart: why a Reservation waits is written into its own status.
 
 
 class ReservationReports:

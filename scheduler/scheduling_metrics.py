@@ -31,7 +31,6 @@ STAGES: Final = (
 """As kube-scheduler names its extension points. pop: without the wait for a unit; cycle: all that is in memory,
 filters, scores and Reserve of a batch at once; post_filter: of that, looking for victims."""
 
-
 _STAGES: Final = (
     0.00001,
     0.00005,
@@ -50,12 +49,8 @@ _STAGES: Final = (
     5.0,
 )
 
-
 _POD_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
-
-
 _PLUGINS: Final = (0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 1.0)
-
 
 _SAMPLED_SHARE: Final = 0.1
 """Of cycles, in which plugins are timed, as in kube-scheduler."""
@@ -190,9 +185,6 @@ def _by(label: str, name: str, text: str, values: Mapping[str, int]) -> Metric:
     for key, value in values.items():
         family.add_metric([key], float(value))
     return family
-
-
-# Counts that parts of the loops keep for themselves, as metrics: read at each scrape.
 
 
 class SchedulingFigures(Collector):

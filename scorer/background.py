@@ -21,9 +21,7 @@ from serving.freed_memory import give_back
 
 logger = logging.getLogger(__name__)
 
-
 _TICK_SECONDS = 1.0
-
 
 _LARGEST_SHARE = 0.05
 """Of the time that computing may take up: on a large cluster the overview is made less often than asked for."""
@@ -99,17 +97,9 @@ class ScorerBackground:
             give_back()  # what the cluster's first listing, or the model before, has left
 
 
-# Events on nodes whose capacity annotation has entries that cannot be read (scorer.predicted.capacity).
-
 _LOOK_SECONDS: Final = 10.0
-
-
 _MOST_WAITING: Final = 200
-
-
 _REASON: Final = "UnreadAnnotation"
-
-
 _ACTION: Final = "ReadingAnnotations"
 
 

@@ -29,7 +29,6 @@ FULL = 1.0
 """Share of capacity in use now from which a node is avoided where nothing but requests decides. Passing over nodes from
 0.95 on was worse than not looking at all, from 1.0 on it cost nothing (docs/understand/placement.md)."""
 
-
 FULL_PENALTY = 20.0
 """Points of the ranking by which a full node is below the worst of the others, if no forecast decides."""
 
@@ -259,12 +258,6 @@ def _cluster_figures(cluster: TrackedCluster, pod: PodInfo, needed: frozenset[st
         allocatable=_allocatable(cluster) if needed & {"qos_pods", "qos_memory"} else np.zeros(2),
         stack_weight=cluster.stack_weight(pod),
     )
-
-
-# Which scores are the same for all nodes now, because what they read is not there, and why.
-#
-# The other scores of a policy go on as before: a score that is neutral keeps its weight, and adds the same to every
-# node.
 
 
 class WhyNeutral(Enum):

@@ -70,8 +70,6 @@ def scoring_policy(options: ScorerOptions) -> ScoringPolicy:
     return ScoringPolicy(SETTINGS_POLICY, dict(options.scores.weights), registered)
 
 
-# Pods whose owners want no forecast to decide where they go.
-
 OPT_OUT_ANNOTATION: Final = ANNOTATION_PREFIX + "opt-out"
 """A pod with this set to "true" gets the same score on every node: the other schedulers' scores decide alone."""
 

@@ -11,17 +11,11 @@ from typing import Final
 
 # malloc.h
 _M_TRIM_THRESHOLD: Final = -1
-
-
 _M_MMAP_THRESHOLD: Final = -3
-
-
 _M_ARENA_MAX: Final = -8
-
 
 _MAPPED_FROM: Final = 2**20
 """Bytes. Below it are the arrays of an answer, which are made anew for every request; above it are tables."""
-
 
 _ARENAS: Final = 2
 
@@ -53,15 +47,8 @@ def _glibc() -> ctypes.CDLL | None:
     return library if hasattr(library, "gnu_get_libc_version") else None
 
 
-# What clients made a service allocate goes back to the operating system when they have gone.
-#
-# Bodies, read buffers and those of TLS are some hundred KiB each. The allocator keeps them (serving/freed_memory.py).
-
 _MUCH: Final = 4 * 2**20
-
-
 _EVERY: Final = 10.0
-
 
 _TIMES: Final = 4
 """Connections free their buffers when they end, which with TLS may take 30 s more."""

@@ -15,8 +15,6 @@ from starlette.responses import Response
 
 from base.errors import ForecastError, InputError
 
-# Bodies of answers as JSON: msgspec structures that may hold NumPy arrays.
-
 _DIGITS: Final = 7
 """Significant digits of numbers in arrays: what is more is noise and traffic."""
 
@@ -43,7 +41,6 @@ def rounded(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 logger = logging.getLogger(__name__)
-
 
 RETRY_SECONDS = "1"
 

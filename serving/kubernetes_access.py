@@ -57,8 +57,6 @@ _QUIET_SECONDS = 60.0
 _LONGEST_TOKEN = 16_384
 """Bytes. Tokens of service accounts have about 1,000; those of identity providers with many groups some thousands."""
 _LONGEST_PATH = 1024
-
-
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 

@@ -15,8 +15,6 @@ from fastapi.openapi.utils import get_openapi
 from starlette.responses import Response
 
 Answers = dict[int | str, dict[str, Any]]
-
-
 _NO_TELEMETRY = {"tracing": False, "metrics": False, "logs": False}
 
 

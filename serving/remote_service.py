@@ -142,9 +142,6 @@ def _one_line(error: object) -> str:
     return " ".join(str(error).split())[:300]
 
 
-# Settings of one of our services that runs elsewhere.
-
-
 class RemoteServiceOptions(SettingGroup):
     """Where a service of ours runs, and how to speak to it."""
 

@@ -20,8 +20,6 @@ from base.errors import InputError
 from serving.json_answers import ErrorAnswer, error_response
 from serving.kubernetes_access import AccessVerdict, KubernetesAccess
 
-# Paths that every service answers without a token: the probes, and the files of the page, which hold no data.
-
 PAGE_FILES: Final = {
     "/": ("index.html", "text/html; charset=utf-8"),
     "/page.js": ("page.js", "text/javascript; charset=utf-8"),
@@ -35,20 +33,15 @@ PAGE_FILES: Final = {
 }
 """Path -> file and media type."""
 
-
 OPEN_PATHS: Final = frozenset({"/healthz", "/readyz", *PAGE_FILES})
 """Kubernetes probes carry no token."""
 
-
 logger = logging.getLogger(__name__)
-
 
 CHECK_SECONDS = 1.0
 
-
 PROXIED_AUTHORIZATION: Final = "Forecast-Scheduler-Authorization"
 """Header that counts if there is no Authorization: the API server takes that out of what it passes on to a Service."""
-
 
 Stamp = tuple[int, int, int]
 

@@ -68,12 +68,8 @@ def probe_app(heartbeat: Heartbeat) -> FastAPI:
 
 logger = logging.getLogger(__name__)
 
-
 _SWITCH_SECONDS = 0.001
-
-
 _PROBES_END_SECONDS = 5.0
-
 
 _READ_AT_ONCE = 64 * 1024
 """Bytes of a client that the kernel keeps (socket(7) doubles it): with TLS, what is read at once stays allocated."""

@@ -43,9 +43,6 @@ async def in_thread(
     return answers[0]
 
 
-# The threads around a part of a service, and what the service shows of it over HTTP.
-
-
 class BackgroundThread(Protocol):
     """Work in a thread of its own."""
 

@@ -93,21 +93,14 @@ def _new_context(files: CertificateFiles) -> ssl.SSLContext:
     return context
 
 
-# Accepts connections with TLS, and bounds how many of them have not agreed on it yet.
-#
-# Such a connection takes memory, and connections.py does not know it: it only sees those that are secured.
-
 MOST_HANDSHAKES: Final = 300
 """At once. Past it, the one that has lasted for the longest is hung up on; one takes some milliseconds."""
-
 
 _OF_ONE: Final = 56 * 1024
 """Bytes that it takes."""
 
-
 _AT_ONCE: Final = 50
 """Connections accepted before others are served on."""
-
 
 _PAUSE_SECONDS: Final = 1.0
 

@@ -21,14 +21,11 @@ from tenants.quota_tree import BOUNDLESS, CARD_UNITS, CARDS, EMPTY, NO_QUOTA, Qu
 
 _NODES: Final = (NodeAdded, NodeChanged, NodeRemoved)
 
-
 _UNITS_AT_ONCE: Final = 6000
 """Amounts of pods that are counted anew in one go, one for each resource and some for the pod itself: some milliseconds
 under the lock."""
 
-
 _UNITS_OF_A_POD: Final = 10
-
 
 _PAUSE_SECONDS: Final = 0.001
 """Between two of these. A thread that takes a lock again at once leaves it to no other."""
@@ -250,9 +247,6 @@ class QuotaLedger(NodesAndPodsOnly):
         self.n_used[charge.row] += n
         for row in self.tree.path(charge.row):
             self.used[row] += units
-
-
-# What all quotas together may use where they share the nodes: what these can allocate, less what other pods have.
 
 
 class PoolOfNodes:

@@ -15,10 +15,8 @@ from tenants.quota_tree import CARD_UNITS, CARDS, MOST_UNITS
 Units = tuple[int, ...]
 """(n_resources,) as QuotaTree.resources names them."""
 
-
 CardsOf = Callable[[PodInfo, NodeInfo | None], float]
 """Cards that a pod takes on a node; None = it waits."""
-
 
 PODS: Final = "pods"
 
@@ -56,14 +54,8 @@ class PodAmounts:
         return max(0.0, float(predicted.load.peak_of_pod(self._cluster.profile(pod), resource)))
 
 
-# Amounts of quotas in words: "4 cores", "16 GiB of memory", "2.5 cards".
-
 _GIB: Final = 2**30
-
-
 _MIB: Final = 2**20
-
-
 _BYTES: Final = ("memory", "ephemeral-storage")
 
 

@@ -19,7 +19,6 @@ from tenants.quota_tree import NO_QUOTA, QuotaTree, quota_tree
 Expected = Callable[[float], Ints | None]
 """(n_quotas, n_resources) units that owners are expected to need at most within so many seconds; None = not known."""
 
-
 _MOST_KEPT: Final = 64
 
 

@@ -229,8 +229,6 @@ def _may_borrow(tree: QuotaTree, use: Use, pool: Ints) -> Ints:
     return found
 
 
-# The report about tenants of a running process: copied under the lock of the tables, put together without it.
-
 LOAN_SECONDS = 3600.0
 """What a tenant may still borrow is said of a pod that runs for an hour."""
 

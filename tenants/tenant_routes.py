@@ -102,17 +102,9 @@ def _resource(one: ResourceReport) -> TenantResource:
     )
 
 
-# GET /v1/tenants, and the same as a page: GET /tenants.
-
 MOST_HOURS: Final = 24
-
-
 Hours = Annotated[int, Query(ge=0, le=MOST_HOURS, description="Hours of needs, from the one under way on.")]
-
-
 Namespace = Annotated[str | None, Query(description="Only tenants of this name or namespace.")]
-
-
 _HOURS_SHOWN: Final = 12
 
 

@@ -42,10 +42,8 @@ from trainer.issued_forecasts import store_issued
 COLD_START_DAYS = 7
 """With less than a week of history no weekday has been seen twice, and most not at all."""
 
-
 MEASURED_DAYS = "measured_days"
 """Where a published model's info keeps the number: its span may be mostly gap when it was forced."""
-
 
 _STALE_DAYS = 2
 """The newest whole day may be the day before yesterday: just after midnight the last samples may still be missing."""
@@ -111,10 +109,6 @@ def _check_recent(last: date, today: date) -> None:
             f"the newest whole day of data is {last}, {(today - last).days} days ago: Prometheus has stopped "
             "scraping kube-state-metrics or cAdvisor, or forgot it; mend that first, the last model stays in use"
         )
-
-
-# The finding of a run whose model does not reproduce the last days (`trainer.gate.reproduction`); `doctor` has no
-# model to look at.
 
 
 def not_reproduced(failed: Sequence[Reproduction], n_services: int, n_nodes: int) -> Finding | None:

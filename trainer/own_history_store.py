@@ -108,17 +108,12 @@ def _plain(schema: pa.Schema) -> pa.Schema:
 
 logger = logging.getLogger(__name__)
 
-
 LEDGER = "days.json"
-
 
 SETTLE = timedelta(hours=2)
 """How late samples may arrive: remote write catches up, a Thanos sidecar uploads two-hour blocks."""
 
-
 _TABLES = {"usage": Layout.usage, "nodes": Layout.nodes, "pods": Layout.pods, "capacity": Layout.capacity}
-
-
 _ROW_GROUP = 500_000
 
 

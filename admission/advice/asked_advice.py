@@ -88,13 +88,10 @@ def _controller_kind(references: object) -> str:
     return ""
 
 
-# The pod as the advisor is asked about it, and the affinity that it gets. Pure: JSON in, JSON out.
-
 _SECRETS: Final = frozenset(
     {"env", "envFrom", "command", "args", "lifecycle", "livenessProbe", "readinessProbe", "startupProbe"}
 )
 """Of containers: what may hold secrets, and says nothing about nodes."""
-
 
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 """Annotation with the whole pod once more."""

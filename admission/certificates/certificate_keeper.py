@@ -32,8 +32,6 @@ from admission.certificates.rotation import RotationStep, advanced, may_serve, n
 from admission.webhook_settings import CertificateOptions
 from base.errors import ForecastError
 
-# The certificate that is shown, as a file that the server follows: one PEM with its key, replaced in one step.
-
 
 class ShownCertificate:
     """Context manager: a directory that only this user may enter, removed at the end."""
@@ -64,7 +62,6 @@ class ShownCertificate:
 
 
 logger = logging.getLogger(__name__)
-
 
 _ATTEMPTS = 10
 """Steps and conflicts in one look; three steps can be due at once."""

@@ -26,13 +26,8 @@ LABELS: Final = {
     "app.kubernetes.io/managed-by": "forecast-scheduler",
 }
 
-
 _COMPONENT: Final = "app.kubernetes.io/component"
-
-
 _CONFIGURATIONS: Final = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
-
-
 _MERGE, _JSON_PATCH = "application/merge-patch+json", "application/json-patch+json"
 
 

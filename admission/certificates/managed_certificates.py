@@ -21,8 +21,6 @@ from base.errors import InputError
 from base.periodic_task import PeriodicTask
 from serving.tls import CertificateFiles
 
-# Metrics of the webhook's certificate: when it ends, and how its upkeep goes.
-
 
 class CertificateCollector(Collector):
     """Reads the file at each scrape. keeper: None = another component keeps the files."""
@@ -64,11 +62,7 @@ class CertificateCollector(Collector):
 
 
 _START_SECONDS = 60.0
-
-
 _PAUSE_SECONDS = 1.0
-
-
 _TICK_SECONDS = 5.0
 
 

@@ -15,8 +15,6 @@ from admission.templates.rendering import Rendered
 from admission.templates.shaping_annotations import Applied
 from admission.templates.template_set import Compiled
 
-# Why was a binding that means a pod not applied to it? Reasons, and the sentences that say them.
-
 _MOST_KEYS: Final = 4
 
 
@@ -95,14 +93,11 @@ def _listed(keys: Sequence[str]) -> str:
 MOST_BINDINGS: Final = 32
 """Applied to one pod, or recorded as on trial without it: what is written on a pod must stay small."""
 
-
 MOST_CANDIDATES: Final = 128
 """Looked at for one pod: trying one in vain takes up to half a millisecond, for which other pods wait."""
 
-
 MOST_TRIES: Final = 512
 """Merges after which no further round begins. Only bindings written to exhaust it need as many."""
-
 
 MOST_COMPARED: Final = 8
 """Bindings of which it is found out what the pod does not say itself."""

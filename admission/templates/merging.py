@@ -148,9 +148,6 @@ def _grew_too_large(before: Affinity, after: Affinity) -> bool:
     )
 
 
-# What is lost where KeepPod leaves a template's requirements out: nothing, where the pod says as much by itself.
-
-
 def lost_keys(affinity: Affinity, wanted: Sequence[NodeTerm]) -> tuple[str, ...]:
     """Labels of which a pod may now go where the template did not want it; () = it wanted nothing else.
 

@@ -39,16 +39,9 @@ _LANGUAGE: Final = re.compile(
     r"(?:[A-Za-z0-9_/.|-]|\\\.|\(|\)|\[\^?[A-Za-z0-9_./-]+\]|[*+?]|\{[0-9]{1,2}(?:,(?:[0-9]{1,2})?)?\})*"
 )
 
-
 _REPEATED: Final = re.compile(r"[*+?}][*+?{]|\)[*+{]|\(\?|--")
-
-
 _MOST_CHOICES: Final = 3
-
-
 _MOST_REPETITIONS: Final = 2
-
-
 _MOST_GROUPS: Final = 4
 
 
@@ -84,7 +77,6 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 NO_LIMIT: Final = 32
 """Strings in a list, where a parameter sets no limit of its own."""
-
 
 _TYPES: Final = {ParameterType.STRING: str, ParameterType.BOOLEAN: bool, ParameterType.STRINGS: tuple}
 
@@ -142,17 +134,9 @@ def _text_problem(parameter: Parameter, text: str) -> str:
 # with an older schema.
 
 _TEXT: Final = (ParameterType.STRING,)
-
-
 _TEXTS: Final = (ParameterType.STRING, ParameterType.STRINGS)
-
-
 _VALUES: Final = (ParameterType.STRING, ParameterType.STRINGS, ParameterType.INTEGER)
-
-
 _NUMBER: Final = (ParameterType.INTEGER,)
-
-
 _FLAG: Final = (ParameterType.BOOLEAN,)
 
 

@@ -28,8 +28,6 @@ from kube.objects.labels import is_label_value, is_namespace, is_qualified_name,
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
-
-
 _BYTES_OF_NAMES: Final = 512
 
 

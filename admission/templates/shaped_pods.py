@@ -25,7 +25,6 @@ from scorer.scorer import Scorer
 MOST_BINDINGS: Final = 5_000
 """Bindings that are kept at once; pods that name further ones are not counted under those."""
 
-
 _NODES_AT_ONCE: Final = 250
 """Read in one go: a few milliseconds under the lock."""
 
@@ -159,8 +158,6 @@ def _peaks(scorer: Scorer, rows: Ints) -> Floats:
         peaks[inside] = load.peaks(rows[inside]).max(axis=1, initial=0.0)
     return peaks
 
-
-# What bindings do to predicted peaks, for /metrics.
 
 MOST_EXPORTED: Final = 200
 """Bindings, those with the most pods: each has up to twelve series."""

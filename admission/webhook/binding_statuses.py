@@ -22,8 +22,6 @@ from admission.templates.template_set import TemplateSet
 from kube.decoding.stored_templates import LastError, ObjectStatus, Stored, StoredCondition
 
 _READY: Final = "Ready"
-
-
 _LONGEST_MESSAGE: Final = 1024
 
 
@@ -129,8 +127,6 @@ def _condition(wanted: WantedStatus, before: StoredCondition | None, moment: str
     since = before.last_transition_time if before is not None and before.status == status else moment
     return StoredCondition(_READY, status, wanted.reason, wanted.message, since or moment, wanted.generation)
 
-
-# The latest error of each binding that this process has seen, until the status writer has written it.
 
 _MOST: Final = 10_000
 

@@ -76,7 +76,6 @@ Ask = Callable[[Mapping[str, Any] | None], PreferencesBody | None]
 Takes the affinity that the pod gets by templates, None = its own.
 """
 
-
 AskOf = Callable[[AdmissionRequest, Mapping[str, Any], Mapping[str, str] | None], Ask | None]
 """Request, pod and labels of its namespace -> what asks which nodes the pod prefers; None = it does not prefer any."""
 
@@ -176,9 +175,6 @@ def _name_of(pod: Mapping[str, Any]) -> str:
     if isinstance(name, str) and name:
         return name[:253]
     return f"{beginning[:253]}*" if isinstance(beginning, str) else ""
-
-
-# About which pods the webhook asks the advisor.
 
 
 class AskAdvisor(Protocol):

@@ -25,15 +25,12 @@ from serving.openapi_parts import Document
 from serving.quiet_log import QuietLog
 from serving.threads import in_thread
 
-# The OpenAPI document of the webhook: paths from the routes, schemas from wire.py, examples from here.
-
 _POD = {
     "apiVersion": "v1",
     "kind": "Pod",
     "metadata": {"namespace": "shop", "generateName": "cart-7d9c5b6f4-", "labels": {"app": "cart"}},
     "spec": {"containers": [{"name": "cart", "image": "cart:1"}]},
 }
-
 
 _REVIEW = {
     "apiVersion": "admission.k8s.io/v1",
@@ -48,7 +45,6 @@ _REVIEW = {
     },
 }
 
-
 _ERRORS = {
     400: "Not JSON, or no AdmissionReview of admission.k8s.io/v1.",
     401: "No token, or a wrong one (only where tokens are configured).",
@@ -60,22 +56,14 @@ _ERRORS = {
     503: "Not ready or too busy: ask again after Retry-After seconds.",
 }
 
-
 _DESCRIPTION = """The mutating admission webhook: it gives new pods the affinity that templates and bindings say.
 
 Any answer but 200 is a failed call to the API server, and failurePolicy decides; its body is
 `{"error": "one sentence with the way out"}`."""
 
-
 _DOCUMENT = Document(_DESCRIPTION, _ERRORS, {"AdmissionReview": {"a new pod": {"value": _REVIEW}}})
-
-
 body, plain_answer = _DOCUMENT.body, _DOCUMENT.plain_answer
-
-
 _TYPES = (wire.AdmissionReview, wire.AdmissionReviewAnswer, wire.AddOrReplace, wire.Remove, wire.WebhookErrorBody)
-
-
 _RAW = {"description": "An object of the Kubernetes API."}
 
 
@@ -102,7 +90,6 @@ def describe(app: FastAPI, *, with_tokens: bool) -> dict[str, Any]:
 # Fail, the client that creates the pod reads the text.
 
 logger = logging.getLogger(__name__)
-
 
 Review = Callable[[bytes], AdmissionAnswer | Callable[[], AdmissionAnswer]]
 """Body of an AdmissionReview -> the answer, or what takes a moment to give it."""
@@ -156,11 +143,7 @@ def error_response(status: int, message: str, headers: Mapping[str, str] | None 
 
 
 router = APIRouter()
-
-
 _OK = b'{"ok":true}'
-
-
 _NOT_READY = "not ready: templates and bindings are being read; ask again in a moment"
 
 

@@ -13,8 +13,6 @@ from autoscaling.capacity.nodes_needed import Capacity
 from base.html_report import embedded_plot, html_report
 from scorer.replay.replay_page import COLOURS, LABELS, styled
 
-# The pictures of `capacity`: nodes by rule, and nodes by hour of the day.
-
 
 def nodes_by_rule(found: Capacity) -> go.Figure:
     """A bar for each rule, and a line at the recorded number."""

@@ -87,10 +87,8 @@ def _curves_of(forecast: CurveForecast, services: Ints) -> CurveForecast:
 NEIGHBOURS: Final = 2
 """Larger numbers that have to hold as well."""
 
-
 _FINENESS: Final = 200
 """Numbers of nodes are searched to half a per cent: to one node below 400."""
-
 
 _FIRST_STRIDE = 0.05
 

@@ -26,20 +26,13 @@ from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
 # Pure. What is written of it is the business of buffer_hand.py.
 
 NAME_PREFIX: Final = "forecast-buffer-"
-
-
 _STEP_SECONDS: Final = 300.0
-
-
 _CHUNK_QUANTILE: Final = 0.9
-
 
 _DIGITS: Final = 2
 """Of the size of a chunk: it must not change with every new model."""
 
-
 _BASIC: Final = ("cpu", "memory", "ephemeral-storage", "pods")
-
 
 _GIVEN_TO_ALL: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 """Taints that the API server lets every pod tolerate for a while (admission plugin DefaultTolerationSeconds)."""
@@ -156,14 +149,10 @@ def _buffer(needs: NodeNeeds, chunk: Floats, wanted: Floats, *, rounded_down: bo
 
 
 Json = dict[str, Any]
-
-
 MANAGED_BY: Final = {"app.kubernetes.io/managed-by": "forecast-scheduler"}
-
 
 OURS: Final = f"app.kubernetes.io/managed-by=forecast-scheduler,{BUFFER_LABEL}"
 """Label selector of all objects that are written."""
-
 
 TEMPLATE_DIGEST: Final = f"{ANNOTATION_PREFIX}template-digest"
 

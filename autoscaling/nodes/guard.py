@@ -109,15 +109,12 @@ def marks_for(need: Floats, nodes: GuardedNodes, options: GuardOptions, *, forei
 
 KEPT_UNTIL: Final = f"{ANNOTATION_PREFIX}kept-until"
 
-
 _KEPT: Final = {
     "karpenter.sh/do-not-disrupt": "true",
     "cluster-autoscaler.kubernetes.io/scale-down-disabled": "true",
 }
 
-
 _UNREADABLE: Final = 1.0
-
 
 ABOUT_TO_GO: Final = (
     "karpenter.sh/disrupted",

@@ -16,20 +16,12 @@ from kube.client.api_answer import ApiAnswer
 from kube.client.pod_writes import MERGE
 from kube.session.session_calls import Requests, request_with_retries
 
-# What an answer of the API server means for buffers and marks: one error class, with the way out.
-
 CONFLICT: Final = 409
-
-
 MISSING: Final = 404
-
-
 _FORBIDDEN: Final = 403
-
 
 SECONDS: Final = 10.0
 """Timeout of one request."""
-
 
 TRIES: Final = 5
 """Of a write that meets a newer version of its object each time."""

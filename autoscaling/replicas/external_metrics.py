@@ -34,23 +34,15 @@ from serving.openapi_parts import bare_app
 from serving.server_settings import ServingOptions
 
 GROUP: Final = "external.metrics.k8s.io"
-
-
 VERSION: Final = f"{GROUP}/v1beta1"
-
-
 _RECEIVE_SECONDS: Final = 5.0
-
-
 _REASONS: Final = {400: "BadRequest", 404: "NotFound", 405: "MethodNotAllowed", 503: "ServiceUnavailable"}
-
 
 _GROUP: Final = {
     "name": GROUP,
     "versions": [{"groupVersion": VERSION, "version": "v1beta1"}],
     "preferredVersion": {"groupVersion": VERSION, "version": "v1beta1"},
 }
-
 
 _RESOURCES: Final = {
     "kind": "APIResourceList",
@@ -146,16 +138,9 @@ def _status(code: int, message: str, headers: Mapping[str, str] | None = None) -
 
 logger = logging.getLogger(__name__)
 
-
 _SECONDS: Final = 10.0
-
-
 _EVERY_SECONDS: Final = 60.0
-
-
 _AUTHORITY: Final = "requestheader-client-ca-file"
-
-
 _NAMES: Final = "requestheader-allowed-names"
 
 

@@ -86,8 +86,6 @@ def _with_unknown(
     )
 
 
-# Recommendations from recorded days: the forecast knows what was before the window, the risk comes from the window.
-
 _MEMORY_DAYS: Final = 14
 """Days back whose highest memory counts: older peaks are of versions that no longer run."""
 

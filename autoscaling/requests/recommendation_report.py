@@ -19,8 +19,6 @@ from base.arrays import Floats
 from forecast.resources import CPU, MEMORY
 from scorer.replay.recording import Recording
 
-# What recommendations change against today's requests, and how many more pods fit.
-
 
 @dataclass(frozen=True, slots=True)
 class Savings:
@@ -80,8 +78,6 @@ def _pair(sums: Floats) -> tuple[float, float]:
 def _whole(pods: float) -> int | None:
     return int(pods) if np.isfinite(pods) else None
 
-
-# How often the usage that came passed a recommendation: on recorded days that the forecast did not know.
 
 _CLOSE = 1 + 1e-6
 

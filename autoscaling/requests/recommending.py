@@ -109,14 +109,8 @@ def _cores_per_unit(use: PodUseOfService, resource: int) -> float:
 # over the coarser one: a request that changes for little is a resize for nothing.
 
 ALWAYS: Final = "always"
-
-
 _DAY, _EVENING, _NIGHT = range(3)
-
-
 _DAY_FROM, _EVENING_FROM, _EVENING_UNTIL = 7, 17, 24
-
-
 _PARTS: Final = {_DAY: "07-17", _EVENING: "17-24", _NIGHT: "00-07"}
 
 

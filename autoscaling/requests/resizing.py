@@ -21,8 +21,6 @@ from forecast.resources import CPU, HOT_SHARE, MEMORY, RESOURCES
 from forecast.service_key import ServiceKey
 
 _SAME: Final = 1e-9
-
-
 _MILLICORE: Final = 0.001
 
 
@@ -191,9 +189,6 @@ def _requests(
 
 def _only(amounts: Mapping[str, float], resource: str) -> Mapping[str, float]:
     return {resource: amounts[resource]} if resource in amounts else {}
-
-
-# How many cores and bytes of each node no request takes, by the live tables.
 
 
 def free_on_nodes(tables: LiveTables) -> Mapping[str, tuple[float, float]]:

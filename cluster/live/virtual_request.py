@@ -54,9 +54,6 @@ def virtual_request(pod: PodInfo, expected_now: AnyFloats | None, most: Most = N
     )
 
 
-# VirtualAvailable: what a node has left now, pods that no metric has seen yet included.
-
-
 def virtual_available(capacity: AnyFloats, usage: AnyFloats, charged: AnyFloats) -> Floats:
     """capacity - usage at the last metric - virtual requests not yet seen in it: (n_nodes, n_resources).
 

@@ -21,8 +21,6 @@ def grown(array: NDArray[_Scalar], n_rows: int, fill: float = 0.0) -> NDArray[_S
     return larger
 
 
-# Adding the same to many rows of a table, of which some are named more than once.
-
 _ROWS_AT_ONCE = 128
 """What is copied in between stays in the processor's cache."""
 

@@ -51,9 +51,6 @@ class Sums:
     known: Bools
 
 
-# What nodes use besides their pods: as the model learned it, and lent by size to nodes it has never seen.
-
-
 class NodeBases:
     """Base load of nodes by name."""
 

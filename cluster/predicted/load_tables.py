@@ -14,15 +14,11 @@ from base.arrays import AnyFloats, Floats, Floats32, Ints
 from cluster.predicted.array_rows import grown
 from cluster.predicted.power_growth import power_growth
 
-# Changes of the rows of the predicted load since the last look: derived values are updated, not made anew.
-
 ANYTHING: Final = -1
 """In place of a curve: the row is to be read again."""
 
-
 NEVER: Final = -1
 """The position of a reader that has seen nothing."""
-
 
 _SHORTEST: Final = 64
 

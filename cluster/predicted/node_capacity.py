@@ -24,14 +24,8 @@ from kube.objects.objects import ANNOTATION_PREFIX, NodeInfo
 from kube.objects.quantity import parse_quantity
 
 CAPACITY_ANNOTATION = ANNOTATION_PREFIX + "capacity"
-
-
 _NAMES = {resource.name: index for index, resource in enumerate(RESOURCES)}
-
-
 _MOST_SIZES = 1000
-
-
 _MOST_MISTAKES = 5
 
 
@@ -184,9 +178,6 @@ def amounts_row(amounts: Mapping[str, float]) -> Floats:
     return row
 
 
-# Capacities of the nodes of a live cluster in columns, one row per node; more rows than used.
-
-
 class CapacityColumns:
     """What each node can do, which of that the trainer assumed, and annotations with mistakes.
 
@@ -227,10 +218,7 @@ class CapacityColumns:
         return tuple(self._unread[row] for row in sorted(self._unread))
 
 
-# Log lines about capacities: one line for all nodes, and only when it changes.
-
 logger = logging.getLogger(__name__)
-
 
 _UNREAD_SHOWN: Final = 5
 

@@ -23,7 +23,6 @@ from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
 
 VIRTUAL_REQUEST_ANNOTATION = ANNOTATION_PREFIX + "virtual-request"
 
-
 DeclaredAmounts = tuple[tuple[int, float], ...]
 """(position in RESOURCES, base units) of each resource that is named, by position."""
 
@@ -48,10 +47,8 @@ def _parsed(annotation: str) -> DeclaredAmounts:
 Most = tuple[float, ...]
 """(n_resources,) base units, finite."""
 
-
 NO_NODE: Final[Most] = tuple(LARGEST.tolist())
 """Of a pod in a cluster of which nothing is known."""
-
 
 _UNKNOWN: Final = np.full(len(LARGEST), math.inf)
 

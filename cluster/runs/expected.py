@@ -20,8 +20,6 @@ from forecast.service_key import ServiceKey
 from kube.decoding.jobs import JobInfo
 from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
 
-# Which pods run for a while and end.
-
 _RUN_ON: Final = frozenset({"DaemonSet", "Node", "ReplicaSet", "ReplicationController", "StatefulSet"})
 """Controllers that replace a pod which ends."""
 
@@ -35,10 +33,7 @@ def is_job_pod(pod: PodInfo, scheduler_names: Collection[str] = ()) -> bool:
     return kind == "Job" or (pod.scheduler_name in scheduler_names and kind not in _RUN_ON)
 
 
-# How long a pod says that it runs: the annotation `forecast-scheduler.io/expected-run` of its template.
-
 EXPECTED_RUN_ANNOTATION: Final = ANNOTATION_PREFIX + "expected-run"
-
 
 LONGEST_TEXT: Final = 64
 """Characters. Any client may write annotations: longer texts are refused before they are parsed or kept."""
@@ -64,11 +59,7 @@ def annotated_duration(text: str) -> float | None:
 
 
 DEFAULT_RUN: Final = 600.0
-
-
 _MOST_RUNS_OF_MODEL: Final = 8
-
-
 _NO_ANNOTATIONS: Final[Mapping[str, str]] = {}
 
 

@@ -24,16 +24,11 @@ from kube.objects.objects import PodInfo, PodPhase
 REMEMBERED_RUNS: Final = 64
 """Of each service, the latest."""
 
-
 SHORTEST_RUN: Final = 1.0
 """Kubernetes writes times in whole seconds: what began and ended in the same one took up to a second."""
 
-
 _LASTING_SERVICES: Final = 8192
-
-
 _PASSING_SERVICES: Final = 2048
-
 
 _PASSING_KINDS: Final = frozenset({"Job", "Pod"})
 """Services of one. They come under ever new names, and are not to push out the CronJobs that run once a day."""
@@ -146,9 +141,6 @@ def _seconds_of(job: JobInfo) -> float | None:
     return _bounded(seconds) if _is_time(seconds) else None
 
 
-# Run lengths that the trainer has learned from history, as the model publishes them.
-
-
 def model_runs(model: PeakModel) -> Mapping[ServiceKey, RunEstimate]:
     """The run lengths of all services of which a model knows them; a model from before they were learned knows none."""
     known = np.flatnonzero((model.run_count > 0) & np.isfinite(model.run_seconds).all(axis=1))
@@ -159,9 +151,6 @@ def model_runs(model: PeakModel) -> Mapping[ServiceKey, RunEstimate]:
         )
     }
 
-
-# Run times of pods that finish and Jobs that complete, as the tables report them, for the run times of their
-# services.
 
 _REMEMBERED: Final = 65_536
 """Pods that have been counted and may be reported again, since their objects are still there."""

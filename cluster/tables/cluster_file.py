@@ -32,13 +32,8 @@ from kube.decoding.watched_kinds import REFUSED, UndecodableObject, Watched
 from kube.decoding.wire_base import Int32, Text, Wire
 from kube.objects.objects import NodeInfo, PodInfo, ReplicaSetInfo
 
-# PriorityClasses: the priority of pods that only name their class, as manifests do that no API server has admitted.
-#
-# https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/
-
 PRIORITY_CLASS: Final = ("scheduling.k8s.io", "PriorityClass")
 """API group and kind."""
-
 
 _BUILT_IN: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
@@ -59,8 +54,6 @@ class _PodJson(Wire):
 
 
 _CLASS: Final = msgspec.json.Decoder(_ClassJson)
-
-
 _POD: Final = msgspec.json.Decoder(_PodJson)
 
 
@@ -105,10 +98,7 @@ def priority_classes(items: Iterable[bytes | Raw]) -> PriorityClasses:
 
 logger = logging.getLogger(__name__)
 
-
 EXPORT_COMMAND: Final = "kubectl get nodes,pods,replicasets,jobs -A -o json"
-
-
 EXPORT_FOR_FILTERS: Final = f"kubectl get {','.join(kind.value for kind in Kind)} -A -o json"
 
 
@@ -128,14 +118,10 @@ _KINDS: Final = {
     ("storage.k8s.io", "VolumeAttachment"): Kind.VOLUME_ATTACHMENTS,
 }
 
-
 _WITHOUT_RAW: Final = frozenset({Kind.NODES, Kind.PODS, Kind.REPLICA_SETS})
 """Kinds whose JSON no further table reads; there are many of them."""
 
-
 T = TypeVar("T", bound=ApiObject)
-
-
 W = TypeVar("W")
 
 

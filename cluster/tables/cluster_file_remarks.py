@@ -20,11 +20,6 @@ from kube.objects.counted_pods import FINISHED
 from kube.objects.objects import NodeInfo, PodInfo
 from kube.objects.watched_objects import version_number
 
-# Objects that a file holds more than once, as after two exports into one file or a copy made by hand.
-#
-# Tables keep objects by UID and by name: the second would replace the first, or its pods would count nowhere. So what
-# is the same is taken once, of two states of one object the newer counts, and what contradicts is refused.
-
 _NAMED: Final = 3
 
 
@@ -40,7 +35,6 @@ class _IdentityJson(msgspec.Struct):
 
 
 _identity: Final = msgspec.json.Decoder(_IdentityJson)
-
 
 _Key = tuple[str, str, str, str]
 """API group, kind, namespace, name."""
@@ -165,14 +159,10 @@ def _difference(first: Any, second: Any, path: str = "") -> str:
 
 _CAPACITY: Final = ("cpu", "memory", "pods")
 
-
 _FEW_NAMESPACES: Final = ({"default"}, {"default", "kube-system"})
 """What kubectl exports without -A, and kubectl cluster-info dump without --all-namespaces."""
 
-
 _OF_GROUPS: Final = {kind.singular for kind, watched in WATCHED.items() if watched.group}
-
-
 _EXACT: Final = {kind.singular.lower(): kind.singular for kind in Kind}
 
 

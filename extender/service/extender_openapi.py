@@ -53,7 +53,6 @@ Any answer but 200 is an error to kube-scheduler; its body is `{"Error": "one se
 deadline, before the cluster was read and after an error of ours the answer is neutral: all nodes pass, none has
 points."""
 
-
 _DOCUMENT = Document(_DESCRIPTION, _ERRORS, _EXAMPLES)
 body, plain_answer = _DOCUMENT.body, _DOCUMENT.plain_answer
 

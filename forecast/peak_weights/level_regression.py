@@ -15,14 +15,10 @@ from forecast.peak_weights.observations import Observations
 
 _BLOCK_SLOTS = 8
 
-
 PARTS = SLOTS_PER_DAY // _BLOCK_SLOTS
 """Parts of the day, of one block each."""
 
-
 _HUBER = 2.0
-
-
 _ITERATIONS = 120
 
 
@@ -237,14 +233,10 @@ def _block_means(beside: AnyFloats) -> tuple[Floats, Bools]:
 # mistaken for known because a prior shared their load out.
 
 REPLICATES = 32
-
-
 _PRIOR_SPREAD = 1.0
-
 
 _NODE_SPREAD = 0.1
 """Lasting deviations of single nodes, as a share of their level."""
-
 
 _OPEN = 10.0
 """Spread of what is not drawn anywhere: bases and costs, in units of a typical level."""

@@ -16,12 +16,10 @@ ConfigOption = Annotated[
     typer.Option("--config", metavar="FILE", help="Settings (YAML); environment variables and options win over it."),
 ]
 
-
 HistoryOption = Annotated[
     Path | None,
     typer.Option("--history", metavar="DIR", help="Directory with usage.parquet, pods.parquet and their neighbours."),
 ]
-
 
 EventsOption = Annotated[
     Path | None,
@@ -32,7 +30,6 @@ EventsOption = Annotated[
     ),
 ]
 
-
 MovedOption = Annotated[
     Path | None,
     typer.Option(
@@ -42,25 +39,20 @@ MovedOption = Annotated[
     ),
 ]
 
-
 ModelsOption = Annotated[
     str | None,
     typer.Option("--models", metavar="DIR-or-URL", help="Where models are published: a directory or any fsspec URL."),
 ]
 
-
 JsonOption = Annotated[
     Path | None, typer.Option("--json", metavar="FILE", help="Write the figures as JSON, too; - is standard output.")
 ]
-
 
 ReportOption = Annotated[
     Path | None, typer.Option("--report", metavar="FILE.html", help="Write a self-contained page with plots.")
 ]
 
-
 SeedOption = Annotated[int | None, typer.Option("--seed", metavar="N", min=0, help="Order in which the pods arrive.")]
-
 
 VerboseOption = Annotated[
     bool, typer.Option("--verbose", "-v", help="Log what happens, and show the traceback of an unexpected error.")
@@ -77,8 +69,6 @@ def parse_moment(text: str | None) -> datetime | None:
         raise InputError(f"--at {text!r} is not a time: write for instance 2026-11-14T04:00") from error
 
 
-# The options by which `scorer` and `explain` say what they work on.
-
 ClusterOption = Annotated[
     Path | None,
     typer.Option(
@@ -89,7 +79,6 @@ ClusterOption = Annotated[
     ),
 ]
 
-
 KubeconfigOption = Annotated[
     Path | None,
     typer.Option(
@@ -99,14 +88,12 @@ KubeconfigOption = Annotated[
     ),
 ]
 
-
 PrometheusOption = Annotated[
     str | None,
     typer.Option(
         "--prometheus", metavar="URL", help="Prometheus server to read the usage of nodes from. Default: none."
     ),
 ]
-
 
 AtOption = Annotated[
     str | None,
@@ -118,7 +105,6 @@ AtOption = Annotated[
     ),
 ]
 
-
 RecordedOption = Annotated[
     Path | None,
     typer.Option(
@@ -126,16 +112,10 @@ RecordedOption = Annotated[
     ),
 ]
 
-
-# The option by which what places pods writes down why.
-
 DecisionsOption = Annotated[
     str | None,
     typer.Option("--decisions", metavar="FILE", help="Log of decisions, JSON lines; - is standard output."),
 ]
-
-
-# The option by which commands name a policy document, and what it means as settings.
 
 PoliciesOption = Annotated[
     str | None,
@@ -158,13 +138,10 @@ def policies_option(where: str | None) -> dict[str, Any]:
     return {"file": "" if file is None else file, "config_map": config_map or ""}
 
 
-# The options by which `schedule` and `explain` say which profiles place pods, and on whose nodes.
-
 ProfileOption = Annotated[
     str | None,
     typer.Option("--profile", metavar="NAME[,NAME]", help="Profiles to run in this process. Default: online."),
 ]
-
 
 DomainOption = Annotated[
     str | None,
@@ -176,7 +153,6 @@ DomainOption = Annotated[
     ),
 ]
 
-
 ShareOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -185,9 +161,6 @@ ShareOption = Annotated[
         help="Also place on nodes of this domain, shared with another scheduler; may be given several times.",
     ),
 ]
-
-
-# The options that say which of several replicas acts: one, or each on its own nodes.
 
 LeaderOption = Annotated[
     bool | None,
@@ -198,7 +171,6 @@ LeaderOption = Annotated[
     ),
 ]
 
-
 ShardsOption = Annotated[
     bool | None,
     typer.Option(
@@ -208,13 +180,9 @@ ShardsOption = Annotated[
     ),
 ]
 
-
-# The options by which the services say where they listen and who may ask.
-
 HostOption = Annotated[
     str | None, typer.Option("--host", metavar="ADDRESS", help="Address to listen on. Default: 127.0.0.1.")
 ]
-
 
 PortOption = Annotated[
     int | None,
@@ -228,7 +196,6 @@ PortOption = Annotated[
     ),
 ]
 
-
 TokenOption = Annotated[
     list[Path] | None,
     typer.Option(
@@ -236,16 +203,13 @@ TokenOption = Annotated[
     ),
 ]
 
-
 CertOption = Annotated[
     Path | None, typer.Option("--tls-cert", metavar="FILE", help="PEM file with the certificate for HTTPS.")
 ]
 
-
 KeyOption = Annotated[
     Path | None, typer.Option("--tls-key", metavar="FILE", help="PEM file with the certificate's key.")
 ]
-
 
 ClientCaOption = Annotated[
     Path | None,
@@ -273,8 +237,6 @@ def serving_options(
         "client_ca": client_ca,
     }
 
-
-# The options by which `render` and `canary` say what they work on.
 
 TemplatesOption = Annotated[
     list[Path] | None,

@@ -40,9 +40,6 @@ def prepare_coming_week(
     return prepare(longer, coming, forecast_with(lambda before: model), days=days)
 
 
-# The fit as the settings want it, so that what one command measures is what `train` publishes.
-
-
 def fit_options(settings: Settings) -> FitOptions:
     """Options of every fit. Paths are absolute: a worker process may run in another directory."""
     path = settings.train.foundation_model

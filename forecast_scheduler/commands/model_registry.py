@@ -42,14 +42,10 @@ def _read_key(path: Path | None, setting: str) -> bytes | None:
         raise InputError(f"key file {path} cannot be read: {error.strerror or error}; correct {setting}") from error
 
 
-# Which processes use which model, by what they export to Prometheus.
-
 _QUERY = "count by (version, job) (forecast_model_info)"
-
 
 _PATIENCE_SECONDS = 5.0
 """For a person who waits; a nightly run has more."""
-
 
 Users = Mapping[str, Mapping[str, int]]
 """By version, processes by the job that scrapes them."""

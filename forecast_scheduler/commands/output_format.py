@@ -25,7 +25,6 @@ class OutputFormat(StrEnum):
 output_format: ContextVar[OutputFormat] = ContextVar("output_format", default=OutputFormat.TABLE)
 """What the command that runs prints."""
 
-
 _OPTION = inspect.Parameter(
     "output",
     inspect.Parameter.KEYWORD_ONLY,
@@ -53,9 +52,6 @@ def reporting(command: Callable[..., None]) -> Callable[..., None]:
     with_output.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     with_output.__annotations__ = {one.name: one.annotation for one in parameters}
     return with_output
-
-
-# What `requests --out` writes.
 
 
 class ManifestFormat(Enum):

@@ -66,9 +66,6 @@ def asked_scheduler(
     return found
 
 
-# The plan of a running scheduler, asked over HTTP.
-
-
 def asked_plan(remote: RemoteAddress, *, hours: float, namespace: str | None, limit: int) -> dict[str, Any]:
     """As /v1/jobs/plan answers. Raises InputError."""
     query: dict[str, str] = {"hours": f"{hours:g}", "limit": str(limit)}

@@ -33,7 +33,6 @@ AtOption = Annotated[
 ]
 DaysOption = Annotated[int | None, typer.Option("--days", metavar="N", min=1, max=14, help="Days to play back.")]
 
-
 TrajectoryOption = Annotated[
     bool,
     typer.Option(

@@ -119,9 +119,6 @@ def doubled_table(played: Replay) -> Table:
     return rules_table(played.to_json()["rules"], title=title)
 
 
-# The trajectory of a history directory, as `replay --trajectory` and `demo` both run it.
-
-
 def play_history(
     files: HistoryFiles,
     history: History,

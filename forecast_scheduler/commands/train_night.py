@@ -49,8 +49,6 @@ from typing import Final
 
 from joblib import parallel_config
 
-# Where per-series work runs: here, in processes of this machine, or on an existing Dask cluster.
-
 
 @contextmanager
 def work_on(backend: str | None, jobs: int, dask_scheduler: str | None) -> Iterator[None]:
@@ -99,7 +97,6 @@ def _dask_client(address: str | None) -> Iterator[None]:
 
 
 logger = logging.getLogger(__name__)
-
 
 _ISSUED_DAYS_REPORTED = 28
 
@@ -255,13 +252,7 @@ def _check(leases: list[RunLease]) -> None:
         lease.check()
 
 
-# The page of predicted against actual peaks, written by `train` after it has published.
-#
-# A process of its own writes it: whatever goes wrong there, memory included, neither undoes nor fails the night.
-
 _LONGEST_SECONDS: Final = 3600.0
-
-
 _SHOWN_CHARACTERS: Final = 500
 
 

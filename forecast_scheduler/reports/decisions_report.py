@@ -14,10 +14,7 @@ from base.html_report import html_report
 from forecast_scheduler.reports.table_format import number, percent, titled_table
 
 AGREEMENT_HEADER = ("level", "decisions", "went to the node advised", "or to one as good", "late")
-
-
 LABELS = {"real": "kube-scheduler, as measured", "shadow": "forecast-scheduler, shadow"}
-
 
 PODS = {
     "moved": "moved to the node advised",
@@ -106,9 +103,6 @@ def comparison_notes(placements: Mapping[str, Any]) -> list[str]:
         *lines,
         f"moved: {moved} of all CPU used, up to {most} pods to one node; {measured} of node half hours measured",
     ]
-
-
-# The report on decisions as one HTML page that needs nothing else.
 
 
 def decisions_page(figures: Mapping[str, Any]) -> str:

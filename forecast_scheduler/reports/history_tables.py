@@ -16,7 +16,6 @@ from scorer.replay.remarks import no_gap_remarks, regression_remark
 
 OURS = "forecast-scheduler"
 
-
 UNITS: Mapping[str, tuple[float, str]] = {
     "cpu": (1.0, "cores"),
     "memory": (2.0**20, "MiB"),
@@ -125,8 +124,6 @@ def _losses(score: Mapping[str, float] | None) -> str:
     return f"{score['loss50']:.3f} / {score['loss95']:.3f}" if score else "–"
 
 
-# The figures of `capacity` on the terminal, from the dictionary that `--json` writes.
-
 _NOTABLE = 0.1
 """Share of the usage on nodes from which on a reader should know that it comes and goes with them."""
 
@@ -207,9 +204,6 @@ def _hours_table(by_hour: Mapping[str, Any]) -> Table:
 
 def _count(value: int | None) -> str:
     return UNKNOWN if value is None else f"{value:,}"
-
-
-# What `doctor` found, on the terminal, from the dictionary that `doctor --json` writes.
 
 
 def summary_lines(figures: Mapping[str, Any]) -> Iterator[str]:

@@ -15,11 +15,7 @@ from forecast_scheduler.reports.table_format import UNKNOWN, local_minute, short
 from tenants.quota_amounts import in_short
 
 _GIB = 2.0**30
-
-
 _MOST_STORMS = 20
-
-
 Plan = Mapping[str, Any]
 
 
@@ -133,14 +129,8 @@ def _of(amount: float, quota: float | None) -> str:
     return f"{amount:g}" if quota is None else f"{amount:g} of {quota:g}"
 
 
-# Tenants as tables for the terminal, from the same dictionary that `--json` writes.
-
 Tenants = Mapping[str, Any]
-
-
 _COLUMNS = ("used", "waiting", "borrowed", "lent", "owed", "may_borrow")
-
-
 _HOURS_OF_TABLE = 8
 
 
@@ -204,15 +194,10 @@ def _by_hour(tenants: Sequence[Tenants], first: datetime, hours: range) -> Table
     return table
 
 
-# The tide of the GPU profile as tables for the terminal, from the same dictionary that `--json` writes.
-
 _EVERY = 4
 """Half hours of a row."""
 
-
 _MOST_MOVES = 30
-
-
 Tide = Mapping[str, Any]
 
 

@@ -24,8 +24,6 @@ from scorer.options import ScorerOptions, ScoringOptions
 from scorer.service.scorer_service_settings import ScorerServiceOptions
 from serving.server_settings import ServingOptions
 
-# Options of the scorer, from several sections of the settings.
-
 
 def scorer_options(settings: Settings) -> ScorerOptions:
     """What the scorer of each command does. Raises InputError where scores are misnamed."""
@@ -105,9 +103,6 @@ def schedule_service_options(settings: Settings, serving: ServingOptions | None 
         node_metrics=scorer.node_metrics,
         service_metrics=scorer.service_metrics,
     )
-
-
-# From settings to the options of the extender, its filters and its HTTP service.
 
 
 def extender_options(whole: Settings) -> ExtenderOptions:

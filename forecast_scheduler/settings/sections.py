@@ -68,8 +68,6 @@ class TrainSettings(SettingGroup):
         return path
 
 
-# Settings of the extender: how it answers, which filters it runs, what it writes down.
-
 Share = Annotated[float, Field(gt=0, le=10)]
 
 
@@ -96,9 +94,6 @@ class ExtenderSettings(ExtenderServiceOptions, AnswerOptions):
 
     scorer: RemoteScorerOptions = Field(default_factory=RemoteScorerOptions)
     decisions: DecisionOptions = Field(default_factory=DecisionOptions)
-
-
-# Settings of policies: where their document is.
 
 
 class PolicySettings(SettingGroup):
@@ -138,9 +133,6 @@ class PolicySettings(SettingGroup):
         if self.file is not None and self.config_map is not None:
             raise ValueError("policies come from a file or from a ConfigMap: leave one of them out")
         return self
-
-
-# Settings of `scorer`: its service, its scores, and how long its inputs may be relied on.
 
 
 class ScorerSettings(ScorerServiceOptions, ScoringOptions):

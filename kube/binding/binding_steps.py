@@ -62,26 +62,12 @@ class Binder(Protocol):
 
 
 _MISSING: Final = 404
-
-
 _CONFLICT: Final = 409
-
-
 _TOO_MANY: Final = 429
-
-
 _SERVER_ERRORS: Final = range(500, 600)
-
-
 _MAY_STILL_HAPPEN: Final = frozenset({NO_ANSWER, 408, *_SERVER_ERRORS})
-
-
 _UNDECIDED: Final = _MAY_STILL_HAPPEN | {_CONFLICT, _TOO_MANY}
-
-
 _PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.05, 0.5
-
-
 _SHORTEST_ATTEMPT_SECONDS: Final = 0.05
 
 

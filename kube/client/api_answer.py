@@ -15,11 +15,7 @@ import urllib3
 from base.bounded_reading import ROOM, AnswerTooLarge, AnswerTooSlow, read_whole
 
 NO_ANSWER: Final = 0
-
-
 NOT_SENT: Final = -1
-
-
 _LONGEST_RETRY_AFTER_SECONDS: Final = 30.0
 
 
@@ -102,11 +98,6 @@ def _said(body: bytes) -> _Status:
     except (msgspec.DecodeError, UnicodeDecodeError):
         return _Status(body[:200].decode(errors="replace"))
 
-
-# Reads what urllib3 has asked for: no more bytes than are set aside for it, and for no longer than it may take.
-#
-# The API server and our own services are believed in what they say, but a wrong address, a proxy between or an object
-# that a user has blown up must not take the memory of the process (base/bounded_reading.py).
 
 LARGEST_ANSWER: Final = 2**27
 """Bytes. The largest that are honest: 100,000 pods as a client without pages lists them, with their metadata only."""

@@ -19,14 +19,7 @@ from kubernetes.client import ApiClient
 from kube.client.kubernetes_client import send
 from kube.objects.kubernetes_version import COMPARED, NEWEST, KubernetesVersion, decode_version
 
-# Fields of pods, nodes and volumes in an API that the versions of Kubernetes we are compared with do not have.
-#
-# known_fields.json holds the fields of both versions by their type (api/openapi-spec/v3/api__v1_openapi.json). A newer
-# API server may have more. A field that is not known is not heeded; which ones these are is said by name.
-
 OPENAPI_PATH: Final = "/openapi/v3/api/v1"
-
-
 _PREFIX: Final = "io.k8s.api.core.v1."
 
 
@@ -61,7 +54,6 @@ def unknown_fields(openapi: bytes) -> list[str] | None:
 
 
 logger = logging.getLogger(__name__)
-
 
 _SECONDS: Final = 10.0
 

@@ -23,12 +23,7 @@ from kube.decoding.watched_kinds import Watched
 from kube.objects.kubernetes_version import KubernetesVersion
 from kube.objects.objects import PodInfo
 
-# Pods that were decoded already: a list that is asked for again has most of them byte for byte.
-#
-# A replica that begins to lead lists all pods anew, since its watch may lag, and so does one that takes a shard.
-
 _FIRST_KEY: Final = b'"metadata":'
-
 
 _LONGEST_PREFIX: Final = 64
 """Bytes within which the metadata begin: `kind` and `apiVersion`, which items of a list lack, come before them."""

@@ -108,10 +108,6 @@ def result_of_status(status: int) -> WatchResult | None:
     return WatchResult.UNUSABLE
 
 
-# What to ask the API server for: paths, queries and representations of a list and a watch. No I/O.
-#
-# https://kubernetes.io/docs/reference/using-api/api-concepts/
-
 # Plain JSON second: both have metadata in the same place.
 _PARTIAL = "application/json;as={};g=meta.k8s.io;v=v1,application/json"
 

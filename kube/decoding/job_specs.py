@@ -22,16 +22,7 @@ from kube.decoding.constraint_decoding import host_ports, pod_volumes, uses_host
 from kube.decoding.shared_json import own_annotations, string_map, totals
 from kube.decoding.wire_base import NOTHING, Int32, Text, Wire
 
-# How many pods of a Job may fail before it fails as a whole, and what it makes of pods that are taken from it.
-#
-# A pod that was deleted before it succeeded counts as failed: at once, or with a podFailurePolicy or
-# podReplacementPolicy Failed once its phase says so. The Job fails when more than backoffLimit have
-# (pkg/controller/job/job_controller.go: isPodFailed, syncJob). Only a podFailurePolicy keeps a deleted pod from being
-# counted: https://kubernetes.io/docs/concepts/workloads/controllers/job/#pod-failure-policy
-
 _DEFAULT_LIMIT: Final = 6
-
-
 _DISRUPTION: Final = "DisruptionTarget"
 
 

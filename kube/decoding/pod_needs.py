@@ -24,14 +24,8 @@ from kube.decoding.wire_base import Text, Wire
 from kube.objects.objects import DeviceAsk
 
 T = TypeVar("T")
-
-
 _RESTART_ALL: Final = "RestartAllContainersOnContainerExits"
-
-
 _HOST_NETWORK_AND_USERS: Final = "UserNamespacesHostNetworkSupport"
-
-
 _BIND_MOUNT_OPTIONS: Final = "VolumeBindMountOptions"
 
 
@@ -44,8 +38,6 @@ class _Mount(Wire):
 
 
 _rules = msgspec.json.Decoder(list[_Rule] | None)
-
-
 _mounts = msgspec.json.Decoder(list[_Mount] | None)
 
 
@@ -69,11 +61,6 @@ def _entries(decoder: msgspec.json.Decoder[list[T] | None], word: bytes, pieces:
     """Of lists that have this word in them: decoding what nearly no pod uses would cost each of them."""
     return chain.from_iterable(decoder.decode(one) or () for one in pieces if word in bytes(one))
 
-
-# What of a pod's spec a DeviceClass may offer: extended resources, container by container.
-#
-# Source: createResourceRequestAndMappings in framework/plugins/dynamicresources/extendeddynamicresources.go, and
-# IsDRAExtendedResourceName in util/utils.go, of kube-scheduler 1.37.
 
 CLASS_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
 """Before the name of a DeviceClass: the resource by which all its devices can be requested."""

@@ -28,7 +28,6 @@ _BOOKMARK: Final = msgspec.json.Decoder(wire.ListMetadata)
 REFUSED: Final = (msgspec.DecodeError, RecursionError, UnicodeDecodeError, InputError)
 """What decoding raises when something is not what it should be."""
 
-
 _SURROGATES: Final = re.compile(
     rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
 )

@@ -14,11 +14,7 @@ from kube.objects.objects import PodInfo
 
 # What pkg/apis/core/validation/events.go of Kubernetes 1.36 lets through, in bytes.
 _LONGEST_NOTE = 1024
-
-
 _LONGEST_INSTANCE = 128
-
-
 _LONGEST_NAME = 253
 
 
@@ -68,9 +64,6 @@ def pod_reference(pod: PodInfo) -> dict[str, str]:
 def clipped_note(text: str) -> str:
     """As much of it as an event may hold."""
     return text.encode(errors="replace")[:_LONGEST_NOTE].decode(errors="ignore")
-
-
-# An Event on a Node, which `kubectl describe node` shows.
 
 
 def node_event(node: str, *, reason: str, note: str, at: float, source: EventSource) -> dict[str, Any]:

@@ -79,15 +79,6 @@ class Election:
         self._renewed_at = None
 
 
-# When a replica may decide: it leads, and has read what its predecessor wrote last.
-#
-#     follows --leads--> reads anew --done--> decides --leads no more--> follows
-#
-# The watch of a replica that waits may lag, or lie in a pause between two tries: on tables without the last bindings it
-# would overcommit nodes. So nodes and pods are listed once more, consistently, after the Lease was taken, and whatever
-# else says what a predecessor has given away. One that still runs has stopped writing by then (election.py).
-
-
 class Takeover:
     """Asked by the one thread that decides, before every unit."""
 

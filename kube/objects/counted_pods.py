@@ -10,7 +10,6 @@ from kube.objects.objects import PodInfo, PodPhase
 FINISHED: Final = frozenset({PodPhase.SUCCEEDED, PodPhase.FAILED})
 """Phases in which a pod holds no resources any more."""
 
-
 WAITING_SECONDS: Final = 600.0
 
 

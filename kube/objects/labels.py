@@ -13,10 +13,7 @@ from base.errors import InputError
 from kube.objects.constraints import LabelSelector, Operator, Requirement
 
 _KEY: Final = r"[A-Za-z0-9][-A-Za-z0-9_./]*"
-
-
 _VALUE: Final = r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)?"
-
 
 _REQUIREMENT: Final = re.compile(
     rf"\s*(?:(?P<absent>!)\s*(?P<missing>{_KEY})"
@@ -95,22 +92,14 @@ def _compares(requirement: Requirement, value: str | None) -> bool:
     return number > limit if requirement.operator is Operator.GT else number < limit
 
 
-# Is a text a valid label key, label value or namespace? apimachinery/pkg/api/validate/content/{kube,dns}.go.
-#
-# The patterns are those of the schemas in deploy/crds, which cannot look ahead: a rule of theirs bounds the prefix.
-
 LABEL_VALUE: Final = r"^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?\Z"
-
 
 QUALIFIED_NAME: Final = (
     r"^(?![^/]{254})([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
     r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?\Z"
 )
 
-
 NAMESPACE: Final = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\Z"
-
-
 _LABEL_VALUE, _QUALIFIED_NAME, _NAMESPACE = map(re.compile, (LABEL_VALUE, QUALIFIED_NAME, NAMESPACE))
 
 

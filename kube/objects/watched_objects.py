@@ -74,8 +74,6 @@ class NamedObjects(Generic[T]):
             listener(objects)
 
 
-# resourceVersions of one resource: decimal numbers that grow (KEP-5504).
-
 _LONGEST: Final = 39
 """Digits: those of 128 bits. Python refuses to read numbers of thousands of digits."""
 

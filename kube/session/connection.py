@@ -85,11 +85,6 @@ def session_of(connection: ApiConnection, *, connections: int) -> aiohttp.Client
     )
 
 
-# The event loop of requests: uvloop's where it is installed, asyncio's own otherwise, a tenth slower.
-#
-# Both give a TLS connection that is being closed 30 s to say goodbye. One that was given up because it fell silent will
-# not, and would outlive the loop: here it has a moment.
-
 GOODBYE_SECONDS: Final = 0.5
 
 

@@ -13,11 +13,7 @@ from base.errors import ForecastError
 from kube.client.api_answer import NO_ANSWER, ApiAnswer, is_gone, not_sent
 
 _PAUSE_SECONDS: Final = 0.2
-
-
 _CONFLICT: Final = 409
-
-
 _PASSING: Final = frozenset({NO_ANSWER, 408, 429, *range(500, 600)})
 
 
@@ -75,8 +71,6 @@ async def request_with_retries(
         await asyncio.sleep(max(answer.retry_after_seconds, _PAUSE_SECONDS * 2**attempt))
     return not_sent("no tries")
 
-
-# Waits in one thread for what a session does in its event loop: never without a limit.
 
 T = TypeVar("T")
 

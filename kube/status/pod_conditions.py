@@ -17,8 +17,6 @@ import orjson
 from kube.objects.objects import PodInfo
 
 STRATEGIC_MERGE: Final = "application/strategic-merge-patch+json"
-
-
 _LONGEST_MESSAGE: Final = 4096
 
 
@@ -60,9 +58,6 @@ def condition_patch(pod: WaitingCondition, *, now: float, is_first: bool) -> byt
 def status_path(pod: WaitingCondition) -> str:
     """Of the pod's status. Names of the API server need no escaping."""
     return f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/status"
-
-
-# The last report about each pod, so that the same is not reported again and again.
 
 
 class LastReported:

@@ -33,18 +33,6 @@ from placement.devices.device_demand import WHOLE
 from placement.devices.device_table import DeviceTable
 from placement.node_rule_settings import CardOptions
 
-# How scarce each model of cards is: how much pods that can only do with some models want of it. Pure.
-#
-# Demand that accepts several models is parted among them by their supply S:
-#
-#     E[m] = sum over demands d of  wanted[d] * S[m] / sum of S over what d accepts        of what is wanted at all
-#     N[m] = the same of what is wanted and has not got a card
-#
-#     scarcity[m] = min(1, max(E[m] / S[m], N[m] / F[m]))                                  F: the free part of S
-#
-# The first says how much of the model is for such pods in the long run, the second how much of what is free now. Demand
-# that accepts every model makes none of them scarce, and is not to be passed in.
-
 HYSTERESIS = 0.05
 """By which scarcity must leave a class before the class changes (a fifth of a band, if that is less): else every pod
 might."""
@@ -197,9 +185,6 @@ def model_sums(devices: DeviceTable) -> tuple[Floats, Floats]:
     supply = np.bincount(group, weights=WHOLE * devices.n_devices, minlength=n + 1)
     free = np.bincount(group, weights=np.maximum(devices.free_milli, 0).sum(axis=1), minlength=n + 1)
     return supply.astype(np.float64, copy=False), free.astype(np.float64, copy=False)
-
-
-# Models of cards and how scarce they are, for /metrics. Register the collector with the registry of the service.
 
 
 class CardCollector(Collector):

@@ -163,9 +163,6 @@ def _lowest(key: Ints, rows: Ints, model: Ints) -> tuple[Ints, Ints]:
     return rows[lowest], model[lowest]
 
 
-# All that a scheduler process needs of types of cards, made before the cluster is read.
-
-
 @dataclass(frozen=True, slots=True)
 class CardPlugins:
     """

@@ -134,9 +134,6 @@ def _figures(figures: RuleFigures) -> dict[str, Any]:
     return {name: value for name, value in figures.to_json().items() if name != "unplaced"}
 
 
-# How often pods went where they were advised to go, by rung of the degradation ladder.
-
-
 @dataclass(frozen=True, slots=True)
 class Agreement:
     """Of some decisions.

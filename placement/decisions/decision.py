@@ -17,9 +17,6 @@ import numpy as np
 from base.arrays import Ints
 from kube.events.api_event import EventSource, api_event, clipped_note
 
-# Advice about one pod, kept until the pod's node is known: of the extender to kube-scheduler, or what a loop of ours
-# decides.
-
 
 @dataclass(frozen=True, slots=True)
 class Advice:
@@ -257,8 +254,6 @@ def _text(seconds: float) -> str:
 def _rounded(value: float | None, digits: int) -> float | None:
     return None if value is None or not math.isfinite(value) else round(value, digits)
 
-
-# A decision in one sentence, as an Event on the pod: what `kubectl describe pod` shows.
 
 _REASON, _ACTION = "ForecastScheduled", "Scheduling"
 

@@ -22,8 +22,6 @@ from kube.failure_notice import FailureNotice
 from kube.outbox import Outbox
 from placement.decisions.decision import Binding, decision_of, slimmed
 
-# Appends to a file that grows, is rotated by size, and may be moved away by logrotate at any time.
-
 
 class RotatingFile:
     """Whole lines into `path`; full ones become path.1 (the newest) to path.`keep`. One writer; raises OSError.
@@ -111,17 +109,13 @@ def _ends_within_a_line(path: Path) -> bool:
 
 logger = logging.getLogger(__name__)
 
-
 STDOUT = Path("-")
 """The name that means standard output."""
 
-
 _MAX_WAITING = 2_000
-
 
 _MAX_WAITING_NODES = 500_000
 """Node names and points held by what waits to be written, 80 MB at most; beyond it only the best two nodes are kept."""
-
 
 _STDOUT_DESCRIPTOR = 1
 

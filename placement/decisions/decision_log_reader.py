@@ -16,8 +16,6 @@ import orjson
 from base.errors import InputError
 from placement.decisions.decision import Decision
 
-# A decision read back from its line in the log, which may have been edited.
-
 _YEARS = range(2000, 9000)
 """Of readable times: far from the ends of the calendar, where time zones cannot be reckoned with."""
 
@@ -87,7 +85,6 @@ def _float(value: Any) -> float | None:
 
 STDIN = Path("-")
 """The name that means standard input."""
-
 
 _GZIP = b"\x1f\x8b"
 

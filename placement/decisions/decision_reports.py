@@ -48,9 +48,6 @@ class EventSink(EventRecorder):
         )
 
 
-# What became of decisions, for /metrics. Register the collector with the registry of the service.
-
-
 class DecisionCollector(Collector):
     """Reads the figures at each scrape."""
 

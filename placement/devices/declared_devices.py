@@ -31,26 +31,14 @@ from placement.node_rule_settings import DeviceOptions
 
 GPU_INDEX: Final = ANNOTATION_PREFIX + "gpu-index"
 
-
 MOST_DEVICES: Final = 1024
 """Of one node. What says more is not read: a column is kept for each."""
 
-
 _IDX: Final = SHARING_PLUGIN_PREFIX + "IDX"
-
-
 _POD: Final = SHARING_PLUGIN_PREFIX + "POD"
-
-
 _DEV: Final = SHARING_PLUGIN_PREFIX + "DEV"
-
-
 _ASSIGNED: Final = SHARING_PLUGIN_PREFIX + "ASSIGNED"
-
-
 _ASSUME_TIME: Final = SHARING_PLUGIN_PREFIX + "ASSUME_TIME"
-
-
 _LONGEST: Final = 5 * MOST_DEVICES
 
 
@@ -102,9 +90,6 @@ def _indices(text: str) -> tuple[int, ...]:
         return ()
     found = sorted(set(map(int, parts)))
     return tuple(found) if len(found) == len(parts) and found[-1] < MOST_DEVICES else ()
-
-
-# What cards a node has, as its Node object says it.
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,11 +28,6 @@ from placement.filters.rejections import every_node, found
 from placement.plugins import Hint
 from placement.pod_importance import Cost, Standing, cost_of
 
-# Which pods of a node are the least to lose so that devices become free: pure.
-#
-# Device by device, the cheapest first: of the pods that have some of it all stay that can, the most important first.
-# Pods that go for one device make room on their others, too.
-
 
 @dataclass(frozen=True, slots=True)
 class DeviceHolder:
@@ -93,26 +88,12 @@ def _cost(device: int, victims: Sequence[PodInfo], standing: Standing) -> tuple[
 
 
 _BOUNDLESS: Final = np.iinfo(np.int64).max
-
-
 _NO_DEVICES: Final = "node(s) had no devices"
-
-
 _TOO_FEW: Final = "node(s) had too few devices"
-
-
 _TOO_SMALL: Final = "node(s) had no device that is large enough"
-
-
 _TAKEN: Final = "node(s) had too few free devices"
-
-
 _NO_SHARE: Final = "node(s) had no device with enough free thousandths"
-
-
 _SHARED_NODE: Final = "node(s) had shared devices, and the pod requests whole ones"
-
-
 _WHOLE_NODE: Final = "node(s) had devices handed out whole, and the pod asks for a share"
 
 

@@ -24,11 +24,6 @@ from typing import Final
 from placement.devices.declared_devices import NO_CARDS, NodeCards
 from placement.devices.device_demand import WHOLE, GpuDemand
 
-# Which devices of a node a pod gets by default: pure.
-#
-# Shares go where the least is left over (best fit, as allocateGPUID in pkg/cache/nodeinfo.go of
-# gpushare-scheduler-extender chooses), so that whole devices stay whole; whole ones are the first that are free.
-
 
 def best_fit(free: Sequence[int], count: int, wanted: int, whole: int = WHOLE) -> tuple[int, ...] | None:
     """Return `count` devices with `wanted` free each, ascending; None = there are fewer.

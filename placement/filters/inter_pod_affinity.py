@@ -23,8 +23,6 @@ from placement.index.affinity_terms import SittingTerm, means
 from placement.index.domain_sums import PodsByRow, domain_sums, joined
 from placement.index.node_labels import ABSENT
 
-# Affinity terms of the pod being placed as kube-scheduler reads them: not as they are written, before 1.37.
-
 _ANY = LabelSelector()
 
 
@@ -43,11 +41,7 @@ def as_read(term: PodAffinityTerm, version: KubernetesVersion) -> PodAffinityTer
 
 
 AFFINITY: Final = "node(s) didn't match pod affinity rules"
-
-
 ANTI_AFFINITY: Final = "node(s) didn't match pod anti-affinity rules"
-
-
 EXISTING_ANTI_AFFINITY: Final = "node(s) didn't satisfy existing pods anti-affinity rules"
 
 

@@ -23,11 +23,6 @@ from placement.filters.filter import ClusterView, Rejection
 from placement.filters.rejections import every_node, found
 from placement.index.node_labels import ABSENT, LabelColumn
 
-# Which nodes match the terms of a node selector? Node affinity of pods, volumes and storage classes speak in them.
-#
-# Source: staging/src/k8s.io/component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go and
-# staging/src/k8s.io/apimachinery/pkg/labels/selector.go. Evaluated per distinct value of a label, not per node.
-
 NAME_FIELD: Final = "metadata.name"
 """The only field a node has."""
 
@@ -137,8 +132,6 @@ def _is_label_requirement(requirement: Requirement) -> bool:
 
 
 _REASON: Final = "node(s) didn't match Pod's node affinity/selector"
-
-
 _CONFLICT: Final = "pod affinity terms conflict"
 
 

@@ -25,10 +25,6 @@ from placement.filters.taint_toleration import tolerated
 from placement.index.domain_sums import NO_PODS, PodsByRow, domain_sums
 from placement.index.node_labels import ABSENT
 
-# What PodTopologySpread counts, for its filter and its score: matching pods per domain, and nodes that count.
-#
-# Source: framework/plugins/podtopologyspread/common.go.
-
 
 def matching_pods(constraint: TopologySpreadConstraint, pod: PodInfo, view: ClusterView) -> PodsByRow:
     """Pods of the pod's namespace that the selector chooses and that do not terminate (countPodsMatchSelector).
@@ -75,10 +71,7 @@ class SpreadNodes:
 
 
 TOO_SKEWED: Final = "node(s) didn't match pod topology spread constraints"
-
-
 NOT_LABELLED: Final = TOO_SKEWED + " (missing required label)"
-
 
 _NO_DOMAIN: Final = 2**31 - 1
 """The least count over no domain (newCriticalPaths)."""

@@ -18,8 +18,6 @@ from placement.filters.filter import ClusterView, Rejection
 from placement.filters.rejections import found
 from placement.index.node_facts import NodeTaints
 
-# Does a toleration cover a taint? Toleration.ToleratesTaint of staging/src/k8s.io/api/core/v1/toleration.go.
-
 HARD_EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})
 """Effects that keep pods away (DoNotScheduleTaintsFilterFunc in framework/plugins/helper/taint.go)."""
 

@@ -25,10 +25,6 @@ from placement.index.csi_translation import translated_terms
 from placement.index.node_labels import rows_with_labels
 from placement.index.topology_pool import NONE
 
-# Free PersistentVolumes for the claims of a pod, on all nodes at once.
-#
-# Source: findMatchingVolumes in framework/plugins/volumebinding/binder.go.
-
 
 def smallest_first(claims: Iterable[VolumeClaimInfo]) -> Sequence[VolumeClaimInfo]:
     """In the order they are to be matched."""
@@ -86,23 +82,13 @@ class VolumeMatching:
 
 
 _NODE_CONFLICT: Final = "node(s) didn't match PersistentVolume's node affinity"
-
-
 _BIND_CONFLICT: Final = "node(s) didn't find available persistent volumes to bind"
-
-
 _NOT_ENOUGH_SPACE: Final = "node(s) did not have enough free storage"
-
-
 _VOLUME_MISSING: Final = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
-
-
 _UNBOUND_IMMEDIATE: Final = "pod has unbound immediate PersistentVolumeClaims"
-
 
 _MOST_WAITING: Final = 128
 """Claims of a pod without a volume: each costs a search over all nodes, and no node takes so many."""
-
 
 _NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 

@@ -99,13 +99,7 @@ class FreeVolumes:
         return np.asarray(suiting)
 
 
-# Nodes for which the volume of a claim could not be made.
-#
-# A provisioner that gives up takes the chosen node off the claim, and says no more. The same node would be chosen
-# again, as the best one, and the pod wait for ever while other nodes could have it: for a while such nodes come last.
-
 _MOST_CLAIMS: Final = 10_000
-
 
 _MOST_NODES: Final = 1_000
 """Of one claim."""

@@ -31,14 +31,8 @@ from placement.index.node_labels import NodeLabels
 from placement.index.pods_by_labels import PodGroups
 from placement.index.storage import STORAGE_KINDS, Storage
 
-# Columns that follow from what nodes have and what is requested of them: kept, and made again where that changed.
-#
-# Pods of many services request the same few sizes. A batch changes as many nodes as it has pods, so the next service of
-# the same size has dozens of rows to work out instead of thousands.
-
 _MOST: Final = 64
 """Columns that are kept, those asked for last: of 20,000 nodes 10 MB."""
-
 
 WorkOut = Callable[[Ints | slice], Ints]
 """(n,) whole numbers of these rows, by allocatable and requested alone."""

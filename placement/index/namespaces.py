@@ -53,9 +53,6 @@ class Namespaces:
         return selector_matches(term.namespace_selector, {} if known is None else known.labels)
 
 
-# Labels of namespaces, where no index of the whole cluster is kept: a scorer by itself needs them for rules alone.
-
-
 class NamespaceLabels:
     """Implements cluster.follower.Follower, of Kind.NAMESPACES."""
 

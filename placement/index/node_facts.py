@@ -64,9 +64,6 @@ class NodeImages:
                 del self._named[name]
 
 
-# Features that nodes declare (status.declaredFeatures), by row.
-
-
 class NodeFeatures:
     """One column per feature that a node has declared."""
 
@@ -94,8 +91,6 @@ class NodeFeatures:
             nodes &= grown(self._columns.get(name, np.zeros(0, dtype=bool)), self._n_rows)[: self._n_rows]
         return nodes
 
-
-# Ports of nodes that pods have taken.
 
 _EVERY_ADDRESS: Final = "0.0.0.0"
 
@@ -139,9 +134,6 @@ class HostPorts:
                 if address == port.ip or _EVERY_ADDRESS in (address, port.ip):
                     nodes[np.fromiter(pods, dtype=np.int64, count=len(pods))] = True
         return nodes
-
-
-# Taints of nodes, one number per distinct set of taints: a pod's tolerations are held against each set once.
 
 
 class NodeTaints:

@@ -115,10 +115,6 @@ def _grown(values: Ints, n_rows: int) -> Ints:
     return larger
 
 
-# Which nodes have the labels that terms of a node selector ask for, all nodes at once.
-#
-# As CheckNodeAffinity of a volume (component-helpers/storage/volume/helpers.go) sees a node: it has labels and no name.
-
 _FEW = 8
 
 

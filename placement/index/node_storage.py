@@ -15,10 +15,6 @@ from base.arrays import Bools, Ints
 from kube.objects.storage_objects import CsiNodeInfo
 from placement.index.csi_translation import MIGRATED, AttachedVolume
 
-# Volumes attached to nodes: how many of each CSI driver, counted as pods and attachments come and go.
-#
-# A volume that several pods or attachments of a node share counts once there.
-
 
 class AttachedVolumes:
     """By row. What is subtracted must have been added before."""

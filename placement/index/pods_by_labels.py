@@ -20,8 +20,6 @@ from placement.index.domain_sums import NO_PODS, PodsByRow, pods_by_row
 from placement.index.group_labels import GroupLabels
 from placement.index.namespaces import Namespaces
 
-# Pods that sit, by controller: what kube-scheduler spreads by default, without any constraint in the pod.
-
 _KINDS: Final = frozenset({"ReplicaSet", "StatefulSet", "ReplicationController"})
 """Controllers whose selectors are looked up (DefaultSelector in pkg/scheduler/framework/plugins/helper/spread.go)."""
 
@@ -70,7 +68,6 @@ class OwnedPods:
 
 _FEW: Final = 256
 """Number of groups up to which cells are collected group by group; for more, by one pass over all cells."""
-
 
 _Labels = frozenset[tuple[str, str]]
 

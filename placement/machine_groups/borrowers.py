@@ -137,9 +137,6 @@ def _is_heeded(created: float, now: float) -> bool:
     return now < created + WAITING_SECONDS
 
 
-# Machine groups and what is lent of them, for /metrics. Register the collector with the registry of the service.
-
-
 class GroupCollector(Collector):
     """Reads the figures at each scrape, without the lock: each is right by itself."""
 

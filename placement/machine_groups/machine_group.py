@@ -33,16 +33,7 @@ from placement.index.node_labels import LabelColumn
 from placement.machine_groups.membership import GroupStanding, Membership, asks_to_borrow
 from placement.node_rule_settings import MachineGroupOptions
 
-# How much of a machine group may still be lent, so that the share that it keeps for its owners stays free.
-#
-#     pods that may still borrow = min over what a pod requests of  (free - keep_free * all) // wanted
-#
-# all and free are sums over the nodes of the group: devices in thousandths (if devices are counted), CPU, memory and
-# every other resource that the pod requests. What is free on a node that takes no pods is no use to the owners and does
-# not count.
-
 ENDLESS = 2**31 - 1
-
 
 _ROUNDING = 1e-6
 """A tenth of 30 is a little more than 3 in floats."""
@@ -90,7 +81,6 @@ _REASONS: Final = {
     GroupStanding.TOO_IMPORTANT: "node(s) belonged to a machine group that lends only to pods of a lower priority",
     GroupStanding.ELSEWHERE: "node(s) belonged to no machine group, the pod names one",
 }
-
 
 _KEPT: Final = "node(s) belonged to a machine group that keeps what it has left for its owners"
 

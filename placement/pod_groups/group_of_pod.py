@@ -27,17 +27,11 @@ from placement.pod_groups.pod_group import PodGroupInfo
 
 MIN_MEMBER: Final = f"{ANNOTATION_PREFIX}min-member"
 
-
 CREATED_FOR: Final = f"{ANNOTATION_PREFIX}created-for"
 """On a PodGroup that was created so: "Job/train". Only such a group follows the annotation."""
 
-
 _MOST: Final = 2**31 - 1
-
-
 _LONGEST_NAME: Final = 253
-
-
 _HASH_DIGITS: Final = 10
 
 
@@ -113,20 +107,10 @@ def _roles(minima: Minima) -> dict[str, str]:
     return {MIN_PER_ROLE: json.dumps(dict(minima.by_role))} if minima.by_role else {}
 
 
-# Which PodGroup a pod belongs to, and in which role: said by its spec, its labels or its annotations.
-#
-#     spec.schedulingGroup.podGroupName          the native PodGroup of that name; labels are not read then
-#     label scheduling.x-k8s.io/pod-group        the PodGroup of that name
-#     annotation forecast-scheduler.io/min-member  the PodGroup that is created for the pod's owner (by_annotation.py)
-#
-# https://github.com/kubernetes-sigs/scheduler-plugins/blob/master/kep/42-podgroup-coscheduling/README.md
-
 GROUP_LABEL: Final = "scheduling.x-k8s.io/pod-group"
-
 
 OLDER_GROUP_LABEL: Final = "pod-group.scheduling.sigs.k8s.io"
 """Of scheduler-plugins before its API group was renamed; read where the other is not there."""
-
 
 ROLE: Final = f"{ANNOTATION_PREFIX}role"
 

@@ -93,26 +93,11 @@ def placing_order(minima: Minima, count: Count, roles: Sequence[str], sizes: Seq
     return first + others
 
 
-# The annotation min-per-role of a PodGroup: a JSON object, role -> how many members it needs at least.
-#
-# A mistake is an error with its place and way out, never a guess: a gang that begins without its parameter server is
-# worse than one that waits.
-
 MIN_PER_ROLE: Final = f"{ANNOTATION_PREFIX}min-per-role"
-
-
 _LONGEST_TEXT: Final = 16_384
-
-
 _MOST_ROLES: Final = 64
-
-
 _LONGEST_ROLE: Final = 253
-
-
 _MOST_MEMBERS: Final = 2**31 - 1
-
-
 _WANTED: Final = 'must be a JSON object such as {"driver": 1, "worker": 4}'
 
 

@@ -20,16 +20,8 @@ from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
 from placement.pod_groups.group_apis import OURS, GroupApi, group_key
 from placement.pod_groups.minima import Minima
 
-# Annotations of a PodGroup that say how close together its members are to be: which label keys of nodes, how firmly.
-#
-# A domain is the nodes that have the same value of a label: a node by kubernetes.io/hostname, a rack, a zone.
-
 TOPOLOGY_PREFERRED: Final = f"{ANNOTATION_PREFIX}topology-preferred"
-
-
 TOPOLOGY_REQUIRED: Final = f"{ANNOTATION_PREFIX}topology-required"
-
-
 MOST_LEVELS: Final = 8
 
 
@@ -147,9 +139,6 @@ class PodGroupInfo:
             and (self.topology, self.disruption) == (other.topology, other.disruption)
             and (self.priority, self.may_preempt) == (other.priority, other.may_preempt)
         )
-
-
-# What a filter or preference asks about gangs; scheduler loops answer from GangDirectory.
 
 
 class GangLookup(Protocol):

@@ -12,8 +12,6 @@ from base.yaml_reader import YamlMistake, decoded_text
 from base.yaml_reader import read_yaml as read_any_yaml
 from placement.policies.mistakes import DocumentMistake
 
-# YAML of a policy document, of which any client may have written it.
-
 MAX_BYTES: Final = 1 << 20
 """As much as a ConfigMap can hold."""
 

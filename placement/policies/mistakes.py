@@ -52,15 +52,11 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
-# What pydantic found wrong with a document, as one sentence with its place and the way out.
-
 _LONGEST_VALUE = 80
-
 
 _FORMER: Mapping[int | str, str] = {
     "rare_devices": "write cards: {protection: soft} or hard; which types are rare is node_rules.cards.rare_types",
 }
-
 
 _MUST_BE = {
     "string_type": "text",

@@ -17,7 +17,6 @@ from scorer.scoring_policy import ScoringPolicy
 POLICY_ANNOTATION: Final = ANNOTATION_PREFIX + "policy"
 """A pod chooses its policy by name; it wins over every rule."""
 
-
 _LONGEST_NAME: Final = 63
 
 

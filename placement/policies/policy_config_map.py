@@ -24,11 +24,7 @@ from kube.decoding.wire_base import Wire
 from placement.policies.policy_reports import PolicyEvents
 from placement.policies.provider import PolicyOutcome, PolicyProvider
 
-# The ConfigMap that holds a policy document: key policies.yaml, or the only key there is.
-
 KEY: Final = "policies.yaml"
-
-
 _READ_SECONDS: Final = 10.0
 
 

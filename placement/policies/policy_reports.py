@@ -20,17 +20,13 @@ from placement.policies.provider import OutcomeKind, PolicyOutcome, PolicyProvid
 
 _CONTROLLER: Final = "forecast-scheduler.io/policies"
 
-
 _REASONS: Final = {
     OutcomeKind.ACCEPTED: "PolicyAccepted",
     OutcomeKind.REFUSED: "PolicyRefused",
     OutcomeKind.GONE: "PolicyGone",
 }
 
-
 _UNKNOWN: Final = "UnknownPolicy"
-
-
 _MAX_WAITING: Final = 200
 
 
@@ -74,9 +70,6 @@ class PolicyEvents(EventRecorder):
             return api_event(regarding, reason=reason, note=note(), at=now, source=source, is_warning=is_warning)
 
         self.record(event, bucket=bucket, at=now)
-
-
-# How the policies are doing, for /metrics. Register the collector with the registry of the service.
 
 
 class PolicyCollector(Collector):

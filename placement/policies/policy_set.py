@@ -17,11 +17,6 @@ from placement.policies.rules import LabelsOf, PolicyRule
 from placement.policies.selector_index import SelectorIndex
 from scorer.scoring_policy import ChosenScoring
 
-# The first rule that holds for a pod, among a thousand, in a few microseconds.
-#
-# What rules say of namespaces is found out once per namespace and set of its labels, as a set of rules; what they say
-# of the pod's labels is looked up in one index of all rules.
-
 _MOST_NAMESPACES: Final = 4096
 
 
@@ -72,11 +67,7 @@ def _set(positions: Iterable[int]) -> int:
 
 
 BY_ANNOTATION: Final = "its annotation"
-
-
 BY_DEFAULT: Final = "the default"
-
-
 BY_NOTHING: Final = "no rule holds"
 
 

@@ -28,8 +28,6 @@ from placement.policies.policy_set import PolicyChoice, PolicySet
 from placement.policies.rules import LabelsOf, unread_namespaces
 from scorer.scoring_policy import ChosenScoring
 
-# What became of a policy document, and how the policies are doing.
-
 
 class OutcomeKind(Enum):
     """The value is the label of the metric."""
@@ -79,13 +77,10 @@ class PolicyStatus:
 
 logger = logging.getLogger(__name__)
 
-
 UnknownListener = Callable[[PodInfo, str, Collection[str]], None]
 """Called once per pod with the pod, the unknown name, and the names of all policies. It must not wait."""
 
-
 _MOST_COUNTED: Final = 1_000
-
 
 _MOST_REMEMBERED: Final = 10_000
 """Pods whose annotation names no policy."""

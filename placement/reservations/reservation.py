@@ -15,13 +15,8 @@ from kube.objects.constraints import LabelSelector
 from kube.objects.objects import PodInfo
 
 API_VERSION: Final = "forecast-scheduler.io/v1alpha1"
-
-
 KIND: Final = "Reservation"
-
-
 PATH: Final = f"/apis/{API_VERSION}/reservations"
-
 
 HIGHEST_PRIORITY: Final = 2**31 - 1
 """No pod has more, so that a stand-in on its node is no victim of any."""
@@ -87,8 +82,6 @@ class Reservation:
         )
         return HeldRoom(stand_in, self.owners, self.since, self.until)
 
-
-# What has to be written into the status of a Reservation, decided from it and from the tables. No I/O.
 
 LONGEST_MESSAGE: Final = 512
 

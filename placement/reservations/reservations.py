@@ -117,9 +117,6 @@ class Reservations:
         return one.shape if is_due and one.shape.scheduler_name in self._places else None
 
 
-# Reservations as Prometheus sees them; docs/use/reservations.md lists the metrics.
-
-
 class ReservationCollector(Collector):
     """Every replica exports the same: what the API server says."""
 

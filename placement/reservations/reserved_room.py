@@ -20,11 +20,8 @@ from placement.filters.rejections import found
 from placement.plugins import Preferred
 from placement.what_if import WithoutPods
 
-# Where a pod finds room that is reserved for it: on nodes where it passes all filters once that room is free.
-
 _MOST_TRIED: Final = 512
 """Rooms that are tried for one pod: thousands of one owner would keep all other pods waiting."""
-
 
 Passes = Callable[[], Bools]
 """(n_rows,) nodes that the pod passes as the tables are now."""
@@ -76,7 +73,6 @@ def _is_in(row: int, passes: Bools) -> bool:
 
 
 _REASON: Final = "node(s) reserve their room for other pods"
-
 
 _MOST_ROOMS: Final = 8
 """Nodes with room of its own that a pod is offered: it takes one."""

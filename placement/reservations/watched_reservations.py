@@ -27,15 +27,10 @@ from kube.objects.objects import RESERVATION, SHARING_PLUGIN_PREFIX, PodInfo
 from placement.pod_groups.group_of_pod import GROUP_LABEL, MIN_MEMBER, OLDER_GROUP_LABEL
 from placement.reservations.reservation import KIND, PATH, Reservation, ReservationPhase
 
-# The pod of a template, or of bare resources, as the stand-in of a Reservation.
-
 NAME_PREFIX: Final = "reservation:"
 """Of names of stand-ins. No pod can have such a name."""
 
-
 _GROUP_LABELS: Final = frozenset({GROUP_LABEL, OLDER_GROUP_LABEL})
-
-
 _NOT_OF_A_ROOM: Final = frozenset({MIN_MEMBER, RESERVATION})
 
 
@@ -99,14 +94,8 @@ def _on_node(constraints: PodConstraints, node: str) -> PodConstraints:
 
 
 DEFAULT_LIFETIME: Final = "24h"
-
-
 DEFAULT_LIFETIME_SECONDS: Final = 86_400.0
-
-
 LONGEST_LIFETIME_SECONDS: Final = 366 * 86_400.0
-
-
 _LONGEST_PROBLEM: Final = 512
 
 
@@ -148,11 +137,7 @@ class _ReservationJson(Wire):
 
 
 _DECODER: Final = msgspec.json.Decoder(_ReservationJson)
-
-
 _SPEC: Final = msgspec.json.Decoder(_SpecJson)
-
-
 _STATUS: Final = msgspec.json.Decoder(_StatusJson | None)
 
 

@@ -105,12 +105,6 @@ def _in_place(rows: Ints) -> Ints | slice:
     return rows
 
 
-# Which node kube-scheduler will probably take: its own scores, as far as they can be computed, plus our points.
-#
-# An extender does not learn the choice. Charging the node that we rank first would be wrong whenever kube-scheduler's
-# scores decide otherwise, and every pod that follows before the binding is seen would be advised on a cluster that does
-# not exist.
-
 POINT_VALUE: Final = 10
 """What one point is worth in kube-scheduler's scores, at weight 1: MaxNodeScore / MaxExtenderPriority."""
 

@@ -20,11 +20,6 @@ from placement.scores.pod_topology_spread import PodTopologySpreadScore
 from placement.scores.standard_score import StandardScore
 from placement.scores.taint_toleration import TaintTolerationScore
 
-# kube-scheduler's scores that need more than requests, with their default weights (apis/config/v1/default_plugins.go).
-#
-# NodeResourcesFit and NodeResourcesBalancedAllocation, of weight 1 each, are scorer.scores.least_allocated and
-# balanced_allocation.
-
 STANDARD_SCORES: Final[tuple[tuple[StandardScore, int], ...]] = (
     (TaintTolerationScore(), 3),
     (NodeAffinityScore(), 2),
@@ -33,29 +28,20 @@ STANDARD_SCORES: Final[tuple[tuple[StandardScore, int], ...]] = (
     (ImageLocality(), 1),
 )
 
-
 FIT: Final = "NodeResourcesFit"
-
-
 BALANCED: Final = "NodeResourcesBalancedAllocation"
-
-
 SPREAD: Final = "PodTopologySpread"
-
 
 OURS: Final = "ForecastScheduler"
 """The weighted mean of our own scores, ten for each point: what the extender adds to kube-scheduler's sum."""
 
-
 PluginWeights = Mapping[str, float]
 """By plugin name. All are whole numbers but that of OURS; 0 = the score does not count."""
-
 
 PLUGIN_WEIGHTS: Final[PluginWeights] = MappingProxyType(
     {FIT: 1, BALANCED: 1, **{score.name: weight for score, weight in STANDARD_SCORES}, OURS: 1}
 )
 """The default weights."""
-
 
 FURTHER_PLUGINS: Final = ("DynamicResources",)
 """Score plugins of single profiles, which bring a default weight of their own."""

@@ -31,14 +31,7 @@ from placement.index.node_labels import ABSENT
 from placement.index.pods_by_labels import is_spread_by_default
 from placement.scores.standard_score import MAX_NODE_SCORE
 
-# What soft topology spread constraints say of nodes, kept up to date while like pods are placed one after the other.
-#
-# Source: framework/plugins/podtopologyspread/scoring.go. Nodes of one *kind* have the same score: they are in the same
-# domains, have as many matching pods of their own, and are labelled alike. There are few kinds however many nodes, so a
-# landing pod costs a look at the kinds.
-
 HOSTNAME: Final = "kubernetes.io/hostname"
-
 
 SYSTEM_DEFAULTS: Final = (
     TopologySpreadConstraint(max_skew=3, topology_key=HOSTNAME, hard=False, selector=None),

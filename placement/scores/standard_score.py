@@ -30,8 +30,6 @@ class StandardScore(Protocol):
         """
 
 
-# Raw scores of one plugin -> 0..100. Source: framework/plugins/helper/normalize_score.go.
-
 MAX_NODE_SCORE: Final = 100
 
 

@@ -32,7 +32,6 @@ from placement.topology.aligned_needs import MILLI, AlignedNeeds, Units
 NOWHERE: Final = 2**62
 """Left of a resource that no zone of the node reports."""
 
-
 MOST_ZONES: Final = 8
 """Zones of a node of which sets are tried, as many as the kubelet allows by default (defaultMaxAllowableNUMANodes)."""
 
@@ -233,13 +232,6 @@ def _take(wanted: Ints, left: ZonesLeft, zones: Ints) -> None:
             left.units[:, zone, column] -= taken
             rest = rest - taken
         left.units[nodes, lowest, column] -= rest
-
-
-# Whole physical cores: which nodes of option full-pcpus-only give them to a pod, and how many pods break: pure.
-#
-# The kubelet takes whole cores first, and single threads from cores that are in use already (takeByTopologyNUMAPacked
-# in pkg/kubelet/cm/cpumanager/cpu_assignment.go). So of a zone with `left` CPUs, `left mod threads` are threads of a
-# core that is partly in use, as long as pods leave in the order that keeps cores together. More of them cannot be seen.
 
 
 def is_multiple(needs: AlignedNeeds, threads: Ints) -> Bools:

@@ -135,15 +135,11 @@ def _take(one: MemberKind, members: Ints, units: Ints, milli: Ints) -> None:
         milli -= np.clip((members * one.devices)[:, None] - before, 0, shares) * one.milli[:, None]
 
 
-# What is left of a gang to be placed, kind by kind, and what nodes have left for it: from the tables to domains.py.
-
 FiltersOf = Callable[[PodInfo], Sequence[Filter]]
 """All that the profile asks about a pod."""
 
-
 _MOST_KINDS: Final = 16
 """Of one gang; those of further kinds, the smallest, are not counted: filters are asked once for each."""
-
 
 _MOST_ROOM: Final = 2**31 - 1
 

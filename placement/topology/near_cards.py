@@ -30,17 +30,8 @@ from placement.plugins import Preferred
 from placement.topology.node_zones import CardLayout, Groups
 from placement.topology.zone_table import ZoneTable
 
-# Which cards of a node are near each other, and which of them a pod gets: pure.
-#
-# Cards are in groups on one or two levels: joined by NVLink, and of one NUMA zone. A pod gets cards of as few groups as
-# possible, on the first level that is known and then on the next; among equal choices the one that breaks the fewest
-# groups of which all cards are free, then the one that leaves the fewest free cards in the groups that it touches.
-#
-#     free 0 1 2 3 . 5 6 7   groups of 4   3 cards: 5 6 7, for 0 1 2 would break a whole group
-
 UNKNOWN: Final = 255
 """Distance between zones if it is not stated (ACPI SLIT)."""
-
 
 _MOST_COMBINED: Final = 10
 """Groups that are combined in all ways when none holds all; of more, those with the most free."""

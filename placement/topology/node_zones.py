@@ -124,52 +124,20 @@ class NodeZones:
     cpus: CpuManager = CpuManager()
 
 
-# What a NodeResourceTopology says of its node's CPU manager, and what a label of the node adds.
-#
-#     attribute threadsPerCore           "2"                                   ours
-#     attribute cpuManagerPolicy         "static", "none"                      named after the kubelet's fields, as
-#     attribute cpuManagerPolicyOptions  "full-pcpus-only=true,..."            topologyManagerPolicy is; written as in
-# the
-#     attribute memoryManagerPolicy      "Static", "None"                      kubelet's flags
-#     annotation kubelet.koordinator.sh/cpu-manager-policy                     of Koordinator's koordlet: policy,
-# options
-#     annotation node.koordinator.sh/cpu-topology                              of koordlet: core and socket of each CPU
-#     label feature.node.kubernetes.io/cpu-hardware_multithreading             of Node Feature Discovery
-#
-# An attribute goes before an annotation, and both before the label. The label says that there are several threads per
-# core, not how many: it counts on amd64 only, where there are two.
-
 THREADS_PER_CORE: Final = "threadsPerCore"
-
-
 CPU_POLICY: Final = "cpuManagerPolicy"
-
-
 CPU_OPTIONS: Final = "cpuManagerPolicyOptions"
-
-
 MEMORY_POLICY: Final = "memoryManagerPolicy"
-
-
 KOORDINATOR_POLICY: Final = "kubelet.koordinator.sh/cpu-manager-policy"
-
-
 KOORDINATOR_CPUS: Final = "node.koordinator.sh/cpu-topology"
-
-
 MULTITHREADING: Final = "feature.node.kubernetes.io/cpu-hardware_multithreading"
-
-
 _ARCH: Final = "kubernetes.io/arch"
-
 
 _MOST_THREADS: Final = 8
 """POWER has the most: SMT8."""
 
-
 _TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 """As the kubelet reads options (strconv.ParseBool)."""
-
 
 T = TypeVar("T")
 
@@ -196,8 +164,6 @@ class CpusJson(Wire):
 
 
 _POLICY: Final = msgspec.json.Decoder(CpuManagerPolicyJson)
-
-
 _CPUS: Final = msgspec.json.Decoder(CpusJson)
 
 

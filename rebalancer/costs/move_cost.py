@@ -26,7 +26,6 @@ from scorer.scoring_policy import OPT_OUT_ANNOTATION, opts_out
 HIGHEST_USER_PRIORITY: Final = 1_000_000_000
 """Above are system-cluster-critical and system-node-critical (pkg/apis/scheduling/types.go)."""
 
-
 SURGED_KINDS: Final = frozenset({"Deployment"})
 """Owners that can be made to start a replacement before the pod goes."""
 
@@ -128,11 +127,7 @@ def _of_its_service(pod: PodInfo, facts: MoveFacts, occasion: Occasion, wish: Ow
 
 
 _HALF_HOUR: Final = 1800.0
-
-
 _HOUR: Final = 3600.0
-
-
 _QOS_SHARE: Final = {QosClass.GUARANTEED: 1.0, QosClass.BURSTABLE: 0.5, QosClass.BEST_EFFORT: 0.0}
 
 
@@ -188,9 +183,6 @@ def _lost_hours(pod: PodInfo, facts: MoveFacts, begin: float) -> float:
     if not facts.service.runs_to_completion:
         return 0.0
     return max(0.0, begin - (pod.created if pod.started is None else pod.started)) / _HOUR
-
-
-# Which pods may move in the middle of the day, because of the unforeseen.
 
 
 def is_insensitive(pod: PodInfo, facts: MoveFacts, cost: MoveCost, options: UnforeseenOptions) -> bool:

@@ -20,11 +20,8 @@ from kube.objects.objects import PodInfo
 from placement.disruption_budgets import DisruptionBudgets
 from rebalancer.timing.windows import MoveWindow
 
-# How long pods of a service take from their node until they are ready, learned from pods that pass by.
-
 _REMEMBERED: Final = 15
 """Pods per service. The median of these follows a new version within a rollout, and no single slow node moves it."""
-
 
 _LONGEST: Final = 3600.0
 """Seconds. A pod that became ready later was broken and mended, or has lost its readiness in between."""
@@ -144,8 +141,6 @@ class Occasion:
         """Moves because of the unforeseen: the peak is here."""
         return cls(now, now, now.astimezone(UTC), zone)
 
-
-# What the live tables know of pods and their services, apart from the pods themselves, when moves are planned.
 
 CoolingUntil = Callable[[PodInfo], float | None]
 """Unix seconds until which a pod is not to be moved again; None = it was not moved lately."""

@@ -15,8 +15,6 @@ from rebalancer.execution.observation import DeploymentSeen, Observation, PodSee
 from rebalancer.execution.plan_wire import MoveSpec, MoveStatus, clipped, moment
 from rebalancer.rebalance_settings import ExecutionOptions
 
-# One step of a move: a record to be written, or a request that the record permits.
-
 UNSURE_SECONDS: Final = 30.0
 """An unanswered request may still be carried out for this time."""
 

@@ -134,8 +134,6 @@ class Observation:
 # API servers of one cluster may disagree by seconds: pods created that shortly before the newest are recorded by UID.
 
 _SKEW: Final = timedelta(seconds=10)
-
-
 _BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 

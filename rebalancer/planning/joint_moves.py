@@ -20,7 +20,6 @@ from rebalancer.planning.targets import nearest
 ROOM_MAKERS = 8
 """Pods for which a third node is looked for, the most promising of a hot node."""
 
-
 _Room = tuple[float, int, int, int]
 """What it is worth at most if a pod moves to a target that another pod leaves: worth, pod, target, other pod."""
 
@@ -181,7 +180,6 @@ def _with_room_made(draft: Draft, room: list[_Room], least: float) -> Iterator[S
 
 LONGEST = 4
 """Moves in a chain."""
-
 
 URGENT = 1e3
 """Node half hours that a limit weighs while it does not hold: more than any relief within one step."""

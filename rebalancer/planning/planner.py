@@ -112,9 +112,6 @@ def _group(of_pod: Ints, left: Ints) -> tuple[Ints, Ints]:
     return rows, left[found]
 
 
-# A draft as a Plan: every move with its gain at its turn and its reason, the figures in double precision.
-
-
 def finished_plan(draft: Draft, most_gain: float) -> Plan:
     """Return the plan. Undoes the steps of the draft, and makes them once more in order."""
     tables, steps = draft.tables, list(draft.steps)

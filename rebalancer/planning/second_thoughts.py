@@ -81,22 +81,17 @@ def _looked_at(draft: Draft, pod: int) -> _Entry | None:
 CLOSE_ENOUGH: Final = 0.98
 """Share of what any plan could gain from which on nothing is taken back."""
 
-
 OUT_OF_SIGHT: Final = 0.2
 """Share of the pods that a random trial leaves where they are."""
-
 
 AVERSION: Final = 0.1
 """Mean of what it raises the price of a pod by, as share of the heat of the hottest node."""
 
-
 HASTE: Final = 8
 """A trial looks at one in so many of the pairs and chains that the plan itself looks at."""
 
-
 PATIENCE: Final = 150
 """Trials in a row that find nothing better before the search ends."""
-
 
 MILLION: Final = 1e6
 

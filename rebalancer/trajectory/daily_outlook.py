@@ -96,9 +96,6 @@ class ByLastWeek:
         return replace(known, replicas=np.where(scaled[:, None], known.replicas, replicas[:, None]))
 
 
-# Placement by a forecast that is renewed every day, as the scorer takes up the model of last night.
-
-
 def requests_of_services(recording: Recording, pods: Ints) -> Floats:
     """The largest request of each service's pods: (n_services, 2); 0 = none is among them, or nothing known.
 
@@ -155,9 +152,6 @@ def jobs_from(recording: Recording, forecast: CurveForecast, slot: int) -> JobPo
     n_slots = forecast.mean.shape[2]
     ends = jobs.end < recording.n_slots
     return JobPods(jobs.ending, np.where(ends, np.clip(jobs.end - slot, 0, n_slots), n_slots))
-
-
-# What a plan believes the nodes will use: by a forecast, with its bound, or by the true future, without one.
 
 
 @dataclass(frozen=True, slots=True)

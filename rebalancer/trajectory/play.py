@@ -21,8 +21,6 @@ from scorer.replay.replay_rules import ReplayRule
 from scorer.replay.running_cluster import RunningCluster
 from scorer.replay.window import DEFAULT_HOUR
 
-# Who moves pods in a trajectory: a mover looks at the cluster in each half hour, and names pods and their targets.
-
 NIGHT_SLOT: Final = DEFAULT_HOUR * 60 // SLOT_MINUTES
 """04:00, the quiet hour: first services are released, then the night's plan is made, hours before the ramp."""
 
@@ -181,9 +179,6 @@ def _move(
     moves.append(PlayedMove(slot // SLOTS_PER_DAY, source, slot))
     landed = int(cluster.node[pod])
     return MadeMove(slot, pod, source, landed, is_return=any(move.source == landed for move in moves))
-
-
-# What a mover by live load sees: usage of the half hour before, of nodes and of pods.
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,8 +33,6 @@ from scorer.replay.recording import Recording, attribute_usage, record
 from scorer.replay.replay_rules import ByCurves, Native, ReplayRule
 from scorer.replay.window import ReplayWindow, replay_window
 
-# Which services are released on which day, in addition to what was recorded. The same for every rule of a seed.
-
 
 def daily_releases(recording: Recording, n_days: int, share: float, seed: int) -> Mapping[int, Ints]:
     """Services that are released on each day of the trajectory.
@@ -51,16 +49,13 @@ def daily_releases(recording: Recording, n_days: int, share: float, seed: int) -
 
 UNTOUCHED, PLACEMENT, MOVES, PLACEMENT_AND_MOVES = "untouched", "placement", "moves", "placement_and_moves"
 
-
 LOW_NODE_UTILIZATION, LOW_NODE_LOAD, RELIEVE_AND_MIGRATE = (
     "low_node_utilization",
     "low_node_load",
     "relieve_and_migrate",
 )
 
-
 CLAIRVOYANT = "clairvoyant"
-
 
 RULES: Final = (
     UNTOUCHED,
@@ -72,7 +67,6 @@ RULES: Final = (
     RELIEVE_AND_MIGRATE,
     CLAIRVOYANT,
 )
-
 
 PEAK_WINDOW: Final = (34, 46)
 """17:00 to 23:00, in half hours of the day: pods should not move then."""

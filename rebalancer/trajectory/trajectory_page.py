@@ -29,8 +29,6 @@ from rebalancer.trajectory.trajectories import (
 )
 from scorer.replay.replay_page import styled
 
-# The picture of a trajectory: how soon each rule takes effect, and how many moves that cost.
-
 LABELS: Final = {
     UNTOUCHED: "untouched (kube-scheduler)",
     PLACEMENT: "placed by the forecast",
@@ -42,7 +40,6 @@ LABELS: Final = {
     CLAIRVOYANT: "true future",
 }
 
-
 _COLOURS: Final = {
     UNTOUCHED: "#c8553d",
     PLACEMENT: "#7d8ca3",
@@ -53,7 +50,6 @@ _COLOURS: Final = {
     RELIEVE_AND_MIGRATE: "#c97b9b",
     CLAIRVOYANT: "#946c3c",
 }
-
 
 _WIDE: Final = (UNTOUCHED, PLACEMENT_AND_MOVES)
 

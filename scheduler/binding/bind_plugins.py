@@ -106,8 +106,6 @@ def request_of(pod: PodInfo, node: str) -> BindingRequest:
     return BindingRequest(pod.namespace, pod.name, pod.uid, node)
 
 
-# Bind plugin DryRun: takes every pod as bound and sends nothing.
-
 logger = logging.getLogger(__name__)
 
 

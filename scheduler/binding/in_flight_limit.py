@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 _LEFT_AFTER_THROTTLING = 0.75
-
-
 _AT_MOST_EVERY_SECONDS = 1.0
 
 
@@ -46,9 +44,6 @@ class InFlightLimit:
     def went_well(self) -> None:
         """A binding was answered as it should be."""
         self._now = min(self._most, self._now + 1.0 / self._now)
-
-
-# When the loop pauses because bindings are behind.
 
 
 class Backpressure:

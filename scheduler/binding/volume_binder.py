@@ -42,10 +42,6 @@ from scheduler.binding.volume_progress import (
     volume_choice,
 )
 
-# Pods whose volumes are being bound, and the callbacks for when that is over.
-#
-# Looked at again whenever the tables change for one of them: nothing is polled.
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Wait:
@@ -136,17 +132,11 @@ class VolumeWaits(NodesAndPodsOnly):
 BIND_SECONDS: Final = 600.0
 """bindTimeoutSeconds of kube-scheduler."""
 
-
 _FAILURE_SECONDS: Final = 240.0
 """Shorter than the five minutes after which pods that wait are looked at again in any case."""
 
-
 _MARGIN_SECONDS: Final = 60.0
-
-
 _MERGE: Final = "application/merge-patch+json"
-
-
 _AT_ONCE: Final = 32
 
 

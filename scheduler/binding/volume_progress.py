@@ -109,7 +109,6 @@ def _on_node(claim: VolumeClaimInfo, node: str) -> ChosenNode:
 
 NAME = "VolumeBinding"
 
-
 Versions = Mapping[str, str]
 """resourceVersions of what we have written, by "volume name" or "namespace/name" of the claim."""
 

@@ -45,9 +45,6 @@ class Decisions:
     looked_for_victims: int = 0
 
 
-# How the node that a pod is given stood among the others, for the decision log.
-
-
 @dataclass(frozen=True, slots=True)
 class NodeChoice:
     """

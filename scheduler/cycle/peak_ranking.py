@@ -31,7 +31,6 @@ _ENDLESS: Final = 2**31 - 1
 _AHEAD: Final = 24
 """Nodes beyond the short list whose exact cost is looked at together with the next one's."""
 
-
 _POOL: Final = 128
 """Nodes of the lowest share that are kept in order."""
 

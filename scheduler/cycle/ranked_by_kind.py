@@ -18,10 +18,6 @@ import numpy as np
 
 from base.arrays import Floats, Ints
 
-# Nodes from the best to the worst, sorted only as far as somebody looks.
-#
-# A batch of some dozen pods looks at as many nodes, and a full sort of 5,000 takes as long as placing ten pods.
-
 _CHUNK: Final = 64
 """Nodes that are sorted first; four times as many the next time."""
 
@@ -60,7 +56,6 @@ class BestFirst:
 
 
 _FEW_KINDS = 2**15
-
 
 Ranked = tuple[float, int, float, float]
 """-(standard + ours), position, standard, ours: sorts as it should."""

@@ -63,8 +63,6 @@ class SpecJson(Wire):
 
 
 _SPEC: Final = msgspec.json.Decoder(SpecJson | None)
-
-
 _STATUS: Final = msgspec.json.Decoder(PodGroupStatus | None)
 
 
@@ -162,11 +160,7 @@ class _Status(Wire):
 
 
 _OBJECT: Final = msgspec.json.Decoder(PodGroupJson)
-
-
 _NATIVE_SPEC: Final = msgspec.json.Decoder(_Spec)
-
-
 _NATIVE_STATUS: Final = msgspec.json.Decoder(_Status | None)
 
 
@@ -230,7 +224,6 @@ def _native_status(body: Raw) -> PodGroupStatus:
 
 
 _PHASES: Final = {"True": "Scheduled", "False": "Scheduling"}
-
 
 WATCHED_GROUPS: Final[Mapping[GroupApi, Watched[PodGroupInfo]]] = {
     OURS: POD_GROUPS,

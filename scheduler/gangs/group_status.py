@@ -36,8 +36,6 @@ from placement.pod_groups.pod_group import PodGroupInfo, PodGroupStatus
 from scheduler.gangs.gang_gate import GangVerdict, Reason
 from scheduler.gangs.members import Members, MemberStanding
 
-# A group at one moment, for its status and for events.
-
 _OWNERS_NAMED: Final = 10
 
 
@@ -91,10 +89,7 @@ def _owners(pods: Iterable[PodInfo]) -> tuple[str, ...]:
 UNDEFINED_UPSTREAM: Final = ("scheduled", "conditions")
 """Fields of ours that scheduler-plugins' definition does not have: it drops them."""
 
-
 _FINAL: Final = frozenset({"Finished", "Failed"})
-
-
 _LONGEST_MESSAGE: Final = 1024
 
 

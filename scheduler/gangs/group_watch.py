@@ -41,8 +41,6 @@ class PodGroupSink:
             self._directory.delete_group(obj)
 
 
-# How many PodGroups there are in each phase, as the watch has them: for metrics and the status page.
-
 _NEW = "Pending"
 """No status has been written yet."""
 

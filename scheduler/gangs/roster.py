@@ -17,8 +17,6 @@ from scheduler.gangs.gang_gate import UNTRIED, Attempts, Reason, timeout_of
 from scheduler.gangs.members import Member, Members, MemberStanding, standing_of
 from scheduler.loop_settings import GangOptions
 
-# What the directory knows of one group.
-
 
 class KnownGang:
     """Guarded by the directory's lock.

@@ -27,13 +27,8 @@ from scheduler.overcommit.overcommit import Overcommit, OvercommitCause
 from scheduler.overcommit.overcommitted_nodes import LockedTables, OvercommitWatch
 from scheduler.overcommit.repair_victims import RepairPlan, is_evictable, plan_repair
 
-# Events about overcommits: on nodes, which `kubectl describe node` shows, and on pods that were evicted for them.
-
 CONTROLLER: Final = "forecast-scheduler.io/scheduler"
-
-
 _ACTION: Final = "RepairingOvercommit"
-
 
 _HOW: Final = {
     OvercommitCause.OWN: "although no other scheduler should place pods here",
@@ -69,9 +64,6 @@ def _on_node(node: str, reason: str, note: str, at: float, instance: str) -> dic
 
 def _unit(kind: str) -> str:
     return {"cpu": "milli-cores ", "memory": "bytes ", "ephemeral-storage": "bytes "}.get(kind, "")
-
-
-# Overcommits and their repairs, for /metrics. Register the collector with the registry of the service.
 
 
 class OvercommitCollector(Collector):
@@ -116,9 +108,6 @@ class OvercommitCollector(Collector):
         yield evictions
 
 
-# Carries repairs of overcommitted nodes out: what `repair` names is evicted as node_relief.py does it.
-
-
 class OvercommitRepair(NodeRelief[Overcommit]):
     """`step` is called again and again by one thread."""
 
@@ -156,8 +145,6 @@ class OvercommitRepair(NodeRelief[Overcommit]):
 
 
 _SECONDS = 1.0
-
-
 _MOST_EVENTS_WAITING = 200
 
 

@@ -19,7 +19,6 @@ from scheduler.overcommit.overcommit import Overcommit, units_of
 Gives = Callable[[PodInfo, str], int]
 """What a pod releases of a resource, in whole units."""
 
-
 _NOT_MADE_ANEW = frozenset({"", "DaemonSet", "Node"})
 """Kinds of owners: none, one that puts the pod back on the same node, and the kubelet's static pods."""
 

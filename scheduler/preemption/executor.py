@@ -75,19 +75,13 @@ def delete_body(victim: PodInfo, resource_version: str = "") -> bytes:
 
 logger = logging.getLogger(__name__)
 
-
 T = TypeVar("T")
-
-
 _AT_ONCE: Final = 16
-
 
 _AGAIN_SECONDS: Final = 1.0
 """Between two rounds of tries."""
 
-
 _REFUSALS: Final = 400
-
 
 Tell = Callable[[PodInfo, str, str], None]
 """Posts an event soon, and never waits: the pod it is about, its reason, its note."""

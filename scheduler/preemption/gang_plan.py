@@ -21,8 +21,6 @@ from scheduler.preemption.releasable_room import room_for
 from scheduler.preemption.sitting_pods import SittingPods
 from scheduler.preemption.victim_gangs import VictimGangs, broken_gangs
 
-# What it costs to make room for a gang, and who takes which room then: what gang_search.py compares and hands on.
-
 Seat = tuple[PodInfo, int]
 """A member, and the row of the node that it is to have."""
 

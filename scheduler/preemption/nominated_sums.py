@@ -53,8 +53,6 @@ def fitted(column: Ints, n_rows: int) -> Ints:
     return grown(column, n_rows)[:n_rows].copy()
 
 
-# What a pod requests in the whole units that filter NodeResourcesFit counts in.
-
 NOMINATED_REASON = "node(s) keep room for nominated pods of equal or higher priority"
 
 

@@ -22,8 +22,6 @@ from scheduler.preemption.nominated_sums import wanted_units
 from scheduler.preemption.sitting_pods import SittingPods
 
 _PRIORITIES: Final = 3
-
-
 _LIMITS: Final = 8
 
 
@@ -101,8 +99,6 @@ class CumulatedByPriority:
         found.follow(may_go)
         return found
 
-
-# What a pod lacks on each node, and what each bound pod would release.
 
 _BOUNDLESS = 2**62
 

@@ -20,8 +20,6 @@ from placement.plugins import FlowHead, FlowOrder, Pick, QueueSort, SortedUnit, 
 from scheduler.queue.lazy_heap import LazyHeap
 from scheduler.queue.queued_pods import QueuedPodInfo, Unit
 
-# The active units of one flow: in the order of QueueSort, by due time, and their pods by how long they wait.
-
 
 class Flow:
     """
@@ -247,9 +245,6 @@ class ActiveUnits:
 
 def _by_priority(head: FlowHead) -> tuple[Sequence[float], str]:
     return (-head.first.priority, head.first.since), head.flow
-
-
-# Which unit comes first: plugin PrioritySort (pkg/scheduler/framework/plugins/queuesort/priority_sort.go).
 
 
 class PrioritySort:

@@ -18,8 +18,6 @@ from scheduler.queue.unschedulable import UnschedulablePods
 
 # An Enum's member is found several times faster by a name of its own (CPython 3.11).
 ACTIVE, UNSCHEDULABLE, GATED = Part.ACTIVE, Part.UNSCHEDULABLE, Part.GATED
-
-
 IN_FLIGHT, NOWHERE = Part.IN_FLIGHT, Part.NOWHERE
 
 
@@ -107,9 +105,6 @@ class Parts:
         return unit, pods
 
 
-# All units there are, by key, and which pod is of which.
-
-
 class UnitTable:
     """A unit is there while there are pods of it."""
 
@@ -160,8 +155,6 @@ class UnitTable:
         unit.members[queued.pod.uid] = queued
         queued.unit, queued.home = of.key, unit
 
-
-# How long a pod, or a gang as a whole, is left alone after an attempt: 1, 2, 4, 8, 10, 10, ... seconds.
 
 _MOST_DOUBLINGS: Final = 60  # far beyond any longest backoff, and no overflow
 

@@ -15,8 +15,6 @@ from scheduler.queue.in_flight import Mark
 from scheduler.queue.lazy_heap import LazyHeap
 from scheduler.queue.plugin_calls import Questions
 
-# Which unit a pod is of: the pods of one controller and priority, a bare pod, or a gang. The queue pops it as one.
-
 
 @dataclass(frozen=True, slots=True)
 class UnitOf:
@@ -65,7 +63,6 @@ class Part(StrEnum):
 
 WAITING: Final = frozenset((Part.ACTIVE, Part.BACKOFF, Part.UNSCHEDULABLE))
 """Parts that the members of a gang are in together."""
-
 
 SHOWN: Final = tuple(part for part in Part if part is not Part.NOWHERE)
 """Parts that a pod which waits can be in."""

@@ -18,8 +18,6 @@ from placement.cluster_events import ClusterEvent, EventKind
 from scheduler.queue.plugin_calls import EVERYTHING, PluginCalls, Plugins, Questions
 from scheduler.queue.queued_pods import Cohort, QueuedPodInfo
 
-# Which properties of a waiting pod matter to whether it can be placed.
-
 # Not among them: what others write into its status while it waits, like conditions and the node it is nominated to.
 _MATTERS: Final = attrgetter(
     "namespace",

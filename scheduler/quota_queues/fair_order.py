@@ -70,45 +70,28 @@ class Lanes:
 
 
 _AGED_EVERY: Final = 4
-
-
 _DUE_EVERY: Final = 2
-
-
 _LEAST_TURNS: Final = 32
-
-
 _TURNS_PER_OWNER: Final = 4
-
 
 _FINEST: Final = 0.03
 """Of an even share among those who wait: a quantum of more would leave few pods' room shared out unevenly."""
 
-
 _COARSEST: Final = 0.0005
 """Of the cluster: a quantum may be that, or hundreds of owners would have turns of one pod, and each costs a cycle."""
-
 
 _MOST_TURNS: Final = 4096
 """Number of turns that suffice for all waiting pods, whatever that does to shares."""
 
-
 _FEW: Final = 1024
-
-
 _MANY: Final = 8192
-
-
 _MOST_DOUBLINGS: Final = 16
-
 
 _FEW_HEADS: Final = 64
 """Of so many flows the one whose pod waits longest is looked for in each turn, of more in every fourth."""
 
-
 _KEPT_FOR: Final = 16
 """An order of tenants is kept for as many turns as one in 16 of them waits: none, up to 31."""
-
 
 _TENANTS: Final = TENANT_QUEUE + "/"
 

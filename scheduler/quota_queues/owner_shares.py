@@ -38,7 +38,6 @@ from scheduler.quota_queues.queue_of import QueueOf, QueueOwner
 
 Amounts = tuple[float, ...]
 
-
 _A_BIT: Final = 1e-9
 """Of a share: sums of floats that should be equal differ by less."""
 
@@ -66,7 +65,6 @@ def pods_to_level(used: Sequence[float], demand: Sequence[float], total: Sequenc
 
 
 CARDS: Final = "cards"
-
 
 _MOST_RESOURCES: Final = 16
 """In addition to cpu and memory: those that nodes offer under a vendor's name, such as nvidia.com/gpu."""
@@ -288,8 +286,6 @@ def _sum(one: Amounts, other: Amounts) -> Amounts:
         one, other = other, one
     return tuple(a + b for a, b in zip(one, (*other, *(0.0,) * (len(one) - len(other))), strict=True))
 
-
-# What owners hold, as metrics: at most as many as a queue distinguishes (queue_of.py).
 
 _LABELS = ["queue", "owner"]
 

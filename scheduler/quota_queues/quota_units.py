@@ -29,7 +29,6 @@ from scheduler.quota_queues.quota_queue_settings import Order, PodQueue
 ONLINE_FLOW: Final = "online"
 """Of pods of no queue: services, unless the settings say otherwise. Flows of queues have a '/' in their names."""
 
-
 _DUE_STEP: Final = 10.0
 
 
@@ -66,9 +65,6 @@ class QueueUnits:
         unit = f"jobs:{member.queue}/{member.owner}" if is_job else f"{of.key}@{flow}"
         since = None if is_job else of.since
         return UnitOf(f"{unit}@{due:.0f}" if due < math.inf else unit, since, False, flow, due)
-
-
-# The order of units within a flow: that of the queue they wait in.
 
 
 class FlowSort:

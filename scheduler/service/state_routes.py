@@ -58,10 +58,6 @@ async def scheduling_service(request: Request) -> SchedulingService:
 
 
 TheSchedulingService = Annotated[SchedulingService, Depends(scheduling_service)]
-
-
-# Whether the scheduling process is alive and ready, and what it is at.
-
 router = APIRouter(tags=["state"])
 
 

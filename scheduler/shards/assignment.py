@@ -94,10 +94,7 @@ def _rank(member: str, shard: int) -> tuple[int, str]:
 _STEP: Final = 2**0.5
 """Weights count in powers of this: small changes of the room move no unit."""
 
-
 _SCALE: Final = 2.0**-64
-
-
 _MOST_KNOWN: Final = 200_000
 
 

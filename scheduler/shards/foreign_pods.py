@@ -36,14 +36,8 @@ from placement.pod_groups.group_of_pod import MIN_MEMBER
 from scheduler.shards.passing_on import PASSED_ON, read_passed_on
 
 _DELETED: Final = b'{"type":"DELETED"'
-
-
 _MOST_REMEMBERED: Final = 20_000
-
-
 _MOST_LISTED: Final = 5_000
-
-
 _NOTHING: Final = Raw()
 
 
@@ -194,13 +188,9 @@ def _is_plain(pod: _Pod) -> bool:
     return b'"persistentVolumeClaim"' not in volumes and b'"ephemeral"' not in volumes
 
 
-# Consistent lists of some pods, for what a replica has not followed: those of a node, or those that wait.
-
 logger = logging.getLogger(__name__)
 
-
 _SECONDS: Final = 5.0
-
 
 _STEP_SECONDS: Final = 2.0
 """After which the nodes that are left wait for the next call: the same thread takes and gives up shards."""

@@ -128,11 +128,6 @@ def _wide(pod: PodInfo) -> Iterator[PodAffinityTerm]:
     return (term for term in pod.constraints.anti_affinity if term.topology_key != _HOSTNAME)
 
 
-# Plugin DecidedAlone: what a replica decided as the leader is not bound once another one may lead.
-#
-# The next leader counts quotas, zones and loans over what it has read: what is bound after that would not be in it.
-
-
 class DecidedAlone:
     """Implements Reserve and Bind; the latter is to be asked before the plugin that binds. leads: the Lease says so."""
 

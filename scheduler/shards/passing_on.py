@@ -17,11 +17,8 @@ from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
 from kube.session.api_session import ApiSession, SessionOver
 from kube.session.session_calls import is_passing_or_conflict, request_with_retries
 
-# What replicas write into a waiting pod that they found no room for: who is to try it next.
-
 PASSED_ON: Final = f"{ANNOTATION_PREFIX}passed-on"
 """Annotation of a waiting pod: how many replicas have tried it in vain, and behind @ the shard that is to try now."""
-
 
 _MOST_TRIES: Final = 1_000
 
@@ -55,7 +52,6 @@ def read_passed_on(text: str) -> PassedOn:
 
 
 logger = logging.getLogger(__name__)
-
 
 _AT_ONCE: Final = 32
 

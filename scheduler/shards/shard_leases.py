@@ -13,19 +13,14 @@ from kube.leader_election.lease_set import LeaseSet
 from kube.objects.objects import ANNOTATION_PREFIX
 from scheduler.loop_settings import ShardOptions
 
-# Names of the Leases of shards and replicas, and the annotations in which their holders speak to each other.
-
 LEASES_LABEL: Final = f"{ANNOTATION_PREFIX}shards-of"
 """Label of all of them: the name of the leader's Lease."""
-
 
 COUNT: Final = f"{ANNOTATION_PREFIX}shards"
 """Number of shards that the holder parts the nodes into."""
 
-
 ROOM: Final = f"{ANNOTATION_PREFIX}room"
 """Share of the cluster that the shard has left, see room.py."""
-
 
 PODS_VERSION: Final = f"{ANNOTATION_PREFIX}pods-version"
 """resourceVersion of the last event of a pod that the holder has seen."""
@@ -47,8 +42,6 @@ def shard_names(lease: LeaseOptions, options: ShardOptions) -> list[str]:
 
 
 _LAG_SECONDS: Final = 10.0
-
-
 _DEAD_SECONDS: Final = 60.0
 
 

@@ -53,8 +53,6 @@ def nodes_to_move(
     return moves
 
 
-# How much room each shard has, by requests and by the forecast: what units are sent by, and nodes are moved by.
-
 _KINDS = ("cpu", "memory")
 
 

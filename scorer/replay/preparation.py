@@ -24,7 +24,6 @@ from scorer.replay.window import ReplayWindow, replay_window
 
 FitModel = Callable[[History], PeakModel]
 
-
 Forecaster = Callable[[History, ReplayWindow, Floats], CurveForecast]
 """From what is known (a history that ends before the window), the window and the pods of each service that are placed,
 (n_services,), to curves over the window. The history may end days before the window begins: a model past its time."""
@@ -114,10 +113,6 @@ def named_rule(name: str, recording: Recording, forecasts: Mapping[str, CurveFor
         return ByCurves(forecasts[name], recording.capacity, jobs=true_runs(recording))
     return by_curves(recording, forecasts[name])
 
-
-# A what-if that last week cannot know: shortly before the placement some services get twice the replicas.
-#
-# Each pod shares its load with a new one, so the total stays: a pod will use half of what it used last week.
 
 SLOTS_BEFORE = 4
 """Two hours: live usage knows the new pods when the placement begins, and the model of last midnight does not."""

@@ -20,10 +20,6 @@ from scorer.replay.curves import CurveForecast
 from scorer.replay.recording import Recording
 from scorer.replay.running_cluster import Playback
 
-# What a placement did to the nodes: hot half hours, uneven peaks, broken promises.
-#
-# All shares are of physical capacity. A day is 24 hours from the moment of placement, so that an evening is never cut.
-
 
 @dataclass(frozen=True, slots=True)
 class Coverage:

@@ -33,7 +33,6 @@ COLOURS = {
     "oracle": "#946c3c",
 }
 
-
 LABELS = {
     "native": "kube-scheduler (requests)",
     "live": "live usage at placement",
@@ -43,13 +42,8 @@ LABELS = {
     "oracle": "true future",
 }
 
-
 _RANGE = LOAD_SCALE[-1].share
-
-
 _SCALE = [[one.share / _RANGE, one.light] for one in LOAD_SCALE]
-
-
 _GRID = "#e6eaee"
 
 
@@ -223,8 +217,6 @@ def styled(figure: go.Figure, *, height: int) -> go.Figure:
     figure.update_annotations(font_size=14)
     return figure
 
-
-# The report of a replay as one HTML file that needs nothing else: plotly's script is inside, once.
 
 RUNGS = {
     "forecast": "fresh model, fresh metrics",

@@ -20,8 +20,6 @@ from scorer.scores.balanced_allocation import balanced_allocation_score
 from scorer.scores.energy import best_nodes
 from scorer.scores.least_allocated import least_allocated_score, nonzero_requests
 
-# The cluster while a replay fills it: what is requested and what is measured now. Knows nothing of what comes.
-
 _SAME_OVERCOMMITMENT = 1.05
 
 
@@ -98,7 +96,6 @@ class ReplayState:
 
 LIVE_HALF_LIFE_SLOTS = 12
 """What a node uses beyond its forecast is halved every six hours: by tomorrow it says nothing."""
-
 
 FULL = 1.0
 """Share of capacity from which requests alone no longer decide. Passing over nodes from 0.95 on was worse than native

@@ -22,8 +22,6 @@ from scorer.scorer_api import NodeFigures, ScorerApi
 # https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
 
 QUANTILES = ("0.5", "0.95")
-
-
 DAYS = ("today", "tomorrow")
 
 

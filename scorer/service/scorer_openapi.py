@@ -50,7 +50,6 @@ _DESCRIPTION = """How good each node is for a pod, by what nodes and services wi
 Usage is in base units: cores, bytes, bytes per second. Times are ISO 8601 in the model's time zone. null = not known,
 or no limit. Every error is `{"error": "one sentence with the way out"}`."""
 
-
 _DOCUMENT = Document(_DESCRIPTION, _ERRORS, _EXAMPLES)
 answer, body = _DOCUMENT.answer, _DOCUMENT.body
 file_answer, plain_answer = _DOCUMENT.file_answer, _DOCUMENT.plain_answer

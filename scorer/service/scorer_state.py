@@ -68,12 +68,7 @@ async def ready_service(request: Request) -> ScorerService:
 
 
 TheService = Annotated[ScorerService, Depends(the_service)]
-
-
 ReadyService = Annotated[ScorerService, Depends(ready_service)]
-
-
-# Large answers, zipped for clients that accept it.
 
 
 async def zipped_response(

@@ -22,8 +22,6 @@ from typing import Any, Final
 
 _ERRORS: Final = (OSError, ssl.SSLError, asyncio.IncompleteReadError, TimeoutError)
 _PIPELINED: Final = 40
-
-
 _TRUSTING: Final = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 _TRUSTING.check_hostname, _TRUSTING.verify_mode = False, ssl.CERT_NONE
 

@@ -20,11 +20,8 @@ from forecast.resources import CPU, RESOURCES
 from forecast.usage_limits import CutSeries
 from trainer.history.cleaning import CleaningReport
 
-# What the checks look at: the history, its last weeks, what cleaning removed, and the load of services and nodes.
-
 RECENT_DAYS: Final = BORROWED_DAYS
 """No predictor needs more than four weeks, so the shape of older days limits no forecast of today."""
-
 
 LOAD_DAYS: Final = 7
 """A service weighs what it used on these last days: one that is gone limits nothing."""

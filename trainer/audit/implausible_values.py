@@ -28,13 +28,8 @@ _IMPOSSIBLE: Final = (
     CleaningCause.LOG_SATURATED,
 )
 
-
 _WRONG_TIMES: Final = (CleaningCause.NO_TIME, CleaningCause.STRAY_TIME, CleaningCause.STEP)
-
-
 _ABOVE: Final = 1.02  # rates of short steps round up
-
-
 _LEAST_HALF_HOURS: Final = 4
 
 
@@ -114,14 +109,10 @@ SPIKE: Final = 10.0
 """Times the highest half hour elsewhere, from which on a single one is taken for a broken sample. A nightly backup
 has its like on other days."""
 
-
 DIP: Final = 0.01
 """Of the lower neighbour, down to which a half hour is a dip."""
 
-
 _SELDOM_BELOW = 0.1  # of the median: the 0.05 quantile of a series that is never idle otherwise
-
-
 _LEAST_SLOTS: Final = 7 * SLOTS_PER_DAY
 
 

@@ -33,7 +33,6 @@ def node_only(history: History, n_days: int) -> Bools:
 _SCALE_DAYS = 28
 """Series are judged complete and scaled over this many days, so that a service of last month is judged, too."""
 
-
 _WEEK = 7
 
 

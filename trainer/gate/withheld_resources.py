@@ -25,13 +25,7 @@ from forecast.scenarios import SCENARIO_DAYS
 from trainer.gate.gate_verdict import GateReport, GateResult, GateVerdict
 from trainer.gate.reproduction import TOLERATED, YOUNG_DAYS, Reproduction, reproductions
 
-# Arrays of one resource kept from the model in use, its bounds widened, or the resource left out.
-#
-# Arrays are found by their axes (`forecast.model_artefact.ARRAYS`), so that an array added later is kept as well.
-
 _USAGE_UNIT = "base units of the resource"
-
-
 _CAPACITY = frozenset({"node_capacity", "node_capacity_assumed"})
 
 

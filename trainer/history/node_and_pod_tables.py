@@ -35,13 +35,8 @@ from trainer.history.series_file import SeriesInventory
 # earlier day for its days.
 
 DAY: Final = "day"
-
-
 COLUMNS: Final = (*(resource.column for resource in RESOURCES), "allocatable_cpu_cores", "allocatable_memory_bytes")
-
-
 _OF_SETTINGS: Final = list(ASSUMED_RESOURCES)
-
 
 _UNDATED: Final = 0
 """Day of a row without one: it holds from ever on."""
@@ -158,7 +153,6 @@ def _carried(values: Floats) -> Floats:
 
 _STILL_THERE_SECONDS = 900
 """An owner that was sampled so shortly before the end of the history may run on."""
-
 
 _REQUESTS = ("request_cpu_cores", "request_memory_bytes")
 

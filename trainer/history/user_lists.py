@@ -14,8 +14,6 @@ from base.yaml_reader import UndecodableText, YamlMistake, decoded_text, read_ya
 from forecast.event_calendar import Event
 
 _MOST_ENTRIES = 10_000
-
-
 Entry = TypeVar("Entry", bound=SettingGroup)
 
 

@@ -135,23 +135,11 @@ def uncounted_sidecars(n_containers: int) -> list[Remark]:
 # Disk and network are not compared: bytes between pods of one node never pass its interface, caches absorb reads.
 
 _ABOVE_CAPACITY = 3.0
-
-
 _ABOVE_NODE = 5.0
-
-
 _LEAST_NODE_MEMORY = 16 * 2.0**20
-
-
 _LEAST_POD_MEMORY = 64 * 2.0**10
-
-
 _MOST_CORES = 2_000.0  # the largest machine that clouds rent out has 1,920
-
-
 _FEWEST = 3
-
-
 _UNITS = {CPU: ("cpu", "cores"), MEMORY: ("memory", "bytes")}
 
 

@@ -18,16 +18,11 @@ from trainer.prometheus.pods_of_day import PodsOfDay
 _FEW_PODS = 0.005
 """Share of the running pods that may be unmeasured without a word: those that have just begun, or are about to end."""
 
-
 _SOME_PODS = 0.02
 """Share that may lack one resource: of a pod that cannot start there is a cgroup and nothing else."""
 
-
 _LEAST_TICKS = 3
-
-
 _MOST_OF_THE_TIME, _LASTING_TICKS = 0.8, 12
-
 
 _QUIET_PODS = 3
 """So many pods of a node of which none logs anything have no collector."""
@@ -157,28 +152,16 @@ def _nodes(these: Bools, of: Bools, nodes: Sequence[str]) -> str:
     return f"{len(names):,} of {of.sum():,} nodes ({some(names)})"
 
 
-# Whether the figures of a day can be true together: pods against nodes, requests against nodes. Pure.
-#
-# Units that cannot be true at all are refused (trainer.prometheus.units); what is merely very unlikely is remarked on.
-
 _LEAST_SHARE = 0.01
 """Pods of a k3s server without work use 3 % of what the node uses; those of whole clusters never so little."""
-
 
 _MOST_CORES = 1.25
 """Cores of pods for each core of their nodes, over a day: what pods use is a part of it. Not so of memory: active pages
 of files count as used by a pod, and as available on its node."""
 
-
 _MANY_PODS = 10
-
-
 _MOST_REQUESTED = 1.5
-
-
 _MOST_OF_ONE_NODE = 5.0
-
-
 _LEAST_MEMORY_REQUEST = 2.0**20
 
 

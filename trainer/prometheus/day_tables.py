@@ -17,8 +17,6 @@ from trainer.history.cleaning import CleaningCause
 from trainer.prometheus.pods_of_day import PodsOfDay
 from trainer.prometheus.query_times import DayGrid
 
-# One thing about a reading that its user should know.
-
 _NAMED = 3
 
 
@@ -42,8 +40,6 @@ def some(names: Collection[str] | Counter[str]) -> str:
 
 
 _TIME = pa.timestamp("ms", tz="UTC")
-
-
 _NAME = pa.dictionary(pa.int32(), pa.string())
 
 

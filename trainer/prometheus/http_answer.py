@@ -51,21 +51,15 @@ class TooManySamples(ForecastError):
 
 MOST_SERIES: Final = 500_000
 
-
 MOST_SAMPLES: Final = 4_500_000
 """Of one answer. Two million samples are asked for at a time, and a cluster of 100,000 pods has as many series."""
 
-
 _PIECE_BYTES: Final = 2**20
-
 
 _LARGEST_SERIES: Final = 4 * 2**20
 """Bytes. A server gives at most some ten thousand points of a series, of 40 bytes each."""
 
-
 _SHOWN = 200
-
-
 _NAMES = frozenset(field.name for field in fields(Queries))
 
 

@@ -32,13 +32,8 @@ from trainer.prometheus.query_times import DayGrid
 DEFAULT_ROTATION_CAP_BYTES = SourceOptions().log_rotation_cap_bytes
 """containerLogMaxFiles x containerLogMaxSize as the kubelet has them by default."""
 
-
 _NEAR_CAP, _BEYOND_CAP = 0.9, 1.5
-
-
 _HALF_WINDOW_SECONDS = 900
-
-
 _FALLS = 2
 
 

@@ -17,8 +17,6 @@ from base.host_names import without_domain
 from forecast.resources import CPU, MEMORY, NETWORK, RESOURCES
 from trainer.prometheus.matrix import Matrix
 
-# Which pod or node a series is about; one sentence when its labels do not say.
-
 
 def pod_names(name: str, labels: Sequence[Mapping[str, str]], *, once: bool = True) -> list[tuple[str, str]]:
     """(namespace, pod) of each series of a pod query; raises InputError if a label is missing.
@@ -74,8 +72,6 @@ def _shown(labels: Mapping[str, str]) -> str:
 
 # As in ip-10-0-0-11.ec2.internal.
 _ADDRESS_IN_NAME = re.compile(r"(?:^|[a-z]-)(\d{1,3})-(\d{1,3})-(\d{1,3})-(\d{1,3})(?:\.|$)")
-
-
 _EVER = 2**31
 
 
@@ -185,8 +181,6 @@ def _address_in(node: str) -> str:
     found = _ADDRESS_IN_NAME.search(node)
     return ".".join(found.groups()) if found else ""
 
-
-# What Kubernetes says of its nodes on one day: names, addresses, capacities, and what they run on. Pure.
 
 _RESOURCES = {"cpu": CPU, "memory": MEMORY}
 

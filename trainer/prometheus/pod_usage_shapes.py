@@ -16,26 +16,12 @@ from trainer.prometheus.shape import (
 )
 
 _CPU, _MEMORY = "container_cpu_usage_seconds_total", "container_memory_working_set_bytes"
-
-
 _SLICE = 'container="",image="",' + PODS
-
-
 _SLICE_CPU = f"max by (namespace, pod) (rate({_CPU}{{{_SLICE},{WHOLE_CPU}}}[{{window}}]))"
-
-
 _SLICE_MEMORY = f"max by (namespace, pod) (avg_over_time({_MEMORY}{{{_SLICE}}}[{{window}}]))"
-
-
 _OLD = 'pod="",pod_name!="",namespace=~"{namespaces}"'
-
-
 _OLD_CONTAINERS = f'container_name!="",container_name!="POD",{_OLD}'
-
-
 _UID = "([0-9a-f]{8})[-_]([0-9a-f]{4})[-_]([0-9a-f]{4})[-_]([0-9a-f]{4})[-_]([0-9a-f]{12})"
-
-
 _BY_UID = r"/.*pod" + _UID + r"(?:\\.slice)?/[^/]+"
 
 
@@ -95,7 +81,6 @@ NAMED_CONTAINERS: Final = Shape(
 )
 """That of kube-prometheus on containerd, CRI-O and Docker, and of the kubelet's /metrics/resource."""
 
-
 SERIES_PER_CORE: Final = Shape(
     name="CPU by core",
     says="{n} have one series of CPU per core (a cAdvisor that stands alone does that): the cores are added up",
@@ -107,7 +92,6 @@ SERIES_PER_CORE: Final = Shape(
         )
     },
 )
-
 
 OLD_LABEL_NAMES: Final = Shape(
     name="labels pod_name and container_name",
@@ -128,7 +112,6 @@ OLD_LABEL_NAMES: Final = Shape(
     },
 )
 
-
 POD_CGROUPS: Final = Shape(
     name="cgroups of pods",
     says=(
@@ -145,7 +128,6 @@ POD_CGROUPS: Final = Shape(
     },
 )
 
-
 PARTLY_NAMED: Final = Shape(
     name="pods of which some containers are named",
     says="{n} use more than their named containers together: the cgroup of the whole pod is read where it is larger",
@@ -159,7 +141,6 @@ PARTLY_NAMED: Final = Shape(
     beyond=True,
 )
 
-
 KUBELET_SUMS: Final = Shape(
     name="sums of the kubelet",
     says="{n} are measured as a whole by the kubelet (/metrics/resource), their containers are not",
@@ -170,7 +151,6 @@ KUBELET_SUMS: Final = Shape(
     },
 )
 
-
 CGROUP_IDS: Final = Shape(
     name="paths of cgroups",
     says="{n} have series without the labels namespace and pod: they are found by the uid in the path of their cgroup",
@@ -180,7 +160,6 @@ CGROUP_IDS: Final = Shape(
         "pod_memory": _by_id(f'avg_over_time({_MEMORY}{{pod="",pod_name="",id=~"{_BY_UID}"}}[{{window}}])'),
     },
 )
-
 
 POD_SHAPES: Final = (
     NAMED_CONTAINERS,
@@ -193,16 +172,11 @@ POD_SHAPES: Final = (
 )
 
 
-# Pods on the host network, where kube-state-metrics does not say (before 2.0 it had no label host_network).
-#
-# Such a pod has the address of its node, and the interfaces of its node: ends of other pods' interfaces and overlays.
-
 # Not docker0, veth and bridges: a pod that runs containers of its own has these, too.
 _ONLY_HOSTS_HAVE: Final = (
     "cni[0-9]+|cali.*|flannel.*|cbr0|kube-ipvs0|kube-bridge|nodelocaldns|eni[0-9a-f]+|gke[0-9a-f]+|azv[0-9a-f]+|"
     "lxc[0-9a-f]+|cilium_.*|vxlan.calico|ovn-k8s.*|genev_sys.*|antrea.*"
 )
-
 
 _POD = 'host_network="",namespace=~"{namespaces}"'
 

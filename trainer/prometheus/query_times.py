@@ -12,8 +12,6 @@ from trainer.prometheus.http_answer import TooManySamples
 from trainer.prometheus.queries import EVERY_NAMESPACE
 
 MAX_POINTS_PER_SERIES = 11_000
-
-
 _MOST_RANGES = 8
 
 

@@ -26,8 +26,6 @@ from trainer.prometheus.queries import Queries, fill, in_every_shape
 # take it, not the server: `max by` over all pods cost it five times as much as handing out the samples.
 
 POD_USAGE, NODE_USAGE, POD_INFO = "forecast:pod_usage", "forecast:node_usage", "forecast:pod_info"
-
-
 _LOOK_BACK_SECONDS = 300
 
 

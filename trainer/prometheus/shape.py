@@ -49,8 +49,6 @@ def union(shapes: Sequence[Shape], query: str) -> str:
     return " or ".join(f"({shape.reads[query]}){unless if shape.alone else ''}" for shape in reading)
 
 
-# Parts that the queries of several shapes share: which devices count, how a node is named, both directions at once.
-
 # Whole devices only: what is written to a partition, to device-mapper (LVM, LUKS) or to md is counted again on the
 # disk below. PromQL anchors regular expressions.
 PHYSICAL_DISKS = "(/dev/)?(sd[a-z]+|vd[a-z]+|xvd[a-z]+|nvme[0-9]+n[0-9]+|mmcblk[0-9]+|rbd[0-9]+|dasd[a-z]+)"
@@ -69,21 +67,14 @@ HOST_ENDS = (
     "lxc.*|cilium_.*|vxlan.*|ovn-k8s.*|ovs-system|br-.*|genev_sys.*|antrea.*|weave|vethwe.*|datapath|virbr.*|lxdbr.*"
 )
 
-
 NOT_POD_INTERFACES = f"lo|dummy.*|{HOST_ENDS}"
 
 
 # cAdvisor labels the cgroup of the whole pod with container="" and the pause container with container="POD"
 # (or not at all): their usage is that of the containers once more.
 CONTAINERS = 'container!="",container!="POD",pod!="",namespace=~"{namespaces}"'
-
-
 PODS = 'pod!="",namespace=~"{namespaces}"'
-
-
 WHOLE_CPU = 'cpu=~"total|"'
-
-
 ONE_CORE = 'cpu!~"total|"'
 
 

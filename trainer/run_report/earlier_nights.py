@@ -79,8 +79,6 @@ def changes_between(before: PeakModel | None, after: PeakModel) -> Changes | Non
     )
 
 
-# Error and coverage of the forecasts that were issued for past days, per night and resource.
-
 _SCALE_DAYS = 28
 
 

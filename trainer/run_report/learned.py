@@ -19,8 +19,6 @@ from forecast.resources import CPU, RESOURCES
 from trainer.amounts import amount
 
 _YOUNG_DAYS = 7
-
-
 _SHOWN_PREDICTORS = 3
 
 
@@ -163,8 +161,6 @@ def _known(value: float) -> float | None:
     return float(f"{value:.5g}") if math.isfinite(value) else None
 
 
-# How well the nodes distinguish services, resource by resource: the condition of the regression of peak weights.
-
 _POOR: Final = 0.5
 """Share of the load with identified weights below which the regression of a resource is called poor."""
 
@@ -226,8 +222,6 @@ def regression_conditions(model: PeakModel) -> Mapping[str, RegressionCondition]
             )
     return found
 
-
-# Capacities of a model that are not configured: which were learned for which kind of node, and which are missing.
 
 _DAYS_LOOKED_AT = 7
 

@@ -36,8 +36,6 @@ from scorer.background import ScorerBackground
 from scorer.scorer import Scorer
 from scorer.scoring_policy import scoring_policy
 
-# Where kube-scheduler would put a pod that is as it is, or shaped by templates: filters, scores, our points.
-
 
 class ExpectedPlacing(Placing):
     """Preferences of a template are weighed by kube-scheduler's own scores, so our points alone would not show them."""

@@ -126,11 +126,7 @@ def _compiled(where: str, text: str, document: PolicyDocument, defaults: PolicyD
     return ReadPolicies(where, text, document, compile_document(document, defaults))
 
 
-# Which policy places a pod, as the commands that look at single pods ask it: the document is read once.
-
 LabelsOf = Callable[[str], Mapping[str, str] | None]
-
-
 Choose = Callable[[PodInfo, LabelsOf], ChosenPolicy]
 
 

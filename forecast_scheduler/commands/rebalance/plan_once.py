@@ -67,11 +67,7 @@ def _open_planning(settings: Settings, inputs: Inputs) -> Iterator[tuple[Scorer,
             watch.stop()
 
 
-# A plan of moves on the terminal.
-
 _SHOWN: Final = 50
-
-
 _REASONS: Final = 8
 
 

@@ -25,11 +25,7 @@ from kube.objects.objects import PodInfo
 from placement.policies.policy import ChosenPolicy
 
 APPLIED: Final = "applied"
-
-
 APPLIED_IN_PART: Final = "applied in part"
-
-
 NOT_MATCHED: Final = "not matched"
 
 
@@ -185,11 +181,8 @@ def _why_not(wanted: PodConditions, facts: MatchedPod) -> str:
     return "; ".join(reasons)
 
 
-# A rendering as people and programs read it.
-
 EXCLUDED_NAMESPACES: Final = ("kube-system", "kube-node-lease", "forecast-scheduler")
 """By deploy/base/webhook/configuration.yaml."""
-
 
 _MOST_NOT_MATCHED = 20
 

@@ -149,9 +149,6 @@ def open_plan(settings: Settings, inputs: Inputs) -> Iterator[tuple[ScorerBackgr
         yield background, decide
 
 
-# Tenants of a cluster file, by the tables of `schedule` in memory.
-
-
 def tenants_of_file(settings: Settings, inputs: Inputs, *, hours: int, namespace: str | None) -> dict[str, Any]:
     """Return what /v1/tenants of a `schedule` process would answer. Raises InputError."""
     check_inputs(inputs)

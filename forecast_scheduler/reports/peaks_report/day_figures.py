@@ -192,9 +192,6 @@ def spread_of(history: History) -> PeakSpread:
     return PeakSpread(variation, hot)
 
 
-# The hottest nodes of the day that comes: peak, bound, when and in which resource.
-
-
 @dataclass(frozen=True, slots=True)
 class HotNode:
     """A node's peak in the resource that comes closest to its capacity.

@@ -116,8 +116,6 @@ def _by_resource(values: AnyFloats) -> dict[str, float]:
     return {r.name: float(value) for r, value in zip(RESOURCES, values, strict=True) if np.isfinite(value)}
 
 
-# The peaks for the terminal, from the same dictionary that `--json` writes.
-
 _ROWS = 10
 
 

@@ -22,8 +22,6 @@ from forecast_scheduler.reports.peaks_report.peaks_figures import figures_json
 from forecast_scheduler.reports.peaks_report.peaks_view import DrawnCurves, PeaksView
 from forecast_scheduler.reports.table_format import percent
 
-# What the figures of the page rest on: which forecast counts for which day, what was left out, what the words mean.
-
 _ORIGINS = {
     Origin.ISSUED: "made from the days before, and published before the day was over: what was acted upon",
     Origin.LATER: "made from the days before, but published after the day: no component acted upon it",
@@ -31,7 +29,6 @@ _ORIGINS = {
     "only that; up to a week ahead, so nightly forecasts are better",
     Origin.NONE: "every model that is kept learned from the day: what it says of it would be no forecast",
 }
-
 
 _WORDS = """
 Past days of a node are predicted for the pods that really ran there, so that the forecast of load is judged and not
@@ -44,7 +41,6 @@ Error: mean distance of a node's half hours from what was expected, as share of 
 highest half hour stayed at or below the bound. Loss: see docs/understand/backtest.md. Hot: CPU, disk, network or log
 above 80 % of capacity.
 """
-
 
 _HEADER = ("day", "forecast", "made from what lay before", "version")
 
@@ -82,7 +78,6 @@ def _notes(view: PeaksView, figures: Mapping[str, Any]) -> list[str]:
 
 _HOTTEST = 12
 """Nodes in the table; the figures of `--json` hold more."""
-
 
 MISSING = 0xFFFF
 """Stands for NaN; the highest value is one less."""

@@ -76,9 +76,6 @@ def _of_care(care: OfflineEviction) -> Iterator[Metric]:
     yield evictions
 
 
-# How broken the idle cards are, as metrics: what of them the pods that come could not use.
-
-
 class FragmentationGauges(Collector):
     """For any thread. locked: takes the lock of the tables."""
 

@@ -9,8 +9,6 @@ from pydantic import Field, field_validator, model_validator
 
 from base.setting_group import Duration, SettingGroup
 
-# Settings of the tide: `schedule.gpu.tide`.
-
 
 class TideOptions(SettingGroup):
     """Training makes room for the inference that is forecast, and grows back (docs/use/tide.md)."""
@@ -86,9 +84,6 @@ class TideOptions(SettingGroup):
         return (self.grace if grace is None else grace) + self.notice + self.every
 
 
-# Settings of idle cores of GPU nodes: `schedule.gpu.idle_cpu`.
-
-
 class PlainPods(Enum):
     """Where pods of the profile may go that ask for no GPU and are not offline."""
 
@@ -143,9 +138,6 @@ class IdleCpuOptions(SettingGroup):
         return None if self.memory_per_gpu is None else self.memory_per_gpu * 2.0**30
 
 
-# Settings of the choice of nodes and cards: `schedule.gpu.mix` and `schedule.gpu.balance`.
-
-
 class MixOptions(SettingGroup):
     """Which pods are expected to come: those that came lately (docs/use/gpu.md)."""
 
@@ -173,9 +165,6 @@ class BalanceWeights(SettingGroup):
 
     gpu: float = Field(default=3, ge=0)
     """Weight of cards among the resources whose use is balanced."""
-
-
-# Settings of Dynamic Resource Allocation: `schedule.gpu.dra`.
 
 
 class DraOptions(SettingGroup):

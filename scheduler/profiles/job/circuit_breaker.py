@@ -21,7 +21,6 @@ from placement.virtual_node_settings import Provider
 
 _FACTOR: Final = 2.0
 
-
 _IN_A_ROW: Final = 3
 """Failures without a start between them are the provider's, whatever started before."""
 
@@ -112,19 +111,13 @@ class ProviderHealth:
         return True
 
 
-# How a pod on a virtual node fares, as its status says it.
-
 _REASONS: Final = frozenset({"ProviderFailed", "NotFound", "UnexpectedAdmissionError"})
 """virtual-kubelet (node/pod.go, handleProviderError and updatePodStatus): the provider refused to create the pod, or
 says that it knows of none. The pod fails if it is never restarted, else it stays pending and is tried again. The third
 is what kubelets say."""
 
-
 _STARTED: Final = (PodPhase.RUNNING, PodPhase.SUCCEEDED)
-
-
 _MAY_BE_REJECTED: Final = (PodPhase.PENDING, PodPhase.FAILED)
-
 
 _OUT_OF: Final = "OutOf"
 """Followed by what the node has too little of: it admits no more."""

@@ -34,18 +34,12 @@ from kube.objects.counted_pods import waits
 from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
 
 LATEST_START_ANNOTATION: Final = ANNOTATION_PREFIX + "latest-start"
-
-
 DEADLINE_ANNOTATION: Final = ANNOTATION_PREFIX + "deadline"
-
-
 PLACE_ANNOTATION: Final = ANNOTATION_PREFIX + "place"
 
 
 # RFC 3339, section 5.6, as Go reads it: capital letters, and never without the offset.
 _RFC_3339: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
-
-
 _TIME_EXAMPLE: Final = "2026-11-22T06:00:00Z"
 
 
@@ -195,9 +189,6 @@ def _shown(text: str) -> str:
     return repr(text if len(text) <= 40 else text[:40] + "...")
 
 
-# Whether a pod may leave the cluster for a virtual node, decided from the pod alone. What its node selector and
-# affinity say of virtual nodes the filters find out.
-
 _OF_NODES: Final = frozenset({"DaemonSet", "Node"})
 """Kinds of owners whose pods are there for the sake of a node."""
 
@@ -221,11 +212,7 @@ def may_leave(pod: PodInfo, terms: JobTerms) -> str:
     return ""
 
 
-# Pods of jobs with unreadable annotations: each is reported once, as an ignored annotation is not seen otherwise.
-
 _MOST_REMEMBERED: Final = 4096
-
-
 _MOST_WAITING: Final = 100
 
 

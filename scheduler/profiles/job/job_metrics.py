@@ -8,8 +8,6 @@ from prometheus_client import Counter, Gauge, Histogram
 from prometheus_client.registry import Collector
 
 _HELD_SECONDS = (1.0, 10.0, 60.0, 300.0, 900.0, 1800.0, 3600.0, 7200.0, 14_400.0, 28_800.0, 86_400.0)
-
-
 _PLAN_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
 
 
@@ -58,9 +56,6 @@ class ValleyMetrics:
             self.held_seconds,
             self.plan_seconds,
         )
-
-
-# Metrics of storms that are foreseen and of the room kept for them.
 
 
 class StormMetrics:

@@ -7,8 +7,6 @@ from pydantic import Field
 from base.setting_group import Duration, SettingGroup
 from placement.virtual_node_settings import ServerlessOptions
 
-# Settings of valley planning and of keeping off peaks: `schedule.job.valley`.
-
 
 class ValleyOptions(SettingGroup):
     """Jobs that may wait, by their annotations, start when little else runs (docs/use/jobs.md)."""
@@ -42,9 +40,6 @@ class ValleyOptions(SettingGroup):
 
     keep_off_peak: bool = True
     """Prefer nodes that stay below `schedule.job.ceiling`, and hold jobs that may wait while there is none."""
-
-
-# Settings of storms and of the room that is kept for them: `schedule.job.storm`.
 
 
 class StormOptions(SettingGroup):

@@ -32,20 +32,10 @@ from serving.json_answers import json_response
 from serving.openapi_parts import bodies_of
 from serving.threads import Upkeep
 
-# GET /v1/jobs/plan.
-
 MOST_JOBS: Final = 5000
-
-
 MOST_HOURS: Final = 168.0
-
-
 Hours = Annotated[float, Query(gt=0, le=MOST_HOURS, description="Hours of the plan to show, from now.")]
-
-
 Namespace = Annotated[str | None, Query(description="Only jobs of this namespace.")]
-
-
 Limit = Annotated[int, Query(ge=1, le=MOST_JOBS, description="Most jobs in the answer.")]
 
 

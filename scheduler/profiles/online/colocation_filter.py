@@ -91,11 +91,7 @@ class DeclaredUse(NodesAndPodsOnly):
 
 
 COLOCATE_ANNOTATION: Final = ANNOTATION_PREFIX + "colocate"
-
-
 _NAMES: Final = tuple(RESOURCES[resource].name for resource in GAP_RESOURCES)
-
-
 _UNKNOWN: Final = "predicted load is not known"
 
 

@@ -33,9 +33,7 @@ from forecast.resources import CPU, MEMORY
 GAP_RESOURCES: Final = (CPU, MEMORY)
 """Of the others Kubernetes knows no requests, and capacities are often guesses."""
 
-
 _UPPER: Final = len(PEAK_QUANTILES) - 1
-
 
 _NODES_AT_ONCE: Final = 250
 """Whose pods are copied in one go: a few milliseconds under the lock."""
@@ -135,9 +133,6 @@ class UpperBounds:
         highest = margin.max(axis=2)
         self._made = Bounds(predicted, names, margin, highest, np.isfinite(highest).all(axis=1))
         return True
-
-
-# The upper bound of what nodes use at the half hours ahead: predicted load and its margin.
 
 
 def upper_load(

@@ -28,7 +28,6 @@ REPORT_POLICY = (
     "img-src data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
-
 MOST_BYTES = 64 * 2**20
 """`report` stays far below; another file named by mistake gives an error instead of filling the memory."""
 
@@ -61,8 +60,6 @@ def read_report(path: Path | None) -> bytes:
 
 # An empty window that the page fills with the report, which a link with a token in no header could not fetch.
 _POLICIES = {"/report-view": REPORT_POLICY}
-
-
 _SCALE_HERE = b"/* LOAD_SCALE */"
 
 
@@ -93,8 +90,6 @@ def _add(router: APIRouter, path: str, content: bytes, kind: str, policy: str | 
             return Response(status_code=304, headers={"Cache-Control": "no-cache", "ETag": tag})
         return Response(content, headers=headers)
 
-
-# The report that was written last, for the link on the page.
 
 router = APIRouter(tags=["state"])
 

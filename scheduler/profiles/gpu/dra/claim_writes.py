@@ -77,7 +77,6 @@ def _name(one: AllocatedDevice) -> str:
 
 logger = logging.getLogger(__name__)
 
-
 _LOOK_SECONDS: Final = 1.0
 
 

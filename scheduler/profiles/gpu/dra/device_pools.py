@@ -185,11 +185,6 @@ def _both(left: set[str] | None, right: set[str] | None) -> set[str] | None:
     return None if left is None or right is None else left | right
 
 
-# Slices with the taints that DeviceTaintRules add to their devices.
-#
-# Source: applyPatches in k8s.io/dynamic-resource-allocation/resourceslice/tracker/tracker.go.
-
-
 @dataclass(slots=True)
 class TaintedSlices:
     """Slices as drivers write them, by name, and the rules. Under the lock of the tables."""

@@ -88,8 +88,6 @@ def mix_of(amounts: Mapping[PodShape, float] | Iterable[PodShape], *, coverage: 
     return ShapeMix(tuple(shape for shape, _ in kept), weight / seen if seen > 0 else weight)
 
 
-# The shape of a pod: what fragmentation asks of it. Card types that it names become the models that match them.
-
 _MIB = 2**20
 
 

@@ -36,10 +36,7 @@ from scheduler.profiles.gpu.fragmentation.idle_of_nodes import NodeStates, model
 from scheduler.profiles.gpu.fragmentation.pod_shapes import WHOLE, PodShape, ShapeMix
 
 _MOST_WAYS: Final = 500
-
-
 _CLOSE: Final = 1e-9
-
 
 _PRICES: Final = np.concatenate(([0.0], np.geomspace(0.05, 10.0, 19)))
 """Of the cores that a card's worth of pods asks for, in cards: beyond the last, only cores count."""

@@ -57,7 +57,6 @@ from scheduler.profiles.online.colocation_settings import GapOptions
 PRIOR_GPUS: Final = 8
 """As many GPUs as a large machine has: what a few small pods request at night says little of the morning."""
 
-
 WHOLE: Final = 1000.0
 """Thousandths of a GPU."""
 
@@ -101,8 +100,6 @@ def kept_for_idle(idle: Ints, of_a_gpu: Floats) -> Ints:
 
 
 _EVERY_PRIORITY: Final = 2**31
-
-
 _PLAIN: Final = "node(s) had GPUs, and the pod neither asks for any nor is offline"
 
 

@@ -29,13 +29,10 @@ from scheduler.profiles.gpu.tide.training_annotations import Role, role_of
 PodGpus = Callable[[PodInfo, NodeInfo | None], float]
 """GPUs that a pod takes, a share of one if it shares; 0 = none. The node: None = it has none yet."""
 
-
 NodeGpus = Callable[[NodeInfo], float]
-
 
 PoolOf = Callable[[NodeInfo], str | None]
 """The pool that a node with GPUs belongs to; None = it is not ours."""
-
 
 _NONE: Final = -1
 
@@ -222,8 +219,6 @@ class TideTable(NodesAndPodsOnly):
             np.concatenate([column, np.zeros(more)]) for column in (self._capacity, self._training, self._others)
         )
 
-
-# GPUs of pods and nodes as numbers, and which pool a node is of.
 
 UNKNOWN_MODEL = "unknown"
 """Pool of nodes with GPUs whose labels do not say of which model."""

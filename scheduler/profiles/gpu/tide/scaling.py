@@ -39,14 +39,8 @@ from scheduler.profiles.gpu.tide.workloads import (
 from scheduler.queue.queue_parts import backoff_seconds
 
 _SECONDS: Final = 5.0
-
-
 _TRIES: Final = 4
-
-
 _PAUSE_SECONDS: Final = 0.1
-
-
 _CONFLICT: Final = 409
 
 
@@ -123,10 +117,6 @@ async def _write(
 def _said(answer: ApiAnswer) -> str:
     return answer.text or str(answer.status)
 
-
-# The pause after a training could not be scaled: twice as long each time it fails again.
-#
-# Only the process that failed knows: the next leader tries at once.
 
 _LONGEST_SECONDS: Final = 600.0
 

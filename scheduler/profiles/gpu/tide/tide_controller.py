@@ -44,7 +44,6 @@ from scheduler.profiles.gpu.tide.workloads import WorkloadState
 
 logger = logging.getLogger(__name__)
 
-
 _READ_SECONDS: Final = 60.0
 _ACT_SECONDS: Final = 120.0
 _AT_ONCE: Final = 16

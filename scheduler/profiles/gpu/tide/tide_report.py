@@ -58,9 +58,6 @@ class TideReport:
 
 NO_REPORT = TideReport(0.0, no_forecast_because="nothing has been planned yet")
 
-
-# Why a move is made, in a sentence: whose demand rises, when, by how many GPUs, and how long draining takes.
-
 _VERBS = {
     MoveKind.SHRINK: "shrinks",
     MoveKind.TAKE: "stops as a whole,",

@@ -41,14 +41,8 @@ from scheduler.profiles.gpu.tide.workloads import (
 # https://kubernetes.io/docs/concepts/overview/kubernetes-api/#discovery-api
 
 T = TypeVar("T", bound=Wire)
-
-
 _KEPT_SECONDS: Final = 600.0
-
-
 _GROUPS_AT_ONCE: Final = 8
-
-
 _MOST_GROUPS: Final = 500
 
 
@@ -75,8 +69,6 @@ class _Resources(Wire):
 
 
 _GROUPS: Final = msgspec.json.Decoder(_Groups)
-
-
 _RESOURCES: Final = msgspec.json.Decoder(_Resources)
 
 
@@ -136,11 +128,7 @@ def _decoded(decoder: msgspec.json.Decoder[T], body: bytes, otherwise: T) -> T:
 
 
 _SECONDS: Final = 5.0
-
-
 _AT_ONCE: Final = 16
-
-
 _LISTED: Final = tuple(BUILT_IN[kind] for kind in ("Deployment", "StatefulSet", "Job"))
 
 

@@ -21,14 +21,8 @@ from zoneinfo import ZoneInfo
 
 from base.errors import InputError
 
-# Local time as Go reckons with it (package time), in whole seconds; local = unix seconds + the zone's offset.
-
 DAY_SECONDS = 86_400
-
-
 _EPOCH = date(1970, 1, 1).toordinal()
-
-
 _HOUR = 3600
 
 
@@ -280,27 +274,13 @@ class Field:
 
 _STARS: Final = ("*", "?")
 
-
 _NUMBER: Final = re.compile(r"\+?0*[0-9]{1,18}", re.ASCII)
 """As Go's Atoi reads it, but for numbers that no field has anyway."""
 
-
 _MONTHS: Final = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
-
-
 _WEEKDAYS: Final = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
-
-
 MINUTE: Final = Field("minute", 0, 59)
-
-
 HOUR: Final = Field("hour", 0, 23)
-
-
 DAY: Final = Field("day of the month", 1, 31)
-
-
 MONTH: Final = Field("month", 1, 12, {name: number for number, name in enumerate(_MONTHS, 1)})
-
-
 WEEKDAY: Final = Field("day of the week", 0, 6, {name: number for number, name in enumerate(_WEEKDAYS)})

@@ -43,7 +43,6 @@ from scheduler.profiles.job.serverless.provider_tables import NotStarted
 
 _REASON: Final = "ProviderDidNotStartPod"
 
-
 _WHY: Final = {
     StartFailure.REJECTED: "the provider {} rejects it",
     StartFailure.STALLED: "the provider {} has not started it in time",
@@ -123,12 +122,8 @@ def _said(answer: ApiAnswer) -> str:
 _COUNTED_SECONDS: Final = 60.0
 """Seconds after which the Job controller has counted a deleted pod."""
 
-
 _UNKNOWN: Final = "its Job is not known, nor how many failures that can afford"
-
-
 _FATAL: Final = "the podFailurePolicy of its Job fails that for a disruption"
-
 
 _TOO_MANY: Final = (
     "its Job could fail of it, with a backoffLimit of {}; with a podFailurePolicy that ignores DisruptionTarget it "

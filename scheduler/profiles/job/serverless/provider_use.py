@@ -20,13 +20,8 @@ from kube.objects.objects import PodInfo
 from placement.virtual_node_settings import Provider
 
 NO_LIMIT: Final = 2**31 - 1
-
-
 _MILLI: Final = 1000.0
-
-
 _GIB: Final = 2.0**30
-
 
 _SLACK: Final = 1e-9
 """Relative: prices are no whole numbers."""

@@ -29,8 +29,6 @@ from scheduler.profiles.job.serverless.serverless import Serverless
 from scheduler.profiles.job.serverless.start_watch import ProviderWatch, Tell
 from scheduler.profiles.job.serverless.taint_toleration import ProviderToleration
 
-# Providers and their pods, for /metrics. Register the collector with the registry of the service.
-
 _GIB = 2.0**30
 
 

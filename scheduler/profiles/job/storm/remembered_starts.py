@@ -40,7 +40,6 @@ from kube.objects.objects import PodInfo
 AROUND: Final = 5
 """Minutes by which days may differ."""
 
-
 _FEWEST_DAYS: Final = 2
 
 
@@ -80,27 +79,15 @@ def _median_day(came: Ints, min_pods: int) -> Ints:
 
 
 DAYS: Final = 7
-
-
 DAY_MINUTES: Final = 1440
-
 
 BEFORE: Final = 2 * AROUND
 """Minutes of the axis before now: what began then may still go on."""
 
-
 _PASSING_GROUPS: Final = 512
-
-
 _MOST_AT_ONCE: Final = 65_535
-
-
 _MOST_KINDS: Final = 16
-
-
 _MOST_REQUESTED: Final = 1e15
-
-
 _SERVICES: Final = 8
 
 
@@ -279,15 +266,9 @@ def _least_worth(groups: OrderedDict[str, StartGroup]) -> str:
 _DAG_LABEL: Final = "dag_id"
 """https://airflow.apache.org/docs/apache-airflow-providers-cncf-kubernetes/stable/operators.html"""
 
-
 _LONGEST: Final = 253
-
-
 _UUID: Final = re.compile(r"(?<![0-9a-z])[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(?![0-9a-z])")
-
-
 _PARTS: Final = re.compile(r"[-._]+")
-
 
 _GENERATED: Final = re.compile(
     r"""  \d[\dtz]*                               # numbers, dates and times

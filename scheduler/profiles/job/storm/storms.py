@@ -28,16 +28,11 @@ from scheduler.profiles.job.storm.job_demand import DemandSource, JobDemand
 THRESHOLD: Final = 50
 """Pods per minute beyond what comes steadily."""
 
-
 _MINUTE: Final = 60.0
-
-
 _MOST_STORMS: Final = 1_000
-
 
 _LONGEST: Final = 15
 """Minutes of a storm. What comes in more of the minutes around is there all the time, and needs no room kept."""
-
 
 _AROUND: Final = 41
 """Minutes. Pods that come every other minute do in 20 of them, which is steady, too."""

@@ -32,16 +32,8 @@ from kube.objects.objects import NodeInfo
 from placement.virtual_node_table import is_labelled_virtual
 from scheduler.profiles.job.valley.start_plan import ExpectedLoad
 
-# The predicted load of the nodes that jobs may use, as one curve per resource, on the grid of starts.
-#
-# Virtual nodes are left out: their capacity is the provider's, and nothing is predicted for it.
-
 _NODES_AT_ONCE: Final = 1_000
-
-
 _REQUESTED: Final = ("cpu", "memory")
-
-
 _LEFT_FREE: Final = 0.05
 
 
@@ -128,8 +120,6 @@ def _interpolated(share: Floats, positions: Floats) -> Floats:
 
 
 _REFRESH_SECONDS: Final = 600.0
-
-
 _NODES_PER_LOCK: Final = 500
 
 

@@ -28,17 +28,9 @@ from kube.objects.quantity import parse_quantity
 # exact for whole numbers up to 8 PiB. A method is a function of what stands before the dot.
 
 Value = dict[str, Any]
-
-
 _QUANTITY: Final = "quantity"
-
-
 _SEMVER: Final = "semver"
-
-
 _NANO: Final = 9  # digits after the point that a quantity has
-
-
 _PART: Final = "(?:0|[1-9][0-9]{0,18})"  # 64 bits, as the API server has it
 
 
@@ -188,7 +180,6 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "patch": _part(2),
 }
 """By the names that expressions call them by."""
-
 
 _MOST_PROGRAMS: Final = 512
 
