@@ -3,8 +3,8 @@ pod of the same name is left alone.
 
     nominate : status.nominatedNodeName, which kube-scheduler tries before all other nodes (PreferNominatedNode,
                KEP-1923; evaluateNominatedNode in pkg/scheduler/schedule_one.go). KEP-5278, as narrowed in 1.35, means
-               the field for kube-scheduler alone and keeps no other client from writing it: following.py asks whether
-               it is still heeded
+               the field for kube-scheduler alone and keeps no other client from writing it: followed_advice.py asks
+               whether it is still heeded
     release  : our gate goes (placement/gate_removal.py); what was advised, or why nothing was, comes with it
     withdraw : the nomination goes, if the pod has not changed since it was read
 

@@ -245,7 +245,7 @@ class AdviceReports:
         """Nothing: a pod waits for gates of others only."""
 
     def scheduled(self, pod: PodInfo, node: str) -> None:
-        """Nothing: that its advice is written does not mean that it is bound (bound_pods.py)."""
+        """Nothing: that its advice is written does not mean that it is bound (followed_advice.py)."""
 
     def preempted(self, pod: PodInfo, note: str) -> None:
         """Nothing: the advisor evicts no pods."""

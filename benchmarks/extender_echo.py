@@ -17,7 +17,7 @@ from cluster.degradation import Level
 from extender.extender_api import Filtered, VictimsByUid
 from extender.service.extender_app import create_app
 from kube.objects.objects import PodInfo
-from scorer.answers import Status
+from scorer.answers import ScorerStatus
 from serving.server import serve
 from serving.server_settings import ServerOptions
 
@@ -50,9 +50,9 @@ class Echo:
         """As about any other pod."""
         return None
 
-    def status(self) -> Status:
+    def status(self) -> ScorerStatus:
         """Ready, and knows nothing."""
-        return Status(
+        return ScorerStatus(
             ready=True,
             not_ready_because=None,
             level=Level.NEUTRAL,

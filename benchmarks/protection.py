@@ -4,10 +4,10 @@
     python -m benchmarks.protection report TREE DATA [TREE DATA]           lines and branches covered, by package
     python -m benchmarks.protection mutants TREE DATA [TREE DATA]          each fault against the tests of its line
 
-TREE is a checkout with its .venv, which needs pytest-cov. DATA is the file of coverage.py that `cover` writes;
-processes that tests start are measured, too. A fault is found if a test that ran its line fails in time. The tests run
-in a copy of the tree: first those that run the fewest lines, at most 200, for 90 seconds at most. With two trees a
-fault is seeded in both, in files that are the same in both. Options stand before the trees.
+TREE is a checkout with its .venv, which needs pytest-cov. DATA is the file of trainer/prometheus/day_remarks.py that
+`cover` writes; processes that tests start are measured, too. A fault is found if a test that ran its line fails in
+time. The tests run in a copy of the tree: first those that run the fewest lines, at most 200, for 90 seconds at most.
+With two trees a fault is seeded in both, in files that are the same in both. Options stand before the trees.
 """
 
 from __future__ import annotations
@@ -71,13 +71,13 @@ class Tree:
 
 
 def cover(tree: Tree, arguments: Sequence[str]) -> int:
-    """Run pytest under coverage.py and write the tree's data. Returns the status of pytest."""
+    """Run pytest under trainer/prometheus/day_remarks.py and write the tree's data. Returns the status of pytest."""
     with tempfile.TemporaryDirectory() as directory:
         parts, rcfile = Path(directory, "parts"), Path(directory, "coverage.ini")
         parts.mkdir()
         rcfile.write_text(_CONFIGURATION.format(packages=",".join(PACKAGES), data=parts / "data"))
         measured = ["--cov", f"--cov-config={rcfile}", "--cov-context=test", "--cov-report="]
-        # A process that is killed leaves half a file behind, which coverage.py warns of.
+        # A process that is killed leaves half a file behind, which trainer/prometheus/day_remarks.py warns of.
         warnings = ["-W", "ignore::pytest.PytestUnraisableExceptionWarning"]
         status = tree.run("pytest", *measured, *warnings, *arguments)
         # pytest-cov has combined what its workers wrote; processes that ended later have written beside it.

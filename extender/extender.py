@@ -1,4 +1,4 @@
-"""The extender: filters and points for kube-scheduler, from the scorer's tables. Implements `answers.ExtenderApi`.
+"""The extender: filters and points for kube-scheduler, from the scorer's tables. Implements `extender_api.ExtenderApi`.
 
 /filter      our filters over all nodes at once -> those asked for
 /prioritize  scores -> points around 0 -> the node that will probably be taken is charged -> advice
@@ -35,7 +35,7 @@ from placement.node_order import order_points
 from placement.node_rules import node_rules
 from placement.policies.policy import ChosenPolicy, OnePolicyForAll, Policies, Policy, shortened_name
 from placement.scores.default_scores import expected_choice
-from scorer.answers import Status
+from scorer.answers import ScorerStatus
 from scorer.scorer import Scorer
 from scorer.scorer_api import Scored
 from scorer.scoring_policy import scoring_policy
@@ -210,7 +210,7 @@ class Extender:
         """Labels of a namespace, None = not known. For any thread."""
         return self._view.index.namespaces.labels_of(namespace)
 
-    def status(self) -> Status:
+    def status(self) -> ScorerStatus:
         """The state of the scorer inside."""
         return self._scorer.status()
 

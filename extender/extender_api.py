@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from kube.objects.objects import PodInfo
-from scorer.answers import Status
+from scorer.answers import ScorerStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,5 +63,5 @@ class ExtenderApi(Protocol):
     def deadline_seconds(self, pod: PodInfo) -> float | None:
         """By when, after its coming, a question about the pod must be answered; None = as about any other."""
 
-    def status(self) -> Status:
+    def status(self) -> ScorerStatus:
         """The state of the scorer inside: ready, level, ages."""

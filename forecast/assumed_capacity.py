@@ -39,7 +39,7 @@ def assumed_capacities(history: History) -> Floats:
 
     A resource gets none on a kind of fewer than `LEAST_NODES` nodes that were measured on `LEAST_DAYS` days, or that
     never used it. Where the capacity of any node of the kind is known, the others get none either: they are taken to
-    have as much as that node (scorer.predicted.capacity).
+    have as much as that node (cluster.predicted.node_capacity).
     """
     assumed = np.full(history.capacity.shape, np.nan)
     kinds = kinds_of_nodes(history.capacity[:, CPU])

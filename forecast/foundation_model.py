@@ -208,7 +208,7 @@ class FoundationModelPredictor(Predictor):
     Each series is divided by its mean before the model sees it, and horizons beyond the model's own are rolled on. The
     predictor is pickled with its path only, so each worker process loads the file itself, once.
 
-    path : an .onnx file or a directory that holds one (`onnx_model.py`)
+    path : an .onnx file or a directory that holds one (`foundation_model.py`)
     """
 
     name: ClassVar[str] = "foundation_model"

@@ -3,8 +3,8 @@
 Four steps, all learnt anew from the days before the origin:
 
 1. experts (`peak_experts.py`): quantiles of past peaks under a score of windows and weightings;
-2. blend (`quantile_blend.py`): per resource the simplex weights of least pinball loss on past days;
-3. aggregation (`expert_aggregation.py`): each series moves these weights to the experts that were right about it;
+2. blend (`expert_weights.py`): per resource the simplex weights of least pinball loss on past days;
+3. aggregation (`expert_weights.py`): each series moves these weights to the experts that were right about it;
 4. correction: one gradient-boosted quantile model over all series and resources predicts log(peak / blend) from
    scale-free features, so what one series has just been through helps to forecast the others.
 

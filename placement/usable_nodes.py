@@ -1,4 +1,4 @@
-"""Which nodes the pods of each placing profile could use, whatever sits there now. Implements scorer.usable_nodes.
+"""Which nodes the pods of each placing profile could use, whatever sits there now. Implements cluster.usable_nodes.
 
 The filters say so themselves: of their rejections those count that no pod that comes or goes can change. What is left
 out changes with every pod: ports, volumes, spread, affinity to pods, free CPU and memory.

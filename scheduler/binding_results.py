@@ -3,7 +3,7 @@
     decided --bind--> BindingCycles --bound-------> assumed until the watch shows it
                                     |---failed----> released; to the backoff
                                     +---not known-> stays assumed; asked about soon
-    overdue (cache/assumptions.py) --ask_about-->  bound: kept, the watch lags
+    overdue (scheduler/binding/assumptions.py) --ask_about-->  bound: kept, the watch lags
                                                    not bound: released, queued anew
                                                    not known: asked about again soon
     the watch shows it before the answer --apply-> bound there: reported as bound

@@ -1,7 +1,7 @@
 """The cluster's changes as the queue needs them: pods of ours that wait, and events that may help others.
 
     tables --changes--> ClusterFollower --put, remove--> queue        pods that wait for a node
-                                        --events-------> queue        see events.py
+                                        --events-------> queue        see cluster_events.py
 
 Called under the lock of the tables, after all tables have followed.
 """

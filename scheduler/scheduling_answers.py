@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Protocol
 
 from msgspec import Meta, Struct, field
 
-from scorer.answers import Status
+from scorer.answers import ScorerStatus
 
 LAST_MOMENT: Final = datetime(9999, 1, 1, tzinfo=UTC)
 
@@ -76,7 +76,7 @@ class SchedulingState(Struct, frozen=True, kw_only=True):
     ] = field(name="loop_age_seconds")
 
 
-class SchedulingStatus(Status, frozen=True, kw_only=True):
+class SchedulingStatus(ScorerStatus, frozen=True, kw_only=True):
     """The state of the scorer inside, and of the scheduling loops."""
 
     scheduling: SchedulingState

@@ -81,7 +81,7 @@ class ExplainedNode(Struct, frozen=True):
     rank: Annotated[int | None, Meta(description="1 = the best; null = the pod may not go there.")] = None
 
 
-class RejectionCount(Struct, frozen=True):
+class CountedRejection(Struct, frozen=True):
     """Nodes that a filter rejects for one reason, whatever other filters say."""
 
     filter: str
@@ -107,7 +107,7 @@ class JudgementSummary(Struct, frozen=True, kw_only=True):
     parts: Annotated[Sequence[SumOfScore], Meta(description="What these sums are made of.")]
     passed_over: Annotated[Mapping[str, str], Meta(description="Nodes that pass and come after, by what.")]
     n_nodes: int
-    rejections: Sequence[RejectionCount]
+    rejections: Sequence[CountedRejection]
     held: Annotated[str, Meta(description="Why the pod gets no node now; empty = nothing holds it.")]
     ahead: Annotated[int, Meta(description="Waiting pods that were placed first.")]
     evicts: Sequence[str]
@@ -321,7 +321,7 @@ class PoolLevel(Struct, frozen=True):
     stack_weight: float
 
 
-class Status(Struct, frozen=True, kw_only=True):
+class ScorerStatus(Struct, frozen=True, kw_only=True):
     """The state of the scorer. ready: the cluster was read completely at least once, and a score can be given."""
 
     ready: bool
@@ -372,7 +372,7 @@ def summary_of(judgement: Judgement, nodes: Sequence[ExplainedNode]) -> Judgemen
         passed_over=judgement.passed_over,
         n_nodes=judgement.n_nodes,
         rejections=[
-            RejectionCount(one.filter, one.reason, len(one.nodes), one.preemptible) for one in judgement.rejections
+            CountedRejection(one.filter, one.reason, len(one.nodes), one.preemptible) for one in judgement.rejections
         ],
         held=judgement.held,
         ahead=judgement.ahead,

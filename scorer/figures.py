@@ -17,7 +17,7 @@ from forecast.backtest import OURS
 from forecast.model_findings import findings_of
 from forecast.resources import RESOURCES
 from kube.objects.objects import PodInfo
-from scorer.answers import ModelStatus, PoolLevel, Status, VirtualAvailability
+from scorer.answers import ModelStatus, PoolLevel, ScorerStatus, VirtualAvailability
 from scorer.scorer_api import NodeFigures
 from scorer.scoring import neutral_scores
 
@@ -163,7 +163,7 @@ def peak_share(tables: LiveTables, pod: PodInfo, node: str) -> float | None:
         return float(peaks[known].max()) if known.any() else None
 
 
-def status(tables: LiveTables) -> Status:
+def status(tables: LiveTables) -> ScorerStatus:
     """The state of the scorer."""
     synced, _, words = tables.state_source()
     with tables.reading() as cluster:
@@ -195,7 +195,7 @@ def status(tables: LiveTables) -> Status:
             refused=tables.refused,
             findings=findings_of(of.info),
         )
-    return Status(
+    return ScorerStatus(
         ready=synced and not awaited,
         not_ready_because=(
             "the cluster has not been read completely yet"

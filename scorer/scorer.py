@@ -32,8 +32,8 @@ from scorer.answers import (
     Nodes,
     NodeSummary,
     Peak,
+    ScorerStatus,
     ServiceSummary,
-    Status,
     UsageForecast,
     VirtualAvailability,
     summary_of,
@@ -346,7 +346,7 @@ class Scorer:
         """Return the loss published with the model by (resource, quantile); empty without a model."""
         return figures.backtest_loss(self.tables)
 
-    def status(self) -> Status:
+    def status(self) -> ScorerStatus:
         """Return the state of the scorer."""
         return figures.status(self.tables)
 

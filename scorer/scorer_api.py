@@ -20,8 +20,8 @@ from scorer.answers import (
     HeatMap,
     NodeReport,
     Nodes,
+    ScorerStatus,
     ServiceSummary,
-    Status,
     UsageForecast,
     VirtualAvailability,
 )
@@ -135,7 +135,7 @@ class ScorerApi(Protocol):
     def backtest_loss(self) -> Mapping[tuple[str, str], float]:
         """(resource, quantile) -> loss as published with the model; empty without one."""
 
-    def status(self) -> Status:
+    def status(self) -> ScorerStatus:
         """The state of the scorer."""
 
     def self_check(self) -> SelfCheck:

@@ -219,3 +219,14 @@ def test_importing_a_package_logs_nothing_and_sets_no_log_level(package: str) ->
     answer = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert answer.returncode == 0, answer.stderr
     assert answer.stdout == answer.stderr == ""
+
+
+def test_every_public_class_name_is_defined_once() -> None:
+    """A search for a class finds one answer, and a word means one thing."""
+    homes: dict[str, list[str]] = {}
+    for name, (file, _) in modules().items():
+        for node in ast.parse(file.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, []).append(name)
+    twice = [f"{name}: {', '.join(where)}" for name, where in sorted(homes.items()) if len(where) > 1]
+    assert not twice, "\n".join(twice)

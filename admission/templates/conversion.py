@@ -1,6 +1,6 @@
 """JSON structures of the custom resources (wire.py) -> objects.py.
 
-What a term demands of its own fields is checked here; what it demands of the parameters in parameter_checks.py. Errors
+What a term demands of its own fields is checked here; what it demands of the parameters in parameters.py. Errors
 name the field: spec.parameters[0].string.default: ...
 """
 

@@ -29,7 +29,7 @@ class Capacity:
 
     pool     : the groups that were used, in the first place; a cheaper choice of a rule is in its `mix`
     recorded : nodes that took part in the window
-    searched_pods : pods that were placed; fewer than there are = a sample (autoscaling.capacity.sample)
+    searched_pods : pods that were placed; fewer than there are = a sample (autoscaling.capacity.fewest_nodes)
     base_share : share of the usage that stays on nodes, and so comes and goes with them, by resource
     by_hour  : None = no number of nodes for the forecast or the oracle
     """

@@ -63,7 +63,8 @@ def highest_need(ahead: ServicesAhead, nodes: GuardedNodes, now: float, options:
     real = ~is_placeholder(ahead)
     requests = ahead.requests[real]  # (n_real, 2)
     expected = coming.pods[real].T @ requests  # (n_moments, 2)
-    # What runs now is known, and an error grows with the time ahead as that of the load now fades (pods_ahead.py).
+    # What runs now is known, and an error grows with the time ahead as that of the load now fades
+    # (autoscaling/services_ahead.py).
     error = np.sqrt(np.square(coming.std[real]).T @ np.square(requests))
     error[0] = 0.0
     others = np.maximum(nodes.requested.sum(axis=0) - ahead.replicas[real] @ requests, 0.0)

@@ -238,7 +238,8 @@ class PredictedLoad:
         return neutral_where_unknown(column.share(column.dot[nodes], column.rest[nodes]), self.known[nodes])
 
     def power_growth(self, profile: int, nodes: Ints, weights: ResourceWeights | None = None) -> Floats:
-        """Exact cost of one more pod on each of `nodes`: (len(nodes),), lower is better (scorer.scores.predicted_peak).
+        """Exact cost of one more pod on each of `nodes`: (len(nodes),), lower is better
+        (cluster.predicted.power_growth).
 
         A node without any known capacity costs as much as the median of the others among `nodes`.
         """

@@ -232,7 +232,7 @@ class CapacityLog:
         self._beyond: tuple[str, ...] = ()
 
     def tell_gaps(self, gaps: str) -> None:
-        """Log which resources have no capacity. gaps: see forecast.capacity_gaps, "" = none."""
+        """Log which resources have no capacity. gaps: see forecast.assumed_capacity, "" = none."""
         if gaps and gaps != self._gaps:
             logger.warning(gaps)
         self._gaps = gaps

@@ -4,7 +4,7 @@ moves and exchanges among them mend what that has cost: a bounded local search.
     cost = sum_n sum_r w_r (C[n, r] / mean C_r)^(1/2) * sum_points weight * x^6,    x = predicted load / capacity C
 
 Hot nodes are counted, whatever their size, and a small node feels the burst of a single pod more than a large one. With
-nodes weighed by capacity, as for a single pod (scorer.scores.predicted_peak), the search gained next to nothing on
+nodes weighed by capacity, as for a single pod (cluster.predicted.power_growth), the search gained next to nothing on
 Bitbrains nodes of unequal size. Weighed equally, large nodes of the sample came to be too full
 (docs/understand/placement.md).
 

@@ -3,7 +3,7 @@
 A service the model does not know is taken at its request, as services of its kind use theirs. A pod that is expected to
 run for a while only is taken to use its highest level in the half hours of its run, and nothing after it.
 
-What a pod declares (declared_use.py) replaces what follows from its requests, resource by resource. Where the model
+What a pod declares (pod_bounds.py) replaces what follows from its requests, resource by resource. Where the model
 knows the service it is a floor of the curve: measured usage is believed, and room is kept for what the pod says it will
 use.
 """

@@ -169,7 +169,7 @@ class HasState(Protocol):
 class ObservedRuns(NodesAndPodsOnly):
     """Implements cluster.follower.Follower; attached for no kinds. Every pod counts once.
 
-    is_job : which pods run and end (job_pods.py)
+    is_job : which pods run and end (expected.py)
     """
 
     def __init__(self, cluster: HasState, run_times: RunTimes, is_job: Callable[[PodInfo], bool]) -> None:

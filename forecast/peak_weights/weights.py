@@ -34,7 +34,7 @@ IDENTIFIED_ERROR = 0.2
 """A weight is identified when its standard error is at most this share of it."""
 
 _PRIOR_ERROR = 1.0
-"""Standard error of a prior as a share of it (levels.py draws it with this spread)."""
+"""Standard error of a prior as a share of it (level_regression.py draws it with this spread)."""
 
 _LEAST_NODES = 3
 """The effect of a service on fewer nodes cannot be separated from what is special about these nodes."""

@@ -86,7 +86,7 @@ def rules_table(
     """Figures of each placement rule, one row each; in the last row, the share of the gap to the oracle that is closed.
 
     no_gap        : reasons why a figure has none
-    by_regression : resources that nodes are measured for and pods are not (scorer.replay.attribution)
+    by_regression : resources that nodes are measured for and pods are not (scorer.replay.recording)
     """
     marked = by_regression or {}
     notes = [regression_remark(name, figures) for name, figures in marked.items()]

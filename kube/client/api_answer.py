@@ -1,7 +1,7 @@
 """The API server's answer to one request: how much of it is read and for how long, and what became of the request.
 
 The API server and our own services are believed in what they say, but a wrong address, a proxy between or an object
-that a user has blown up must not take the memory of the process (forecast/bounded_reading.py).
+that a user has blown up must not take the memory of the process (base/bounded_reading.py).
 """
 
 from __future__ import annotations

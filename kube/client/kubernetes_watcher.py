@@ -1,6 +1,6 @@
 """Keeps the objects of one resource up to date in a sink: lists them, then watches them, for ever.
 
-This is the shell: what to ask for is in kubernetes_requests.py, what to do after which answer in kubernetes_steps.py.
+This is the shell: what to ask for is in kubernetes_steps.py, what to do after which answer in kubernetes_steps.py.
 """
 
 from __future__ import annotations

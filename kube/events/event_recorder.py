@@ -43,7 +43,7 @@ class EventFigures:
 
 
 class EventRecorder:
-    """Takes events from any thread, and makes and posts them in its own. Named after record.EventRecorder of client-go.
+    """Takes events from any thread, and makes and posts them in its own. Named after the EventRecorder of client-go.
 
     post        : None = none is posted
     what        : the events are of, for the log and the name of the thread

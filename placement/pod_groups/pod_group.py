@@ -105,7 +105,7 @@ class PodGroupInfo:
     api              : that it is of
     priority         : that its pods must have; None = whatever they have
     may_preempt      : that its pods must say as well; None = whatever they say
-    is_by_annotation : created for the owner of its pods (by_annotation.py)
+    is_by_annotation : created for the owner of its pods (group_of_pod.py)
     """
 
     namespace: str

@@ -1,4 +1,5 @@
-"""Plugin GangTopology: members of a gang near each other, as the annotations of their PodGroup say (group_topology.py).
+"""Plugin GangTopology: members of a gang near each other, as the annotations of their PodGroup say
+(placement/pod_groups/pod_group.py).
 
     first member     the tightest level at which some domain holds all that is left of the gang, in the smallest such
                      domain; where none does, the same for the fewest members that can run

@@ -10,7 +10,7 @@ all zones with the same value. Where `gpus` is missing the cards are taken to be
 many in each as its capacity says.
 
 The policy is read as scheduler-plugins reads it (pkg/noderesourcetopology/nodeconfig/topologymanager.go): from the
-attributes, else from the deprecated topologyPolicies. A zone's `parent` is its socket. See cpu_manager.py for what is
+attributes, else from the deprecated topologyPolicies. A zone's `parent` is its socket. See node_zones.py for what is
 said of CPUs.
 """
 

@@ -20,7 +20,7 @@ written before. After a kill at any point the next executor reads the record, se
 continues: if the record says `evicting` and the pod of that UID is gone, it was evicted. A replacement has another
 UID, so that no pod is evicted twice.
 
-surge_step.py decides for `surging`, for `withdrawing`, and for `evicting` after a surge.
+move_steps.py decides for `surging`, for `withdrawing`, and for `evicting` after a surge.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Source: checkBindings in framework/plugins/volumebinding/binder.go. What the wat
 assumed, and only from the state on that our own writing led to.
 
 Source: FindPodVolumes and AssumePodVolumes in framework/plugins/volumebinding/binder.go. The same rules as the filter's
-(placement/filters/volume_binder.py), for one node.
+(placement/filters/volume_binding.py), for one node.
 """
 
 from __future__ import annotations

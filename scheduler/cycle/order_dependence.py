@@ -1,7 +1,7 @@
 """Whether pods that land change what a filter says of like pods that come after them.
 
 Where they do not, the filter is asked once for a whole batch. Room is the exception: it shrinks in a known way
-(room.py). A filter that is not known here is taken to depend on everything.
+(scheduler/shards/shard_room.py). A filter that is not known here is taken to depend on everything.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _without_volumes(one: Filter, pod: PodInfo, view: ClusterView) -> bool:
 
 
 def _counts_room(one: Filter, pod: PodInfo, view: ClusterView) -> bool:
-    return isinstance(one, NodeResourcesFit | CountsRoom)  # room.py asks it what counts
+    return isinstance(one, NodeResourcesFit | CountsRoom)  # scheduler/shards/shard_room.py asks it what counts
 
 
 def _counts_all_room(one: Filter, pod: PodInfo, view: ClusterView) -> bool:

@@ -37,7 +37,7 @@ from placement.pod_groups.pod_group import (
 # JSON of a PodGroup -> pod_group.py. What can be listed and watched, and how it is decoded.
 #
 # The definition in deploy/crds/podgroups and that of kubernetes-sigs/scheduler-plugins (apis/scheduling/v1alpha1) are
-# read alike; native_decoding.py reads those of Kubernetes itself. One whose spec or annotation is mistaken is a group
+# read alike; group_decoding.py reads those of Kubernetes itself. One whose spec or annotation is mistaken is a group
 # with a problem: its members wait, and say why.
 
 

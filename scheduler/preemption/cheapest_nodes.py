@@ -1,7 +1,7 @@
 """The cheapest of nodes where neither budgets nor gangs matter: almost always all of them.
 
 Pods that may go are looked at from the most important on; the first that cannot stay is known from sums alone
-(cumulated_room.py) and has the highest priority, and the earliest start, of all victims of its node. If it is enough
+(releasable_room.py) and has the highest priority, and the earliest start, of all victims of its node. If it is enough
 that it goes, no node with more victims of that priority can be cheaper.
 """
 

@@ -14,8 +14,9 @@
                            an event that helps, its own change, or 5 minutes
 
 `remove` takes a pod out of any part. Semantics are those of kube-scheduler (pkg/scheduler/backend/queue) with queueing
-hints (KEP-4247), except that units are popped, not pods (unit.py), and that nothing is popped out of the backoff early
-(KEP-5142). What is gated, backs off or is popped of a gang is the gang: its members that wait are always in one part.
+hints (KEP-4247), except that units are popped, not pods (queued_pods.py), and that nothing is popped out of the backoff
+early (KEP-5142). What is gated, backs off or is popped of a gang is the gang: its members that wait are always in one
+part.
 
 Locks: the queue has its own, and asks gate, units and hints under it: in `put`, `happened`, `wake_units` and
 `rejected`, which must be called under the lock of the tables if a plugin reads what that guards; elsewhere none is

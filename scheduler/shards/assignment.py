@@ -25,7 +25,7 @@ _GAIN: Final = 0.25
 
 @dataclass(frozen=True, slots=True)
 class ShardState:
-    """A shard as its Lease shows it. holder: '' = it is free; room: share of the cluster's room, see room.py."""
+    """A shard as its Lease shows it. holder: '' = it is free; room: share of the cluster's room, see shard_room.py."""
 
     number: int
     holder: str

@@ -20,7 +20,7 @@ COUNT: Final = f"{ANNOTATION_PREFIX}shards"
 """Number of shards that the holder parts the nodes into."""
 
 ROOM: Final = f"{ANNOTATION_PREFIX}room"
-"""Share of the cluster that the shard has left, see room.py."""
+"""Share of the cluster that the shard has left, see shard_room.py."""
 
 PODS_VERSION: Final = f"{ANNOTATION_PREFIX}pods-version"
 """resourceVersion of the last event of a pod that the holder has seen."""

@@ -21,7 +21,7 @@ from scorer.replay.window import ReplayWindow, flat
 
 # When pods of Jobs and CronJobs are expected to end in a replay: they load their node during their run only.
 #
-# As in the live tables (scorer.predicted.run_windows), a run covers whole half hours, and a pod that is there stays at
+# As in the live tables (cluster.predicted.pod_runs), a run covers whole half hours, and a pod that is there stays at
 # least until the end of the half hour under way, whatever was expected of it.
 
 _SLOT_SECONDS = 60.0 * SLOT_MINUTES

@@ -98,7 +98,7 @@ def record(history: History, pod_usage: PodUsage, window: ReplayWindow) -> Recor
 
     pod_usage : holds at least the days of the window
     A slot in which a pod was there but not measured takes the mean of its service's pods as the history has it, else 0:
-    of a history with attributed usage (scorer.replay.attribution) that is the share of the nodes' usage. Nodes that
+    of a history with attributed usage (scorer.replay.recording) that is the share of the nodes' usage. Nodes that
     were not there around the placement, or whose size is unknown, take part in nothing (`_playable`).
     """
     if pod_usage.services != history.services:

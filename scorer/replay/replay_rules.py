@@ -106,7 +106,7 @@ FULL = 1.0
 def replicas_to_come(forecast: CurveForecast, state: ReplayState) -> AnyFloats:
     """Expected load of replicas still to come: (n_nodes, n_resources, n_slots).
 
-    Owners of Jobs are not autoscaled: as in the scorer (scorer.scale_out), no room is kept for tomorrow's runs.
+    Owners of Jobs are not autoscaled: as in the scorer (cluster.scale_out), no room is kept for tomorrow's runs.
 
     Pods that are about to be placed in this slot are there already: they count as replicas now, and take room on all
     nodes, by their size, since it is not known yet where they go.

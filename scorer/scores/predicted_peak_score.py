@@ -1,7 +1,7 @@
 """PredictedPeak: nodes whose predicted load meets the pod's own hours least, as points that can be added to others.
 
-Shares are known of all nodes (scores/energy.py), exact costs of a short list (scores/predicted_peak.py). A cost says
-which node is better, not by how much in the units of other scores; a share of capacity does.
+Shares are known of all nodes (scores/energy.py), exact costs of a short list (cluster/predicted/power_growth.py). A
+cost says which node is better, not by how much in the units of other scores; a share of capacity does.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 
 from base.arrays import Floats
 from cluster.degradation import Level
-from scorer.answers import PoolLevel, Status
+from scorer.answers import PoolLevel, ScorerStatus
 from scorer.scorer_api import NodeFigures, ScorerApi
 
 # Arrays -> Prometheus text. 275,000 series of 5,000 nodes take a fifth of a second here; as objects of
@@ -165,7 +165,7 @@ class StateCollector(Collector):
     """Gauges of the scorer's state."""
 
     def __init__(
-        self, status: Callable[[], Status], backtest_loss: Callable[[], Mapping[tuple[str, str], float]] = dict
+        self, status: Callable[[], ScorerStatus], backtest_loss: Callable[[], Mapping[tuple[str, str], float]] = dict
     ) -> None:
         self._status, self._backtest_loss = status, backtest_loss
 

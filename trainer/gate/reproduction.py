@@ -195,7 +195,7 @@ def _weeks(history: History, model: PeakModel, days: tuple[date, ...], shift: in
     pods = np.nan_to_num(history.replicas[:, index].astype(np.float64))  # (n_services, n_days, 48)
     share = np.stack([model.load_share(_usual_count(pods[:, day])) for day in range(n_days)], axis=2)
     of_one = _usage(history, then, days) * share[..., None]  # (n_services, n_resources, n_days, 48)
-    # What owners that run once bring is a part of the base load (forecast.one_off_load).
+    # What owners that run once bring is a part of the base load (forecast.node_base).
     lasting = np.array([not service.is_group for service in history.services], dtype=np.bool_)
     runs = _on_days(history.placements.of(lasting), index)
     part = _part_present(runs, pods)

@@ -204,7 +204,7 @@ def pods_against_nodes(pod_sums: AnyFloats, node_usage: AnyFloats, n_pods: int) 
 def nodes_below_their_pods(nodes: tuple[str, ...], pod_sums: AnyFloats, node_usage: AnyFloats) -> Iterator[Remark]:
     """Single nodes whose pods use a multiple of what is said of the node; arguments as above.
 
-    All of them together are refused (trainer.prometheus.units).
+    All of them together are refused (trainer.prometheus.day_consistency).
     """
     both: Bools = np.isfinite(pod_sums) & np.isfinite(node_usage)
     ours = np.where(both, pod_sums, 0.0).sum(axis=1, dtype=np.float64)

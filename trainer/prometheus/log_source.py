@@ -6,7 +6,7 @@
     alloy       loki_source_file_read_bytes_total{path}, the same code in Grafana Alloy and Agent
     fluent-bit  fluentbit_input_bytes_total of the collector's pod: per node only, pods are not measured
     kubelet     kubelet_container_log_filesystem_used_bytes{namespace,pod,container}: size on disk, of which
-                trainer.prometheus.log_gauge takes differences; rate() would read a rotation as a reset
+                trainer.prometheus.kubelet_log_gauge takes differences; rate() would read a rotation as a reset
 
 The kubelet keeps logs in /var/log/pods/<namespace>_<pod>_<uid>/<container>/<n>.log (BuildPodLogsDirectory in
 pkg/kubelet/kuberuntime/helpers.go); neither namespace nor pod can contain "_".

@@ -21,7 +21,7 @@ Name = TypeVar("Name")
 
 
 class NamesOf(Protocol[Name]):
-    """Which pod or node each series is about (trainer.prometheus.labels)."""
+    """Which pod or node each series is about (trainer.prometheus.node_names)."""
 
     def __call__(self, name: str, labels: Sequence[Mapping[str, str]], *, once: bool) -> list[Name]: ...
 

@@ -2,7 +2,7 @@
 
 A Job whose pods are never restarted makes a new pod for each that fails (backoffLimit); kube-scheduler may well put it
 on the node whose disk is broken. Nodes of one provider are one and the same for that. A pod that a provider rejected
-is only held against it where others started: else it is the provider that gets no pods (serverless/health.py).
+is only held against it where others started: else it is the provider that gets no pods (circuit_breaker.py).
 """
 
 from __future__ import annotations

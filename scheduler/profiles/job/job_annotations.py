@@ -7,7 +7,7 @@
 
 Any client may write anything here: an unreadable value is listed as a mistake, and the rest counts. A Job's own
 activeDeadlineSeconds says when it is stopped, not by when its result is wanted: it bounds the run
-(scorer/runs/expected.py).
+(cluster/runs/expected.py).
 
 Whether a pod may leave the cluster for a virtual node, decided from the pod alone. What its node selector and
 affinity say of virtual nodes the filters find out.
@@ -102,7 +102,7 @@ def _creation(pod: PodInfo) -> float:
 def terms_of(pod: PodInfo, since: Callable[[PodInfo], float] = _creation) -> JobTerms:
     """Never an exception. NO_TERMS where the pod says nothing of this.
 
-    since : unix seconds from which durations count; where times matter it is DatedTerms.since (run_start.py)
+    since : unix seconds from which durations count; where times matter it is DatedTerms.since (due_times.py)
     """
     annotations = pod.annotations
     if not annotations:

@@ -11,7 +11,7 @@ Without a usable model the gap is what requests leave free, and VirtualAvailable
 What pods declare to use beyond what they request, summed by node: for a gap that is judged by requests alone.
 
 A low-priority pod requests little, so that it fits next to others, and may use much; its annotation
-`forecast-scheduler.io/virtual-request` says so. A forecast has it already (scorer/predicted/profiles.py).
+`forecast-scheduler.io/virtual-request` says so. A forecast has it already (cluster/predicted/pod_profiles.py).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How far the upper bound of each node's predicted load lies above the load that placement weighs.
 
-Placement weighs last week's curves at today's level (scorer/predicted/load.py), which are kept up to date pod by pod.
-The bound that holds daily peaks in 19 of 20 cases is mean + z standard deviations (scorer/predicted/node_curves.py),
+Placement weighs last week's curves at today's level (cluster/predicted/load.py), which are kept up to date pod by pod.
+The bound that holds daily peaks in 19 of 20 cases is mean + z standard deviations (cluster/predicted/node_curves.py),
 which takes seconds for a large cluster. So the difference is made now and then, and added to what is up to date:
 
     upper(t) = share(t) + max(0, bound(t) - share(t) as both were then)

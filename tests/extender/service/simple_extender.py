@@ -11,7 +11,7 @@ from cluster.degradation import Level
 from extender.extender_api import Filtered, VictimsByUid
 from kube.binding.binding_steps import BindingRequest
 from kube.objects.objects import PodInfo
-from scorer.answers import Status
+from scorer.answers import ScorerStatus
 
 
 class SimpleExtender:
@@ -54,8 +54,8 @@ class SimpleExtender:
     def deadline_seconds(self, pod: PodInfo) -> float | None:
         return self.deadlines.get(pod.name)
 
-    def status(self) -> Status:
-        return Status(
+    def status(self) -> ScorerStatus:
+        return ScorerStatus(
             ready=self.ready,
             not_ready_because=None if self.ready else "the cluster is being read",
             level=Level.FRESH,

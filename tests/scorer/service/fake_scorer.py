@@ -308,11 +308,11 @@ class FakeScorer:
     def backtest_loss(self) -> Mapping[tuple[str, str], float]:
         return {("cpu", "0.5"): 0.061, ("cpu", "0.95"): 0.021} if self.with_model else {}
 
-    def status(self) -> answers.Status:
+    def status(self) -> answers.ScorerStatus:
         model = answers.ModelStatus(
             "20260311-0200", NOW.date(), 43_800.0, 4, len(self.names), "UTC", findings=self.findings
         )
-        return answers.Status(
+        return answers.ScorerStatus(
             ready=self.ready,
             not_ready_because=None if self.ready else "pods have not been listed yet",
             level=self.level,

@@ -7,7 +7,7 @@
 
 `worth` is that of remainder_value.py: above all, a pod goes where what it leaves of the node, cards and cores together,
 is of most use. (What the pod itself is worth is the same wherever it goes, so it is left out.) `room_m` is that of
-shape_capacity.py: of places as good, those are taken where the mix loses least of what the cluster has little of, such
+remainder_value.py: of places as good, those are taken where the mix loses least of what the cluster has little of, such
 as cards of a model that many ask for by name. m runs over the shapes of the mix, p_m is its weight.
 
 FGD (fragmentation_gradient.py) asks whether one more pod of each shape fits on the node. This asks how many, so that

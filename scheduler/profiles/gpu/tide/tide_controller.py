@@ -2,7 +2,7 @@
 
     read    workloads of training, from the API server
     look    pods, nodes and forecast, from the tables, under their lock
-    plan    demand.py, tide_plan.py; TideRoom goes by it from then on, in every replica
+    plan    gpu_demand.py, tide_plan.py; TideRoom goes by it from then on, in every replica
     act     the replica that leads carries the moves out, unless it is a dry run
 
 Nothing is remembered that is not in the cluster, but whom to leave alone for a while since it could not be scaled: the

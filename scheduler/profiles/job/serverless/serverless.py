@@ -2,7 +2,7 @@
 
 Filter           virtual nodes of providers without room, all of them for pods that stay; real ones for pods with
                  the annotation place: serverless
-NodePreference   serverless first: the provider whose turn it is (provider_choice.py), then the cluster's nodes;
+NodePreference   serverless first: the provider whose turn it is (provider_use.py), then the cluster's nodes;
                  cluster first: the other way round
 queueing hints   who is woken by what
 """

@@ -2,7 +2,7 @@
 
     look  under the lock of the tables: providers whose backoff is over, pods to give up
     act   pods that a controller makes anew are taken back, some a second at most, and no more of a Job than that can
-          afford (failure_allowance.py); others are only reported, once
+          afford (pod_takeback.py); others are only reported, once
 
 A replica that does not lead looks, too: when it takes over it knows since when pods have been waiting. One that has
 just been started counts from the moment at which it first saw them.

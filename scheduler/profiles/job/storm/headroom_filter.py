@@ -103,7 +103,7 @@ class StormHeadroom(NodesAndPodsOnly):
     ) -> None:
         """
         due_of     : unix seconds, the latest moment at which a pod may start; inf = it does not say
-        group_of   : the burst that a pod is of (bursts.py); '' = none
+        group_of   : the burst that a pod is of (recurring_starts.py); '' = none
         is_virtual : whether the node of a row is a provider's
         """
         self._state, self._due_of, self._group_of, self._is_virtual = state, due_of, group_of, is_virtual

@@ -1,7 +1,8 @@
 """What jobs will ask for in the next day, minute by minute.
 
     CronJobs: schedule x pods side by side, lasting as long as they were seen to  --+
-    bursts that came at the same time of day before (bursts.py)                   --+--> Demand --> storms (storms.py)
+    bursts that came at the same time of day before (recurring_starts.py)                   --+--> Demand --> storms
+    (storms.py)
 
 Pure: objects and the clock in, arrays out. Only pods of the job profile count; CronJobs that others place are listed.
 """

@@ -46,7 +46,7 @@ class Storm:
     lasts        : seconds that its pods run, the mean
     sources      : names, of the most pods first
     services     : of its pods, as far as they are known
-    groups       : names of bursts, whose pods are known by them (bursts.py)
+    groups       : names of bursts, whose pods are known by them (recurring_starts.py)
     pod_request  : of a typical pod of it, the mean, by resource name
     priority     : the highest of its sources
     may_leave    : pods that virtual nodes may take: those that do not say they must stay
