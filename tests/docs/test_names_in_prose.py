@@ -127,7 +127,7 @@ def _names(node: ast.stmt) -> Iterator[str]:
             yield node.name
         case ast.Assign():
             yield from (one.id for target in node.targets for one in ast.walk(target) if isinstance(one, ast.Name))
-        case ast.AnnAssign(target=ast.Name()):
-            yield node.target.id
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            yield name
         case ast.Import() | ast.ImportFrom():
             yield from ((alias.asname or alias.name).partition(".")[0] for alias in node.names)
