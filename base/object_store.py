@@ -13,13 +13,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
-
-import fsspec
-from fsspec.core import url_to_fs
+from typing import TYPE_CHECKING, Any, Final
 
 from base.errors import InputError, StoreError
 from base.redaction import redacted
+
+if TYPE_CHECKING:
+    import fsspec
 
 TEMPORARY: Final = ".forecast-scheduler.tmp-"
 """Start of the names of temporary files: those of other programs in the same directory are left alone."""
@@ -71,6 +71,8 @@ def open_store(url: str) -> ObjectStore:
     protocol, separator, rest = url.partition("://")
     if not separator or protocol == "file":
         return LocalStore(Path(rest if separator else url).expanduser())
+    from fsspec.core import url_to_fs  # a local directory needs none of it
+
     try:
         filesystem, root = url_to_fs(url)
     except (ValueError, ImportError) as error:

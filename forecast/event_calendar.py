@@ -7,61 +7,39 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import date
 from fnmatch import fnmatchcase
-from typing import Any
 
 import numpy as np
-from pydantic import Field, field_validator, model_validator
 
 from base.arrays import Bools
-from base.setting_group import SettingGroup
 from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY
 from forecast.service_key import ServiceKey
 
 _HOURS = re.compile(r"(\d{1,2})(?::(\d{2}))?\s*-\s*(\d{1,2})(?::(\d{2}))?")
-_LONGEST_DAYS = 366
 
 
-class Event(SettingGroup):
-    """Local days on which some services carry another load than usual."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Local days on which some services carry another load than usual; trainer.history.user_lists reads and checks one.
 
-    name: str = Field(min_length=1)
-    """Events of the same name are the same kind of day: without a factor, later ones are learned from earlier ones."""
+    name               : events of the same name are the same kind of day: without a factor, later ones are learned from
+                         earlier ones
+    first_day          : local
+    last_day           : included; None = the first one
+    hours              : of each day, for instance 18-23 or 8:30-12; None = the whole day
+    namespace, service : who takes part, see `concerns`
+    factor             : expected load / usual load; None = learned from earlier events of the same name
+    """
 
+    name: str
     first_day: date
-    """First local day, for instance 2026-11-27."""
-
     last_day: date | None = None
-    """Last local day, included. None: the first one."""
-
     hours: str | None = None
-    """Hours of each day, for instance 18-23 or 8:30-12. None: the whole day."""
-
-    namespace: str = Field(default="*", min_length=1)
-    """Namespaces that take part, as a pattern with * and ?."""
-
-    service: str = Field(default="*", min_length=1)
-    """Services that take part: a pattern for the name, or for Kind/name (Deployment/cart-*)."""
-
-    factor: float | None = Field(default=None, ge=0, le=100)
-    """Expected load / usual load. None: learned from earlier events of the same name."""
-
-    @field_validator("hours", mode="before")
-    @classmethod
-    def _are_hours(cls, hours: Any) -> Any:
-        if hours is not None:
-            _slots_of(hours)
-        return hours
-
-    @model_validator(mode="after")
-    def _in_order(self) -> Event:
-        length = (self.end_day - self.first_day).days + 1
-        if length < 1:
-            raise ValueError(f"last_day {self.last_day} lies before first_day {self.first_day}: swap them")
-        if length > _LONGEST_DAYS:
-            raise ValueError(f"it lasts {length} days, at most {_LONGEST_DAYS} are allowed: what lasts is no event")
-        return self
+    namespace: str = "*"
+    service: str = "*"
+    factor: float | None = None
 
     @property
     def end_day(self) -> date:
@@ -78,7 +56,7 @@ class Event(SettingGroup):
 
     def slots(self, days: Sequence[date]) -> Bools:
         """(n_days, 48) the half hours that it covers."""
-        first, end = (0, SLOTS_PER_DAY) if self.hours is None else _slots_of(self.hours)
+        first, end = (0, SLOTS_PER_DAY) if self.hours is None else slots_of(self.hours)
         covered: Bools = np.zeros((len(days), SLOTS_PER_DAY), dtype=np.bool_)
         covered[[self.first_day <= day <= self.end_day for day in days], first:end] = True
         return covered
@@ -89,7 +67,7 @@ def events_between(events: Sequence[Event], first: date, last: date) -> tuple[Ev
     return tuple(event for event in events if event.first_day <= last and event.end_day >= first)
 
 
-def _slots_of(hours: Any) -> tuple[int, int]:
+def slots_of(hours: object) -> tuple[int, int]:
     """First half hour and the one after the last, of "18-23" or "8:30-12"; ValueError where it is no such range."""
     match = _HOURS.fullmatch(hours.strip()) if isinstance(hours, str) else None
     if match is not None and all(int(match[i] or 0) <= 59 for i in (2, 4)):

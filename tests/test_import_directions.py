@@ -199,6 +199,17 @@ def circle_of(imported: Mapping[str, set[str]]) -> str:
     return ""
 
 
+def test_the_science_needs_no_settings_no_object_stores_and_no_templates() -> None:
+    code = (
+        "import sys, pkgutil, importlib, forecast\n"
+        "for m in pkgutil.walk_packages(forecast.__path__, 'forecast.'):\n"
+        "    importlib.import_module(m.name)\n"
+        "print(*[m for m in ('pydantic', 'fsspec', 'jinja2') if m in sys.modules])"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == ""
+
+
 def test_the_command_line_starts_without_the_slow_libraries() -> None:
     """`--help` and a mistyped option must answer at once; each command imports what it needs when it runs."""
     code = f"import sys, forecast_scheduler.cli; print(*[m for m in {SLOW_LIBRARIES} if m in sys.modules])"

@@ -7,6 +7,7 @@ the same cluster gives the same bytes.
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from base.arrays import Bools, Floats32, Ints
 from benchmarks.clusters.cluster import SLOT_MINUTES, Cluster
 from benchmarks.clusters.pods import round_mantissa
 from forecast.resources import RESOURCES
+from trainer.history.user_lists import ListedEvent
 
 USAGE_COLUMNS = [resource.column for resource in RESOURCES]
 ROW_GROUP = 500_000
@@ -58,7 +60,7 @@ def write_history(cluster: Cluster, out: Path, *, mantissa_bits: int = 10) -> No
     if cluster.comment is not None:
         settings["comment"] = cluster.comment
     if cluster.events:
-        listed = [event.model_dump(exclude_defaults=True) for event in cluster.events]
+        listed = [ListedEvent(**asdict(event)).model_dump(exclude_defaults=True) for event in cluster.events]
         (out / "events.yaml").write_text(yaml.safe_dump(listed, sort_keys=False), encoding="utf-8")
     if cluster.moved:
         named = [{"old": old, "new": new} for old, new in cluster.moved]

@@ -158,5 +158,5 @@ def test_factors_are_shrunk_towards_those_of_the_group_and_to_one() -> None:
 
 def test_events_are_part_of_what_a_model_was_fitted_on() -> None:
     event = Event(name="sale", first_day=TOMORROW, factor=2.0)
-    digests = {replace(history(), events=events).digest() for events in ((), (event,), (event.replace(factor=3.0),))}
+    digests = {replace(history(), events=events).digest() for events in ((), (event,), (replace(event, factor=3.0),))}
     assert len(digests) == 3

@@ -10,6 +10,7 @@ import pytest
 from base.errors import InputError
 from forecast.event_calendar import Event, events_between
 from forecast.service_key import ServiceKey
+from trainer.history.user_lists import ListedEvent
 
 FRIDAY = date(2026, 11, 27)
 CART = ServiceKey("shop", "Deployment", "cart")
@@ -62,7 +63,7 @@ def test_first_and_last_day_are_both_covered() -> None:
 def test_what_is_wrong_is_named(given: dict[str, Any], what: str) -> None:
     whole: dict[str, Any] = {"name": "sale", "first_day": FRIDAY, **given}
     with pytest.raises(InputError, match=what):
-        Event(**whole)
+        ListedEvent(**whole)
 
 
 def test_only_events_that_touch_the_days_are_in_reach() -> None:

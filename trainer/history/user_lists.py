@@ -5,15 +5,19 @@ wrong.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, Self, TypeVar
+
+from pydantic import Field, field_validator, model_validator
 
 from base.errors import InputError
 from base.setting_group import SettingGroup
 from base.yaml_reader import UndecodableText, YamlMistake, decoded_text, read_yaml
-from forecast.event_calendar import Event
+from forecast.event_calendar import Event, slots_of
 
 _MOST_ENTRIES = 10_000
+_LONGEST_DAYS = 366
 Entry = TypeVar("Entry", bound=SettingGroup)
 
 
@@ -69,17 +73,52 @@ class ListFile(Generic[Entry]):
             ) from error
 
 
-# Reads a user's calendar of events (YAML).
-#
-# - name: spring-sale
-#   first_day: 2026-03-20
-#   last_day: 2026-03-22
-#   namespace: shop
-#   factor: 2.0
+class ListedEvent(SettingGroup):
+    """An event of a user's calendar (YAML):
 
-_FILE = ListFile(Event, "calendar of events", "event", "name and first_day", "name")
+    - name: spring-sale
+      first_day: 2026-03-20
+      last_day: 2026-03-22
+      namespace: shop
+      factor: 2.0
+    """
+
+    name: str = Field(min_length=1)
+    first_day: date
+    last_day: date | None = None
+    hours: str | None = None
+    namespace: str = Field(default="*", min_length=1)
+    """Namespaces that take part, as a pattern with * and ?."""
+
+    service: str = Field(default="*", min_length=1)
+    """Services that take part: a pattern for the name, or for Kind/name (Deployment/cart-*)."""
+
+    factor: float | None = Field(default=None, ge=0, le=100)
+
+    @field_validator("hours", mode="before")
+    @classmethod
+    def _are_hours(cls, hours: object) -> object:
+        if hours is not None:
+            slots_of(hours)
+        return hours
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        length = (self.event().end_day - self.first_day).days + 1
+        if length < 1:
+            raise ValueError(f"last_day {self.last_day} lies before first_day {self.first_day}: swap them")
+        if length > _LONGEST_DAYS:
+            raise ValueError(f"it lasts {length} days, at most {_LONGEST_DAYS} are allowed: what lasts is no event")
+        return self
+
+    def event(self) -> Event:
+        """Return what the forecast makes of it."""
+        return Event(**dict(self))
+
+
+_FILE = ListFile(ListedEvent, "calendar of events", "event", "name and first_day", "name")
 
 
 def read_events(path: Path) -> tuple[Event, ...]:
     """The events of a file, in its order; InputError if it cannot be used."""
-    return _FILE.read(path)
+    return tuple(listed.event() for listed in _FILE.read(path))
