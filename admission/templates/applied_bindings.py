@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -279,3 +280,16 @@ def _record(compiled: Compiled) -> Applied:
 
 def _bytes_of(affinity: Mapping[str, Any]) -> int:
     return len(msgspec.json.encode(affinity))
+
+
+def canary_point(uid: str) -> Callable[[str], float]:
+    """Where in [0, 1) the request falls, by name of the binding: evenly spread, and the same for a request sent again.
+
+    A hash of both: a pod chosen by one binding is no more likely to be chosen by another.
+    """
+
+    def point(binding: str) -> float:
+        digest = hashlib.blake2b(f"{uid}/{binding}".encode(errors="surrogatepass"), digest_size=8).digest()
+        return (int.from_bytes(digest) >> 11) / 2.0**53  # as many bits as a float has: never rounded up to 1
+
+    return point

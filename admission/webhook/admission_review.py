@@ -5,8 +5,7 @@ https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-con
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
@@ -101,19 +100,6 @@ def patch_of(
         elif new := {key: value for key, value in annotations.items() if value is not None}:
             operations.append(wire.AddOrReplace("/metadata/annotations", new))
     return _ENCODE(operations) if operations else None
-
-
-def canary_point(uid: str) -> Callable[[str], float]:
-    """Where in [0, 1) the request falls, by name of the binding: evenly spread, and the same for a request sent again.
-
-    A hash of both: a pod chosen by one binding is no more likely to be chosen by another.
-    """
-
-    def point(binding: str) -> float:
-        digest = hashlib.blake2b(f"{uid}/{binding}".encode(errors="surrogatepass"), digest_size=8).digest()
-        return (int.from_bytes(digest) >> 11) / 2.0**53  # as many bits as a float has: never rounded up to 1
-
-    return point
 
 
 def error_reply(message: str) -> bytes:

@@ -13,11 +13,11 @@ from functools import partial
 from typing import Any, Protocol
 
 from admission.advice.asked_advice import ByPolicy, affinity_with, asked_mode, pod_to_ask_about, why_not_asked
-from admission.templates.applied_bindings import SkipReason
+from admission.templates.applied_bindings import SkipReason, canary_point
 from admission.templates.pod_shaping import Shaped, shape
 from admission.templates.shaping_annotations import TEMPLATES_ANNOTATION, pod_record
 from admission.templates.template_set import TemplateSet
-from admission.webhook.admission_review import allowed, canary_point, decode_review, patch_of, pod_of
+from admission.webhook.admission_review import allowed, decode_review, patch_of, pod_of
 from admission.webhook.binding_statuses import LastErrors
 from admission.webhook.wire import AdmissionRequest
 from admission.webhook_settings import AdviceGateOptions

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from admission.templates.applied_bindings import canary_point
 from admission.webhook.admission_review import (
     MalformedReview,
     allowed,
-    canary_point,
     decode_review,
     patch_of,
     pod_of,
