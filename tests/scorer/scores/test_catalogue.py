@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -107,7 +108,7 @@ AFTER = deviation(np.array([0.5, 0.8]), np.array([1.0, 3.0]))
     [
         ("predicted_peak", 65.0),
         # left are CPU (1 - 1) / 10 and log (5 - 1) / 10, weights 1 and 3; a share of 1 has 10 / e points
-        ("most_available", 0.95 * 10 / np.e + 0.05 * (10 / np.e + 3 * 40) / 4),
+        ("most_available", 0.95 * 10 / math.e + 0.05 * (10 / math.e + 3 * 40) / 4),
         ("balance", 100 * (1 - AFTER)),
         ("balanced_allocation", 50 + (50 + 100 * (BEFORE - AFTER)) / 2),
         # Pn = 2 / 4, Pc = 0: half of what is possible below the neutral 50
