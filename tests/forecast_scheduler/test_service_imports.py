@@ -9,9 +9,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 _IMPORTED = """
 import sys
-import forecast_scheduler.commands.scorer.scorer_setup, forecast_scheduler.commands.extender.setup
+import forecast_scheduler.commands.scorer.scorer_setup, forecast_scheduler.commands.extender_setup
 import forecast_scheduler.commands.schedule.live
-import scorer.service.app, extender.service.app
+import scorer.service.app, extender.service.extender_app
 print(*sorted({name.partition(".")[0] for name in sys.modules} & set(sys.argv[1:])))
 """
 _HEAVY = ("pandas", "pyarrow", "scipy", "sklearn", "statsmodels", "plotly", "holidays")

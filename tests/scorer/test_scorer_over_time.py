@@ -47,7 +47,7 @@ def test_pods_that_come_go_and_change_while_a_model_is_installed_are_all_in_it(
         tested.scorer.tables.tick()
         return made
 
-    monkeypatch.setattr("scorer.live_tables.predict", slow)
+    monkeypatch.setattr("cluster.live_tables.predict", slow)
     tested.scorer.tables.install(loaded(doubled, "v2"))
     monkeypatch.undo()
     assert tested.scorer.score(PODS[0]).model_version == "v2"
@@ -72,7 +72,7 @@ def test_a_model_that_arrives_while_midnight_waits_is_not_replaced_by_the_one_be
         assert go_on.wait(10)
         return real(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("scorer.live_tables.predict", slow)
+    monkeypatch.setattr("cluster.live_tables.predict", slow)
     installing = threading.Thread(target=tested.scorer.tables.install, args=[loaded(version="v2")])
     installing.start()
     assert under_way.wait(10)

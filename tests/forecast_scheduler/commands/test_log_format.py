@@ -50,7 +50,7 @@ def test_the_option_comes_before_the_command_and_goes_before_the_settings() -> N
     for arguments, is_json in (((), False), (("--log-format", "json"), True)):
         code = (
             "import logging, sys\n"
-            "from forecast_scheduler.commands import models\n"
+            "from forecast_scheduler.commands import models_command\n"
             "from forecast_scheduler.commands.shell import open_shell\n"
             "def shown(*a, **k):\n"
             "    open_shell(None)\n"
